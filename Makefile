@@ -1,0 +1,48 @@
+# Everything a contributor needs. On a machine with Python 3.11+, git and make: `make demo`, `make test`.
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help demo test check format bench torture lock clean snapshots
+
+help: ## Show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(READY): requirements.lock pyproject.toml scripts/setup
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" scripts/setup
+	@touch $@
+
+demo: $(READY) ## Do the main job on this repository: no network, no model
+	@$(BIN)/python scripts/demo.py
+
+test: $(READY) ## Set everything up, run every test, measure coverage
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term
+
+check: $(READY) ## Format, lint, types, import directions
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY) ## Format the code and fix what can be fixed
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+bench: $(READY) ## Every benchmark, each beside its limit or peer
+	@$(BIN)/python -m bench
+
+torture: $(READY) ## Races, fuzzing and hostile input at the full figures, with what was counted
+	@PROMPTUARY_TORTURE=1 $(BIN)/python -m pytest -q -rP -m torture --timeout 1800
+
+snapshots: $(READY) ## Write the prompt snapshots anew (then read the diff)
+	@PROMPTUARY_UPDATE_SNAPSHOTS=1 $(BIN)/python -m pytest -q tests/snapshots
+
+lock: $(READY) ## Resolve the dependencies anew into requirements.lock
+	$(BIN)/pip install -q uv
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+		--extra languages --group dev --output-file requirements.lock pyproject.toml
+
+clean: ## Remove what the other commands made
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage* dist

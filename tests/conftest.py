@@ -1,0 +1,72 @@
+"""What every test may use: a workspace to write files into, and figures that grow under ``make torture``."""
+
+import os
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+TORTURE = bool(os.environ.get("PROMPTUARY_TORTURE"))
+
+settings.register_profile("short", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("torture", deadline=None, max_examples=5_000, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("torture" if TORTURE else "short")
+
+Figure = Callable[[int, int], int]
+"""Chooses between the short slice that CI runs and the figure that the issue names."""
+
+Files = Callable[[Mapping[str, str | bytes]], Path]
+"""Writes files into the workspace and returns its path."""
+
+
+@pytest.fixture(autouse=True)
+def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test sees or changes the settings, state or git identity of whoever runs it."""
+    home = tmp_path_factory.mktemp("home")
+    for name in [name for name in os.environ if name.startswith(("PROMPTUARY_", "GIT_", "XDG_"))]:
+        if name not in {"PROMPTUARY_TORTURE", "PROMPTUARY_UPDATE_SNAPSHOTS"}:
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_NAME", "Ada")
+        monkeypatch.setenv(f"GIT_{role}_EMAIL", "ada@example.com")
+        monkeypatch.setenv(f"GIT_{role}_DATE", "2026-01-02T03:04:05Z")
+
+
+@pytest.fixture
+def figure() -> Figure:
+    return lambda short, full: full if TORTURE else short
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    path = tmp_path / "workspace"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def files(workspace: Path) -> Files:
+    def write(contents: Mapping[str, str | bytes]) -> Path:
+        for name, content in contents.items():
+            path = workspace / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return workspace
+
+    return write
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """Run the real git in ``folder``, as a person would."""
+    done = subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+@pytest.fixture
+def repository(workspace: Path) -> Path:
+    git(workspace, "init", "-q", "-b", "main")
+    return workspace
