@@ -24,7 +24,7 @@ _SMALL = 64
 class _Encoder(Protocol):
     """The part of a splintr tokenizer that is used here."""
 
-    special_tokens: dict[str, int]
+    def special_tokens(self) -> dict[str, int]: ...
 
     def encode_ordinary(self, text: str) -> list[int]: ...
 
@@ -79,7 +79,7 @@ class Counter:
             raise ConfigError(f"vocabulary {vocabulary!r} is not known; use one of: {', '.join(VOCABULARIES)}")
         self.vocabulary = vocabulary
         self._encoder = _encoder(vocabulary)
-        self._control_marks = frozenset(token[:2] for token in self._encoder.special_tokens)
+        self._control_marks = frozenset(token[:2] for token in self._encoder.special_tokens())
         self._cache: dict[bytes, int] = {}
 
     def count(self, text: str) -> int:

@@ -4,7 +4,7 @@ A ``Source`` is what was fetched, able to show itself in less and less detail; a
 source at one detail, rendered, with its cost. Nothing reaches a model in any other way.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -27,18 +27,21 @@ class Trust(StrEnum):
     """The web and anyone else: data, never instructions."""
 
 
-def _no_outline() -> str | None:
-    return None
+def nothing_shorter() -> Sequence[str]:
+    """Offer no outline: such a source goes from whole to excerpt."""
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """Something fetched: its text, where it came from, and how it can be shortened.
 
-    ``key`` tells two references to the same thing apart from two things: equal keys are injected once.
-    ``first_lines`` gives, for each kept line range, the number of its first line, so that an excerpt
-    can be numbered; empty for text that has no lines of its own (a diff, a tree).
-    ``facts`` are short remarks for the block's info line ("lines 10-50 of 212", "UTF-16").
+    ``key`` tells two references to one thing from references to two: equal keys are injected once.
+    ``revision`` is the SHA-256 of what was fetched. ``facts`` are short remarks for the block's info line
+    ("lines 10-50 of 212"). ``first_line`` numbers the first line of ``text`` where it has numbers, so that an excerpt
+    can say what it left out. ``outlines`` gives shorter forms, the richest first. ``read_on`` is the reference
+    that brings a part of it, for the person and the model to go on with. ``anchor`` is what a link in the message
+    leads to.
     """
 
     key: str
@@ -50,9 +53,11 @@ class Source:
     trust: Trust = Trust.WORKSPACE
     facts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    lines: tuple[int, int] | None = None
     first_line: int | None = None
-    outline: Callable[[], str | None] = _no_outline
+    outlines: Callable[[], Sequence[str]] = nothing_shorter
     read_on: str = ""
+    anchor: str = ""
 
 
 @dataclass(frozen=True, slots=True)

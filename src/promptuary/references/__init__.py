@@ -1,1 +1,1 @@
-"""(placeholder)"""
+"""From a text to its references, and from these to sources and blocks."""

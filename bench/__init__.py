@@ -1,0 +1,1 @@
+"""Measurements: each module prints a table with us and a peer or a limit, taken in the same run."""

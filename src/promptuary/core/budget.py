@@ -1,0 +1,22 @@
+"""Sharing a number of tokens among those who want some: whole tokens, nothing left over while anyone wants more."""
+
+from collections.abc import Sequence
+
+
+def water_fill(wants: Sequence[int], total: int) -> list[int]:
+    """Return how much of ``total`` each gets: the small are served whole, the large share the rest equally.
+
+    The earlier of two equals gets the odd token, so the result depends on nothing but the arguments.
+    """
+    shares = [0] * len(wants)
+    left = max(total, 0)
+    waiting = sorted(range(len(wants)), key=lambda index: (wants[index], index))
+    for position, index in enumerate(waiting):
+        fair = left // (len(waiting) - position)
+        shares[index] = min(max(wants[index], 0), fair)
+        left -= shares[index]
+    for index in range(len(wants)):  # the remainder of the division, a token each
+        if left and shares[index] < wants[index]:
+            shares[index] += 1
+            left -= 1
+    return shares

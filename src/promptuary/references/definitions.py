@@ -1,0 +1,231 @@
+"""Where the named things of a source text are: functions, classes, headings.
+
+Python is parsed by its own parser, Markdown by its headings, other languages by tree-sitter when the
+``languages`` extra is installed. A text that does not parse has no definitions; that is never an error here.
+"""
+
+import ast
+import importlib
+import re
+import threading
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Node
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """One named thing: ``name`` is qualified (``Class.method``), lines count from one, both included."""
+
+    name: str
+    signature: str
+    first: int
+    last: int
+    depth: int
+
+
+# The parser reports odd escapes of other people's code through the warnings module, whose filters are
+# process-wide: one parse at a time, with the filters put back.
+_PARSING = threading.Lock()
+
+_HEADING = re.compile(r"^(#{1,6})[ \t]+(.*?)[ \t#]*$", re.MULTILINE)
+_CODE_FENCE = re.compile(r"^[ \t]*(```|~~~)", re.MULTILINE)
+
+_MODULES = {
+    "c": ("tree_sitter_c", "language"),
+    "cpp": ("tree_sitter_cpp", "language"),
+    "go": ("tree_sitter_go", "language"),
+    "java": ("tree_sitter_java", "language"),
+    "javascript": ("tree_sitter_javascript", "language"),
+    "ruby": ("tree_sitter_ruby", "language"),
+    "rust": ("tree_sitter_rust", "language"),
+    "tsx": ("tree_sitter_typescript", "language_tsx"),
+    "typescript": ("tree_sitter_typescript", "language_typescript"),
+}
+GRAMMARS = frozenset(_MODULES)
+"""Languages that the ``languages`` extra can outline."""
+
+# Nodes that define something under a name, in the grammars above; the names hardly overlap, so one set serves all.
+_DEFINING = frozenset(
+    [
+        "function_declaration",
+        "generator_function_declaration",
+        "class_declaration",
+        "abstract_class_declaration",
+        "method_definition",
+        "interface_declaration",
+        "type_alias_declaration",
+        "enum_declaration",
+        "internal_module",
+        "method_declaration",
+        "type_spec",
+        "function_item",
+        "struct_item",
+        "enum_item",
+        "trait_item",
+        "impl_item",
+        "mod_item",
+        "type_item",
+        "macro_definition",
+        "constructor_declaration",
+        "record_declaration",
+        "annotation_type_declaration",
+        "function_definition",
+        "struct_specifier",
+        "class_specifier",
+        "enum_specifier",
+        "namespace_definition",
+        "method",
+        "singleton_method",
+        "class",
+        "module",
+        "variable_declarator",
+        "public_field_definition",
+    ]
+)
+_ONLY_IF_FUNCTION = frozenset({"variable_declarator", "public_field_definition"})
+_FUNCTION_VALUES = frozenset({"arrow_function", "function_expression", "function", "generator_function"})
+
+
+def definitions(text: str, language: str) -> tuple[Definition, ...]:
+    """Return what ``text`` defines, in order; nothing if the language is unknown or the text does not parse."""
+    if language == "python":
+        return tuple(_python(text))
+    if language == "markdown":
+        return tuple(_markdown(text))
+    if language in GRAMMARS and (grammar := _grammar(language)):
+        return tuple(_tree(text, grammar))
+    return ()
+
+
+def has_grammar(language: str) -> bool:
+    """Say whether ``language`` can be outlined with what is installed."""
+    return language in {"python", "markdown"} or (language in GRAMMARS and _grammar(language) is not None)
+
+
+def outline(text: str, language: str) -> str | None:
+    """Return the signatures of ``text`` with their line numbers; ``None`` if it has none to show."""
+    found = definitions(text, language)
+    if not found:
+        return None
+    width = len(str(found[-1].first))
+    return "".join(f"{one.first:>{width}}  {'    ' * one.depth}{one.signature}\n" for one in found)
+
+
+def _python(text: str) -> Iterator[Definition]:
+    try:
+        with _PARSING, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            module = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    lines = text.split("\n")
+    stack: list[tuple[ast.AST, str, int]] = [(module, "", 0)]
+    while stack:
+        parent, prefix, depth = stack.pop()
+        inner: list[tuple[ast.AST, str, int]] = []
+        for node in ast.iter_child_nodes(parent):
+            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                if isinstance(node, (ast.If, ast.Try, ast.With)):
+                    inner.append((node, prefix, depth))
+                continue
+            inner.append((node, f"{prefix}{node.name}.", depth + 1))
+        if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            first = min([parent.lineno, *(one.lineno for one in parent.decorator_list)])
+            signature = _python_signature(lines, parent)
+            yield Definition(prefix[:-1], signature, first, parent.end_lineno or first, depth - 1)
+        stack.extend(reversed(inner))
+
+
+def _python_signature(lines: list[str], node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
+    body = node.body[0]
+    last = max(node.lineno, min(body.lineno - 1, node.lineno + 12)) if body.lineno > node.lineno else node.lineno
+    head = " ".join(line.strip() for line in lines[node.lineno - 1 : last])
+    head = re.split(r":\s*(?:#.*|\"\"\".*|'''.*|\.\.\.)?$", head, maxsplit=1)[0]
+    return head.replace("( ", "(").replace(", )", ")").replace(" )", ")")
+
+
+def _markdown(text: str) -> Iterator[Definition]:
+    spans = [found.start() for found in _CODE_FENCE.finditer(text)]
+    fenced = list(zip(spans[::2], [*spans[1::2], len(text)], strict=False))
+    found = [one for one in _HEADING.finditer(text) if not any(a <= one.start() < b for a, b in fenced)]
+    total = text.count("\n") + 1
+    starts = [text.count("\n", 0, one.start()) + 1 for one in found]
+    for index, one in enumerate(found):
+        level = len(one[1])
+        ends = (starts[later] - 1 for later in range(index + 1, len(found)) if len(found[later][1]) <= level)
+        yield Definition(one[2], f"{one[1]} {one[2]}", starts[index], next(ends, total), 0)
+
+
+@lru_cache(maxsize=len(_MODULES))
+def _grammar(language: str) -> "Language | None":
+    try:
+        from tree_sitter import Language  # noqa: PLC0415  (an optional extra)
+
+        module, function = _MODULES[language]
+        return Language(getattr(importlib.import_module(module), function)())
+    except ImportError:
+        return None
+
+
+def _tree(text: str, grammar: "Language") -> Iterator[Definition]:
+    from tree_sitter import Parser  # noqa: PLC0415  (an optional extra)
+
+    data = text.encode("utf-8", "replace")
+    stack: list[tuple[Node, str, int]] = [(Parser(grammar).parse(data).root_node, "", 0)]
+    while stack:
+        node, prefix, depth = stack.pop()
+        name = _name(node)
+        if name:
+            name = _receiver(node) + name
+            yield _definition(node, prefix + name, data, depth)
+            prefix, depth = f"{prefix}{name}.", depth + 1
+        stack.extend((child, prefix, depth) for child in reversed(node.named_children))
+
+
+def _name(node: "Node") -> str:
+    """Return the name that ``node`` defines; empty if it defines none."""
+    if node.type not in _DEFINING:
+        return ""
+    if node.type in _ONLY_IF_FUNCTION:
+        value = node.child_by_field_name("value")
+        if value is None or value.type not in _FUNCTION_VALUES:
+            return ""
+    if node.type.endswith("_specifier") and node.child_by_field_name("body") is None:
+        return ""  # a use of the type, not its definition
+    found = node.child_by_field_name("name") or node.child_by_field_name("type" if node.type == "impl_item" else "name")
+    declarator = node.child_by_field_name("declarator")
+    while found is None and declarator is not None:
+        inner = declarator.child_by_field_name("declarator")
+        if inner is None:
+            found = declarator
+        declarator = inner
+    return found.text.decode("utf-8", "replace") if found is not None and found.text else ""
+
+
+def _receiver(node: "Node") -> str:
+    """Return ``Type.`` for a Go method, which stands outside its type."""
+    receiver = node.child_by_field_name("receiver") if node.type == "method_declaration" else None
+    text = receiver.text.decode("utf-8", "replace") if receiver is not None and receiver.text else ""
+    words = re.findall(r"\w+", text.partition("[")[0])
+    return f"{words[-1]}." if words else ""
+
+
+def _definition(node: "Node", name: str, data: bytes, depth: int) -> Definition:
+    body = node.child_by_field_name("body")
+    value = node.child_by_field_name("value")
+    if body is None and value is not None:
+        body = value.child_by_field_name("body")
+    end = body.start_byte if body is not None else node.end_byte
+    head = data[node.start_byte : min(end, node.start_byte + 400)].decode("utf-8", "replace")
+    signature = " ".join(head.split()).rstrip("{ ")
+    outer = node.parent if node.parent is not None and node.parent.type in _WRAPPERS else node
+    return Definition(name, signature, outer.start_point[0] + 1, outer.end_point[0] + 1, depth)
+
+
+_WRAPPERS = frozenset({"export_statement", "lexical_declaration", "type_declaration", "decorated_definition"})

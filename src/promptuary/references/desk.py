@@ -1,0 +1,19 @@
+"""What a kind of reference works with while one message is expanded."""
+
+from dataclasses import dataclass
+
+from promptuary.tokens import Counter
+from promptuary.workspace.door import Visit, Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """The workspace, open for one message, and the counter of the model that is written to."""
+
+    visit: Visit
+    counter: Counter
+
+    @property
+    def workspace(self) -> Workspace:
+        """The workspace that is visited."""
+        return self.visit.workspace

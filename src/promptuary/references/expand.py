@@ -1,0 +1,190 @@
+"""The whole way from a message to what is sent, and the account of it."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from promptuary.core.blocks import Block, Detail, Source
+from promptuary.core.errors import Code, SourceError
+from promptuary.core.expansion import Expansion, Outcome, Spend
+from promptuary.core.references import Reference
+from promptuary.core.text import one_line
+from promptuary.core.wire import compose, preamble
+from promptuary.references.desk import Desk
+from promptuary.references.fit import Candidate, fit
+from promptuary.references.resolve import Resolution, resolve, settle
+from promptuary.references.scan import MAX_REFERENCES, Span, scan
+
+if TYPE_CHECKING:
+    from promptuary.references.kinds import Kind
+
+_BRING_ALONG = frozenset({"glob", "folder"})
+_DETAILS = tuple(Detail)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the attached context may cost, and how long one reference may take."""
+
+    window: int
+    warn_at: int
+    limit: int
+    timeout: float
+
+
+async def expand(
+    text: str, desk: Desk, kinds: "Mapping[str, Kind]", limits: Limits, *, pasted: Sequence[Span] = ()
+) -> Expansion:
+    """Return ``text`` with everything it points at, fitted into ``limits``."""
+    found = scan(text, skip=pasted)
+    references = settle(found, desk.workspace)
+    resolutions = await resolve(references, desk, kinds, timeout=limits.timeout)
+    links = _links(resolutions)
+    shelf = _Shelf.of(resolutions, links)
+    blocks = fit(shelf.candidates, limits.limit, desk.counter)
+    outcomes = [shelf.outcome(one, blocks) for one in resolutions]
+    kept = [block for block in blocks if block]
+    sent = _linked(text, resolutions, links)
+    injected = desk.counter.count(preamble([block.text for block in kept]))
+    spend = Spend(injected, limits.window, limits.warn_at, limits.limit)
+    too_many = sum(not one.bare for one in found) >= MAX_REFERENCES
+    return Expansion(
+        text=sent,
+        messages=({"role": "user", "content": compose([block.text for block in kept], sent)},),
+        outcomes=tuple(outcomes),
+        blocks=tuple(kept),
+        spend=spend,
+        warnings=tuple(_warnings(spend, outcomes, blocks, too_many=too_many)),
+        blocked=any(one.code is Code.BUDGET_EXCEEDED for one in outcomes),
+    )
+
+
+@dataclass(slots=True)
+class _Shelf:
+    """Every source once, whoever asked for it; remembers who did first."""
+
+    candidates: list[Candidate]
+    places: dict[str, int]
+    owners: dict[str, Reference]
+
+    @classmethod
+    def of(cls, resolutions: Sequence[Resolution], links: Mapping[str, str]) -> "_Shelf":
+        shelf = cls([], {}, {})
+        for one in resolutions:
+            rank = int(one.reference.kind in _BRING_ALONG and len(one.sources) > 1)
+            for source in one.sources:
+                shelf._put(source, rank, one.reference, links)
+        return shelf
+
+    def _put(self, source: Source, rank: int, owner: Reference, links: Mapping[str, str]) -> None:
+        place = self.places.get(source.key)
+        if place is None:
+            self.places[source.key] = len(self.candidates)
+            self.owners[source.key] = owner
+            self.candidates.append(Candidate(replace(source, anchor=links.get(source.key, "")), rank))
+        elif rank < self.candidates[place].rank:
+            self.candidates[place] = replace(self.candidates[place], rank=rank)
+
+    def outcome(self, one: Resolution, blocks: Sequence[Block | None]) -> Outcome:
+        if one.error:
+            return _failed(one.reference, one.error)
+        own = [source for source in one.sources if self.owners[source.key] is one.reference]
+        mine = [blocks[self.places[source.key]] for source in one.sources]
+        shown = [block for block in mine if block]
+        if not shown:
+            return _failed(one.reference, _over_budget())
+        detail = max((block.detail for block in shown), key=_DETAILS.index)
+        whole = detail is Detail.FULL and len(shown) == len(mine)
+        return Outcome(
+            one.reference,
+            "included" if whole else "degraded",
+            target=_target(one),
+            tokens=sum(block.tokens for block in shown if block.source.key in {source.key for source in own}),
+            lines=one.sources[0].lines if len(one.sources) == 1 else None,
+            detail=detail,
+            sha256=one.sources[0].revision if len(one.sources) == 1 else None,
+            reason=_reason(one, own, mine, self.owners),
+        )
+
+
+def _reason(
+    one: Resolution, own: Sequence[Source], blocks: Sequence[Block | None], owners: Mapping[str, Reference]
+) -> str | None:
+    if not own:
+        return f"already attached by {owners[one.sources[0].key].raw}"
+    missing = sum(block is None for block in blocks)
+    short = sum(block is not None and block.detail is not Detail.FULL for block in blocks)
+    if missing:
+        return f"{missing} of {len(blocks)} files did not fit at all, {short} only in part"
+    if short:
+        return "did not fit whole" if len(blocks) == 1 else f"{short} of {len(blocks)} files did not fit whole"
+    return None
+
+
+def _failed(reference: Reference, error: SourceError) -> Outcome:
+    return Outcome(reference, error.code.status, target=reference.value, code=error.code, reason=one_line(error.reason))
+
+
+def _over_budget() -> SourceError:
+    return SourceError(Code.BUDGET_EXCEEDED, "not even its name fits into the limit; attach less, or raise --limit")
+
+
+def _target(one: Resolution) -> str:
+    if len(one.sources) == 1 and one.reference.kind in {"file", "folder", "symbol"}:
+        return one.sources[0].label.rstrip("/") if one.reference.kind == "folder" else one.sources[0].label
+    return one.reference.value or one.reference.kind
+
+
+def _links(resolutions: Sequence[Resolution]) -> dict[str, str]:
+    """Return a unique anchor for the source of each tracked reference."""
+    anchors: dict[str, str] = {}
+    for one in resolutions:
+        if one.reference.sigil != "#" or not one.sources:
+            continue
+        key = one.sources[0].key
+        if key not in anchors:
+            anchors[key] = _unique(slug(one.sources[0].label), set(anchors.values()))
+    return anchors
+
+
+def slug(label: str) -> str:
+    """Return ``label`` as the name of an anchor."""
+    return re.sub(r"[^\w-]+", "-", label.lower()).strip("-") or "file"
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    number = 1
+    unique = name
+    while unique in taken:
+        number += 1
+        unique = f"{name}-{number}"
+    return unique
+
+
+def _linked(text: str, resolutions: Sequence[Resolution], links: Mapping[str, str]) -> str:
+    """Return the message with each tracked path as a link to its block; all else stays as written."""
+    parts, position = [], 0
+    for one in resolutions:
+        if one.reference.sigil == "#" and one.sources:
+            parts += [
+                text[position : one.reference.start],
+                f"[{one.reference.raw}](#{links[one.sources[0].key]})",
+            ]
+            position = one.reference.end
+    return "".join([*parts, text[position:]])
+
+
+def _warnings(
+    spend: Spend, outcomes: Sequence[Outcome], blocks: Sequence[Block | None], *, too_many: bool
+) -> list[str]:
+    warnings = []
+    if spend.injected > spend.warn_at:
+        share = spend.injected / spend.window
+        warnings.append(f"the attached context is {spend.injected:,} tokens, {share:.0%} of the window")
+    if any(block is None or block.detail is not Detail.FULL for block in blocks):
+        warnings.append(f"not everything fits into {spend.limit:,} tokens: some of it is shown in less detail")
+    if too_many:
+        warnings.append(f"only the first {MAX_REFERENCES:,} references were looked at; the rest is sent as text")
+    warnings += [f"{one.reference.raw}: {one.reason}" for one in outcomes if one.code]
+    return warnings

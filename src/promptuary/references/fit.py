@@ -1,0 +1,54 @@
+"""Fits sources into a budget: everything whole if it fits, else less detail, the least wanted first. Pure.
+
+What was named outright goes before what a pattern or a folder brought along. Within each of these two ranks the
+budget is shared by water-filling, so a large file cannot starve the small ones, and what a shortened source leaves
+is offered to the others.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from promptuary.core.blocks import Block, Detail, Source
+from promptuary.core.budget import water_fill
+from promptuary.references.detail import best_within, name_only, whole
+from promptuary.tokens import Counter
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A source and its rank: 0 for what was named outright, 1 for what came along."""
+
+    source: Source
+    rank: int = 0
+
+
+def fit(candidates: Sequence[Candidate], limit: int, counter: Counter) -> list[Block | None]:
+    """Return a block for each candidate, together at most ``limit`` tokens; ``None`` where not even the name fits."""
+    full = [whole(one.source, counter) for one in candidates]
+    if sum(block.tokens for block in full) <= limit:
+        return list(full)
+    names = [min(name_only(b.source, counter, b.tokens), b, key=lambda block: block.tokens) for b in full]
+    chosen: list[Block | None] = [None] * len(full)
+    left = limit
+    for rank in sorted({one.rank for one in candidates}):
+        members = [index for index, one in enumerate(candidates) if one.rank == rank]
+        later = sum(names[index].tokens for index, one in enumerate(candidates) if one.rank > rank)
+        reserved = min(later, left // 2)  # a pattern that brings thousands of names must not push out what was named
+        for index, block in zip(members, _share([full[i] for i in members], left - reserved, counter), strict=True):
+            chosen[index] = block
+        left -= sum(block.tokens for index in members if (block := chosen[index]))
+    return chosen
+
+
+def _share(full: Sequence[Block], budget: int, counter: Counter) -> list[Block | None]:
+    shares = water_fill([block.tokens for block in full], budget)
+    chosen = [best_within(b.source, share, counter, b) for b, share in zip(full, shares, strict=True)]
+    left = budget - sum(block.tokens for block in chosen if block)
+    for index, block in enumerate(chosen):
+        if block is not None and block.detail is Detail.FULL:
+            continue
+        spent = block.tokens if block else 0
+        if better := best_within(full[index].source, spent + left, counter, full[index]):
+            chosen[index] = better
+            left -= better.tokens - spent
+    return chosen

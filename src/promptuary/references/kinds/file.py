@@ -1,0 +1,120 @@
+"""``@file:path``, with line ranges or a symbol: one file, or a part of it."""
+
+from promptuary.core.blocks import Source
+from promptuary.core.errors import Code, SourceError
+from promptuary.core.references import Reference, format_reference
+from promptuary.references.definitions import GRAMMARS, Definition, definitions, has_grammar, outline
+from promptuary.references.desk import Desk
+from promptuary.references.languages import language_of
+from promptuary.references.selection import Reading, count_lines, cut, readings
+from promptuary.references.suggest import did_you_mean
+from promptuary.workspace.read import TextFile
+
+
+def resolve(reference: Reference, desk: Desk) -> list[Source]:
+    """Return the file that ``reference`` names; the literal path goes before any reading as a range."""
+    tried = list(readings(reference))
+    for reading in tried:
+        if desk.workspace.kind_of(reading.path) is not None:
+            return [read(reading, desk)]
+    reading = tried[-1]
+    try:
+        return [read(reading, desk)]
+    except SourceError as error:
+        if error.code is not Code.NOT_FOUND:
+            raise
+        raise SourceError(error.code, error.reason + did_you_mean(reading.path, desk.workspace)) from error
+
+
+def read(reading: Reading, desk: Desk) -> Source:
+    """Return the part of a file that ``reading`` selects."""
+    file = desk.workspace.read(reading.path)
+    if reading.selection.symbol:
+        return part_at_symbol(file, reading.selection.symbol)
+    if reading.selection.ranges:
+        return part_at_lines(file, reading)
+    return whole_file(file)
+
+
+def whole_file(file: TextFile) -> Source:
+    """Return all of ``file``."""
+    language = language_of(file.path)
+    total = count_lines(file.text)
+    return Source(
+        key=f"file:{file.path}",
+        label=file.path,
+        kind="file",
+        text=file.text,
+        revision=file.sha256,
+        language=language,
+        facts=(*_encoding_fact(file), "empty" if not total else f"{total:,} line{'s' * (total != 1)}"),
+        first_line=1,
+        outlines=lambda: _outlines(file.text, language),
+        read_on=f"read on with {format_reference('file', file.path, ':1-200')}",
+    )
+
+
+def part_at_lines(file: TextFile, reading: Reading) -> Source:
+    """Return the lines of ``file`` that were asked for."""
+    part = cut(file.text, reading.selection.ranges, file.path)
+    wanted = ",".join(str(one) for one in reading.selection.ranges)
+    clamped = (f"the file ends at line {part.total}",) if part.clamped else ()
+    return Source(
+        key=f"file:{file.path}:{wanted}",
+        label=f"{file.path}:{wanted}",
+        kind="file",
+        text=part.text,
+        revision=file.sha256,
+        language=language_of(file.path),
+        facts=(*_encoding_fact(file), f"lines {part.first}-{part.last} of {part.total:,}", *clamped),
+        lines=(part.first, part.last),
+        first_line=None if part.gaps else part.first,
+        read_on="ask for fewer lines",
+    )
+
+
+def part_at_symbol(file: TextFile, symbol: str) -> Source:
+    """Return the definition of ``symbol`` in ``file``."""
+    language = language_of(file.path)
+    known = definitions(file.text, language)
+    found = next((one for one in known if one.name == symbol), None) or next(
+        (one for one in known if one.name.endswith(f".{symbol}")), None
+    )
+    if found is None:
+        raise _no_such_symbol(file.path, language, symbol, [one.name for one in known])
+    return definition_source(file, found)
+
+
+def definition_source(file: TextFile, found: Definition) -> Source:
+    """Return one definition of ``file`` as a source of its own."""
+    text = "".join(line + "\n" for line in file.text.split("\n")[found.first - 1 : found.last])
+    return Source(
+        key=f"file:{file.path}:{found.first}-{found.last}",
+        label=f"{file.path}#{found.name}",
+        kind="symbol",
+        text=text,
+        revision=file.sha256,
+        language=language_of(file.path),
+        facts=(f"lines {found.first}-{found.last} of {count_lines(file.text):,}",),
+        lines=(found.first, found.last),
+        first_line=found.first,
+        read_on=f"read on with {format_reference('file', file.path, f':{found.first}-{found.last}')}",
+    )
+
+
+def _outlines(text: str, language: str) -> list[str]:
+    found = outline(text, language)
+    return [found] if found else []
+
+
+def _encoding_fact(file: TextFile) -> tuple[str, ...]:
+    return () if file.encoding.lower() in {"utf-8", "ascii", "utf_8"} else (f"decoded from {file.encoding}",)
+
+
+def _no_such_symbol(path: str, language: str, symbol: str, known: list[str]) -> SourceError:
+    if language in GRAMMARS and not has_grammar(language):
+        advice = "install the extra that reads this language: pip install 'promptuary[languages]'"
+        return SourceError(Code.NEEDS_EXTRA, f"symbols of {path} cannot be looked up; {advice}")
+    names = ", ".join(known[:8]) + (" …" if len(known) > 8 else "")
+    advice = f"it defines {names}" if names else "it defines nothing that can be named; use a line range"
+    return SourceError(Code.NO_MATCH, f"{path} has no {symbol}: {advice}")

@@ -1,0 +1,78 @@
+"""What git knows: ``@diff``, ``@staged``, ``@status``, ``@git:5``, ``@git:main..HEAD``, ``@commit:abc123``."""
+
+from hashlib import sha256
+
+from promptuary.core.blocks import Source
+from promptuary.core.errors import Code, SourceError
+from promptuary.core.references import Reference
+from promptuary.references.desk import Desk
+from promptuary.workspace.patches import Patch
+
+
+def diff(_: Reference, desk: Desk) -> list[Source]:
+    """Return what changed and is not staged, untracked files included."""
+    patch = desk.visit.repository.diff()
+    return [_patch_source("diff", "uncommitted changes (git diff, untracked files included)", patch)]
+
+
+def staged(_: Reference, desk: Desk) -> list[Source]:
+    """Return what would be committed."""
+    return [_patch_source("staged", "staged changes (git diff --staged)", desk.visit.repository.staged())]
+
+
+def status(_: Reference, desk: Desk) -> list[Source]:
+    """Return the branch and the state of each changed file."""
+    text = desk.visit.repository.status()
+    return [Source(key="status", label="git status", kind="status", text=text, revision=_hash(text), language="text")]
+
+
+def history(reference: Reference, desk: Desk) -> list[Source]:
+    """Return the last N commits, or the commits of a range, with their patches."""
+    value = reference.value
+    if value.isascii() and value.isdigit():
+        count = int(value)
+        if count < 1:
+            raise SourceError(Code.BAD_RANGE, "@git:0 asks for no commits; write @git:5 for the last five")
+        patch = desk.visit.repository.log(count)
+        return [_patch_source(f"git:{count}", f"the last {count} commit{'s' * (count != 1)}", patch)]
+    if ".." in value:
+        return [_patch_source(f"git:{value}", f"commits in {value}", desk.visit.repository.range(value))]
+    return commit(reference, desk)
+
+
+def commit(reference: Reference, desk: Desk) -> list[Source]:
+    """Return one commit: its message and its patch."""
+    value = reference.value
+    return [_patch_source(f"commit:{value}", f"commit {value}", desk.visit.repository.commit(value))]
+
+
+def _patch_source(key: str, label: str, patch: Patch) -> Source:
+    kind = key.partition(":")[0]
+    text = patch.text or "(no changes)\n"
+    count = len(patch.files)
+    return Source(
+        key=key,
+        label=label,
+        kind=kind,
+        text=text,
+        revision=_hash(text),
+        language="diff" if patch.text else "text",
+        facts=(f"{count} file{'s' * (count != 1)}",) if patch.files else (),
+        notes=_notes(patch),
+        outlines=lambda: [patch.stat() + "\n", patch.names() + "\n"] if patch.files else [],
+        read_on="ask for fewer commits or for single files",
+    )
+
+
+def _notes(patch: Patch) -> tuple[str, ...]:
+    notes = list(patch.notes)
+    if patch.withheld:
+        shown = ", ".join(patch.withheld[:5]) + (" …" if len(patch.withheld) > 5 else "")
+        notes.append(f"withheld by the read policy: {shown}")
+    if patch.truncated:
+        notes.append("cut: git's output was larger than what is read of it")
+    return tuple(notes)
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode("utf-8", "replace")).hexdigest()

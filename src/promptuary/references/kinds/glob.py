@@ -1,0 +1,65 @@
+"""``@glob:src/**/*.py``: every file that matches; ``!pattern`` after a comma takes some out again."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from promptuary.core.blocks import Source
+from promptuary.core.errors import Code, SourceError
+from promptuary.core.references import Reference
+from promptuary.references.desk import Desk
+from promptuary.references.kinds.file import whole_file
+from promptuary.workspace.glob import match_glob
+from promptuary.workspace.root import normalise
+
+MAX_FILES = 500
+"""How many files one pattern brings; more are counted and named in a notice."""
+
+
+def resolve(reference: Reference, desk: Desk) -> list[Source]:
+    """Return the files that match, sorted; the pattern is matched from the workspace's root."""
+    patterns, excludes = _patterns(reference.value)
+    for pattern in (*patterns, *excludes):
+        normalise(pattern)  # refuses absolute patterns and those that climb out
+    return read_many(match_glob(desk.workspace.files(), patterns, excludes), desk, reference.value)
+
+
+def _patterns(value: str) -> tuple[list[str], list[str]]:
+    """Split at commas that stand outside braces."""
+    parts, depth = [""], 0
+    for char in value:
+        depth += (char == "{") - (char == "}")
+        if char == "," and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += char
+    parts = [part.strip() for part in parts if part.strip()]
+    patterns = [part for part in parts if not part.startswith("!")]
+    if not patterns:
+        raise SourceError(Code.BAD_PATTERN, f"{value} names nothing to include; begin with a pattern such as **/*.py")
+    return patterns, [part[1:] for part in parts if part.startswith("!")]
+
+
+def read_many(paths: Sequence[str], desk: Desk, label: str) -> list[Source]:
+    """Return the readable files among ``paths``; the first carries the notice of what was left out."""
+    sources: list[Source] = []
+    left_out: dict[Code, int] = {}
+    for path in paths[:MAX_FILES]:
+        try:
+            sources.append(whole_file(desk.workspace.read(path)))
+        except SourceError as error:
+            left_out[error.code] = left_out.get(error.code, 0) + 1
+    notices = [f"{count} not readable ({code})" for code, count in sorted(left_out.items())]
+    if len(paths) > MAX_FILES:
+        notices.append(f"only the first {MAX_FILES} are read: use a narrower pattern")
+    if not sources:
+        raise SourceError(Code.NO_MATCH, _nothing(label, paths, notices))
+    if notices:
+        notice = f"{label} matches {len(paths):,} files; {'; '.join(notices)}"
+        sources[0] = replace(sources[0], notes=(*sources[0].notes, notice))
+    return sources
+
+
+def _nothing(label: str, paths: Sequence[str], notices: Sequence[str]) -> str:
+    if paths:
+        return f"{label} matches {len(paths):,} files, but {'; '.join(notices)}"
+    return f"nothing matches {label}; patterns start at the workspace's root, and ** stands for any depth"

@@ -1,0 +1,132 @@
+"""Which part of a file a reference means: line ranges, a symbol, or all of it. Pure.
+
+``a.py:10-50`` may be lines of ``a.py`` or a file of that very name: ``readings`` gives the meanings in the order
+in which they are tried, the literal path first.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from promptuary.core.errors import Code, SourceError
+from promptuary.core.references import LineRange, Reference
+
+_NUMBER = r"[0-9]{1,9}(?::[0-9]{1,9})?"  # an editor's line:column; the column is ignored
+_RANGE = rf"(?:{_NUMBER}(?:-(?:{_NUMBER})?)?|-{_NUMBER})"
+_COLON = re.compile(rf"(?s)(?P<path>.*?):(?P<lines>{_RANGE}(?:,{_RANGE})*)\Z")
+_ANCHOR_RANGE = r"L?[0-9]{1,9}(?:C[0-9]{1,9})?(?:-(?:L?[0-9]{1,9}(?:C[0-9]{1,9})?)?)?"
+_ANCHOR = re.compile(rf"(?s)(?P<path>.*?)#(?P<lines>L{_ANCHOR_RANGE[2:]}(?:,{_ANCHOR_RANGE})*)\Z")
+_SYMBOL = re.compile(r"(?s)(?P<path>.*?)#(?P<symbol>[^\W\d]\w*(?:\.\w+)*)\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The part that is wanted: ranges of lines, or a symbol, or (neither) the whole."""
+
+    ranges: tuple[LineRange, ...] = ()
+    symbol: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One meaning of a reference's value."""
+
+    path: str
+    selection: Selection = Selection()
+
+
+def readings(reference: Reference) -> Iterator[Reading]:
+    """Return what ``reference`` can mean, the literal path first."""
+    if reference.quoted:
+        yield from (
+            _split("\0" + reference.suffix, reference.value) if reference.suffix else [Reading(reference.value)]
+        )
+        return
+    yield Reading(reference.value)
+    yield from _split(reference.value)
+
+
+def _split(value: str, path: str | None = None) -> Iterator[Reading]:
+    """Return the meanings of ``value`` with a suffix; ``path`` replaces what stands before it."""
+    for pattern in (_COLON, _ANCHOR):
+        if found := pattern.match(value):
+            yield Reading(path or found["path"], Selection(ranges=_ranges(found["lines"])))
+            return
+    if found := _SYMBOL.match(value):
+        yield Reading(path or found["path"], Selection(symbol=found["symbol"]))
+
+
+def _ranges(text: str) -> tuple[LineRange, ...]:
+    return tuple(_range(part) for part in re.sub(r"[LC]", "", re.sub(r"C[0-9]+", "", text)).split(","))
+
+
+def _range(text: str) -> LineRange:
+    first, dash, last = text.partition("-")
+    start = _line(first)
+    return LineRange(start, _line(last) if dash else start)
+
+
+def _line(text: str) -> int | None:
+    return int(text.partition(":")[0]) if text else None
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Lines cut out of a text: what they read, where they stand, and how many there are in all."""
+
+    text: str
+    first: int
+    last: int
+    total: int
+    gaps: bool
+    clamped: bool
+
+
+def cut(text: str, ranges: Sequence[LineRange], label: str) -> Cut:
+    """Return the lines of ``text`` that ``ranges`` name, in order, overlaps merged, gaps marked.
+
+    An end past the last line is clamped; a start past it, a zero and a reversed range are refused.
+    """
+    lines = _newline_lines(text)
+    spans = _merged([_bounds(one, len(lines), label) for one in ranges])
+    clamped = any(one.last is not None and one.last > len(lines) for one in ranges)
+    parts = []
+    for index, (first, last) in enumerate(spans):
+        if index:
+            gap = (spans[index - 1][1] + 1, first - 1)
+            parts.append(f"⋯ lines {gap[0]}-{gap[1]} left out ⋯\n")
+        part = "".join(lines[first - 1 : last])
+        parts.append(part if part.endswith("\n") or index == len(spans) - 1 else part + "\n")
+    return Cut("".join(parts), spans[0][0], spans[-1][1], len(lines), gaps=len(spans) > 1, clamped=clamped)
+
+
+def count_lines(text: str) -> int:
+    """Return how many lines ``text`` has; a last line needs no line feed to count."""
+    return text.count("\n") + (not text.endswith("\n")) if text else 0
+
+
+def _newline_lines(text: str) -> list[str]:
+    """Split at line feeds only: form feeds and U+2028 are no lines to an editor."""
+    lines = [line + "\n" for line in text.split("\n")]
+    lines[-1] = lines[-1][:-1]
+    return lines if lines[-1] else lines[:-1]
+
+
+def _bounds(one: LineRange, total: int, label: str) -> tuple[int, int]:
+    first = 1 if one.first is None else one.first
+    last = total if one.last is None else one.last
+    if first < 1 or last < first:
+        raise SourceError(Code.BAD_RANGE, f"lines {one} of {label} make no range: count from 1, the smaller first")
+    if first > total:
+        raise SourceError(Code.BAD_RANGE, f"{label} has {total} lines, so there is no line {first}: ask for fewer")
+    return first, min(last, total)
+
+
+def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for first, last in sorted(spans):
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+        else:
+            merged.append((first, last))
+    return merged

@@ -1,0 +1,158 @@
+"""A real HTTP server on loopback that answers as badly as it is told to.
+
+A route is a list of steps that go on the wire as they are: bytes to send, seconds to wait, or
+``RESET``. So a test can write a slow, endless, lying or silent server down in one line. Nothing is
+checked or repaired here; ``answer`` and ``redirect`` spell well-formed responses. Every connection
+that arrives is counted, which is how a test proves that none did.
+"""
+
+import contextlib
+import socket
+import ssl
+import struct
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Final, Literal, Self
+
+RESET: Final = "reset"
+"""A step that breaks the connection off with a TCP reset."""
+
+Step = bytes | float | Literal["reset"]
+"""Bytes to send, seconds to wait, or ``RESET``."""
+
+Route = bytes | Callable[[], Iterable[Step]]
+"""A whole response, or a function that gives the steps of one."""
+
+_HEAD_LIMIT = 65_536
+
+
+def answer(
+    body: bytes | str,
+    content_type: str = "text/html; charset=utf-8",
+    *,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+) -> bytes:
+    """Return a well-formed response; its length is told, and is right."""
+    content = body.encode() if isinstance(body, str) else body
+    lines = [f"HTTP/1.1 {status} Answer", f"Content-Length: {len(content)}"]
+    lines += [f"Content-Type: {content_type}"] if content_type else []
+    lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
+    return "\r\n".join([*lines, "", ""]).encode() + content
+
+
+def redirect(location: str, status: int = 302) -> bytes:
+    """Return a response that points to ``location``, in UTF-8, unchecked."""
+    return f"HTTP/1.1 {status} Elsewhere\r\nContent-Length: 0\r\nLocation: {location}\r\n\r\n".encode()
+
+
+class Loopback:
+    """The server, listening from construction until the end of its ``with`` block.
+
+    ``routes`` maps a path (without its query) to a route, ``"*"`` is for all others; a path without a
+    route gets status 404. It can be changed while the server runs. ``accepted`` counts connections,
+    ``requests`` keeps the head of each request.
+    """
+
+    def __init__(
+        self,
+        routes: Mapping[str, Route] | None = None,
+        *,
+        host: str = "127.0.0.1",
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self.routes = dict(routes or {})
+        self.accepted = 0
+        self.requests: list[str] = []
+        self._tls = tls
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._open: set[socket.socket] = set()
+        self._threads: list[threading.Thread] = []
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._listener = socket.create_server((host, 0), family=family, backlog=64)
+        self.host = host
+        self.port: int = self._listener.getsockname()[1]
+        self._start(self._accept)
+
+    def url(self, path: str = "/", host: str | None = None) -> str:
+        """Return the URL of ``path`` here, under ``host`` if that name leads here."""
+        name = host or (f"[{self.host}]" if ":" in self.host else self.host)
+        return f"{'https' if self._tls else 'http'}://{name}:{self.port}{path}"
+
+    def close(self) -> None:
+        """Stop at once: waiting steps are cut short and connections closed."""
+        self._stopping.set()
+        # Closing a socket does not wake a thread that waits in it; shutting it down does.
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        with self._lock:
+            for connection in self._open:
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join()
+        self._listener.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _start(self, work: Callable[..., None], *arguments: object) -> None:
+        thread = threading.Thread(target=work, args=arguments, name="loopback", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            with self._lock:
+                self.accepted += 1
+                self._open.add(connection)
+            self._start(self._serve, connection)
+
+    def _serve(self, connection: socket.socket) -> None:
+        # A peer that goes away in the middle is what most tests are about.
+        with contextlib.suppress(OSError):
+            secured = self._tls.wrap_socket(connection, server_side=True) if self._tls else connection
+            with secured:
+                self._respond(secured)
+        with self._lock:
+            self._open.discard(connection)
+        connection.close()
+
+    def _respond(self, connection: socket.socket) -> None:
+        head = b""
+        while b"\r\n\r\n" not in head and len(head) < _HEAD_LIMIT:
+            data = connection.recv(4096)
+            if not data:
+                return
+            head += data
+        text = head.decode("latin-1")
+        self.requests.append(text)
+        path = text.split(" ", 2)[1].partition("?")[0]
+        route = self.routes.get(path, self.routes.get("*", answer("nothing here", "text/plain", status=404)))
+        for step in (route,) if isinstance(route, bytes) else route():
+            if not self._take(connection, step):
+                return
+
+    def _take(self, connection: socket.socket, step: Step) -> bool:
+        if self._stopping.is_set():
+            return False
+        if isinstance(step, bytes):
+            connection.sendall(step)
+        elif step == RESET:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connection.close()
+            return False
+        elif isinstance(step, float):
+            return not self._stopping.wait(step)
+        return True

@@ -1,0 +1,193 @@
+"""Which git folder belongs to a workspace, and reading from it without following a link.
+
+Git believes whatever a ``.git`` file, a link or a ``commondir`` says; here a claim counts only when
+the other side confirms it, so that a forged pointer cannot show another repository's history.
+Nothing here starts git or knows what the files mean.
+"""
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from promptuary.core.errors import Code, SourceError
+
+_POINTER = 8 << 10
+_COPY = 1 << 20
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class GitFolder:
+    """Where a repository keeps its things.
+
+    ``own`` holds HEAD and the index, ``common`` the objects and branches: they differ in a linked worktree.
+    ``proven`` is false while only ``core.worktree`` in its configuration can confirm that ``top`` is its own.
+    """
+
+    top: Path
+    own: Path
+    common: Path
+    proven: bool
+
+    @property
+    def linked(self) -> bool:
+        """Whether this is one of several working trees of a repository."""
+        return self.own != self.common
+
+
+def locate(folder: Path) -> GitFolder:
+    """Return the repository that ``folder`` lies in: its own, or that of the nearest folder above.
+
+    Like git, the search stops where another file system begins. A bare repository is none.
+    Only ``.git`` counts.
+    """
+    top = Path(os.path.realpath(folder))
+    device = _device(top)
+    for candidate in (top, *top.parents):
+        if _device(candidate) != device:
+            break
+        found = _at(candidate)
+        if found:
+            return found
+    raise not_a_repository("this workspace is not in a git repository; `git init` makes it one")
+
+
+def not_a_repository(reason: str) -> SourceError:
+    """Return the error for a folder whose history cannot be had."""
+    return SourceError(Code.NOT_A_REPOSITORY, reason)
+
+
+def _device(folder: Path) -> int | None:
+    try:
+        return folder.stat().st_dev
+    except OSError:
+        return None
+
+
+def _at(top: Path) -> GitFolder | None:
+    pointer = top / ".git"
+    try:
+        mode = pointer.lstat().st_mode
+    except OSError:
+        return None
+    if stat.S_ISDIR(mode):
+        whole = all(os.path.lexists(pointer / name) for name in ("HEAD", "objects", "refs"))
+        return GitFolder(top, pointer, pointer, proven=True) if whole else None
+    if stat.S_ISLNK(mode):
+        return _claimed(top, Path(os.path.realpath(pointer)))
+    return _claimed(top, _pointed_at(top))
+
+
+def _pointed_at(top: Path) -> Path:
+    text = os.fsdecode(read_inside(top, ".git", _POINTER) or b"")
+    if not text.startswith("gitdir:"):
+        raise not_a_repository("the workspace's .git is neither a folder nor a pointer to one")
+    return _resolved(top, text.removeprefix("gitdir:"))
+
+
+def _claimed(top: Path, own: Path) -> GitFolder:
+    if not own.is_dir():
+        raise not_a_repository("the workspace's .git points at a folder that is not there")
+    shared = read_inside(own, "commondir", _POINTER)
+    if shared is None:
+        return GitFolder(top, own, own, proven=own.is_relative_to(top))
+    common = _resolved(own, os.fsdecode(shared))
+    back = read_inside(own, "gitdir", _POINTER)
+    # Lying in <common>/worktrees is what only the other repository can arrange; pointing back is its consent.
+    if own.parent != common / "worktrees" or back is None or _back(own, back) != top / ".git":
+        raise not_a_repository(
+            "the workspace's .git points at another repository that does not know this worktree; "
+            "if it was moved, run `git worktree repair` in it"
+        )
+    return GitFolder(top, own, common, proven=True)
+
+
+def _back(own: Path, text: bytes) -> Path:
+    pointer = own / os.fsdecode(text).strip()
+    return Path(os.path.realpath(pointer.parent)) / pointer.name
+
+
+def _resolved(base: Path, text: str) -> Path:
+    return Path(os.path.realpath(base / text.strip()))
+
+
+@contextmanager
+def _holding(base: Path, relative: str) -> Iterator[tuple[int | None, str]]:
+    """Hold open the folder in which a file lies, reached without following a link."""
+    *folders, name = relative.split("/")
+    held = _step(base, None)
+    try:
+        for folder in folders:
+            lower = _step(folder, held)
+            if held is not None:
+                os.close(held)
+            held = lower
+        yield held, name
+    finally:
+        if held is not None:
+            os.close(held)
+
+
+def _step(folder: Path | str, above: int | None) -> int | None:
+    if isinstance(folder, str) and above is None:
+        return None
+    try:
+        return os.open(folder, _READ | os.O_DIRECTORY, dir_fd=above)
+    except (OSError, ValueError):
+        return None
+
+
+@contextmanager
+def open_inside(base: Path, relative: str) -> Iterator[tuple[BinaryIO, os.stat_result] | None]:
+    """Open a regular file below ``base`` without following any link on the way; ``None`` if there is none."""
+    with _holding(base, relative) as (folder, name):
+        try:
+            opened = None if folder is None else os.open(name, _READ | os.O_NONBLOCK, dir_fd=folder)
+        except PermissionError as error:
+            raise SourceError(Code.PERMISSION_DENIED, f"{relative} may not be read") from error
+        except (OSError, ValueError):
+            opened = None
+    if opened is None:
+        yield None
+        return
+    with os.fdopen(opened, "rb") as file:
+        found = os.fstat(opened)
+        yield (file, found) if stat.S_ISREG(found.st_mode) else None
+
+
+def link_inside(base: Path, relative: str) -> bytes | None:
+    """Return what the link below ``base`` holds, not what it leads to; ``None`` if it is no link."""
+    with _holding(base, relative) as (folder, name):
+        try:
+            return None if folder is None else os.readlink(os.fsencode(name), dir_fd=folder)
+        except (OSError, ValueError):
+            return None
+
+
+def read_inside(base: Path, relative: str, limit: int) -> bytes | None:
+    """Return a file's content; ``None`` if it is absent, a link, no regular file or larger than ``limit``."""
+    with open_inside(base, relative) as opened:
+        if opened is None or opened[1].st_size > limit:
+            return None
+        data = opened[0].read(limit + 1)
+    return data if len(data) <= limit else None
+
+
+def copy_inside(base: Path, relative: str, target: Path, limit: int) -> bool:
+    """Copy a file with its times; false if it is absent, a link, or larger than ``limit``.
+
+    The times matter: git distrusts an index entry that is as young as the index itself.
+    """
+    with open_inside(base, relative) as opened:
+        if opened is None or opened[1].st_size > limit:
+            return False
+        file, found = opened
+        with target.open("wb") as copy:
+            shutil.copyfileobj(file, copy, _COPY)
+        os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
+    return True

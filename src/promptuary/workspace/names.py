@@ -1,0 +1,232 @@
+"""The tables behind ``policy``: which names hold text, and which hold secrets.
+
+All in lower case. Data only: how a name is compared is the business of ``policy``.
+"""
+
+import re
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_CODE = """
+.4gl .4th .a51 .ab .abap .abc .abnf .ac .acs .ada .adb .ado .ads .afl .agda .ahk .als .am .ampl .apex
+.apib .apl .applescript .arb .as .ash .askama .asm .asn .asn1 .astro .atom .au3 .avdl .avsc .awk .axaml
+.bal .bas .base .bash .bat .bats .bazel .bb .bicep .blade .blp .bnf .bp .bpmn .bqn .bru .bsl .bsv .buck
+.bxl .bzl .bzlmod .c .c++ .c3 .cabal .cairo .canvas .capnp .cbl .cc .cedar .ceylon .cfc .cff .cfm
+.cg .cginc .chisel .chpl .cjs .ck .cl .clar .clj .cljc .cljs .clle .cls .cm .cmake .cmd .cnf .cob
+ .coffee .comp .compute .containerfile .cpp .cppm .cpy .cql .cr .cs .csd .csh .cshtml .csl
+.csproj .css .csx .ctp .cts .cu .cue .cuh .cxx .cyp .cypher .d .dart .dash .dax .dbml .dbt .ddl .def .dfy
+.dhall .di .dict .dml .dmn .do .dockerfile .dpk .dpr .dsl .dsp .dsr .dtd .dust .dyalog .dzn .e .ebnf
+.ebuild .eclass .edgeql .edn .eex .ejs .el .eld .elm .elv .epp .erb .erl .es6 .esdl .eta .ex .exp .expect
+.expected .exs .f .f03 .f08 .f77 .f90 .f95 .factor .fan .fbs .fc .feature .filters .fish .flow .flux .fnl
+.for .forth .fpp .fr .frag .frm .fs .fsi .fsproj .fst .fsti .fsx .fth .ftl .ftlh .fun .fx .fxh .g .g4 .gap
+.gawk .gd .gdshader .gemspec .geom .gi .gir .gleam .glsl .gml .gms .gn .gni .go .gohtml .gosu
+.gotmpl .gpr .gql .gradle .grammar .graphql .graphqls .gresource .groovy .gs .gvy .gyp .gypi .h .h++
+.ha .hack .haml .handlebars .har .hare .hbs .hcl .heex .hh .hhi .hip .hlsl .hpp .hql .hrl .hs .hs-boot
+.hsc .htm .html .http .huff .hujson .hurl .hx .hxml .hxx .hy .i .iced .idl .idr .ijs .ily .inc .ink .inl
+.ino .install .io .ipp .ipxe .ipynb .iss .ixx .j .j2 .jade .jai .janet .jav .java .jbuilder .jcl .jinja
+.jinja2 .jl .jmx .jq .js .jscad .jsm .jsonnet .jsp .jspx .jsx .justfile .jxa .k .kdl .kicad_pro .kql
+.ksh .ksy .kt .ktm .kts .kusto .l .lagda .lark .latte .lean .leex .less .lex .lfe .lhs .libsonnet
+.lilypond .liq .liquid .lisp .litcoffee .lkml .ll .logql .lookml .lpr .ls .lsl .lsp .lua .luau .m .m2 .m4
+ .mak .make .mako .malloy .manifest .marko .maxpat .mcfunction .mcmeta .mcr .mei .meson .metal
+.mill .mjml .mjs .mk .ml .mli .mlir .mll .mlton .mlx .mly .mm .mod .mojo .moon .move .mq4 .mq5 .mqh .mql
+.ms .mts .musicxml .mustache .mxml .mysql .mzn .nasm .ne .neorg .nft .nim .nimble .nims .ninja .nix .njk
+.nomad .norg .nsh .nsi .nt .nu .nunjucks .nuspec .nut .odin .opml .orc .org .os .osl .oz .p
+.p6 .pact .pas .pcss .pd .pde .peg .pegjs .per .pest .pgsql .php .php3 .php5 .php7 .php8 .phtml .pine .pkb
+.pkgbuild .pkl .pks .pl .plist .pls .plsql .pm .pm6 .pod .podspec .polar .pony .postcss .postinst
+.postman_collection .pov .pp .pq .prc .prerm .prf .prg .pri .prisma .pro .prolog .promql .props
+.proto .ps1 .ps1xml .psd1 .psm1 .psql .pth .pug .puppet .purs .pxd .pxi .py .pyi .pyt .pyw .pyx .q
+.qbs .qmd .qml .qrc .qss .r .rake .raku .rakumod .rakutest .raml .razor .rb .rbi .rbs .rbxlx .rc2 .re
+.rego .rei .ren .res .resi .resource .rest .rex .rexx .rhtml .riot .rkt .rktl .rmd .rnc .rng .rnw .robot
+ .rockspec .ron .rpgle .rpmspec .rpy .rq .rs .rsl .rss .ru .ruleset .s .sage .sam .sas .sass .sbt
+.sc .scad .scala .scd .sch .scm .sco .scrbl .scss .sed .sentinel .sh .shader .shtml .sieve .sig
+.sld .slim .slint .sln .slnx .sls .smarty .smithy .sml .smt2 .sol .sops .soy .sparql .spec .sps .sql .sqlx
+.src .ss .st .stache .star .starlark .story .styl .stylus .surql .sv .svelte .svh .swift .swiftinterface
+.t .tab .tact .targets .tcl .tcsh .td .templ .tera .tesc .tese .tf .tfcomponent .tfquery .tfstack .thrift
+.thy .tidal .tk .tla .tmlanguage .tmpl .tofu .tpl .tpp .tres .trigger .ts .tscn .tsp .tsql .tsx .tw .twee
+.twig .txx .ua .ui .ur .urp .urs .usf .ush .v .vala .vams .vapi .vb .vbproj .vbs .vcproj .vcxproj
+.vdproj .vert .vex .vfl .vh .vhd .vhdl .vm .vsh .vtl .vue .vv .vy .w .wadl .wast .wat .webidl
+.wgsl .wit .wl .wls .wren .wscript .wsdl .wxi .wxml .wxs .wxss .x10 .xaml .xhtml .xonsh .xsd .xsh .xsl
+.xslt .xtend .y .yarn .yul .yy .yyp .zeek .zig .zil .zon .zs .zsh .zsh-theme
+"""
+
+_PROSE = """
+.actual .adoc .approved .asc .asciidoc .ass .asy .authors .bbx .bib .bst .cbx .changelog .changes .copying
+.creole .d2 .diff .diz .dot .drawio .dtx .eml .eps .err .excalidraw .fountain .gnuplot .golden .gp .gpi
+.gv .ics .ins .iuml .lang .latex .lbx .ldif .licence .license .lng .log .lrc .ltx .ly .man .markdown .mbox
+.md .mdc .mdoc .mdown .mdwn .mdx .me .mediawiki .mermaid .mkd .mmd .news .nfo .notes .notice .orig .out
+.patch .pgf .plantuml .po .pod6 .poml .pot .prompt .prompty .properties .ps .pu .puml .rdoc .rej .resw
+.resx .roff .rst .rtf .sbv .snap .snapshot .srt .ssa .stderr .stdout .strings .stringsdict .sty .svg .tap
+.tex .texi .texinfo .text .textile .tikz .tmx .todo .tr .trace .txi .txt .typ .vcard .vcf .vtt .wiki
+.xcstrings .xlf .xliff
+"""
+
+_DATA = """
+.aff .appdata .arff .args .automount .backup .bak .bed .brd .bvh .cast .cer .cf .cfg .cif .cir .cksum
+.clang-format .clang-tidy .classpath .code-snippets .code-workspace .colors .conf .config .conll .conllu
+.copy .cproject .cps .cron .crontab .crt .cson .csr .csv .cube .dae .dat .data .default .defaults
+.defconfig .desktop .dic .directory .disabled .dist .dns .dts .dtsi .dtso .ecl .ecore .enabled .eno
+.entitlements .env .ewp .example .fa .faa .fasta .fastq .flags .fna .fq .gcode .genmodel .geojson .gff
+.gff3 .gltf .gpx .gro .gtf .hex .hjson .hosts .icf .icls .idx .if .iml .in .index .inf .ini .ioc .ipr .itp
+.its .json .json5 .jsonc .jsonl .jsonld .kconfig .kicad_mod .kicad_pcb .kicad_sch .kml .ks .la .ld .ldf
+.lds .lef .lib .libsvm .link .list .lock .logrotate .lst .lvs .map .md5 .metainfo .mf .mif .minisig .mol
+.mol2 .mount .mps .mtl .n3 .nc .ndjson .net .netdev .network .new .newick .nex .nginx .nq .nvim .nwk .obj
+.obo .off .old .opt .options .ovf .owl .path .pbtxt .pbxproj .pc .pdb .phy .pkr .ply .policy .pref .prefs
+.preseed .prj .project .prototxt .psv .pub .qgs .qpf .qsf .rc .rdf .reg .repo .rpt .rsp .rules .sample
+.sarif .save .scat .scope .sct .sdc .sdf .sdl .sdlang .seed .service .settings .sfv .sha1 .sha256 .sha512
+.skin .slice .snippets .socket .sources .spdx .spi .spice .srec .ssv .stl .storyboard .stub
+.sublime-project .sublime-settings .sublime-snippet .sublime-syntax .sum .svmlight .tape .target .te
+.template .textpb .textproto .tfbackend .tflint .tfrc .tftest .tftpl .theme .timer .tmp .tmtheme .toc
+.toml .top .topojson .trig .tsv .ttl .txtpb .ucf .uml .url .usda .uvprojx .vcl .ver .version .vhost .vim
+.vmx .webloc .webmanifest .wkt .wordlist .words .work .wrl .x .x3d .xcconfig .xcscheme .xcworkspacedata
+.xdc .xib .xmi .xml .xyz .yaml .yar .yara .yml .zone
+.cocci .crl .dectest .local .pyf .stp .tcc .test .tfvars .typed .types .uue .xbm .xpm
+"""
+
+ALLOWED = _words(f"{_CODE} {_PROSE} {_DATA}")
+"""Extensions, with their dot, of files that hold text."""
+
+STEMS = _words(
+    """
+    appfile authors berksfile brewfile bsdmakefile buck build capfile cartfile changelog changes
+    cmakelists codeowners compose constraints containerfile contributing contributors copying copyright
+    credits crontab dangerfile deliverfile docker-compose dockerfile earthfile fastfile fstab gemfile
+    gnumakefile governance guardfile history hosts install jenkinsfile justfile kbuild kconfig licence
+    license maintainers makefile manifest matchfile meson mintfile module news notice pipfile podfile
+    procfile puppetfile rakefile readme requirements roadmap sconscript sconstruct security snakefile
+    support thanks thorfile tiltfile todo upgrading vagrantfile version workspace wscript
+    """
+)
+"""First parts of names that hold text whatever follows: ``Dockerfile.dev``, ``README.de``."""
+
+SECRET_ANYWHERE = _words(
+    """
+    .access_token .acme.sh .aliyun .anthropic_api_key .anthropic_key .api-key .api_key .apikey .auth_token
+    .authinfo .authinfo.gpg .aws .azure .bash_history .bitcoin .bluemix .boto .bzr .cloudflared
+    .credentials .creds .databrickscfg .dbshell .dockercfg .dockerconfigjson .electrum .env .env-cmdrc
+    .envrc .envs .erlang.cookie .ethereum .fetchmailrc .fish_history .ftpconfig .gcloud .ghci_history .git
+    .git-credentials .gitcookies .github_token .gnupg .hg .histfile .htdigest .htpasswd .ibmcloud
+    .iceauthority .irb_history .jj .k5login .kaggle .keychain .keyring .keyrings .ksh_history .kube
+    .lesshst .minikube .modal.toml .monero .mongorc.js .mozilla .msmtprc .my.cnf .mylogin.cnf
+    .mysql_history .netrc .ngrok2 .node_repl_history .npmrc .oci .openai_api_key .openai_key .pass .passwd
+    .passwd-s3fs .password .password-store .passwords .pg_service.conf .pgpass .pki .private .pry_history
+    .psql_history .putty .pypirc .python_history .rclone.conf .rediscli_history .remote-sync.json .rhosts
+    .s3cfg .s3ql .secret .secrets .sentryclirc .sh_history .shosts .smbcredentials .snowsql
+    .sqlite_history .ssh .step .svn .terraformrc .thunderbird .token .tokens .tsh .vault .vault-pass
+    .vault-token .vault_pass .vault_pass.txt .vault_password .viminfo .xauthority .zhistory .zsh_history
+    _netrc git~1
+    """
+)
+"""Names that are secret as a file and, as a folder, with everything below."""
+
+SECRET_FILES = _words(
+    """
+    .credentials.json access_token access_token.json access_token.txt access_tokens.db accesstokens.json
+    api-key.txt api-keys.json api_key api_key.txt api_keys.json api_keys.txt apikey apikey.txt
+    apikeys.json apikeys.txt application_default_credentials.json auth.toml authinfo authorized_keys
+    authorized_keys2 autounattend.xml azureauth.json azureprofile.json backup-codes.txt
+    bitwarden_export.json cert8.db cert9.db consolehost_history.txt cookies cookies.binarycookies
+    cookies.sqlite cookies.txt credential credentials credentials.csv credentials.db creds cwallet.sso
+    deploy_key encryption_key filezilla.xml ftpconfig gcloud-key.json gcp-key.json gha-creds.json
+    github-recovery-codes.txt gshadow gshadow- htdigest htpasswd hudson.util.secret id_dsa id_ecdsa
+    id_ecdsa_sk id_ed25519 id_ed25519_sk id_ed448 id_rsa id_xmss initial_root_password
+    initialadminpassword k3s.yaml kaggle.json key3.db key4.db known_hosts krb5.keytab kubeconfig
+    kubeconfig.yaml kubeconfig.yml lastpass_export.csv legacy_credentials master.passwd master_key
+    mnemonic.txt msal_token_cache.json netrc ntds.dit oauth_creds.json passphrase passwd passwd- password
+    passwords passwords.csv private-key private_key privatekey pubring.kbx rclone.conf recentservers.xml
+    recovery-codes.txt recovery_codes.txt refresh_token refresh_token.json refresh_token.txt rootkey.csv
+    secret secret_key secret_key.txt secret_key_base secretkey secrets secring.gpg seed_phrase.txt
+    settings-security.xml sftp-config.json sftp.json shadow shadow- signing_key signons.sqlite
+    sitemanager.xml sysprep.inf talosconfig terraform.rc token token.pickle token.txt tokens tokens.txt
+    trustdb.gpg unattend.xml vault-pass.txt vault-password.txt vault_pass vault_pass.txt vault_password
+    vault_password.txt wallet.dat winscp.ini ws_ftp.ini
+    """
+)
+"""Names that are secret as a file; folders of ordinary source are called so too."""
+
+SECRET_ENDINGS = _words(
+    """
+    .1pux .age .agilekeychain .bks .ccache .cookies .credentials .env .gpg .htpasswd .jceks .jks .kdb
+    .kdbx .key .keychain .keychain-db .keystore .keytab .kubeconfig .kwallet .mobileprovision .opvault
+    .ovpn .p12 .p8 .password .passwords .pem .pfx .pgp .pk8 .ppk .provisionprofile .psafe3
+    .publishsettings .pvk .rdg .rdp .secret .secrets .skr .snk .tblk .tfstate .tfvars .token .truststore
+    .wallet
+    """
+)
+"""Extensions of keys, key stores and files of secret settings."""
+
+SECRET_PATHS = _words(
+    """
+    .bundle/config .cache/huggingface/token .cargo/credentials .cargo/credentials.toml .composer/auth.json
+    .config/bitwarden .config/chromium .config/configstore .config/containers/auth.json .config/doctl
+    .config/gcloud .config/gh .config/git/credentials .config/github-copilot .config/glab-cli
+    .config/google-chrome .config/heroku .config/hub .config/netlify .config/op .config/pypoetry/auth.toml
+    .config/rclone .config/sops/age .config/stripe .docker/config.json .dropbox/info.json .fly/config.yml
+    .gem/credentials .gradle/gradle.properties .huggingface/token .local/share/fish/fish_history
+    .local/share/keyrings .local/share/kwalletd .m2/settings.xml .promptuary/index .promptuary/state.db
+    .promptuary/state.db-shm .promptuary/state.db-wal .purple/accounts.xml .snowflake/config.toml
+    .subversion/auth .terraform.d/credentials.tfrc.json .wrangler/config etc/kubernetes etc/ssl/private
+    library/cookies library/keychains run/secrets
+    """
+)
+"""Neighbouring names that are secret together, with everything below."""
+
+SECRET_SHAPES = re.compile(
+    r"""
+    \.env [._-] .*
+    | (?: .* [._-] )? id_(?: rsa | dsa | ecdsa | ed25519 ) (?: [._-] (?! pub$ ) .* )?
+    | ssh_host_ .* _key
+    | (?: .* [._-] )? (?: client | app | oauth2? ) [-_]? secrets? (?: [-_.] .* )?
+      \. (?: json | ya?ml | toml | txt )
+    | oauth2? [-_.] (?: creds | credentials | tokens? ) (?: \. (?: json | ya?ml | toml | txt | pickle ) )?
+    | .* firebase-adminsdk .* \. json
+    | (?: .* _ )? accesskeys? (?: _ .* )? \. csv
+    | .* \. (?: ya?ml | json | toml | env ) \. enc
+    | .* \. (?: tfstate | tfvars ) \. .*
+    | \. .* _history
+    | (?: .* [-_.] )? (?: private | secret ) (?: [-_.] .* )? \. asc
+    | secring .*
+    | (?: .* [-_.] )? private [-_]? key \. (?: txt | json | xml | der )
+    | (?: local | dev | development | prod | production | staging ) [-_.] (?: secrets? | credentials )
+      \. (?: ya?ml | json | toml | ini | cfg | conf | txt | properties )
+    | utc--\d{4}-\d\d-\d\dt .*
+    | kubeconfig [-_] [^.]* | kubeconfig .* \. (?: ya?ml | json | conf | txt )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+"""Whole names that vary in a known way and are secret wherever they are."""
+
+SECRET_WORDS = re.compile(
+    r"\.env|\.enc|\.asc|\.tfstate\.|\.tfvars\.|id_|ssh_host_|oauth|firebase|accesskey|_history|secr|private"
+    r"|utc--|kubeconfig|cred|password|auth\.|token\.|cookies\.|logins\.|account"
+)
+"""One of these is in every name that ``SECRET_SHAPES`` or ``SECRET_UNLESS_DESCRIBED`` describes."""
+
+SECRET_UNLESS_DESCRIBED = re.compile(
+    r"""
+    (?: credentials? | creds | secrets? | passwords? )
+      \. (?: jsonc? | ya?ml | toml | ini | cfg | conf | txt | xml | properties | plist )
+    | (?: auth | token | cookies | logins | oauth [\w-]* | (?: .* [-_.] )? service [-_]? account .* ) \. json
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+"""Whole names that are secret, except below ``DESCRIBING``."""
+
+DESCRIBING = _words(
+    """
+    locales locale i18n l10n lang langs languages translations messages intl templates schemas schema
+    openapi swagger docs fixtures __fixtures__ testdata mocks __mocks__
+    """
+)
+"""Folders whose files tell about secrets: the words for them, the form of them."""
+
+TEMPLATES = _words("example examples sample template dist defaults tmpl tpl skel stub")
+"""Parts of a name that say: the form of a secret, without the secret."""
+
+TEMPLATE_ENDINGS = _words("json jsonc yml yaml toml ini cfg conf env txt xml properties tfvars php")
+"""What may follow such a part: ``secrets.example.yml``."""
+
+BACKUPS = _words("bak backup old orig save swp swo tmp new copy")
+"""Endings that leave a secret what it is."""

@@ -1,0 +1,205 @@
+"""Open a path strictly beneath an open folder, whatever anyone renames or links meanwhile.
+
+Two openers give the same answers: ``openat2``, where the kernel resolves the path beneath the folder
+in one call, and a walk that opens one component at a time and never follows a link. ``follow`` is for
+those who want links: it resolves them by hand on descriptors, so that it cannot be led outside, and
+tells where it really arrived.
+
+Paths here are in normal form (``root.normalise``) and failures are ``OSError``: this module knows
+nothing of policy, of content, or of what a person wrote.
+"""
+
+import ctypes
+import errno
+import functools
+import os
+import stat
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+Opener = Callable[[int, str, int], int]
+"""Opens a path beneath a folder's descriptor with the given flags; a link anywhere is ``ELOOP``."""
+
+# Without O_PATH (macOS) a folder on the way has to be readable, not only searchable.
+PEEK: int = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+"""Flags to look at something without reading it; never waits, needs no right to read on Linux."""
+READ: int = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
+"""Flags to read a file: a pipe does not wait for its writer, a terminal does not become ours."""
+LIST: int = os.O_RDONLY | os.O_DIRECTORY
+"""Flags to list a folder."""
+
+_PATH_ONLY: int = getattr(os, "O_PATH", 0)
+_ON_THE_WAY = (_PATH_ONLY or os.O_RDONLY) | os.O_DIRECTORY
+_MOST_LINKS = 40
+_MOST_TRIES = 128
+
+_OPENAT2 = 437  # the same number on every architecture that got its system calls after 2019
+_NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
+
+
+class Opened(NamedTuple):
+    """A descriptor, which the receiver closes, and the path it was really found at."""
+
+    fd: int
+    path: str
+
+
+class _OpenHow(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+_HOW_SIZE = ctypes.sizeof(_OpenHow)
+
+
+@functools.cache
+def _syscall() -> Callable[..., int]:
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    call.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
+    call.restype = ctypes.c_long
+    return call
+
+
+@functools.cache
+def _how(flags: int) -> Any:
+    return ctypes.byref(_OpenHow(flags | os.O_CLOEXEC, 0, _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS))
+
+
+def by_openat2(root: int, path: str, flags: int) -> int:
+    """Open ``path`` by one system call that refuses links and anything not beneath ``root``."""
+    call, name, how = _syscall(), os.fsencode(path), _how(flags)
+    code = errno.EAGAIN
+    for _ in range(_MOST_TRIES):
+        fd = call(_OPENAT2, root, name, how, _HOW_SIZE)
+        if fd >= 0:
+            return fd
+        code = ctypes.get_errno()
+        # EAGAIN: a rename elsewhere kept the kernel from being sure.
+        if code not in {errno.EAGAIN, errno.EINTR}:
+            break
+    raise OSError(code, os.strerror(code))
+
+
+def has_openat2(root: int) -> bool:
+    """Tell whether the system has the call and allows it; sandboxes answer EPERM, old kernels ENOSYS."""
+    if sys.platform != "linux":
+        return False
+    try:
+        os.close(by_openat2(root, ".", _ON_THE_WAY))
+    except OSError:
+        return False
+    return True
+
+
+def by_walk(root: int, path: str, flags: int) -> int:
+    """Open ``path`` one component at a time, each from the descriptor of the one before it."""
+    *folders, last = path.split("/")
+    current = root
+    try:
+        for name in folders:
+            deeper = _step(current, name, _ON_THE_WAY)
+            if current != root:
+                os.close(current)
+            current = deeper
+        return _step(current, last, flags)
+    finally:
+        if current != root:
+            os.close(current)
+
+
+def _step(folder: int, name: str, flags: int) -> int:
+    try:
+        fd = os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    except OSError as error:
+        # Systems differ in what they call a link where a folder was wanted.
+        if error.errno in {errno.ENOTDIR, errno.EMLINK} and _is_link(folder, name):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from error
+        raise
+    # O_PATH opens the link itself instead of refusing it.
+    if flags & _PATH_ONLY and stat.S_ISLNK(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return fd
+
+
+def _is_link(folder: int, name: str) -> bool:
+    try:
+        return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def follow(root: int, path: str, flags: int) -> Opened:
+    """Open ``path``, following links that stay beneath ``root``; one that leaves it is ``EXDEV``.
+
+    An absolute link leaves, wherever it points, as it does for the kernel.
+    """
+    trail = _Trail(root, path)
+    try:
+        while trail.ahead:
+            trail.advance(flags)
+        return trail.arrive(flags)
+    finally:
+        trail.close()
+
+
+class _Trail:
+    """The folders between the root and where we are, as descriptors: ``..`` goes back along it."""
+
+    def __init__(self, root: int, path: str) -> None:
+        self.ahead = path.split("/")[::-1]
+        self._root = root
+        self._behind: list[tuple[str, int]] = []
+        self._arrived = False
+        self._links = 0
+
+    def advance(self, flags: int) -> None:
+        name = self.ahead.pop()
+        if name in {"", "."}:
+            return
+        if name == "..":
+            self._back()
+            return
+        self._arrived = not self.ahead
+        try:
+            fd = _step(self._here(), name, flags if self._arrived else _ON_THE_WAY)
+        except OSError as error:
+            if error.errno != errno.ELOOP or self._links == _MOST_LINKS:
+                raise
+            self._through_link(name)
+        else:
+            self._behind.append((name, fd))
+
+    def arrive(self, flags: int) -> Opened:
+        path = "/".join(name for name, _ in self._behind)
+        if self._arrived:
+            return Opened(self._behind.pop()[1], path)
+        # The last link ended in a folder that was opened only to pass through.
+        return Opened(_step(self._here(), ".", flags), path)
+
+    def close(self) -> None:
+        while self._behind:
+            os.close(self._behind.pop()[1])
+
+    def _here(self) -> int:
+        return self._behind[-1][1] if self._behind else self._root
+
+    def _back(self) -> None:
+        if not self._behind:
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        os.close(self._behind.pop()[1])
+        self._arrived = False
+
+    def _through_link(self, name: str) -> None:
+        self._links += 1
+        self._arrived = False
+        try:
+            target = os.readlink(name, dir_fd=self._here())
+        except OSError as error:
+            # Replaced by something else since: look at that instead.
+            if error.errno != errno.EINVAL:
+                raise
+            target = name
+        if target.startswith("/"):
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        self.ahead.extend(reversed(target.split("/")))

@@ -1,0 +1,277 @@
+"""Patches as values: what changed, in which files, and what may not be shown of it.
+
+Which files a patch touches is never guessed from its text. Git is asked twice with the same options:
+for the names, separated by NUL and unmunged (``--raw -z``), and for the patch. The header of every
+section of the patch is predicted from the names, and a text that does not follow them step by step is
+refused whole. So a name with quotes, a file that contains ``diff --git`` or a commit message that
+looks like a patch cannot carry a withheld file past the policy: inside a patch every line of content
+begins with a space, a sign or a backslash, and every line of a message with four spaces.
+
+Pure: no file is read and no program started here.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from promptuary.core.errors import SourceError
+
+Refusal = Callable[[str], SourceError | None]
+"""Says why a path may not be shown, ``None`` if it may."""
+
+_SECTION = re.compile(rb"^diff --(?:git|cc|combined) ", re.MULTILINE)
+_COMMIT = re.compile(rb"^commit ([0-9a-f]{40}(?:[0-9a-f]{24})?)$", re.MULTILINE)
+_HEX = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_HUNK = re.compile(rb"^(@@+) ", re.MULTILINE)
+_ESCAPES = {7: b"a", 8: b"b", 9: b"t", 10: b"n", 11: b"v", 12: b"f", 13: b"r", 34: b'"', 92: b"\\"}
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """What a patch does to one file; counts are ``None`` where the text was cut before they were known."""
+
+    path: str
+    added: int | None
+    removed: int | None
+    binary: bool = False
+    previous: str | None = None
+
+    def counts(self) -> str:
+        """Return the size of the change in a few characters."""
+        if self.binary:
+            return "binary"
+        return "changed" if self.added is None or self.removed is None else f"+{self.added} −{self.removed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """A patch and what it is about. ``withheld`` names files that policy keeps out of ``text``."""
+
+    text: str
+    files: tuple[FileChange, ...] = ()
+    withheld: tuple[str, ...] = ()
+    truncated: bool = False
+    notes: tuple[str, ...] = ()
+
+    def stat(self) -> str:
+        """Return one line a file with its counts, and their sum."""
+        lines = [f"{_title(file)} | {file.counts()}" for file in self.files]
+        added = sum(file.added or 0 for file in self.files)
+        removed = sum(file.removed or 0 for file in self.files)
+        noun = "file" if len(lines) == 1 else "files"
+        return "\n".join([*lines, f"{len(lines)} {noun} changed, +{added} −{removed}"])
+
+    def names(self) -> str:
+        """Return the changed files, one a line."""
+        return "\n".join(file.path for file in self.files)
+
+    def followed_by(self, other: "Patch") -> "Patch":
+        """Return both as one."""
+        return Patch(
+            self.text + other.text,
+            self.files + other.files,
+            tuple(dict.fromkeys(self.withheld + other.withheld)),
+            self.truncated or other.truncated,
+            self.notes + other.notes,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One changed file as ``--raw`` lists it: every name it had, the present one last."""
+
+    status: str
+    names: tuple[bytes, ...]
+    optional: bool
+    """Whether the patch may leave it out: a conflict, or a merge that took one side as it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit's changed files; ``sha`` is empty for changes that are not committed."""
+
+    sha: bytes
+    entries: tuple[Entry, ...]
+
+
+class OutOfStepError(ValueError):
+    """The patch does not follow the list of names: the files changed meanwhile, or something is wrong."""
+
+
+def parse_names(listed: bytes) -> list[Commit]:
+    """Return what ``--raw -z`` (with ``--format=%H`` for a history) lists."""
+    found: list[tuple[bytes, list[Entry]]] = []
+    tokens = iter(listed.split(b"\0"))
+    for token in tokens:
+        word = token.strip(b"\n")
+        if word.startswith(b":"):
+            if not found:
+                found.append((b"", []))
+            found[-1][1].append(_entry(word, tokens))
+        elif _HEX.fullmatch(word):
+            found.append((word, []))
+        elif word:
+            raise OutOfStepError("the list of changed files cannot be read")
+    return [Commit(sha, _with_conflicts(entries)) for sha, entries in found]
+
+
+def _entry(head: bytes, tokens: Iterator[bytes]) -> Entry:
+    parents = len(head) - len(head.lstrip(b":"))
+    status = head.rsplit(b" ", 1)[-1].decode("ascii", "replace")
+    count = parents + 1 if parents > 1 else 2 if status[0] in "RC" else 1
+    names = tuple(name for _, name in zip(range(count), tokens, strict=False))
+    if len(names) < count:
+        raise OutOfStepError("the list of changed files ends too early")
+    return Entry(status, names, optional=parents > 1 or status[0] == "U")
+
+
+def _with_conflicts(entries: list[Entry]) -> tuple[Entry, ...]:
+    unmerged = {entry.names[-1] for entry in entries if entry.status[0] == "U"}
+    return tuple(
+        Entry(entry.status, entry.names, optional=True) if entry.names[-1] in unmerged else entry
+        for entry in entries
+    )
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What is known so far of each file, over all commits."""
+
+    refusal: Refusal
+    changes: dict[str, FileChange] = field(default_factory=dict)
+    withheld: dict[str, None] = field(default_factory=dict)
+    _allowed: dict[bytes, bool] = field(default_factory=dict)
+
+    def allows(self, entry: Entry) -> bool:
+        """Say whether an entry may be shown; every name it ever had must be allowed."""
+        allowed = True
+        for name in entry.names:
+            if name not in self._allowed:
+                self._allowed[name] = self.refusal(name.decode("utf-8", "surrogateescape")) is None
+            allowed = allowed and self._allowed[name]
+        if not allowed:
+            self.withheld.setdefault(shown(entry.names[-1]))
+        return allowed
+
+    def count(self, entry: Entry, sections: Sequence[bytes], *, whole: bool) -> None:
+        path = shown(entry.names[-1])
+        previous = shown(entry.names[0]) if entry.names[0] != entry.names[-1] else None
+        before = self.changes.get(path, FileChange(path, 0, 0, previous=previous))
+        added, removed, binary = _counts(sections)
+        known = whole and before.added is not None and before.removed is not None
+        self.changes[path] = FileChange(
+            path,
+            (before.added or 0) + added if known else None,
+            (before.removed or 0) + removed if known else None,
+            before.binary or binary,
+            before.previous or previous,
+        )
+
+
+def assemble(
+    commits: Sequence[Commit], text: bytes, refusal: Refusal, *, quote_all: bool, truncated: bool = False
+) -> Patch:
+    """Return the patch without the sections of files that may not be shown.
+
+    ``quote_all`` says that git writes every byte outside ASCII as an escape (``core.quotePath``).
+    A truncated text counts up to its last complete line.
+    """
+    if truncated:
+        text = text[: text.rfind(b"\n") + 1]
+    if not commits and not text:
+        return Patch("", truncated=truncated)
+    parts = _by_commit(text, named=bool(commits and commits[0].sha))
+    if len(parts) > len(commits) or (len(parts) < len(commits) and not truncated):
+        raise OutOfStepError("the patch has other commits than the list")
+    tally = _Tally(refusal)
+    kept: list[bytes] = []
+    for index, commit in enumerate(commits):
+        sha, part = parts[index] if index < len(parts) else (commit.sha, b"")
+        if sha != commit.sha:
+            raise OutOfStepError("the patch has other commits than the list")
+        cut = truncated and index >= len(parts) - 1
+        kept += _allowed_sections(commit, part, tally, quote_all=quote_all, cut=cut)
+    shown_text = b"".join(kept).decode("utf-8", "replace")
+    return Patch(shown_text, tuple(tally.changes.values()), tuple(tally.withheld), truncated)
+
+
+def _by_commit(text: bytes, *, named: bool) -> list[tuple[bytes, bytes]]:
+    if not named:
+        return [(b"", text)]
+    starts = list(_COMMIT.finditer(text))
+    if text and (not starts or starts[0].start() != 0):
+        raise OutOfStepError("the history does not begin with a commit")
+    bounds = pairwise([*(start.start() for start in starts), len(text)])
+    return [(start.group(1), text[first:last]) for start, (first, last) in zip(starts, bounds, strict=True)]
+
+
+def _allowed_sections(
+    commit: Commit, text: bytes, tally: _Tally, *, quote_all: bool, cut: bool
+) -> Iterator[bytes]:
+    starts = [match.start() for match in _SECTION.finditer(text)]
+    yield text[: starts[0]] if starts else text
+    sections = [text[start:end] for start, end in pairwise([*starts, len(text)])]
+    position = 0
+    for entry in commit.entries:
+        mine = []
+        while position < len(sections) and _heads(sections[position], entry, quote_all=quote_all):
+            mine.append(sections[position])
+            position += 1
+        if not mine and not entry.optional and not (cut and position == len(sections)):
+            raise OutOfStepError("the patch leaves out a file of the list")
+        if tally.allows(entry):
+            tally.count(entry, mine, whole=not (cut and position == len(sections)))
+            yield from mine
+    if position < len(sections):
+        raise OutOfStepError("the patch has a file that is not in the list")
+
+
+def _heads(section: bytes, entry: Entry, *, quote_all: bool) -> bool:
+    old, new = entry.names[0], entry.names[-1]
+    pair = quoted(b"a/" + old, quote_all=quote_all) + b" " + quoted(b"b/" + new, quote_all=quote_all)
+    line = section.partition(b"\n")[0]
+    return line in {b"diff --git " + pair, b"diff --cc " + quoted(new, quote_all=quote_all)}
+
+
+def _counts(sections: Sequence[bytes]) -> tuple[int, int, bool]:
+    added = removed = 0
+    binary = False
+    for section in sections:
+        hunk = _HUNK.search(section)
+        if hunk is None:
+            binary = binary or b"\nBinary files " in section
+            continue
+        body = section[hunk.start() :]
+        columns = len(hunk.group(1)) - 1
+        if columns == 1:
+            added += body.count(b"\n+")
+            removed += body.count(b"\n-")
+        else:
+            added += len(re.findall(rb"\n(?=[ +]{%d})(?= *\+)" % columns, body))
+            removed += len(re.findall(rb"\n(?=[ -]{%d})(?= *-)" % columns, body))
+    return added, removed, binary
+
+
+def quoted(name: bytes, *, quote_all: bool) -> bytes:
+    """Return a name as git writes it: in quotes with escapes when it holds anything unusual."""
+    if not any(byte < 32 or byte in b'"\\\x7f' or (quote_all and byte > 127) for byte in name):
+        return name
+    return b'"' + b"".join(_escaped(byte, quote_all=quote_all) for byte in name) + b'"'
+
+
+def _escaped(byte: int, *, quote_all: bool) -> bytes:
+    if byte in _ESCAPES:
+        return b"\\" + _ESCAPES[byte]
+    if byte < 32 or byte == 127 or (quote_all and byte > 127):
+        return b"\\%03o" % byte
+    return bytes([byte])
+
+
+def shown(name: bytes) -> str:
+    """Return a path as it is shown to people; bytes that are no text become a mark."""
+    return name.decode("utf-8", "replace")
+
+
+def _title(file: FileChange) -> str:
+    return f"{file.previous} => {file.path}" if file.previous else file.path

@@ -1,0 +1,232 @@
+"""Names that keep secrets, in every spelling that reaches or resembles them; and names that only look so."""
+
+from collections.abc import Callable, Iterator
+from itertools import product
+
+import pytest
+
+from promptuary.core.errors import Code
+from promptuary.workspace.policy import ReadPolicy
+
+POLICY = ReadPolicy()
+
+
+def words(text: str) -> list[str]:
+    return text.split()
+
+
+SECRETS = words(
+    """
+    .env .env.local .env.production .env.development .env.test .env.staging .env.prod.local .env-prod
+    .env_backup .envrc .env.bak .env~ .env.old prod.env docker/app.env .envs/.production/.postgres
+    .env.vault .env-cmdrc .env.example.local id_rsa id_dsa id_ecdsa id_ed25519 id_ed25519_sk id_ecdsa_sk
+    id_rsa.bak id_rsa_work id_ed25519-github deploy_id_rsa keys/id_rsa server.pem server.key
+    tls/private.key cert.p12 cert.pfx release.jks upload.keystore vault.kdbx putty.ppk AuthKey_ABC.p8
+    a.pk8 login.keychain login.keychain-db client.ovpn krb5.keytab app.mobileprovision host.rdp
+    store.truststore strong.snk private.asc secret-key.asc secring.gpg backup.gpg notes.age my.pgp .netrc
+    _netrc .pgpass .npmrc .pypirc .git-credentials .gitcookies .htpasswd .htdigest .dockercfg
+    .dockerconfigjson .docker/config.json home/.docker/config.json .kube/config x/.kube/cache/a.json
+    .aws/credentials x/.aws/config .azure/accessTokens.json .gnupg/pubring.kbx .ssh/config
+    .ssh/known_hosts a/b/.ssh/anything.txt .config/gh/hosts.yml .config/gcloud/properties
+    .config/rclone/rclone.conf .config/git/credentials application_default_credentials.json credentials
+    credentials.json credentials.yml credentials.yaml credentials.toml credentials.ini credentials.xml
+    credentials.csv creds.json secrets.yml secrets.yaml secrets.json secrets.toml secrets.txt
+    secrets.properties secret.json secret.yaml passwords.txt password.txt passwords.csv passwords.json
+    secrets credentials.json.bak secrets.yml.orig prod-secrets.yaml staging.secrets.json
+    local_credentials.toml service-account.json service-account-prod.json service_account.json
+    serviceAccountKey.json my-service-account.json app-firebase-adminsdk-x1.json client_secret.json
+    client_secrets.json client_secret_123.apps.googleusercontent.com.json terraform.tfstate
+    terraform.tfstate.backup prod.tfstate prod.tfvars prod.auto.tfvars terraform.tfvars.json .terraformrc
+    .terraform.d/credentials.tfrc.json .vault-token .vault_pass vault_password.txt token token.json
+    token.txt tokens .token github.token access_token access_token.json refresh_token.json api_key.txt
+    apikeys.json auth.json oauth.json oauth2.json oauth_creds.json oauth-client.json oauth_token.txt .boto
+    .s3cfg .passwd-s3fs master.key config/master.key config/credentials.yml.enc
+    config/credentials/production.yml.enc config/credentials/production.key secrets.json.enc wallet.dat
+    UTC--2020-01-01T00-00-00Z--ab .bash_history .zsh_history .python_history .psql_history .mysql_history
+    .node_repl_history .lesshst .viminfo .my.cnf .mylogin.cnf .pg_service.conf .cargo/credentials
+    .cargo/credentials.toml .gem/credentials .m2/settings.xml settings-security.xml
+    .gradle/gradle.properties .composer/auth.json .bundle/config .subversion/auth/svn.simple/x
+    Library/Keychains/x.txt cookies.txt cookies.sqlite cookies.json logins.json key4.db signons.sqlite
+    .mozilla/firefox/profiles.ini .git .git/config .git/HEAD sub/.git/hooks/pre-push .hg/hgrc .svn/entries
+    .jj/repo/x git~1/config .promptuary/state.db .promptuary/state.db-wal .promptuary/index/meta.json
+    .password-store/a.txt .secrets/x.txt .private/notes.md .databrickscfg .snowsql/config .modal.toml
+    .kaggle/kaggle.json kaggle.json kubeconfig kubeconfig-prod.yaml admin.kubeconfig talosconfig k3s.yaml
+    .rhosts authorized_keys known_hosts shadow passwd htpasswd master.passwd sitemanager.xml winscp.ini
+    unattend.xml ConsoleHost_history.txt .erlang.cookie .Xauthority rootkey.csv user_accessKeys.csv
+    recovery-codes.txt mnemonic.txt seed_phrase.txt .sentryclirc .fly/config.yml ssh_host_rsa_key
+    .huggingface/token .cache/huggingface/token private_key private-key.json privatekey.txt
+    secret_key_base .acme.sh/account.conf etc/ssl/private/x.txt run/secrets/db .tsh/keys/x
+    .cloudflared/cert.json rclone.conf sftp-config.json .ftpconfig
+    """
+)
+
+
+def fullwidth(path: str) -> str:
+    return "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" and c not in "/\\" else c for c in path)
+
+
+def last(change: Callable[[str], str]) -> Callable[[str], str]:
+    """Make ``change`` apply to each name of a path."""
+    return lambda path: "/".join(change(name) for name in path.split("/"))
+
+
+def inside(mark: str) -> Callable[[str], str]:
+    return last(lambda name: name[:2] + mark + name[2:])
+
+
+VARIANTS: dict[str, Callable[[str], str]] = {
+    "as it is": str,
+    "upper case": str.upper,
+    "swapped case": str.swapcase,
+    "title case": str.title,
+    "full width": fullwidth,
+    "long s": lambda path: path.replace("s", "ſ"),
+    "Kelvin sign": lambda path: path.replace("k", "\u212a"),
+    "one dot leader": lambda path: path.replace(".", "\u2024"),
+    "zero width space": inside("\u200b"),
+    "zero width joiner": inside("\u200d"),
+    "byte order mark": lambda path: "\ufeff" + path,
+    "soft hyphen": inside("\u00ad"),
+    "right to left override": inside("\u202e"),
+    "variation selector": inside("\ufe0f"),
+    "tag character": inside("\U000e0041"),
+    "combining grapheme joiner": inside("\u034f"),
+    "hangul filler": inside("\u3164"),
+    "trailing dot": last(lambda name: name + "."),
+    "trailing dots": last(lambda name: name + "..."),
+    "trailing space": last(lambda name: name + " "),
+    "trailing no-break space": last(lambda name: name + "\u00a0"),
+    "trailing dot and space": last(lambda name: name + ". . "),
+    "leading space": last(lambda name: " " + name),
+    "data stream": lambda path: path + "::$DATA",
+    "named stream": lambda path: path + ":notes.txt",
+    "data stream, upper case, hidden": lambda path: inside("\u2060")(path.upper()) + ":x:$data",
+    "in a folder": lambda path: "some/deep folder/" + path,
+}
+
+
+def test_there_are_enough_names_to_mean_something() -> None:
+    assert len(set(SECRETS)) >= 240
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_no_spelling_of_a_secret_name_may_be_read(variant: str) -> None:
+    spelled = [VARIANTS[variant](path) for path in SECRETS]
+
+    def code(path: str) -> Code | None:
+        refusal = POLICY.refusal(path)
+        return refusal.code if refusal else None
+
+    assert [path for path in spelled if code(path) is not Code.SENSITIVE_PATH] == []
+
+
+NEARLY = words(
+    """
+    kubeconfig.py kubeconfig_test.go oauth_credentials.pyi src/tokens.py
+    secrets.py credentials.ts token_test.go docs/keys.md env.py environment.yml .env.example
+    public.key.md tests/test_secrets.py .env.sample .env.template .env.dist .env.defaults
+    .env.local.example .env-example example.env config/secrets.example.yml secrets.yml.example
+    credentials.json.sample terraform.tfvars.example example.tfvars src/credentials/index.ts
+    src/tokens/colors.json tokens.json design.tokens.json tokenizer.json special_tokens_map.json
+    app/views/passwords/new.html.erb app/models/credential.rb lib/secret_manager.go secrets_test.py
+    password_reset.html internal/auth/oauth.go src/oauth.ts auth.py auth.ts config/auth.php
+    lang/en/auth.php lang/en/passwords.php src/locales/de/auth.json public/locales/fr/secrets.json
+    i18n/en/oauth.json locales/en/service-account.json charts/app/templates/secret.yaml
+    charts/app/templates/serviceaccount.yaml deploy/external-secrets.yaml rbac/service-account.yaml
+    src/keychain.swift lib/keystore.dart app/wallet.ts src/cookies.ts middleware/cookies.js history.md
+    src/history.ts HISTORY docs/ssh.md docs/aws/setup.md aws.tf kube/deployment.yaml k8s/config.yaml
+    .docker/Dockerfile .docker/nginx.conf .github/CODEOWNERS .gitignore .gitattributes .gitmodules
+    .gitlab-ci.yml .githooks/pre-commit git.py src/git/config.ts .vscode/settings.json
+    .config/nvim/init.lua .config/app.toml settings.xml gradle.properties .cargo/config.toml
+    .promptuary/config.toml .promptuary/memory/agents/a/shared/user/x.md id_rsa.pub keys/ed25519.pub
+    server.crt ca.cer request.csr KEYS release.asc book/chapter-1.asc config/database.yml
+    config/application.yml settings.py local_settings.py .yarnrc.yml .nvmrc .tool-versions key.py keys.ts
+    keyboard.json monkey.py donkey.md turkey.csv pem.go x509/pem_test.go src/crypto/aes_key.c keymap.toml
+    account.py accounts/urls.py service_account.py ServiceAccount.java service-account.md private.py
+    private/index.ts secret.go token.rs token.ts tokens.css access_token.rb api_key.py api_keys.ts
+    history_test.py environment.ts env.d.ts src/env.mjs vite-env.d.ts .envoy.yaml env.example env.sample
+    envsubst.sh .environment passwords_controller.rb .passwordrc.md vault.hcl vault/policy.hcl
+    """
+)
+
+TREES: dict[str, tuple[str, str]] = {
+    "django": (
+        """
+        project blog shop accounts orders api payments profiles search notifications reviews inventory
+        secrets
+        """,
+        """
+        __init__.py models.py views.py urls.py admin.py apps.py forms.py serializers.py permissions.py
+        signals.py tests/test_models.py tests/test_auth.py migrations/0001_initial.py
+        templates/registration/login.html templates/registration/password_reset_form.html
+        management/commands/rotate_keys.py static/css/site.css
+        """,
+    ),
+    "rails": (
+        """
+        user session password token account invoice order comment message payment
+        """,
+        """
+        app/models/{}.rb app/controllers/{}s_controller.rb app/views/{}s/index.html.erb
+        app/views/{}s/_form.html.haml app/helpers/{}s_helper.rb app/jobs/{}_job.rb
+        app/mailers/{}_mailer.rb config/locales/{}.en.yml db/migrate/20240101000000_create_{}s.rb
+        spec/models/{}_spec.rb spec/factories/{}s.rb lib/tasks/{}.rake app/assets/stylesheets/{}.scss
+        app/javascript/controllers/{}_controller.js test/fixtures/{}s.yml
+        """,
+    ),
+    "next": (
+        """
+        auth login secrets tokens settings billing dashboard credentials env keys oauth history
+        """,
+        """
+        app/{}/page.tsx app/{}/layout.tsx app/{}/loading.tsx app/api/{}/route.ts components/{}/index.ts
+        components/{}/{}.module.css components/{}/{}.stories.tsx components/{}/{}.test.tsx lib/{}.ts
+        hooks/use-{}.ts types/{}.d.ts styles/{}.scss content/{}.mdx public/{}.svg locales/en/{}.json
+        e2e/{}.spec.ts stores/{}.ts
+        """,
+    ),
+    "go": (
+        """
+        auth token secret credential config key session vault cert env user server cache
+        """,
+        """
+        cmd/{}/main.go internal/{}/{}.go internal/{}/{}_test.go internal/{}/doc.go pkg/{}/{}.go
+        api/v1/{}.proto internal/{}/testdata/{}.golden docs/{}.md deploy/{}.Dockerfile hack/{}.sh
+        """,
+    ),
+    "rust": (
+        """
+        token lexer parser secret keyring keys credentials auth crypto env
+        """,
+        """
+        crates/{}/Cargo.toml crates/{}/src/lib.rs crates/{}/src/main.rs crates/{}/src/{}.rs
+        crates/{}/src/{}/mod.rs crates/{}/benches/{}.rs crates/{}/tests/{}.rs crates/{}/README.md
+        crates/{}/build.rs crates/{}/examples/{}.rs
+        """,
+    ),
+    "java": (
+        """
+        Token Secret Credential Password KeyStore OAuth Auth Environment Session
+        """,
+        """
+        src/main/java/com/acme/{}.java src/main/java/com/acme/{}Service.java
+        src/test/java/com/acme/{}Test.java src/main/kotlin/{}.kt src/main/resources/{}.properties.md
+        src/main/scala/{}.scala docs/{}.adoc src/{}.gradle src/main/resources/db/V1__{}.sql
+        src/main/resources/{}Mapper.xml
+        """,
+    ),
+}
+
+
+def ordinary_paths() -> Iterator[str]:
+    yield from NEARLY
+    for tree, (words, shapes) in TREES.items():
+        for word, shape in product(words.split(), shapes.split()):
+            yield f"{tree}/" + (shape.replace("{}", word) if "{}" in shape else f"{word}/{shape}")
+
+
+def test_no_ordinary_path_is_refused() -> None:
+    paths = sorted(set(ordinary_paths()))
+
+    assert len(paths) >= 1_000
+    assert [path for path in paths if POLICY.refusal(path)] == []
