@@ -93,7 +93,7 @@ def tree(paths: list[str], rules: dict[str, list[str]]) -> Iterator[Path]:
 
 
 def _write(path: Path, content: str) -> None:
-    """A name may be wanted as a file and as a folder: the first wish counts."""
+    """Write a file, unless its name is a folder already or the other way round."""
     if any(above.is_file() for above in path.parents) or path.is_dir():
         return
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -290,9 +290,7 @@ def test_the_counter_counts_on_ipv6_too(victim6: Loopback | None, attempts: list
     if victim6 is None:
         pytest.skip("no IPv6 on loopback here")
     with Loopback({"*": SECRET}, host="::1") as server:
-        assert (
-            fetch(server.url(), FetchPolicy(allow_hosts=frozenset({"[::1]"})), resolve=never).text == "SECRET"
-        )
+        assert fetch(server.url(), FetchPolicy(allow_hosts=frozenset({"[::1]"})), resolve=never).text == "SECRET"
         assert server.accepted == 1
     assert attempts == ["::1"]
 
@@ -327,9 +325,7 @@ def test_a_strangers_page_cannot_lead_into_a_private_host_that_is_open(
     monkeypatch.setattr("promptuary.workspace.fetch.is_public", lambda address: str(address) == "127.0.0.3")
     before = victim.accepted
     with Loopback({"*": redirect(victim.url("/delete", "mine.test"))}, host="127.0.0.3") as stranger:
-        policy = FetchPolicy(
-            allow_hosts=frozenset({"mine.test"}), ports=frozenset({stranger.port, victim.port})
-        )
+        policy = FetchPolicy(allow_hosts=frozenset({"mine.test"}), ports=frozenset({stranger.port, victim.port}))
         code = outcome(stranger.url("/", "stranger.test"), policy, lambda host, _port: hosts[host])
         assert stranger.accepted == 1
     assert code is Code.BLOCKED_ADDRESS
@@ -344,10 +340,7 @@ def test_the_reason_says_how_to_open_the_door(attempts: list[str]) -> None:
     ):
         with pytest.raises(SourceError) as caught:
             fetch(url, FetchPolicy(), resolve=lambda _host, _port: ["10.0.0.7"])
-        assert (
-            caught.value.reason
-            == f"{name} is not on the public internet. If you trust it: --allow-host {name}"
-        )
+        assert caught.value.reason == f"{name} is not on the public internet. If you trust it: --allow-host {name}"
     assert attempts == []
 
 

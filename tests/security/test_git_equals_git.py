@@ -125,9 +125,7 @@ class RandomRepository:
         git(self.folder, "checkout", "-qb", "side", "HEAD~1")
         self.commit("aside")
         git(self.folder, "checkout", "-qf", "main")
-        merged = subprocess.run(
-            ["git", "merge", "-q", "side"], cwd=self.folder, check=False, capture_output=True
-        )
+        merged = subprocess.run(["git", "merge", "-q", "side"], cwd=self.folder, check=False, capture_output=True)
         if merged.returncode:
             self.stage()
             git(self.folder, "commit", "-qm", "merged by hand")
@@ -155,8 +153,7 @@ def check(folder: Path) -> None:
         listed = raw(folder, "ls-files", "-coz", "--exclude-standard", "--deduplicate")
         assert b"".join(door.tracked_and_untracked()).decode() == listed
         assert door.changed() == {
-            entry[3:]
-            for entry in raw(folder, "status", "--porcelain", "-z", "-uall", "--no-renames").split("\0")[:-1]
+            entry[3:] for entry in raw(folder, "status", "--porcelain", "-z", "-uall", "--no-renames").split("\0")[:-1]
         }
         for file in door.staged().files:
             assert file.added is not None
@@ -186,6 +183,7 @@ def _sections(text: str) -> list[str]:
 
 
 @pytest.mark.torture
+@pytest.mark.timeout(900)
 def test_every_answer_equals_plain_gits_on_random_repositories(tmp_path: Path, figure: Figure) -> None:
     for seed in range(figure(8, 200)):
         folder = tmp_path / str(seed)

@@ -147,8 +147,7 @@ def bare_inside(folder: Path, fire: str) -> None:
     (bare / "refs").mkdir()
     (bare / "HEAD").write_text("ref: refs/heads/main\n")
     (bare / "config").write_text(
-        "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n"
-        f'\tfsmonitor = "{fire}; false"\n'
+        f'[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = "{fire}; false"\n'
     )
 
 
@@ -157,9 +156,7 @@ def signed(folder: Path, fire: str) -> None:
     program.write_text(f"#!/bin/sh\n{fire}\n")
     program.chmod(0o755)
     lines = git(folder, "cat-file", "commit", "HEAD").split("\n\n", 1)
-    text = (
-        f"{lines[0]}\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n{lines[1]}"
-    )
+    text = f"{lines[0]}\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n{lines[1]}"
     (folder / ".git/signed").write_text(text)
     sha = git(folder, "hash-object", "-t", "commit", "-w", ".git/signed").strip()
     git(folder, "update-ref", "HEAD", sha)
@@ -173,7 +170,8 @@ def promisor(folder: Path, fire: str) -> None:
     (folder / ".git/objects" / blob[:2] / blob[2:]).unlink()
     config(
         "core.repositoryFormatVersion", "1", "extensions.partialClone", "origin",
-        "remote.origin.promisor", "true", "remote.origin.url", "ssh://nowhere.invalid/x", "core.sshCommand", "$fire",
+        "remote.origin.promisor", "true", "remote.origin.url", "ssh://nowhere.invalid/x",
+        "core.sshCommand", "$fire",
     )(folder, fire)  # fmt: skip
 
 
@@ -207,9 +205,7 @@ TRAPS = {
     "textconv": Trap(
         config("diff.evil.textconv", "$fire; cat", attributes="*.txt diff=evil\n"), ("diff", "--no-ext-diff")
     ),
-    "diff driver command": Trap(
-        config("diff.evil.command", "$fire", attributes="*.txt diff=evil\n"), ("diff",)
-    ),
+    "diff driver command": Trap(config("diff.evil.command", "$fire", attributes="*.txt diff=evil\n"), ("diff",)),
     "filter.clean": Trap(
         config("filter.evil.clean", "$fire; cat", attributes="*.txt filter=evil\n"),
         ("diff", "--no-ext-diff", "--no-textconv"),
@@ -257,8 +253,8 @@ def test_a_hostile_configuration_fires_under_plain_git_and_never_through_the_doo
     shutil.rmtree(marker)
     marker.mkdir()
 
-    everything(victim)
-    everything(victim / trap.inside)
+    for folder in {victim, victim / trap.inside}:
+        everything(folder)
     assert list(marker.iterdir()) == []
 
     plain(victim / trap.inside, *trap.spring, stdin=trap.stdin)
@@ -268,9 +264,9 @@ def test_a_hostile_configuration_fires_under_plain_git_and_never_through_the_doo
 def test_the_diff_of_a_hostile_repository_is_the_one_of_an_honest_copy(victim: Path, marker: Path) -> None:
     expected = git(victim, "diff")
     fire = f"touch {marker}/fired"
-    config(
-        "diff.external", "$fire", "filter.evil.clean", "$fire; tr a-z A-Z", "core.fsmonitor", "$fire; false"
-    )(victim, fire)
+    config("diff.external", "$fire", "filter.evil.clean", "$fire; tr a-z A-Z", "core.fsmonitor", "$fire; false")(
+        victim, fire
+    )
     (victim / ".git/info/attributes").write_text("*.txt filter=evil\n")
 
     with Repository.find(victim, allow_all) as repository:
@@ -461,19 +457,12 @@ def crafted_index(*paths: bytes) -> bytes:
     empty = bytes.fromhex("e69de29bb2d1d6434b8b29ae775ad8c2e48c5391")
     data = b"DIRC" + struct.pack(">II", 2, len(paths))
     for path in sorted(paths):
-        entry = (
-            struct.pack(">10I", 0, 0, 0, 0, 0, 0, 0o100644, 0, 0, 0)
-            + empty
-            + struct.pack(">H", len(path))
-            + path
-        )
+        entry = struct.pack(">10I", 0, 0, 0, 0, 0, 0, 0o100644, 0, 0, 0) + empty + struct.pack(">H", len(path)) + path
         data += entry + b"\0" * (8 - len(entry) % 8)
     return data + hashlib.sha1(data).digest()
 
 
-@pytest.mark.parametrize(
-    "path", ["../outside.txt", "{}/outside.txt", "sub/../../outside.txt", ".git/private"]
-)
+@pytest.mark.parametrize("path", ["../outside.txt", "{}/outside.txt", "sub/../../outside.txt", ".git/private"])
 def test_an_index_that_names_files_outside_shows_none_of_them(path: str, victim: Path) -> None:
     (victim / "sub").mkdir()
     (victim / ".git/private").write_text(SECRET)
@@ -521,9 +510,7 @@ def test_a_foreign_owner_is_no_obstacle_because_nothing_of_his_is_run(
         assert b"+two" in done.output
 
 
-def test_the_callers_environment_does_not_reach_git(
-    victim: Path, other: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_callers_environment_does_not_reach_git(victim: Path, other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_DIR", str(other / ".git"))
     monkeypatch.setenv("GIT_EXTERNAL_DIFF", "false")
     monkeypatch.setenv("GIT_CONFIG_COUNT", "1")

@@ -153,16 +153,14 @@ def results() -> Results:
     with Loopback({"/warm": answer("<p>warm"), **routes}) as server:
         request = json.dumps([DEADLINE, server.url("/", "hostile.test"), list(CASES)])
         done = subprocess.run(
-            [sys.executable, "-c", PROGRAM], input=request, check=True, capture_output=True, text=True
+            [sys.executable, "-c", PROGRAM], input=request, check=True, capture_output=True, text=True, timeout=60
         )
     found: Results = json.loads(done.stdout)
     return found
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_hostile_server_gets_a_typed_error_in_time_and_in_little_memory(
-    name: str, results: Results
-) -> None:
+def test_a_hostile_server_gets_a_typed_error_in_time_and_in_little_memory(name: str, results: Results) -> None:
     code, seconds, growth = results[name]
     assert code in CASES[name][1]
     assert seconds <= DEADLINE + GRACE

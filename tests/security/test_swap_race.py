@@ -17,9 +17,7 @@ from promptuary.workspace.policy import ReadPolicy
 from promptuary.workspace.read import read_text
 from promptuary.workspace.root import OpenerName, Root
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="only Linux can exchange two names in one step"
-)
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux can exchange two names in one step")
 
 POLICY = ReadPolicy()
 

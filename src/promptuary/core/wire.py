@@ -65,13 +65,9 @@ def _boundary(label: str, body: str) -> str:
     return digest[:16]
 
 
-def compose(blocks: Sequence[str], text: str) -> str:
-    """Return the content of the message that is sent: what was attached, then the person's words as written."""
-    if not blocks:
-        return text
-    return preamble(blocks) + text
-
-
-def preamble(blocks: Sequence[str]) -> str:
-    """Return everything that ``compose`` puts before the person's words."""
-    return CONTEXT_HEADING + "".join(blocks) + MESSAGE_HEADING if blocks else ""
+def preamble(blocks: Sequence[str], absent: Sequence[str] = ()) -> str:
+    """Return everything that goes before the person's words; ``absent`` tells the model what it does not get."""
+    if not blocks and not absent:
+        return ""
+    missing = "".join(["## Not attached\n", *(f"- {one_line(line)}\n" for line in absent), "\n"]) if absent else ""
+    return "".join([CONTEXT_HEADING, *blocks, missing, MESSAGE_HEADING])

@@ -10,7 +10,7 @@ from promptuary.core.errors import Code, SourceError
 from promptuary.core.expansion import Expansion, Outcome, Spend
 from promptuary.core.references import Reference
 from promptuary.core.text import one_line
-from promptuary.core.wire import compose, preamble
+from promptuary.core.wire import preamble
 from promptuary.references.desk import Desk
 from promptuary.references.fit import Candidate, fit
 from promptuary.references.resolve import Resolution, resolve, settle
@@ -42,16 +42,18 @@ async def expand(
     resolutions = await resolve(references, desk, kinds, timeout=limits.timeout)
     links = _links(resolutions)
     shelf = _Shelf.of(resolutions, links)
-    blocks = fit(shelf.candidates, limits.limit, desk.counter)
+    absent = [f"{one.reference.raw}: {one.error.code}" for one in resolutions if one.error]
+    frame = desk.counter.count(preamble([""], absent))
+    blocks = fit(shelf.candidates, limits.limit - frame, desk.counter)
     outcomes = [shelf.outcome(one, blocks) for one in resolutions]
     kept = [block for block in blocks if block]
+    attached = preamble([block.text for block in kept], absent)
     sent = _linked(text, resolutions, links)
-    injected = desk.counter.count(preamble([block.text for block in kept]))
-    spend = Spend(injected, limits.window, limits.warn_at, limits.limit)
+    spend = Spend(desk.counter.count(attached), limits.window, limits.warn_at, limits.limit)
     too_many = sum(not one.bare for one in found) >= MAX_REFERENCES
     return Expansion(
         text=sent,
-        messages=({"role": "user", "content": compose([block.text for block in kept], sent)},),
+        messages=({"role": "user", "content": attached + sent},),
         outcomes=tuple(outcomes),
         blocks=tuple(kept),
         spend=spend,

@@ -77,9 +77,7 @@ def _translated(host: str, deadline: "Deadline") -> Iterator[None]:
 def _reply(host: str, response: httpcore2.Response, max_bytes: int, deadline: "Deadline") -> Reply:
     if len(response.headers) > _MAX_HEADERS:
         raise _failed(f"{host} sends more than {_MAX_HEADERS} headers.")
-    headers = {
-        name.decode("latin-1").lower(): value.decode("utf-8", "replace") for name, value in response.headers
-    }
+    headers = {name.decode("latin-1").lower(): value.decode("utf-8", "replace") for name, value in response.headers}
     if response.status in _REDIRECTS and "location" in headers:
         return Reply(headers, b"", headers["location"])
     if not 200 <= response.status < 300:
@@ -139,9 +137,7 @@ class _Pinned(httpcore2.NetworkBackend):
             # Each address gets an equal share, so that one that swallows packets leaves time for the next.
             share = self._deadline.left() / (len(self._addresses) - tried)
             try:
-                stream = httpcore2.SyncBackend().connect_tcp(
-                    address, port, share, local_address, socket_options
-                )
+                stream = httpcore2.SyncBackend().connect_tcp(address, port, share, local_address, socket_options)
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 failure = error
             else:
@@ -161,9 +157,7 @@ class _Stream(httpcore2.NetworkStream):
         data = self._inner.read(max_bytes, self._deadline.left())
         self._budget -= len(data)
         if self._budget < 0:
-            raise SourceError(
-                Code.RESPONSE_TOO_LARGE, f"{self._deadline.host} sends more than a page should hold."
-            )
+            raise SourceError(Code.RESPONSE_TOO_LARGE, f"{self._deadline.host} sends more than a page should hold.")
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002

@@ -21,8 +21,8 @@ from promptuary.core.errors import Code, SourceError
 from promptuary.workspace.addresses import Target, is_public, join_url, parse_url
 
 if TYPE_CHECKING:
-    from promptuary.workspace.pages import Readable
     from promptuary.workspace.exchange import Reply
+    from promptuary.workspace.pages import Readable
 
 Resolver = Callable[[str, int], Sequence[str]]
 """Looks up a host for a port: all its addresses as text. Raises ``OSError`` if there are none."""
@@ -104,9 +104,7 @@ def fetch(url: str, policy: FetchPolicy, *, resolve: Resolver = system_resolver)
         # A stranger's page may not lead into a private place, even if that place is open to the person.
         opened = opened and following.named_in(policy.allow_hosts)
         target = following
-    raise SourceError(
-        Code.FETCH_FAILED, f"More than {policy.max_redirects} redirects: {target.host} leads nowhere."
-    )
+    raise SourceError(Code.FETCH_FAILED, f"More than {policy.max_redirects} redirects: {target.host} leads nowhere.")
 
 
 def _vetted(
@@ -116,9 +114,7 @@ def _vetted(
     if not opened and target.port not in policy.ports:
         allowed = ", ".join(map(str, sorted(policy.ports)))
         name = target.authority
-        raise _blocked(
-            f"Port {target.port} is not one of {allowed}. If you trust {name}: --allow-host {name}"
-        )
+        raise _blocked(f"Port {target.port} is not one of {allowed}. If you trust {name}: --allow-host {name}")
     if not opened and target.local:
         raise _not_public(target)
     literal = target.address
@@ -159,9 +155,7 @@ def _follow(target: Target, location: str) -> Target:
     except SourceError as error:
         raise SourceError(error.code, f"{target.host} redirects to a bad URL. {error.reason}") from None
     if target.scheme == "https" and following.scheme == "http":
-        raise _failed(
-            f"{target.host} redirects from https to http, where anyone on the way could change the page."
-        )
+        raise _failed(f"{target.host} redirects from https to http, where anyone on the way could change the page.")
     return following
 
 

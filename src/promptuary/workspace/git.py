@@ -39,7 +39,7 @@ _PLAIN = (
 _MESSAGES = ("--no-decorate", "--no-show-signature", "--encoding=UTF-8")
 # Looking into a submodule's working tree would start git in it, with its own configuration.
 _OUTSIDE_SUBMODULES = "--ignore-submodules=all"
-_REVISION = re.compile(r"[\w@][\w./+@-]*(?:@\{-?[\w.+/:-]*\}|[~^][0-9]*)*")
+_REVISION = re.compile(r"(?:[\w@][\w./+@-]*|(?=@\{))(?:@\{-?[\w.+/:-]*\}|[~^][0-9]*)*")
 _RANGE = re.compile(r"(?P<old>.*?)(?P<dots>\.{2,3})(?P<new>[^.].*|)")
 _ESCAPING = re.compile(rb"[\0/](?:/|\.\.?[/\0]|\.git[/\0])", re.IGNORECASE)
 
@@ -59,9 +59,7 @@ class Repository:
     ``deadline`` bounds each git command in seconds, ``max_output`` each answer in bytes.
     """
 
-    def __init__(
-        self, folder: Path, shadow: Shadow, refusal: Refusal, *, below_top: bool, max_output: int
-    ) -> None:
+    def __init__(self, folder: Path, shadow: Shadow, refusal: Refusal, *, below_top: bool, max_output: int) -> None:
         self._folder, self._shadow, self._refusal, self._max_output = folder, shadow, refusal, max_output
         self._relative = ("--relative",) if below_top else ()
         self._here = ("--", ".") if below_top else ("--",)
@@ -69,9 +67,7 @@ class Repository:
         self._checked = False
 
     @classmethod
-    def find(
-        cls, worktree: Path, refusal: Refusal, *, deadline: float = 20.0, max_output: int = 8 << 20
-    ) -> Self:
+    def find(cls, worktree: Path, refusal: Refusal, *, deadline: float = 20.0, max_output: int = 8 << 20) -> Self:
         """Open the repository that ``worktree`` lies in; ``refusal`` says which paths may not be shown."""
         folder = Path(os.path.realpath(worktree))
         git = locate(folder)
@@ -172,7 +168,8 @@ class Repository:
     def _explained(self, error: SourceError, command: str) -> SourceError:
         if error.code is not Code.GIT_FAILED:
             return error
-        return SourceError(error.code, f"git {command} failed: {self._shadow.without_paths(error.reason)}")
+        reason = f"git {command} failed: {self._shadow.without_paths(error.reason)}"
+        return SourceError(error.code, f"{reason}{self._shadow.gaps}")
 
     def _refs(self, folder: str) -> list[str]:
         done = self._run("for-each-ref", "--format=%(refname)", folder)
@@ -186,18 +183,16 @@ class Repository:
         return done
 
     def _has_commits(self) -> bool:
-        command = self._shadow.command("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+        command = self._shadow.command("rev-parse", "--verify", "--quiet", "HEAD")
         return run(command, max_output=1024).status == 0
 
     def _commit_id(self, revision: str) -> str:
         if len(revision) > 250 or ".." in revision or not _REVISION.fullmatch(revision):
             raise _bad_revision(revision, "name a commit, branch or tag, like HEAD~2 or v1.0")
-        command = self._shadow.command(
-            "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"
-        )
+        command = self._shadow.command("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
         found = run(command, max_output=1024).output.decode("ascii", "replace").strip()
         if not re.fullmatch(r"[0-9a-f]{40,64}", found):
-            raise _bad_revision(revision, "no commit, branch or tag has this name")
+            raise _bad_revision(revision, f"no commit, branch or tag has this name{self._shadow.gaps}")
         return found
 
     def _history(self, count: int, revisions: str) -> Patch:
@@ -206,9 +201,7 @@ class Repository:
         if not self._has_commits():
             raise SourceError(Code.NO_MATCH, "the repository has no commits yet")
         limit = min(count, MAX_COMMITS)
-        patch = self._patch(
-            ("log", f"--max-count={limit}", *_MESSAGES), revisions=("--end-of-options", revisions)
-        )
+        patch = self._patch(("log", f"--max-count={limit}", *_MESSAGES), revisions=("--end-of-options", revisions))
         return patch.followed_by(Patch("", notes=self._cap_notes(count, revisions)))
 
     def _cap_notes(self, count: int, revisions: str) -> tuple[str, ...]:
@@ -251,9 +244,7 @@ class Repository:
         for chunk in self._names("--cached"):
             complete, _, rest = (rest + chunk).rpartition(b"\0")
             if _ESCAPING.search(b"\0%b\0" % complete):
-                raise SourceError(
-                    Code.GIT_FAILED, "the repository's index names files outside its working tree"
-                )
+                raise SourceError(Code.GIT_FAILED, "the repository's index names files outside its working tree")
         self._checked = True
 
     def _untracked(self, budget: int) -> Patch:

@@ -37,9 +37,7 @@ _CARRIED: Mapping[str, re.Pattern[str]] = {
         _SWITCH,
     ),
     **dict.fromkeys(("diff.context", "diff.interhunkcontext", "diff.renamelimit"), _NUMBER),
-    **dict.fromkeys(
-        ("diff.renames", "status.renames"), re.compile(f"{_SWITCH.pattern}|cop(y|ies)", re.IGNORECASE)
-    ),
+    **dict.fromkeys(("diff.renames", "status.renames"), re.compile(f"{_SWITCH.pattern}|cop(y|ies)", re.IGNORECASE)),
     "core.autocrlf": re.compile(f"{_SWITCH.pattern}|input", re.IGNORECASE),
     "core.eol": re.compile(r"lf|crlf|native", re.IGNORECASE),
     "core.checkstat": re.compile(r"default|minimal", re.IGNORECASE),

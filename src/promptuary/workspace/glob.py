@@ -28,7 +28,7 @@ _POSIX = {
     "lower": "a-z",
     "print": " -~",
     "punct": "!-/:-@\\[-`{-~",
-    "space": "\\s",
+    "space": " \\t\\n\\r",
     "upper": "A-Z",
     "xdigit": "0-9A-Fa-f",
 }

@@ -69,10 +69,9 @@ class IgnoreFile:
 
     def verdict(self, path: str, *, folder: bool) -> bool | None:
         """Return whether ``path``, relative to this file's folder, is hidden; ``None`` if no rule speaks."""
+        path = _bytewise(path)
         name = path.rpartition("/")[2]
-        if not (
-            (self._any_name and self._any_name.match(name)) or (self._any_path and self._any_path.match(path))
-        ):
+        if not ((self._any_name and self._any_name.match(name)) or (self._any_path and self._any_path.match(path))):
             return None
         for rule in self._rules:
             if (folder or not rule.folders_only) and rule.matcher.match(path if rule.anchored else name):
@@ -192,7 +191,7 @@ def _verdict(levels: tuple[tuple[int, IgnoreFile], ...], path: str, *, folder: b
 
 @lru_cache(maxsize=4096)
 def _parse(line: str) -> _Rule | None:
-    pattern = _without_trailing_spaces(line.removesuffix("\r"))
+    pattern = _bytewise(_without_trailing_spaces(line.removesuffix("\r")))
     if not pattern or pattern.startswith("#"):
         return None
     negated = pattern.startswith("!")
@@ -206,6 +205,11 @@ def _parse(line: str) -> _Rule | None:
         return None
     expression = glob_expression(pattern if anchored else _in_one_segment(pattern))
     return _Rule(expression, re.compile(expression, re.DOTALL), not negated, folders_only, anchored)
+
+
+def _bytewise(text: str) -> str:
+    """Return one character a byte: to git ``?`` is a byte, not a letter."""
+    return text if text.isascii() else os.fsencode(text).decode("latin-1")
 
 
 def _in_one_segment(pattern: str) -> str:

@@ -6,17 +6,13 @@ length and name, so the matcher's own order breaks ties and asking for the first
 Files that are changed in git or often used are few and are graded all, so that they cannot be missed.
 """
 
-import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import methodcaller
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import Final, Literal, Protocol
 
+from promptuary.workspace.shelf import FEW, Shelf, in_order, matcher_for
 from promptuary.workspace.tiers import Query, Tier
-
-if TYPE_CHECKING:
-    from frizbee import Haystacks, Matcher
 
 Kind = Literal["file", "folder"]
 
@@ -25,9 +21,6 @@ _BATCH: Final = 10_000
 
 _AT_ONCE: Final = 20_000
 """Up to this many paths are put in order while the question waits."""
-
-_THREADS: Final = min(4, os.cpu_count() or 1)
-_SHORTEST_MISTYPED: Final = 4
 
 
 class Paths(Protocol):
@@ -101,12 +94,14 @@ class Ranker:
         preferred = preferred or Preferred()
         with self._lock:
             self._take_in()
-            found: dict[tuple[Kind, str], int] = {}
-            for kind in kinds:
-                found |= {(kind, path): score for path, score in self._shelves[kind].search(asked, limit)}
+            shelves = [(kind, self._shelves[kind]) for kind in kinds]
             if "file" in kinds:
-                favourites = self._favourite_shelf(preferred)
-                found |= {("file", path): score for path, score in favourites.search(asked, limit)}
+                shelves.insert(0, ("file", self._favourite_shelf(preferred)))
+            found: dict[tuple[Kind, str], int] = {}
+            for kind, shelf in shelves:
+                good = sum(asked.grade(path)[0] < Tier.LOOSE for _, path in found)
+                hits = shelf.search(asked, limit, loosely=good < FEW)
+                found |= {(kind, path): score for path, score in hits}
         return _best(found, asked, limit, preferred)
 
     def settle(self) -> None:
@@ -152,135 +147,6 @@ class Ranker:
         return self._favourites[1]
 
 
-def in_order(paths: Iterable[str]) -> list[str]:
-    """Return the paths by depth, then length, then name."""
-    ordered = sorted(paths)
-    ordered.sort(key=len)
-    ordered.sort(key=methodcaller("count", "/"))
-    return ordered
-
-
-class Shelf:
-    """Paths copied to where the matcher reads them, whole and by name."""
-
-    def __init__(self) -> None:
-        from frizbee import Haystacks  # noqa: PLC0415 - costs every start 6 ms, used only for menus
-
-        self.taken = 0
-        self._paths: list[str] = []
-        self._names: Haystacks = Haystacks()
-        self._whole: Haystacks = Haystacks()
-
-    def extend(self, paths: Sequence[str]) -> None:
-        """Add paths; one that is not valid text cannot be written in a message and is left out."""
-        self.taken += len(paths)
-        fit = [path for path in paths if path.isascii() or _is_text(path)]
-        self._paths += fit
-        self._whole.extend(fit)
-        self._names.extend([path.rpartition("/")[2] for path in fit])
-
-    def search(self, query: Query, limit: int) -> list[tuple[str, int]]:
-        """Return candidates with the matcher's score: among them the ``limit`` best."""
-        if not self._paths or not _is_text(query.text):
-            return []
-        if not query.words:
-            return [(path, 0) for path in self._paths[:limit]]
-        search = _Search(query, limit, self._paths, {})
-        if query.names_only:
-            self._search_names(search)
-        else:
-            self._search_paths(search)
-        return [(self._paths[index], score) for index, score in search.scores.items()]
-
-    def _search_names(self, search: "_Search") -> None:
-        word = search.query.words[0]
-        if search.ask(self._names, word, "prefix").enough(Tier.PREFIX):
-            # More begin so than were asked for: the exact names may be among the rest.
-            search.ask(self._names, word, "exact").ask(self._names, f"{word}.", "prefix")
-            return
-        if search.ask(self._names, word, "fuzzy").enough(Tier.SUBSTRING):
-            return
-        if search.ask(self._whole, word, "substring").enough(Tier.PATH):
-            return
-        if len(word) >= _SHORTEST_MISTYPED:
-            search.ask(self._names, word, "fuzzy", typos=1)
-        if not search.enough(Tier.LOOSE):
-            search.ask(self._whole, word, "fuzzy")
-
-    def _search_paths(self, search: "_Search") -> None:
-        words = search.query.words
-        if len(words) == 1 and search.ask(self._whole, words[0], "prefix").enough(Tier.PREFIX):
-            return
-        if "/" not in search.query.text and search.ask(self._names, words, "substring").enough(
-            Tier.SUBSTRING
-        ):
-            return
-        if search.ask(self._whole, words, "substring").enough(Tier.PATH):
-            return
-        # Cheaper than letters with gaps, and nearly always what a person means by ``src/conf``.
-        parts = tuple(part for word in words for part in word.split("/") if part)
-        if search.ask(self._whole, parts, "substring", most=search.limit * 5).enough(Tier.PATH):
-            return
-        if search.ask(self._whole, words, "fuzzy").enough(Tier.LOOSE):
-            return
-        if len(search.query.text) >= _SHORTEST_MISTYPED:
-            search.ask(self._whole, words, "fuzzy", typos=1)
-
-
-@dataclass(slots=True)
-class _Search:
-    """One question to one shelf: the candidates so far, by index, with the matcher's score."""
-
-    query: Query
-    limit: int
-    paths: list[str]
-    scores: dict[int, int]
-
-    def ask(
-        self,
-        haystacks: "Haystacks",
-        words: str | tuple[str, ...],
-        matching: Literal["exact", "prefix", "substring", "fuzzy"],
-        *,
-        typos: int = 0,
-        most: int = 0,
-    ) -> "_Search":
-        """Add what the matcher finds; a looser kind of match is asked for more, since grading reorders it."""
-        most = most or (self.limit * 5 if matching == "fuzzy" else self.limit)
-        matcher = _matcher(
-            words, max_typos=typos, max_items=most, matching=matching, exact_case=self.query.exact_case
-        )
-        threads = _THREADS if len(haystacks) > _AT_ONCE and matching in {"substring", "fuzzy"} else 1
-        for match in matcher.match_list_parallel(haystacks, threads):
-            self.scores.setdefault(match.index, match.score)
-        return self
-
-    def enough(self, tier: Tier) -> bool:
-        """Return whether the answer is full with matches of this tier or better."""
-        if len(self.scores) < self.limit or tier is Tier.LOOSE:
-            return len(self.scores) >= self.limit
-        return sum(self.query.grade(self.paths[index])[0] <= tier for index in self.scores) >= self.limit
-
-
-def _matcher(
-    words: str | tuple[str, ...],
-    *,
-    max_typos: int,
-    max_items: int | None,
-    matching: Literal["exact", "prefix", "substring", "fuzzy"],
-    exact_case: bool,
-) -> "Matcher":
-    from frizbee import Matcher  # noqa: PLC0415 - see Shelf
-
-    return Matcher.from_patterns(
-        [words] if isinstance(words, str) else words,
-        max_typos=max_typos,
-        max_items=max_items,
-        matching=matching,
-        casing="respect" if exact_case else "ignore",
-    )
-
-
 def _best(found: Mapping[tuple[Kind, str], int], query: Query, limit: int, preferred: Preferred) -> list[Hit]:
     def key(item: tuple[tuple[Kind, str], int]) -> tuple[object, ...]:
         (kind, path), score = item
@@ -307,18 +173,10 @@ def positions(query: Query, path: str) -> tuple[int, ...]:
 def _scattered(word: str, path: str) -> list[int]:
     start = path.rfind("/") + 1
     for text, offset in ((path[start:], start), (path, 0)):
-        matcher = _matcher(word, max_typos=1, max_items=None, matching="fuzzy", exact_case=False)
+        matcher = matcher_for(word, max_typos=1, max_items=None, matching="fuzzy", exact_case=False)
         match = matcher.match_one_indices(text, 0)
         if match:
             # The matcher counts bytes.
             encoded = text.encode()
             return sorted({offset + len(encoded[:index].decode(errors="ignore")) for index in match.indices})
     return []
-
-
-def _is_text(path: str) -> bool:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -45,9 +45,7 @@ class Readable:
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _PDF = frozenset({"application/pdf", "application/x-pdf"})
-_UNSAID = frozenset(
-    {"", "application/octet-stream", "binary/octet-stream", "application/unknown", "text/plain"}
-)
+_UNSAID = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/unknown", "text/plain"})
 _LANGUAGES = {
     "json": "json",
     "ld+json": "json",
@@ -106,9 +104,7 @@ def read_body(body: bytes, content_type: str, *, url: str, seconds: float) -> Re
     text, notes = decode(body, content_type)
     if kind == "html":
         markup = text.encode("utf-8", "replace")
-        return _converted(
-            "html", markup, url, seconds, notes=notes, media=media or "text/html", language="markdown"
-        )
+        return _converted("html", markup, url, seconds, notes=notes, media=media or "text/html", language="markdown")
     if "\0" in text[:8192]:
         raise _unsupported("The response is binary, not text.")
     return Readable(text, media or "text/plain", _language(media), notes=notes)
@@ -174,9 +170,7 @@ def _kind(body: bytes, media: str) -> Kind:
     if media in _HTML or (media in _UNSAID - {"text/plain"} and looks_like_page):
         return "html"
     if not (media in _UNSAID or media.startswith("text/") or _subtype(media) in _LANGUAGES):
-        raise _unsupported(
-            f"{media} is not text. HTML, PDF, JSON, XML, YAML, Markdown and plain text can be read."
-        )
+        raise _unsupported(f"{media} is not text. HTML, PDF, JSON, XML, YAML, Markdown and plain text can be read.")
     return "text"
 
 
@@ -228,9 +222,7 @@ def _run(kind: Kind, body: bytes, url: str, seconds: float) -> "Converted":
     except subprocess.TimeoutExpired:
         raise SourceError(Code.TIMEOUT, "The page took too long to read.") from None
     except OSError as error:
-        raise SourceError(
-            Code.FETCH_FAILED, f"The converter could not be started: {error.strerror}."
-        ) from error
+        raise SourceError(Code.FETCH_FAILED, f"The converter could not be started: {error.strerror}.") from error
     if done.returncode != 0:
         raise SourceError(Code.FETCH_FAILED, "The page is too large or too broken to be read.")
     return cast("Converted", json.loads(done.stdout))

@@ -129,8 +129,7 @@ def _entry(head: bytes, tokens: Iterator[bytes]) -> Entry:
 def _with_conflicts(entries: list[Entry]) -> tuple[Entry, ...]:
     unmerged = {entry.names[-1] for entry in entries if entry.status[0] == "U"}
     return tuple(
-        Entry(entry.status, entry.names, optional=True) if entry.names[-1] in unmerged else entry
-        for entry in entries
+        Entry(entry.status, entry.names, optional=True) if entry.names[-1] in unmerged else entry for entry in entries
     )
 
 
@@ -206,9 +205,7 @@ def _by_commit(text: bytes, *, named: bool) -> list[tuple[bytes, bytes]]:
     return [(start.group(1), text[first:last]) for start, (first, last) in zip(starts, bounds, strict=True)]
 
 
-def _allowed_sections(
-    commit: Commit, text: bytes, tally: _Tally, *, quote_all: bool, cut: bool
-) -> Iterator[bytes]:
+def _allowed_sections(commit: Commit, text: bytes, tally: _Tally, *, quote_all: bool, cut: bool) -> Iterator[bytes]:
     starts = [match.start() for match in _SECTION.finditer(text)]
     yield text[: starts[0]] if starts else text
     sections = [text[start:end] for start, end in pairwise([*starts, len(text)])]

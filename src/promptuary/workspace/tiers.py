@@ -33,7 +33,7 @@ Grade = tuple[Tier, int]
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _WORD_GAPS = re.compile(r"[\W_]+")
 _MOST_WORDS = 12
-_SHORTEST_MISTYPED = 4
+SHORTEST_MISTYPED = 4
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,10 @@ class Query:
         if "/" in word:
             return _grade_path(word, shown)
         tier = self._grade_name(word, path, shown)
-        return tier, int(tier is Tier.LOOSE and not mistyped(word, shown[shown.rfind("/") + 1 :]))
+        if tier is not Tier.LOOSE:
+            return tier, 0
+        name = shown[shown.rfind("/") + 1 :]
+        return tier, int(not (mistyped(word, name) or mistyped(word, _WORD_GAPS.sub("", name))))
 
     def _grade_name(self, word: str, path: str, shown: str) -> Tier:
         start = path.rfind("/") + 1
@@ -108,7 +111,10 @@ def _grade_path(word: str, path: str) -> Grade:
         return Tier.WORDS if "/" not in path[at + 1 + len(word) :] else Tier.SUBSTRING, 0
     if word in path:
         return Tier.SUBSTRING, 1
-    return (Tier.PATH, 0) if _in_order(word.split("/"), path.split("/")) else (Tier.LOOSE, 0)
+    if _in_order(word.split("/"), path.split("/")):
+        return Tier.PATH, 0
+    folders, _, name = word.rpartition("/")
+    return Tier.LOOSE, int(folders not in path or not mistyped(name, path[path.rfind("/") + 1 :]))
 
 
 def _in_order(parts: list[str], segments: list[str]) -> bool:
@@ -145,7 +151,7 @@ def _extended(wanted: str, word: str, reached: set[int]) -> Iterator[int]:
 
 def mistyped(text: str, name: str) -> bool:
     """Return whether ``text`` stands in ``name`` but for one slip: letters swapped, one too many or wrong."""
-    if len(text) < _SHORTEST_MISTYPED:
+    if len(text) < SHORTEST_MISTYPED:
         return False
     # One slip leaves one half whole, unless it swaps the letters where the halves meet.
     half = len(text) // 2

@@ -139,9 +139,7 @@ def test_a_plain_url_is_taken_apart(url: str, target: Target) -> None:
         ("127..1", None),
     ],
 )
-def test_a_host_that_ends_in_a_number_is_an_ipv4_address_or_nothing(
-    spelling: str, address: str | None
-) -> None:
+def test_a_host_that_ends_in_a_number_is_an_ipv4_address_or_nothing(spelling: str, address: str | None) -> None:
     if address is None:
         with pytest.raises(SourceError, match="BAD_URL"):
             parse_url(f"http://{spelling}/")
@@ -209,10 +207,7 @@ def test_a_url_that_could_be_read_in_two_ways_is_refused(url: str) -> None:
     assert caught.value.code is Code.BAD_URL
 
 
-@given(
-    st.text(max_size=80).map("http://{}".format)
-    | st.from_regex(r"https?://[^/]{1,60}/.{0,20}", fullmatch=True)
-)
+@given(st.text(max_size=80).map("http://{}".format) | st.from_regex(r"https?://[^/]{1,60}/.{0,20}", fullmatch=True))
 def test_what_is_read_from_a_url_is_read_the_same_again(url: str) -> None:
     target = _parsed(url)
     if target is not None:
@@ -242,9 +237,7 @@ def test_a_redirect_is_read_against_the_page_that_sent_it(location: str, url: st
     assert join_url(parse_url("https://example.com/a/b"), location).url == url
 
 
-@pytest.mark.parametrize(
-    "location", ["file:///etc/passwd", "http://[", "/a b", "\thttp://x.example", "//u@x.example/"]
-)
+@pytest.mark.parametrize("location", ["file:///etc/passwd", "http://[", "/a b", "\thttp://x.example", "//u@x.example/"])
 def test_a_redirect_to_a_bad_url_is_refused(location: str) -> None:
     with pytest.raises(SourceError, match="BAD_URL"):
         join_url(parse_url("https://example.com/a/b"), location)

@@ -191,9 +191,7 @@ def test_a_compressed_body_is_unpacked(server: Loopback, encoding: str, body: by
         ("deflate", b"\x00", Code.FETCH_FAILED),
     ],
 )
-def test_a_body_that_cannot_be_unpacked_is_refused(
-    server: Loopback, encoding: str, body: bytes, code: Code
-) -> None:
+def test_a_body_that_cannot_be_unpacked_is_refused(server: Loopback, encoding: str, body: bytes, code: Code) -> None:
     assert failure(server, text(body, content_encoding=encoding)).code is code
 
 
@@ -204,10 +202,7 @@ def test_an_empty_body_is_an_empty_page(server: Loopback) -> None:
 
 def test_a_body_in_chunks_or_until_the_end_of_the_connection_is_whole(server: Loopback) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
-    assert (
-        get(server, head + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n").text
-        == "abcde"
-    )
+    assert get(server, head + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n").text == "abcde"
 
     def until_end() -> Iterator[Step]:
         yield head + b"\r\nall of it"

@@ -60,9 +60,7 @@ def test_a_malformed_line_is_skipped_and_the_others_hold(malformed: str) -> None
 
 
 def test_our_own_ignore_files_nest_and_the_nearer_one_decides(files: Files) -> None:
-    root = files(
-        {".ignore": "*.md\nsecret/\n", "docs/.promptuaryignore": "!keep.md\n", "docs/.ignore": "*.txt\n"}
-    )
+    root = files({".ignore": "*.md\nsecret/\n", "docs/.promptuaryignore": "!keep.md\n", "docs/.ignore": "*.txt\n"})
     own = OwnIgnores(root)
     paths = ["a.md", "docs/a.md", "docs/keep.md", "docs/a.txt", "a.txt", "secret/deep/a.py", "src/a.py"]
 
@@ -118,9 +116,7 @@ GLOBS = [
 
 
 @pytest.mark.parametrize(("patterns", "excludes", "found"), GLOBS)
-def test_a_glob_finds_whole_paths_in_order(
-    patterns: list[str], excludes: list[str], found: list[str]
-) -> None:
+def test_a_glob_finds_whole_paths_in_order(patterns: list[str], excludes: list[str], found: list[str]) -> None:
     assert match_glob(PATHS, patterns, excludes) == found
 
 

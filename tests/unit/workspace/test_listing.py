@@ -17,7 +17,7 @@ Listed = Callable[..., Listing]
 
 @pytest.fixture
 def listed() -> Iterator[Listed]:
-    """Lists a folder through the safe door to git, and waits until all is known."""
+    """List a folder through the safe door to git, and wait until all is known."""
     opened: list[Repository] = []
 
     def start(folder: Path, **options: bool) -> Listing:
@@ -33,7 +33,7 @@ def listed() -> Iterator[Listed]:
 
 
 def walked(folder: Path, **options: bool) -> Listing:
-    listing = Listing(folder, **options).start()
+    listing = Listing(folder, (), **options).start()
     assert listing.wait(20)
     return listing
 
@@ -94,9 +94,7 @@ def test_a_fresh_repository_without_commits_works(repository: Path, files: Files
 def test_a_folder_that_the_repository_around_it_ignores_is_walked(
     repository: Path, files: Files, listed: Listed
 ) -> None:
-    files(
-        {".gitignore": "ignored/\n", "ignored/a.py": "", "ignored/.gitignore": "*.log\n", "ignored/x.log": ""}
-    )
+    files({".gitignore": "ignored/\n", "ignored/a.py": "", "ignored/.gitignore": "*.log\n", "ignored/x.log": ""})
 
     assert list(listed(repository / "ignored").paths) == [".gitignore", "a.py"]
 
@@ -110,9 +108,7 @@ def test_below_the_top_of_a_repository_paths_are_relative_to_the_workspace(
     assert list(listed(repository / "src").paths) == ["a.py", "deep/b.py"]
 
 
-def test_deleted_but_tracked_files_are_dropped_and_counted(
-    repository: Path, files: Files, listed: Listed
-) -> None:
+def test_deleted_but_tracked_files_are_dropped_and_counted(repository: Path, files: Files, listed: Listed) -> None:
     files({"gone.py": "", "kept.py": ""})
     git(repository, "add", ".")
     (repository / "gone.py").unlink()
@@ -121,9 +117,7 @@ def test_deleted_but_tracked_files_are_dropped_and_counted(
     assert (list(listing.paths), listing.skipped) == (["kept.py"], {"missing": 1})
 
 
-def test_nested_repositories_are_listed_with_their_own_rules(
-    repository: Path, files: Files, listed: Listed
-) -> None:
+def test_nested_repositories_are_listed_with_their_own_rules(repository: Path, files: Files, listed: Listed) -> None:
     files({"a.py": "", ".gitignore": "*.tmp\n"})
     files({"nested/b.py": "", "nested/x.log": "", "nested/y.tmp": "", "nested/.gitignore": "*.log\n"})
     git(repository / "nested", "init", "-q")
@@ -144,12 +138,8 @@ def test_submodules_are_listed(repository: Path, files: Files, listed: Listed) -
     assert list(listed(repository).paths) == ["a.py", "module/b.py", "module/deep/c.py"]
 
 
-def test_our_own_ignore_files_hold_inside_git_at_any_depth(
-    repository: Path, files: Files, listed: Listed
-) -> None:
-    files(
-        {".promptuaryignore": "*.csv\n", "a.csv": "", "a.py": "", "src/.ignore": "gen/\n", "src/gen/x.py": ""}
-    )
+def test_our_own_ignore_files_hold_inside_git_at_any_depth(repository: Path, files: Files, listed: Listed) -> None:
+    files({".promptuaryignore": "*.csv\n", "a.csv": "", "a.py": "", "src/.ignore": "gen/\n", "src/gen/x.py": ""})
     assert list(listed(repository).paths) == [".promptuaryignore", "a.py", "src/.ignore"]
 
     (repository / ".promptuaryignore").unlink()
@@ -157,9 +147,7 @@ def test_our_own_ignore_files_hold_inside_git_at_any_depth(
 
 
 @pytest.mark.parametrize("in_git", [True, False])
-def test_broken_links_are_skipped_and_counted(
-    workspace: Path, files: Files, listed: Listed, in_git: bool
-) -> None:
+def test_broken_links_are_skipped_and_counted(workspace: Path, files: Files, listed: Listed, in_git: bool) -> None:
     files({"a.py": ""})
     (workspace / "broken").symlink_to("nowhere")
     (workspace / "loop").symlink_to("loop")

@@ -96,9 +96,7 @@ def test_a_favourite_is_found_among_more_equal_matches_than_are_asked_for() -> N
 
 
 def test_a_favourite_that_is_gone_is_not_offered() -> None:
-    assert ranked("app", ["a/app.py"], Preferred(frozenset({"gone/app.py"}), {"old/app.py": 1.0})) == [
-        "a/app.py"
-    ]
+    assert ranked("app", ["a/app.py"], Preferred(frozenset({"gone/app.py"}), {"old/app.py": 1.0})) == ["a/app.py"]
 
 
 def test_an_exact_name_is_found_behind_many_that_begin_so() -> None:
@@ -170,8 +168,7 @@ def test_a_large_listing_is_put_in_order_in_the_background() -> None:
 
 def test_a_tier_is_told_for_every_kind_of_match() -> None:
     tiers = {
-        path: Query("conf").grade(path)[0]
-        for path in ("a/conf.py", "a/config.py", "a/u_conf", "a/econf", "conf/a")
+        path: Query("conf").grade(path)[0] for path in ("a/conf.py", "a/config.py", "a/u_conf", "a/econf", "conf/a")
     }
 
     assert list(tiers.values()) == [Tier.EXACT, Tier.PREFIX, Tier.WORDS, Tier.SUBSTRING, Tier.PATH]

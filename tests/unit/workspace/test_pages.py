@@ -14,9 +14,7 @@ from promptuary.workspace.pages import Readable, read_body
 URL = "https://example.com/docs/guide/"
 
 
-def read(
-    body: bytes | str, content_type: str = "text/html; charset=utf-8", seconds: float = 10.0
-) -> Readable:
+def read(body: bytes | str, content_type: str = "text/html; charset=utf-8", seconds: float = 10.0) -> Readable:
     return read_body(body.encode() if isinstance(body, str) else body, content_type, url=URL, seconds=seconds)
 
 
@@ -50,8 +48,7 @@ def pdf(*pages: str, title: str = "", extra: str = "", packed: bytes | None = No
         body += part + b"\n"
     size = max(places) + 1
     table = "".join(
-        f"{places[number]:010} 00000 n \n" if number in places else "0000000000 65535 f \n"
-        for number in range(size)
+        f"{places[number]:010} 00000 n \n" if number in places else "0000000000 65535 f \n" for number in range(size)
     )
     trailer = f"trailer <</Size {size}/Root 1 0 R/Info 4 0 R{extra}>>\nstartxref\n{len(body)}\n%%EOF"
     return body + f"xref\n0 {size}\n{table}{trailer}".encode()
@@ -186,9 +183,7 @@ def test_the_whole_body_is_read_when_no_part_of_it_holds_most_of_the_text() -> N
 
 
 def test_a_site_that_wraps_everything_in_a_form_or_a_header_keeps_its_text() -> None:
-    assert (
-        page("<form><p>All of the page stands in a form.</p></form>") == "All of the page stands in a form."
-    )
+    assert page("<form><p>All of the page stands in a form.</p></form>") == "All of the page stands in a form."
     assert page("<header><p>One long header.</p></header><p>x") == "One long header.\n\nx"
 
 
@@ -257,9 +252,7 @@ def test_a_pdf_with_too_many_pages_is_cut_and_says_so() -> None:
     assert result.get("truncated")
 
 
-LOCKED = (
-    f"/Encrypt<</Filter/Standard/V 1/R 2/P -4/O<{'41' * 32}>/U<{'42' * 32}>>>/ID[<{'43' * 16}><{'43' * 16}>]"
-)
+LOCKED = f"/Encrypt<</Filter/Standard/V 1/R 2/P -4/O<{'41' * 32}>/U<{'42' * 32}>>>/ID[<{'43' * 16}><{'43' * 16}>]"
 
 
 @pytest.mark.parametrize(
@@ -281,9 +274,7 @@ def test_a_pdf_that_cannot_be_read_says_why(body: bytes, reason: str) -> None:
 def test_a_pdf_that_unpacks_to_much_more_than_it_weighs_is_stopped() -> None:
     packer = zlib.compressobj(9)
     step = b"(bomb) Tj " * 100_000
-    bomb = b"".join(
-        [packer.compress(b"BT /F1 12 Tf "), *(packer.compress(step) for _ in range(100)), packer.flush()]
-    )
+    bomb = b"".join([packer.compress(b"BT /F1 12 Tf "), *(packer.compress(step) for _ in range(100)), packer.flush()])
     with pytest.raises(SourceError) as caught:
         read(pdf("x", packed=bomb), "application/pdf", seconds=1.0)
     assert caught.value.code in {Code.TIMEOUT, Code.FETCH_FAILED}
@@ -344,9 +335,7 @@ def test_what_is_not_text_is_refused(content_type: str, body: bytes) -> None:
         ),
     ],
 )
-def test_a_page_is_recognised_where_the_server_does_not_know(
-    content_type: str, body: str, seen_as: str
-) -> None:
+def test_a_page_is_recognised_where_the_server_does_not_know(content_type: str, body: str, seen_as: str) -> None:
     assert read(body, content_type).language == seen_as
 
 

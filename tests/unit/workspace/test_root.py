@@ -122,9 +122,7 @@ def test_an_address_is_refused_with_the_way_to_fetch_it() -> None:
     assert caught.value.code is Code.ABSOLUTE_PATH
 
 
-@pytest.mark.parametrize(
-    "path", ["..", "../x", "a/../../x", "..\\..\\x", "a\\..\\../x", "./../a", "a/b/../../../c/d"]
-)
+@pytest.mark.parametrize("path", ["..", "../x", "a/../../x", "..\\..\\x", "a\\..\\../x", "./../a", "a/b/../../../c/d"])
 def test_a_path_that_climbs_out_at_any_moment_is_refused(path: str) -> None:
     assert code_of(path) is Code.PATH_TRAVERSAL
 
@@ -161,9 +159,7 @@ def test_a_reason_does_not_repeat_an_endless_path() -> None:
     assert len(caught.value.reason) < 300
 
 
-@given(
-    st.text(max_size=60) | st.lists(st.sampled_from(["..", ".", "", "a", "b.py", "\\", "~"])).map("/".join)
-)
+@given(st.text(max_size=60) | st.lists(st.sampled_from(["..", ".", "", "a", "b.py", "\\", "~"])).map("/".join))
 def test_a_normal_form_is_inside_and_stays_as_it_is(path: str) -> None:
     try:
         normal = normalise(path)
@@ -214,9 +210,7 @@ def test_followed_links_open_what_they_point_to_inside(files: Files, opener: Ope
         assert opened.path == "top.md"
 
 
-@pytest.mark.parametrize(
-    "target", ["../outside.md", "/etc/hostname", "src/../../outside.md", "{root}/src/a.md"]
-)
+@pytest.mark.parametrize("target", ["../outside.md", "/etc/hostname", "src/../../outside.md", "{root}/src/a.md"])
 def test_followed_links_never_leave(files: Files, opener: OpenerName, target: str) -> None:
     path = files({"src/a.md": "", "../outside.md": "secret"})
     (path / "link").symlink_to(target.format(root=path))
@@ -272,13 +266,9 @@ def test_the_kind_of_a_path_is_told_without_opening_it(files: Files, opener: Ope
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(os.path.relpath(path / "socket"))
         with Root(path, opener=opener) as root:
-            kinds = {
-                name: root.kind_of(name)
-                for name in ("src", "src/a.md", "pipe", "link", "link/x", "socket", "")
-            }
+            kinds = {name: root.kind_of(name) for name in ("src", "src/a.md", "pipe", "link", "link/x", "socket", "")}
             nothing = {
-                root.kind_of(name)
-                for name in ("b.md", "src/a.md/x", "../x", "/etc", "a\0", "x" * 300, "\ud800")
+                root.kind_of(name) for name in ("b.md", "src/a.md/x", "../x", "/etc", "a\0", "x" * 300, "\ud800")
             }
 
     assert kinds == {
@@ -302,9 +292,7 @@ def test_the_kind_of_a_followed_link_is_that_of_its_target(files: Files, opener:
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/hostname", "a/../../x", "./a", "a//b", "a/", "."])
-def test_the_root_refuses_a_path_that_was_not_normalised(
-    workspace: Path, opener: OpenerName, path: str
-) -> None:
+def test_the_root_refuses_a_path_that_was_not_normalised(workspace: Path, opener: OpenerName, path: str) -> None:
     with Root(workspace, opener=opener) as root:
         assert refused(root, path).code is Code.PATH_TRAVERSAL
 

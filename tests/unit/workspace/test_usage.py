@@ -41,9 +41,7 @@ def test_uses_are_kept_between_processes_and_apart_for_each_workspace(tmp_path: 
     assert Usage(tmp_path / "two").scores() == {}
 
 
-def test_the_file_lies_in_the_state_folder_of_the_person(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_file_lies_in_the_state_folder_of_the_person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     Usage(tmp_path).record(["a.py"])
 

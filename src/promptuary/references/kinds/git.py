@@ -34,7 +34,7 @@ def history(reference: Reference, desk: Desk) -> list[Source]:
         if count < 1:
             raise SourceError(Code.BAD_RANGE, "@git:0 asks for no commits; write @git:5 for the last five")
         patch = desk.visit.repository.log(count)
-        return [_patch_source(f"git:{count}", f"the last {count} commit{'s' * (count != 1)}", patch)]
+        return [_patch_source(f"git:{count}", "the last commit" if count == 1 else f"the last {count} commits", patch)]
     if ".." in value:
         return [_patch_source(f"git:{value}", f"commits in {value}", desk.visit.repository.range(value))]
     return commit(reference, desk)

@@ -1,0 +1,6 @@
+"""``python -m promptuary`` is ``promptuary``."""
+
+from promptuary.cli.main import run
+
+if __name__ == "__main__":
+    run()

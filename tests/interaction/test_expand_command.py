@@ -1,0 +1,356 @@
+"""``promptuary expand``, as a person or a script runs it."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from promptuary.cli.main import main
+from promptuary.testing.loopback import Loopback, answer
+from tests.conftest import Files, git
+
+PROMPTUARY = [sys.executable, "-m", "promptuary"]
+
+
+@pytest.fixture
+def project(files: Files, repository: Path) -> Path:
+    files(
+        {"src/app.py": "def main() -> None:\n    pass\n" * 3, "docs/style.md": "Be brief.\n", "logo.png": b"\x89PNG\0"}
+    )
+    git(repository, "add", ".")
+    git(repository, "commit", "-qm", "Begin")
+    files({"src/new.py": "x = 1\n"})
+    return repository
+
+
+def expand(project: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(["expand", "--workspace", str(project), *arguments])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def as_json(project: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    answered: dict[str, Any] = json.loads(expand(project, capsys, "--json", *arguments)[1])
+    return answered
+
+
+def test_json_is_the_promised_object(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answered = as_json(project, capsys, "See @file:src/app.py:1-2.")
+
+    assert answered == {
+        "text": "See @file:src/app.py:1-2.",
+        "messages": [{"role": "user", "content": answered["messages"][0]["content"]}],
+        "references": [
+            {
+                "raw": "@file:src/app.py:1-2",
+                "kind": "file",
+                "target": "src/app.py:1-2",
+                "start": 4,
+                "end": 24,
+                "lines": [1, 2],
+                "status": "included",
+                "code": None,
+                "reason": None,
+                "detail": "full",
+                "tokens": answered["references"][0]["tokens"],
+                "sha256": answered["references"][0]["sha256"],
+            }
+        ],
+        "tokens": {
+            "injected": answered["tokens"]["injected"],
+            "window": 128_000,
+            "warn_at": 32_000,
+            "limit": 64_000,
+        },
+        "warnings": [],
+        "blocked": False,
+    }
+    assert answered["messages"][0]["content"].endswith("# Message\n\nSee @file:src/app.py:1-2.")
+    assert re.fullmatch(r"[0-9a-f]{64}", answered["references"][0]["sha256"])
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "part"),
+    [
+        ("@file:src/app.py", "file", "def main()"),
+        ("@file:src/app.py#L3-L4", "file", "lines 3-4 of 6"),
+        ("@file:src/app.py#main", "file", "src/app.py#main"),
+        ("@folder:src", "folder", "└── new.py"),
+        ("@folder:src:contents", "folder", "x = 1"),
+        ("@glob:src/*.py", "glob", "## src/new.py"),
+        ("@diff", "diff", "+++ b/src/new.py"),
+        ("@staged", "staged", "(no changes)"),
+        ("@status", "status", "?? src/new.py"),
+        ("@git:1", "git", "Begin"),
+        ("@commit:HEAD", "commit", "Begin"),
+        ("@git:HEAD..HEAD", "git", "(no changes)"),
+        ("@symbol:main", "symbol", "def main()"),
+        ("@src/app.py", "file", "def main()"),
+        ("@src", "folder", "└── new.py"),
+        ("#docs/style.md", "file", "Be brief."),
+    ],
+)
+def test_every_kind_is_included(
+    project: Path, capsys: pytest.CaptureFixture[str], text: str, kind: str, part: str
+) -> None:
+    answered = as_json(project, capsys, text)
+
+    assert [(one["kind"], one["status"]) for one in answered["references"]] == [(kind, "included")]
+    assert part in answered["messages"][0]["content"]
+    assert 0 < answered["references"][0]["tokens"] <= answered["tokens"]["injected"]
+
+
+def test_a_page_of_an_allowed_host_is_included(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Loopback({"/a": answer("<p>Hello</p>")}) as server:
+        answered = as_json(project, capsys, "--allow-host", server.host, f"@url:{server.url('/a')}")
+
+    assert answered["references"][0]["status"] == "included"
+    assert "Hello" in answered["messages"][0]["content"]
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "code"),
+    [
+        ("@file:../x", "refused", "PATH_TRAVERSAL"),
+        ("@file:/etc/passwd", "refused", "ABSOLUTE_PATH"),
+        ("@file:.env", "refused", "SENSITIVE_PATH"),
+        ("@file:logo.png", "refused", "DISALLOWED_EXTENSION"),
+        ("@file:nothing.py", "missing", "NOT_FOUND"),
+        ("@file:src", "refused", "NOT_A_FILE"),
+        ("@folder:src/app.py", "refused", "NOT_A_FOLDER"),
+        ("@file:src/app.py:9-1", "refused", "BAD_RANGE"),
+        ("@file:src/app.py:99", "refused", "BAD_RANGE"),
+        ("@file:src/app.py#nope", "missing", "NO_MATCH"),
+        ("@glob:*.zig", "missing", "NO_MATCH"),
+        ("@glob:!*.py", "refused", "BAD_PATTERN"),
+        ("@symbol:Nope.nope", "missing", "NO_MATCH"),
+        ("@git:0", "refused", "BAD_RANGE"),
+        ("@git:--output=x", "refused", "BAD_REVISION"),
+        ("@commit:deadbeef", "refused", "BAD_REVISION"),
+        ("@url:http://127.0.0.1/", "refused", "BLOCKED_ADDRESS"),
+        ("@url:file:///etc/passwd", "refused", "BAD_URL"),
+        ("#docs/stile.md", "missing", "NOT_FOUND"),
+    ],
+)
+def test_a_refusal_has_a_code_and_says_what_to_do_and_leaves_the_rest_working(
+    project: Path, capsys: pytest.CaptureFixture[str], text: str, status: str, code: str
+) -> None:
+    answered = as_json(project, capsys, f"{text} and @file:docs/style.md")
+    refused, included = answered["references"]
+
+    assert (refused["status"], refused["code"]) == (status, code)
+    assert len(refused["reason"]) > 15
+    assert included["status"] == "included"
+    assert "Be brief." in answered["messages"][0]["content"]
+
+
+def test_the_table_shows_tokens_detail_share_and_the_total(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = expand(project, capsys, "Mind @file:docs/style.md and @file:.env")
+
+    lines = err.splitlines()
+    assert code == 1
+    assert "Be brief." in out
+    assert lines[0].split() == ["reference", "tokens", "detail", "window"]
+    assert re.fullmatch(r"@file:docs/style.md +\d+  full +0\.0%", lines[1])
+    assert re.match(r"@file:\.env +-  refused +-  SENSITIVE_PATH: ", lines[2])
+    assert re.fullmatch(r"\[@ context: \d+ tokens injected\]", lines[-1])
+
+
+def test_what_is_not_attached_is_told_to_the_model_too(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = expand(project, capsys, "Mind @file:gone.md")
+
+    assert (
+        out == "# Attached context\n\n## Not attached\n- @file:gone.md: NOT_FOUND\n\n# Message\n\nMind @file:gone.md\n"
+    )
+
+
+def test_quiet_prints_nothing_but_the_message(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = expand(project, capsys, "-q", "@file:docs/style.md")
+
+    assert (code, err) == (0, "")
+
+
+def test_the_same_source_twice_is_injected_once(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answered = as_json(project, capsys, "@file:docs/style.md @file:./docs/style.md @glob:docs/* #docs/style.md")
+
+    assert answered["messages"][0]["content"].count("Be brief.") == 1
+    assert [one["tokens"] > 0 for one in answered["references"]] == [True, False, False, False]
+    assert answered["references"][1]["reason"] == "already attached by @file:docs/style.md"
+
+
+def test_a_literal_path_goes_before_a_range(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    project = files({"a.py:2-3": "the literal file\n", "a.py": "1\n2\n3\n"})
+
+    answered = as_json(project, capsys, '@file:"a.py:2-3"')
+    assert "the literal file" in answered["messages"][0]["content"]
+    assert as_json(project, capsys, "@file:a.py:2-3")["references"][0]["lines"] is None
+
+
+def test_context_above_a_quarter_of_the_window_is_warned_about(
+    files: Files, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = files({"a.txt": "word " * 300})
+
+    code, _, err = expand(project, capsys, "--window", "1000", "@file:a.txt")
+    assert code == 0
+    assert "warning: the attached context is" in err
+
+
+@pytest.mark.parametrize("window", [100, 150, 300, 700, 2_000, 20_000])
+def test_the_limit_holds_at_every_window(files: Files, capsys: pytest.CaptureFixture[str], window: int) -> None:
+    contents = {f"m{n}.py": f"def f{n}():\n    return {n}\n" * 40 * n for n in range(6)}
+    project = files({**contents, "one_line.js": "x=1;" * 9_000})
+
+    answered = as_json(project, capsys, "--window", str(window), "@glob:*.py @file:one_line.js @folder:. @file:m5.py")
+    assert answered["tokens"]["injected"] <= window // 2 or answered["blocked"]
+
+
+def test_a_message_is_blocked_only_when_not_even_names_fit(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    project = files({f"file_{n}.txt": "words " * 500 for n in range(30)})
+    text = " ".join(f"@file:file_{n}.txt" for n in range(30))
+
+    code, _, err = expand(project, capsys, "--window", "400", text)
+    assert code == 1
+    assert "BUDGET_EXCEEDED" in err
+    assert "blocked:" in err
+    assert expand(project, capsys, "--window", "20000", text)[0] == 0
+
+
+def test_a_model_name_gives_the_window(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert as_json(project, capsys, "--model", "openai/gpt-4", "hello")["tokens"]["window"] == 8_192
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--model", "nobody-knows-it", "x"],
+        ["--window", "lots", "x"],
+        ["--window", "-5", "x"],
+        ["--limit", "nan", "x"],
+        ["--limit", "3", "x"],
+        ["--vocabulary", "klingon", "x"],
+        ["--timeout", "0", "x"],
+    ],
+)
+def test_a_wrong_flag_is_wrong_usage_with_one_sentence(
+    project: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    code, out, err = expand(project, capsys, *arguments)
+
+    assert (code, out) == (2, "")
+    assert err.startswith("promptuary: ")
+    assert err.count("\n") == 1
+
+
+def test_a_workspace_that_is_no_folder_is_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = expand(tmp_path / "nowhere", capsys, "x")
+
+    assert code == 2
+    assert "is not a folder" in err
+
+
+def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "@file:src/app.py" in capsys.readouterr().err
+
+
+def test_the_message_may_come_from_standard_input(project: Path) -> None:
+    done = subprocess.run(
+        [*PROMPTUARY, "expand", "-"],
+        cwd=project,
+        input="Mind @docs/style.md",
+        text=True,
+        capture_output=True,
+        check=True,
+    )
+
+    assert done.stdout.endswith("# Message\n\nMind @docs/style.md\n")
+
+
+def test_the_workspace_is_found_from_a_folder_inside_it(project: Path) -> None:
+    done = subprocess.run(
+        [*PROMPTUARY, "expand", "@file:docs/style.md"], cwd=project / "src", text=True, capture_output=True, check=True
+    )
+
+    assert "Be brief." in done.stdout
+
+
+def test_a_closed_pipe_ends_quietly(files: Files) -> None:
+    project = files({"a.txt": "words and words\n" * 50_000})
+    command = [*PROMPTUARY, "expand", "--window", "10M", "--limit", "1", "@file:a.txt"]
+    running = subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert running.stdout and running.stderr
+    running.stdout.read(10)
+    running.stdout.close()
+    errors = running.stderr.read().decode()
+    running.stderr.close()
+
+    assert "Traceback" not in errors
+    assert "Broken" not in errors
+    assert running.wait() == 0
+
+
+def test_an_interrupt_ends_quietly(project: Path) -> None:
+    with Loopback({"/slow": lambda: [30.0]}) as server:
+        command = [*PROMPTUARY, "expand", "--allow-host", server.host, f"@url:{server.url('/slow')}"]
+        running = subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        while not server.requests and running.poll() is None:
+            pass
+        running.send_signal(signal.SIGINT)
+        out, errors = running.communicate(timeout=20)
+
+    assert (running.returncode, out) == (130, b"")
+    assert b"Traceback" not in errors
+
+
+def test_no_control_sequence_of_a_file_name_or_message_reaches_a_terminal(files: Files) -> None:
+    hostile = "a\x1b]52;c;ZXZpbA==\x07\x9b31m\u202e.txt"
+    project = files({hostile: "x\n", "plain.txt": "\x1b[2J\x1b]0;title\x07 body \x9b1m \u202e\n"})
+    written = _on_a_terminal([*PROMPTUARY, "expand", "@folder:. @file:plain.txt \x1b[31mred"], project)
+
+    assert b"body" in written
+    assert b"52;c;ZXZpbA==" in written
+    assert not set(written) & {*range(9), *range(11, 13), *range(14, 32), 127}
+    assert "\x9b".encode() not in written
+    assert "\u202e".encode() not in written
+
+
+def _on_a_terminal(command: list[str], folder: Path) -> bytes:
+    leader, follower = pty.openpty()
+    running = subprocess.Popen(command, cwd=folder, stdout=follower, stderr=follower, stdin=subprocess.DEVNULL)
+    os.close(follower)
+    written = b""
+    while True:
+        try:
+            written += (chunk := os.read(leader, 65_536))
+        except OSError:  # the other side is gone
+            break
+        if not chunk:
+            break
+    os.close(leader)
+    running.wait()
+    return written
+
+
+def test_text_in_attached_files_is_never_expanded(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    project = files({"a.md": "Read @file:b.md and #b.md\n", "b.md": "SECOND\n"})
+
+    answered = as_json(project, capsys, "@file:a.md")
+    assert "SECOND" not in answered["messages"][0]["content"]
+    assert len(answered["references"]) == 1
+
+
+def test_tracked_paths_become_links_to_their_blocks(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    project = files({"a-b.ts": "1\n", "a_b.ts": "2\n", "a/b.ts": "3\n"})
+
+    answered = as_json(project, capsys, "#a-b.ts #a_b.ts #a/b.ts #a-b.ts")
+    assert answered["text"] == "[#a-b.ts](#a-b-ts) [#a_b.ts](#a_b-ts) [#a/b.ts](#a-b-ts-2) [#a-b.ts](#a-b-ts)"
+    for anchor in ("{#a-b-ts}", "{#a_b-ts}", "{#a-b-ts-2}"):
+        assert answered["messages"][0]["content"].count(anchor) == 1
