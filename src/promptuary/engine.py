@@ -3,12 +3,12 @@
 Everything a surface (command line, chat, server) may ask for is a method of ``Promptuary``.
 """
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from promptuary import background
 from promptuary.config import Settings, find_workspace, load
 from promptuary.core.expansion import Expansion
 from promptuary.references.completer import Completer
@@ -54,6 +54,9 @@ class Promptuary:
 
     async def expand(self, text: str, *, pasted: Sequence[tuple[int, int]] = ()) -> Expansion:
         """Return ``text`` with everything it points at; ``pasted`` marks spans that are not looked into."""
+        return await background.run(lambda: self._expand(text, pasted))
+
+    def _expand(self, text: str, pasted: Sequence[tuple[int, int]]) -> Expansion:
         window = self.settings.effective_window
         limits = Limits(
             window=window,
@@ -62,10 +65,8 @@ class Promptuary:
             timeout=self.settings.timeout,
         )
         with self._workspace.visit() as visit:
-            expansion = await expand(text, Desk(visit, self._counter), KINDS, limits, pasted=pasted)
-        used = [block.source.label for block in expansion.blocks if block.source.key.startswith("file:")]
-        if used:
-            await asyncio.to_thread(self._workspace.usage.record, used)
+            expansion = expand(text, Desk(visit, self._counter), KINDS, limits, pasted=pasted)
+        self._workspace.usage.record(one.source.path for one in expansion.blocks if one.source.path)
         return expansion
 
     async def complete(self, text: str, *, limit: int = 20, patience: float = 0.0) -> Completion:
@@ -76,7 +77,8 @@ class Promptuary:
         """
         if self._completer is None:
             self._completer = Completer(self._workspace, self._counter, patience=patience)
-        return await asyncio.to_thread(self._completer.complete, text, limit=limit)
+        completer = self._completer
+        return await background.run(lambda: completer.complete(text, limit=limit))
 
     async def close(self) -> None:
         """Let go of the workspace."""

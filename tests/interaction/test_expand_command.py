@@ -286,7 +286,8 @@ def test_a_closed_pipe_ends_quietly(files: Files) -> None:
     project = files({"a.txt": "words and words\n" * 50_000})
     command = [*PROMPTUARY, "expand", "--window", "10M", "--limit", "1", "@file:a.txt"]
     running = subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert running.stdout and running.stderr
+    assert running.stdout
+    assert running.stderr
     running.stdout.read(10)
     running.stdout.close()
     errors = running.stderr.read().decode()

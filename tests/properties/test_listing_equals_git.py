@@ -8,10 +8,10 @@ from pathlib import Path
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.conftest import TORTURE, git
 
 from promptuary.workspace.git import Repository
 from promptuary.workspace.listing import Listing
+from tests.conftest import TORTURE, git
 
 NAMES = st.sampled_from(["a", "b", "ab", "a.py", "b.log", "x", "d", "[a]", "a b", "é", "#x", "!y", "a\\b"])
 PATHS = st.lists(st.lists(NAMES, min_size=1, max_size=4).map("/".join), min_size=1, max_size=14)

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.conftest import Figure, git
 
 from promptuary.core.errors import SourceError
 from promptuary.workspace.git import Repository
+from tests.conftest import Figure, git
 
 NAMES = [
     "a.txt", "b.py", "deep/er/c.txt", "deep/d.py", "with space.txt", "ünï/ö.txt", "日本語.md", 'quo"te.txt',

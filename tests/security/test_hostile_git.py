@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from tests.conftest import git
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.workspace.git import Repository
 from promptuary.workspace.process import run
+from tests.conftest import git
 
 SECRET = "the other repository's secret"
 

@@ -65,13 +65,17 @@ def fullwidth(path: str) -> str:
     return "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" and c not in "/\\" else c for c in path)
 
 
-def last(change: Callable[[str], str]) -> Callable[[str], str]:
-    """Make ``change`` apply to each name of a path."""
+def bold_capitals(path: str) -> str:
+    return "".join(chr(0x1D400 + ord(c.upper()) - ord("A")) if c.isascii() and c.isalpha() else c for c in path)
+
+
+def each(change: Callable[[str], str]) -> Callable[[str], str]:
+    """Apply ``change`` to each name of a path."""
     return lambda path: "/".join(change(name) for name in path.split("/"))
 
 
 def inside(mark: str) -> Callable[[str], str]:
-    return last(lambda name: name[:2] + mark + name[2:])
+    return each(lambda name: name[:2] + mark + name[2:])
 
 
 VARIANTS: dict[str, Callable[[str], str]] = {
@@ -80,6 +84,7 @@ VARIANTS: dict[str, Callable[[str], str]] = {
     "swapped case": str.swapcase,
     "title case": str.title,
     "full width": fullwidth,
+    "mathematical bold capitals": bold_capitals,
     "long s": lambda path: path.replace("s", "ſ"),
     "Kelvin sign": lambda path: path.replace("k", "\u212a"),
     "one dot leader": lambda path: path.replace(".", "\u2024"),
@@ -92,12 +97,12 @@ VARIANTS: dict[str, Callable[[str], str]] = {
     "tag character": inside("\U000e0041"),
     "combining grapheme joiner": inside("\u034f"),
     "hangul filler": inside("\u3164"),
-    "trailing dot": last(lambda name: name + "."),
-    "trailing dots": last(lambda name: name + "..."),
-    "trailing space": last(lambda name: name + " "),
-    "trailing no-break space": last(lambda name: name + "\u00a0"),
-    "trailing dot and space": last(lambda name: name + ". . "),
-    "leading space": last(lambda name: " " + name),
+    "trailing dot": each(lambda name: name + "."),
+    "trailing dots": each(lambda name: name + "..."),
+    "trailing space": each(lambda name: name + " "),
+    "trailing no-break space": each(lambda name: name + "\u00a0"),
+    "trailing dot and space": each(lambda name: name + ". . "),
+    "leading space": each(lambda name: " " + name),
     "data stream": lambda path: path + "::$DATA",
     "named stream": lambda path: path + ":notes.txt",
     "data stream, upper case, hidden": lambda path: inside("\u2060")(path.upper()) + ":x:$data",

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.conftest import Files
 
 from promptuary.core.errors import Code, ConfigError, SourceError
 from promptuary.workspace.policy import ReadPolicy
 from promptuary.workspace.read import read_text
 from promptuary.workspace.root import OpenerName, Root
+from tests.conftest import Files
 
 POLICY = ReadPolicy()
 SOON = 5.0
@@ -144,6 +144,11 @@ def test_a_file_that_grows_while_it_is_read_ends_at_the_limit(files: Files, open
 @linux_only
 def test_files_of_the_kernel_are_read_though_they_report_no_size(opener: OpenerName) -> None:
     assert answer(f"/proc/{os.getpid()}", "status", opener).startswith("READ Name:")
+
+
+@linux_only
+def test_a_file_that_holds_more_than_it_reports_ends_at_the_limit(opener: OpenerName) -> None:
+    assert answer(f"/proc/{os.getpid()}", "status", opener, ReadPolicy(max_bytes=100)) == Code.FILE_TOO_LARGE
 
 
 @linux_only

@@ -48,7 +48,7 @@ def prompt(project: Path, text: str, **options: object) -> str:
     with Promptuary.open(project, exact=True, **options) as promptuary:
         expansion = promptuary.expand(text)
     account = "\n".join(
-        f"{one.reference.raw} | {one.status} | {one.code or one.detail} | {one.tokens} tokens | {one.reason or ''}".rstrip()
+        f"{one.reference.raw} | {one.status} | {one.code or one.detail} | {one.tokens} tokens | {one.reason}"
         for one in expansion.outcomes
     )
     warnings = "".join(f"warning: {warning}\n" for warning in expansion.warnings)
@@ -104,6 +104,7 @@ def test_a_message_without_references_is_sent_as_it_is(project: Path) -> None:
     with Promptuary.open(project, exact=True) as promptuary:
         expansion = promptuary.expand("Mail me@example.com about @types/node and action@v4.\n")
 
-    assert expansion.messages == ({"role": "user", "content": "Mail me@example.com about @types/node and action@v4.\n"},)
+    sent = "Mail me@example.com about @types/node and action@v4.\n"
+    assert expansion.messages == ({"role": "user", "content": sent},)
     assert expansion.spend.injected == 0
 

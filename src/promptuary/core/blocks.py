@@ -36,7 +36,7 @@ def nothing_shorter() -> Sequence[str]:
 class Source:
     """Something fetched: its text, where it came from, and how it can be shortened.
 
-    ``key`` tells two references to one thing from references to two: equal keys are injected once.
+    ``path`` is the file it came from, if it is one. ``key`` tells two references to one thing from references to two: equal keys are injected once.
     ``revision`` is the SHA-256 of what was fetched. ``facts`` are short remarks for the block's info line
     ("lines 10-50 of 212"). ``first_line`` numbers the first line of ``text`` where it has numbers, so that an excerpt
     can say what it left out. ``outlines`` gives shorter forms, the richest first. ``read_on`` is the reference
@@ -58,6 +58,7 @@ class Source:
     outlines: Callable[[], Sequence[str]] = nothing_shorter
     read_on: str = ""
     anchor: str = ""
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ A reference is ``@kind:value``, a bare keyword (``@diff``), a bare ``@path`` or 
 This module holds the value and its spelling; ``references.scan`` finds them in a text.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -53,14 +54,34 @@ class LineRange:
         return f"{self.first or ''}-{self.last or ''}"
 
 
-_NEEDS_QUOTES = frozenset(" \t()[]{}<>\"'`,;!?*|\\“”‘’（），。；：！？、【】「」『』《》〈〉…")
-_TRAILING = ".:,;!?*_~"
+ENDS_VALUE = (
+    # White space, control characters, and what no one puts into a name but everyone around one: JSON, tables, HTML.
+    r"\s\x00-\x1f\x7f-\x9f\"`<>|"
+    # Typographic quotes, dashes and dots; marks of direction and other invisible separators (joiners are letters).
+    r"«»\u2014\u2015\u2018-\u201f\u2026\u2039\u203a\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    # The stops of other scripts: Armenian, Arabic, Indic, Burmese, Ethiopic, Khmer.
+    r"\u0589\u060c\u061b\u061f\u06d4\u0964\u0965\u104a\u104b\u1361-\u1368\u17d4-\u17d6"
+    # Chinese and Japanese punctuation, which is followed by no space, in its own and its full-width form.
+    r"\u3000-\u3003\u3008-\u3011\u3014-\u301f\u30fb"
+    r"\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff3b\uff3d\uff5b\uff5d\uff5f-\uff65"
+)
+"""What an unquoted value ends at, as the inside of a character class."""
+
+PUNCTUATION = r",;!?*'()\[\]{}"
+"""What may stand inside an unquoted value but not before a sigil, nor (unbalanced) at its end; likewise."""
+
+GLUED = re.compile(
+    r"\.[A-Za-z][A-Za-z0-9]{0,9}(?:[:#][0-9LC:,\-]{1,99})?"
+    r"(?=[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3041-\u312f\u3131-\u318f\u3400-\u9fff\uac00-\ud7af])"
+)
+"""An extension, perhaps with lines, that a script without spaces follows at once: there the value ends."""
+
+_PLAIN = re.compile(rf"[^{ENDS_VALUE}{PUNCTUATION}\\]+(?<![.:~_])")
 
 
 def quote(value: str) -> str:
     """Return ``value`` as it must be written after the colon of a reference."""
-    plain = value and not value.endswith(tuple(_TRAILING)) and not any(c in _NEEDS_QUOTES for c in value)
-    if plain and value.isprintable():
+    if _PLAIN.fullmatch(value) and value.isprintable() and not GLUED.search(value):
         return value
     for mark in '"`':
         if mark not in value and not (mark == '"' and "\\" in value):
@@ -72,4 +93,5 @@ def format_reference(kind: str, value: str = "", suffix: str = "") -> str:
     """Return the canonical spelling of an ``@`` reference."""
     if kind in KEYWORDS:
         return f"@{kind}"
+    # After quotes a suffix is told apart by the scanner; without them by whoever looks for the file.
     return f"@{kind}:{quote(value)}{suffix}"

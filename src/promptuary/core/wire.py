@@ -50,7 +50,8 @@ def render(source: Source, detail: Detail, body: str | None, remark: str = "") -
 
 
 def _fenced(source: Source, body: str, language: str) -> str:
-    fence = "`" * max(3, max((len(run) for run in _TICKS.findall(body)), default=0) + 1)
+    longest = max(map(len, _TICKS.findall(body))) if "```" in body else 2
+    fence = "`" * (longest + 1)
     fenced = f"{fence}{language}\n{body}{'' if body.endswith(chr(10)) or not body else chr(10)}{fence}"
     if source.trust is Trust.WORKSPACE:
         return fenced

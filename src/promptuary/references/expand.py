@@ -33,13 +33,13 @@ class Limits:
     timeout: float
 
 
-async def expand(
+def expand(
     text: str, desk: Desk, kinds: "Mapping[str, Kind]", limits: Limits, *, pasted: Sequence[Span] = ()
 ) -> Expansion:
     """Return ``text`` with everything it points at, fitted into ``limits``."""
     found = scan(text, skip=pasted)
     references = settle(found, desk.workspace)
-    resolutions = await resolve(references, desk, kinds, timeout=limits.timeout)
+    resolutions = resolve(references, desk, kinds, timeout=limits.timeout)
     links = _links(resolutions)
     shelf = _Shelf.of(resolutions, links)
     absent = [f"{one.reference.raw}: {one.error.code}" for one in resolutions if one.error]
@@ -49,7 +49,9 @@ async def expand(
     kept = [block for block in blocks if block]
     attached = preamble([block.text for block in kept], absent)
     sent = _linked(text, resolutions, links)
-    spend = Spend(desk.counter.count(attached), limits.window, limits.warn_at, limits.limit)
+    # Blocks begin and end where tokenizers split, so their costs add up to the cost of the whole.
+    injected = frame + sum(block.tokens for block in kept) if attached else 0
+    spend = Spend(injected, limits.window, limits.warn_at, limits.limit)
     too_many = sum(not one.bare for one in found) >= MAX_REFERENCES
     return Expansion(
         text=sent,
@@ -91,7 +93,7 @@ class _Shelf:
     def outcome(self, one: Resolution, blocks: Sequence[Block | None]) -> Outcome:
         if one.error:
             return _failed(one.reference, one.error)
-        own = [source for source in one.sources if self.owners[source.key] is one.reference]
+        own = {source.key for source in one.sources if self.owners[source.key] is one.reference}
         mine = [blocks[self.places[source.key]] for source in one.sources]
         shown = [block for block in mine if block]
         if not shown:
@@ -102,19 +104,16 @@ class _Shelf:
             one.reference,
             "included" if whole else "degraded",
             target=_target(one),
-            tokens=sum(block.tokens for block in shown if block.source.key in {source.key for source in own}),
+            tokens=sum(block.tokens for block in shown if block.source.key in own),
             lines=one.sources[0].lines if len(one.sources) == 1 else None,
             detail=detail,
             sha256=one.sources[0].revision if len(one.sources) == 1 else None,
-            reason=_reason(one, own, mine, self.owners),
+            reason=_reason(mine) if own else f"already attached by {self.owners[one.sources[0].key].raw}",
         )
 
 
-def _reason(
-    one: Resolution, own: Sequence[Source], blocks: Sequence[Block | None], owners: Mapping[str, Reference]
-) -> str | None:
-    if not own:
-        return f"already attached by {owners[one.sources[0].key].raw}"
+def _reason(blocks: Sequence[Block | None]) -> str | None:
+    """Say what was not shown whole."""
     missing = sum(block is None for block in blocks)
     short = sum(block is not None and block.detail is not Detail.FULL for block in blocks)
     if missing:

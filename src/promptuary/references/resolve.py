@@ -1,9 +1,12 @@
 """From references to sources: concurrently, each with its deadline, each failing alone."""
 
-import asyncio
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from promptuary.core.blocks import Source
@@ -11,7 +14,6 @@ from promptuary.core.errors import Code, SourceError
 from promptuary.core.references import Reference
 from promptuary.references.desk import Desk
 from promptuary.references.selection import readings
-from promptuary.references.workers import Workers
 from promptuary.workspace.door import Workspace
 
 if TYPE_CHECKING:
@@ -52,32 +54,73 @@ def _settled(reference: Reference, workspace: Workspace) -> Reference | None:
     return None
 
 
-async def resolve(
+def resolve(
     references: Sequence[Reference], desk: Desk, kinds: "Mapping[str, Kind]", *, timeout: float
 ) -> list[Resolution]:
-    """Return what each reference leads to, in order."""
-    workers = Workers(min(CONCURRENCY, len(references)))
-    places = asyncio.Semaphore(CONCURRENCY)
+    """Return what each reference leads to, in order; ``timeout`` is for each, from the moment it is begun."""
+    race = _Race(references, lambda reference: _attempt(reference, desk, kinds[reference.kind]), timeout)
+    return race.run()
 
-    async def one(reference: Reference) -> Resolution:
-        async with places:
-            return await _resolve_one(reference, desk, kinds[reference.kind], workers, timeout)
 
+class _Race:
+    """Daemon threads that take one reference after the other, and a clock over each of them.
+
+    A thread cannot be stopped: one that is late is left to itself and another takes its place.
+    """
+
+    def __init__(
+        self, references: Sequence[Reference], attempt: Callable[[Reference], Resolution], timeout: float
+    ) -> None:
+        self._references, self._attempt, self._timeout = references, attempt, timeout
+        self._waiting = deque(range(len(references)))
+        self._begun: dict[int, float] = {}
+        self._done: SimpleQueue[tuple[int, Resolution]] = SimpleQueue()
+
+    def run(self) -> list[Resolution]:
+        for _ in range(min(CONCURRENCY, len(self._references))):
+            self._start_worker()
+        ended: dict[int, Resolution] = {}
+        while len(ended) < len(self._references):
+            try:
+                index, resolution = self._done.get(timeout=self._patience(ended))
+                ended.setdefault(index, resolution)
+            except Empty:
+                self._give_up_on_the_late(ended)
+        return [ended[index] for index in range(len(self._references))]
+
+    def _start_worker(self) -> None:
+        threading.Thread(target=self._work, name="promptuary-reference", daemon=True).start()
+
+    def _work(self) -> None:
+        while self._waiting:
+            try:
+                index = self._waiting.popleft()
+            except IndexError:  # another thread was quicker
+                return
+            self._begun[index] = time.monotonic()
+            self._done.put((index, self._attempt(self._references[index])))
+
+    def _patience(self, ended: Mapping[int, Resolution]) -> float:
+        running = [begun for index, begun in list(self._begun.items()) if index not in ended]
+        return max(min(running, default=time.monotonic()) + self._timeout - time.monotonic(), 0.001)
+
+    def _give_up_on_the_late(self, ended: dict[int, Resolution]) -> None:
+        for index, begun in list(self._begun.items()):
+            if index not in ended and time.monotonic() - begun >= self._timeout:
+                ended[index] = Resolution(self._references[index], error=_too_late(self._timeout))
+                self._start_worker()
+
+
+def _attempt(reference: Reference, desk: Desk, kind: "Kind") -> Resolution:
     try:
-        return list(await asyncio.gather(*map(one, references)))
-    finally:
-        workers.close()
-
-
-async def _resolve_one(reference: Reference, desk: Desk, kind: "Kind", workers: Workers, timeout: float) -> Resolution:
-    try:
-        return Resolution(reference, tuple(await workers.call(lambda: kind(reference, desk), timeout)))
+        return Resolution(reference, tuple(kind(reference, desk)))
     except SourceError as error:
         return Resolution(reference, error=error)
-    except TimeoutError:
-        reason = f"it took longer than {timeout:g} s; ask for less, or allow more with --timeout"
-        return Resolution(reference, error=SourceError(Code.TIMEOUT, reason))
     except Exception:  # a defect of one kind must not lose the message; it is logged with its trace
         logger.exception("resolving a %s reference failed", reference.kind)
         reason = "this is a defect of Promptuary; run again with --debug and report what it prints"
         return Resolution(reference, error=SourceError(Code.INTERNAL, reason))
+
+
+def _too_late(timeout: float) -> SourceError:
+    return SourceError(Code.TIMEOUT, f"it took longer than {timeout:g} s; ask for less, or allow more with --timeout")

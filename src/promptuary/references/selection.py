@@ -11,12 +11,20 @@ from dataclasses import dataclass
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.references import LineRange, Reference
 
-_NUMBER = r"[0-9]{1,9}(?::[0-9]{1,9})?"  # an editor's line:column; the column is ignored
-_RANGE = rf"(?:{_NUMBER}(?:-(?:{_NUMBER})?)?|-{_NUMBER})"
-_COLON = re.compile(rf"(?s)(?P<path>.*?):(?P<lines>{_RANGE}(?:,{_RANGE})*)\Z")
-_ANCHOR_RANGE = r"L?[0-9]{1,9}(?:C[0-9]{1,9})?(?:-(?:L?[0-9]{1,9}(?:C[0-9]{1,9})?)?)?"
-_ANCHOR = re.compile(rf"(?s)(?P<path>.*?)#(?P<lines>L{_ANCHOR_RANGE[2:]}(?:,{_ANCHOR_RANGE})*)\Z")
-_SYMBOL = re.compile(r"(?s)(?P<path>.*?)#(?P<symbol>[^\W\d]\w*(?:\.\w+)*)\Z")
+_SPOT = r"[0-9]{1,9}(?::[0-9]{1,9})?"  # an editor's line:column; the column is ignored
+_RANGE = rf"(?:{_SPOT}(?:-(?:{_SPOT})?)?|-{_SPOT})"
+_LINES = rf"{_RANGE}(?:,{_RANGE}){{0,99}}"
+_ANCHOR_SPOT = r"[0-9]{1,9}(?:C[0-9]{1,9})?"
+_ANCHOR_RANGE = rf"{_ANCHOR_SPOT}(?:-(?:L?{_ANCHOR_SPOT})?)?"
+_ANCHOR = rf"L{_ANCHOR_RANGE}(?:,L?{_ANCHOR_RANGE}){{0,99}}"
+_SYMBOL = r"[^\W\d]\w*(?:\.\w+){0,99}"
+
+SUFFIX = rf"(?::{_LINES}|#{_ANCHOR}(?!\w)|#{_SYMBOL}|:contents\b)"
+"""What may follow the closing quote of a value."""
+
+_SUFFIXED = re.compile(
+    rf"(?s)(?P<path>.*?)(?::(?P<lines>{_LINES})|#(?P<anchor>{_ANCHOR})|#(?P<symbol>{_SYMBOL}))\Z"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +46,20 @@ class Reading:
 def readings(reference: Reference) -> Iterator[Reading]:
     """Return what ``reference`` can mean, the literal path first."""
     if reference.quoted:
-        yield from (
-            _split("\0" + reference.suffix, reference.value) if reference.suffix else [Reading(reference.value)]
-        )
+        suffix = _SUFFIXED.match(reference.suffix)
+        yield Reading(reference.value, _selection(suffix) if suffix else Selection())
         return
     yield Reading(reference.value)
-    yield from _split(reference.value)
+    suffix = _SUFFIXED.match(reference.value)
+    if suffix and suffix["path"]:
+        yield Reading(suffix["path"], _selection(suffix))
 
 
-def _split(value: str, path: str | None = None) -> Iterator[Reading]:
-    """Return the meanings of ``value`` with a suffix; ``path`` replaces what stands before it."""
-    for pattern in (_COLON, _ANCHOR):
-        if found := pattern.match(value):
-            yield Reading(path or found["path"], Selection(ranges=_ranges(found["lines"])))
-            return
-    if found := _SYMBOL.match(value):
-        yield Reading(path or found["path"], Selection(symbol=found["symbol"]))
-
-
-def _ranges(text: str) -> tuple[LineRange, ...]:
-    return tuple(_range(part) for part in re.sub(r"[LC]", "", re.sub(r"C[0-9]+", "", text)).split(","))
+def _selection(suffix: re.Match[str]) -> Selection:
+    if symbol := suffix["symbol"]:
+        return Selection(symbol=symbol)
+    lines = suffix["lines"] or re.sub(r"L|C[0-9]+", "", suffix["anchor"])
+    return Selection(ranges=tuple(_range(part) for part in lines.split(",")))
 
 
 def _range(text: str) -> LineRange:
@@ -114,12 +116,12 @@ def _newline_lines(text: str) -> list[str]:
 
 def _bounds(one: LineRange, total: int, label: str) -> tuple[int, int]:
     first = 1 if one.first is None else one.first
-    last = total if one.last is None else one.last
-    if first < 1 or last < first:
+    if first < 1 or (one.last is not None and one.last < first):
         raise SourceError(Code.BAD_RANGE, f"lines {one} of {label} make no range: count from 1, the smaller first")
     if first > total:
-        raise SourceError(Code.BAD_RANGE, f"{label} has {total} lines, so there is no line {first}: ask for fewer")
-    return first, min(last, total)
+        held = f"has {total:,} line{'s' * (total != 1)}" if total else "is empty"
+        raise SourceError(Code.BAD_RANGE, f"{label} {held}, so there is no line {first}: ask for less")
+    return first, total if one.last is None else min(one.last, total)
 
 
 def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

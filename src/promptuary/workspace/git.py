@@ -148,7 +148,10 @@ class Repository:
         return {os.fsdecode(path.removeprefix(prefix)) for path in paths}
 
     def tracked(self) -> Iterator[bytes]:
-        """Yield the names git tracks, NUL after each, in large pieces that end anywhere."""
+        """Yield the names git tracks, NUL after each, in large pieces that end anywhere.
+
+        They are what the index says, and a hostile index may say anything: open them by the file door only.
+        """
         return self._names("--cached", "--deduplicate")
 
     def untracked(self) -> Iterator[bytes]:
@@ -226,6 +229,8 @@ class Repository:
             told = self._run(*listed, max_output=_MAX_NAMES)
             if told.truncated:
                 raise SourceError(Code.GIT_FAILED, "more files changed than can be listed")
+            if not told.output:
+                return Patch("")
             done = self._run(*asked, *fixed, "--patch", *end)
             try:
                 commits = parse_names(told.output)

@@ -63,9 +63,25 @@ def union(patterns: Iterable[str]) -> re.Pattern[str]:
 def glob_expression(pattern: str) -> str:
     """Return the source of an expression that matches whole paths; malformed patterns match none."""
     try:
-        return _path_expression([part for part in pattern.split("/") if part]) + r"\Z"
+        return _path_expression([part for part in segments(pattern) if part]) + r"\Z"
     except MalformedPatternError:
         return NOTHING.pattern
+
+
+def segments(pattern: str) -> list[str]:
+    """Split a pattern at its slashes; one inside a class is a member of it, which nothing can match."""
+    found = [""]
+    index = 0
+    while index < len(pattern):
+        end = index + (2 if pattern[index] == "\\" else 1)
+        if pattern[index] == "[":
+            _, end = _class(pattern, end)
+        if pattern[index:end] == "/":
+            found.append("")
+        else:
+            found[-1] += pattern[index:end]
+        index = end
+    return found
 
 
 def expand_braces(pattern: str) -> list[str]:

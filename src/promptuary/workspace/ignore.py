@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from promptuary.workspace.glob import glob_expression
+from promptuary.workspace.glob import MalformedPatternError, glob_expression, segments
 
 GIT_RULES = (".gitignore",)
 OWN_RULES = (".ignore", ".promptuaryignore")
@@ -200,11 +200,18 @@ def _parse(line: str) -> _Rule | None:
     pattern = pattern[:-1] if folders_only else pattern
     anchored = "/" in pattern
     pattern = pattern.removeprefix("/")
-    # An empty segment can stand in no path, so such a rule never matches.
-    if not pattern or "//" in pattern or pattern.endswith("/") or pattern.startswith("/"):
+    if not _can_match(pattern):
         return None
     expression = glob_expression(pattern if anchored else _in_one_segment(pattern))
     return _Rule(expression, re.compile(expression, re.DOTALL), not negated, folders_only, anchored)
+
+
+def _can_match(pattern: str) -> bool:
+    """Return whether a path could match at all: not if a class is open or a segment empty."""
+    try:
+        return "" not in segments(pattern)
+    except MalformedPatternError:
+        return False
 
 
 def _bytewise(text: str) -> str:

@@ -152,14 +152,16 @@ class _Scan:
         self.by_git = bool(streams) and self._ask_git(streams)
         if not self.by_git:
             self._walk("", Ignores() if hide else None)
-        return sorted(set(self.paths if self.own is None else self._shown(self.paths)))
+        # Not a set: git's output is in order already, which makes sorting it again cheap.
+        return sorted(dict.fromkeys(self._shown(self.paths)))
 
     def verified(self, paths: list[str]) -> list[str]:
         """Return the paths that are files now: git also names deleted files, links and submodules."""
         if not self.by_git:
             return paths
         before = len(self.paths)
-        files, folders = self.sieve.sort_out([path for path in paths if path not in self.walked])
+        named = [path for path in paths if path not in self.walked] if self.walked else paths
+        files, folders = self.sieve.sort_out(named)
         for folder in folders:
             self._walk(folder, Ignores(noise=False))
         found = self.walked.union(self.paths[before:])
@@ -171,18 +173,19 @@ class _Scan:
             self.own = OwnIgnores(self.root)
         try:
             for stream in streams:
-                for names in split_names(stream()):
-                    self._add(names)
+                for block in split_names(stream()):
+                    self._add(block)
                     if self.closed():
                         return True
         except SourceError:
             return False
         return bool(self.paths)
 
-    def _add(self, names: list[str]) -> None:
-        nested = [name for name in names if name.endswith("/")]
-        if self.own is None and any(name.endswith(_NESTED_RULES) for name in names):
+    def _add(self, block: str) -> None:
+        if self.own is None and any(name in block for name in _NESTED_RULES):
             self.own = OwnIgnores(self.root)
+        names = block.split("\0")
+        nested = [name for name in names if name.endswith("/")] if "/\0" in f"{block}\0" else []
         self.paths += self._shown([name for name in names if not name.endswith("/")] if nested else names)
         for folder in nested:
             self._walk(folder.rstrip("/"), Ignores(noise=False))
@@ -200,18 +203,18 @@ class _Scan:
         return paths if self.own is None else [path for path in paths if not self.own.hides(path)]
 
 
-def split_names(chunks: Iterable[bytes]) -> Iterator[list[str]]:
-    """Yield the names in NUL-separated output, as many at a time as a chunk completes."""
+def split_names(chunks: Iterable[bytes]) -> Iterator[str]:
+    """Yield NUL-separated output as text, cut between names, as much at a time as a chunk completes."""
     rest = b""
     for chunk in chunks:
         complete, nul, last = chunk.rpartition(b"\0")
         if not nul:
             rest += chunk
             continue
-        yield os.fsdecode(rest + complete).split("\0")
+        yield os.fsdecode(rest + complete)
         rest = last
     if rest:
-        yield [os.fsdecode(rest)]
+        yield os.fsdecode(rest)
 
 
 def folders_of(paths: Iterable[str]) -> list[str]:

@@ -1,9 +1,8 @@
 """The paths that answer a query best: fuzzy search over a ``Listing``, fast enough for every keystroke.
 
-Candidates come from a compiled matcher, asked for better tiers first and for looser ones only while
-there are too few; then ``tiers`` grades the few hundred that are left. Shelves are ordered by depth,
-length and name, so the matcher's own order breaks ties and asking for the first N is enough.
-Files that are changed in git or often used are few and are graded all, so that they cannot be missed.
+Candidates come from a ``Shelf``; ``tiers`` grades the few hundred that are left. Files that are changed
+in git or often used have a shelf of their own, in the order of preference, so that they cannot be
+missed among thousands of equal matches. Knows paths only as text.
 """
 
 import threading
@@ -95,13 +94,13 @@ class Ranker:
         with self._lock:
             self._take_in()
             shelves = [(kind, self._shelves[kind]) for kind in kinds]
-            if "file" in kinds:
-                shelves.insert(0, ("file", self._favourite_shelf(preferred)))
             found: dict[tuple[Kind, str], int] = {}
             for kind, shelf in shelves:
-                good = sum(asked.grade(path)[0] < Tier.LOOSE for _, path in found)
-                hits = shelf.search(asked, limit, loosely=good < FEW)
+                hits = shelf.search(asked, limit, loosely=len(found) < FEW)
                 found |= {(kind, path): score for path, score in hits}
+            if "file" in kinds:
+                favourites = self._favourite_shelf(preferred)
+                found |= {("file", path): score for path, score in favourites.search(asked, limit)}
         return _best(found, asked, limit, preferred)
 
     def settle(self) -> None:

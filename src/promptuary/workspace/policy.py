@@ -43,7 +43,7 @@ _SECRET_PATH_STARTS = frozenset(path.split("/", 1)[0] for path in SECRET_PATHS)
 class ReadPolicy:
     """What may be read.
 
-    ``allowed`` holds extensions with their dot and whole names; names without an extension are always
+    ``allowed`` holds extensions with their dot and whole names, in lower case; names without an extension are always
     allowed, and ``*`` allows every extension. ``allow_sensitive`` holds names, or paths from the
     workspace on, that a person opened on purpose; those are allowed whatever they are called.
     """
@@ -99,9 +99,7 @@ def _comparable(path: str) -> list[str]:
     else:
         # Case folding can undo the compatibility form, hence twice.
         folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", path).casefold())
-        plain = "".join(
-            c for c in folded if c not in _BLANK and unicodedata.category(c) not in _DRAWS_NOTHING
-        )
+        plain = "".join(c for c in folded if c not in _BLANK and unicodedata.category(c) not in _DRAWS_NOTHING)
     if ":" in plain:
         plain = "/".join(name.split(":", 1)[0] for name in plain.split("/"))
     return [name.strip().rstrip(". ") for name in plain.split("/")]

@@ -51,7 +51,7 @@ def find_program(name: str, outside: Path) -> str | None:
     A relative entry of ``PATH``, or one inside the workspace, would let the workspace choose what runs.
     A workspace that holds the person's whole home is not a stranger's, and home may hold their tools.
     """
-    home = Path.home()
+    home = Path(os.path.realpath(os.path.expanduser("~")))  # noqa: PTH111 - Path.home() may raise
     allowed = [
         entry
         for entry in os.environ.get("PATH", os.defpath).split(os.pathsep)

@@ -46,11 +46,6 @@ def read_text(root: Root, path: str, policy: ReadPolicy) -> TextFile:
     )
 
 
-def read_bytes(root: Root, path: str, policy: ReadPolicy) -> bytes:
-    """Return the bytes of ``path`` under the same rules as ``read_text``, whatever they hold."""
-    return _read(root, path, policy)[1]
-
-
 def _read(root: Root, path: str, policy: ReadPolicy) -> tuple[str, bytes, os.stat_result]:
     relative = normalise(path)
     _obey(policy, relative)
@@ -153,7 +148,6 @@ _MARKS = (
     (b"\xef\xbb\xbf", "utf-8"),
 )
 _MARK_STARTS = frozenset(mark[0] for mark, _ in _MARKS)
-_NOT_IN_TEXT = re.compile(rb"[\x01-\x06\x0e-\x1a\x1c-\x1f]")
 _NOT_IN_WIDE_TEXT = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ue000-\uf8ff\ufffe\uffff]")
 
 # Encodings that source and documents are really kept in, likeliest first: guessing among all that exist
@@ -203,7 +197,7 @@ def _reads_like_wide_text(text: str) -> bool:
 
 
 def _decode_legacy(data: bytes, path: str) -> tuple[str, str]:
-    if _content_kind(data) or _NOT_IN_TEXT.search(data):
+    if _content_kind(data):
         return _refuse_binary(data, path)
     # Rarely needed, and slow to import.
     from charset_normalizer import from_bytes  # noqa: PLC0415

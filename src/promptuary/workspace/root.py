@@ -137,9 +137,7 @@ class Root:
             self.path = Path(path).resolve(strict=True)
             self._fd = os.open(self.path, (PEEK & ~os.O_NONBLOCK) | os.O_DIRECTORY | os.O_CLOEXEC)
         except (OSError, ValueError, RuntimeError) as error:
-            raise ConfigError(
-                f"The workspace {shown(str(path))} is not a folder that can be opened."
-            ) from error
+            raise ConfigError(f"The workspace {shown(str(path))} is not a folder that can be opened.") from error
         self._close = weakref.finalize(self, os.close, self._fd)
         self._close.atexit = False
         self.follow_symlinks = follow_symlinks
@@ -181,17 +179,6 @@ class Root:
             return "file"
         return "folder" if stat.S_ISDIR(mode) else "other"
 
-    def names(self, path: str) -> list[tuple[str, Kind]]:
-        """Return the names in the folder ``path``, sorted, each with its kind; a link is ``other``."""
-        fd = self.open_folder(path)
-        try:
-            with os.scandir(fd) as entries:
-                return sorted((entry.name, _entry_kind(entry)) for entry in entries)
-        except OSError as error:
-            raise _translated(error, path) from error
-        finally:
-            os.close(fd)
-
     def close(self) -> None:
         """Give the folder back; whatever is opened through this root afterwards fails."""
         # The number may be given to another file, which must not become our root.
@@ -232,16 +219,8 @@ def _choose(opener: OpenerName, root: int) -> Opener:
 def _check_normal(path: str) -> None:
     """Refuse what ``normalise`` would not have returned: the openers rely on it."""
     if path and _NOT_NORMAL.search(path):
-        raise SourceError(
-            Code.PATH_TRAVERSAL, f"{shown(path)} is not a plain path from the workspace folder."
-        )
+        raise SourceError(Code.PATH_TRAVERSAL, f"{shown(path)} is not a plain path from the workspace folder.")
     _check_characters(path)
-
-
-def _entry_kind(entry: os.DirEntry[str]) -> Kind:
-    if entry.is_dir(follow_symlinks=False):
-        return "folder"
-    return "file" if entry.is_file(follow_symlinks=False) else "other"
 
 
 _CODES = {

@@ -50,10 +50,14 @@ class Shadow:
         self._program, self._workspace, self._deadline = program, workspace, deadline
         self._folder = Path(tempfile.mkdtemp(prefix="promptuary-git-"))
         self.close = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        self._environment = _environment(self._folder, git.top, workspace)
+        self._environment = _environment(self._folder, git.top)
         with ExitStack() as undo:
             undo.callback(self.close)
-            self.settings = self._build(git)
+            try:
+                self.settings = self._build(git)
+            except OSError as error:
+                reason = f"the repository could not be read: {error.strerror}"
+                raise SourceError(Code.GIT_FAILED, reason) from error
             undo.pop_all()
 
     def command(self, *arguments: str) -> Command:
@@ -146,7 +150,7 @@ class Shadow:
                 (self._folder / name).write_text(f"{text}\n")
 
 
-def _environment(folder: Path, top: Path, workspace: Path) -> dict[str, str]:
+def _environment(folder: Path, top: Path) -> dict[str, str]:
     """Return all that git gets to see: of the caller's environment only what finds their ignore file."""
     kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     encoding = os.environ.get("LC_ALL") or os.environ.get("LC_CTYPE") or os.environ.get("LANG") or "C"
@@ -156,7 +160,6 @@ def _environment(folder: Path, top: Path, workspace: Path) -> dict[str, str]:
         "LC_MESSAGES": "C",
         "GIT_DIR": str(folder),
         "GIT_WORK_TREE": str(top),
-        "GIT_CEILING_DIRECTORIES": str(workspace),
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_ATTR_NOSYSTEM": "1",

@@ -150,6 +150,7 @@ def matcher_for(
     matching: Literal["exact", "prefix", "substring", "fuzzy"],
     exact_case: bool,
 ) -> "Matcher":
+    """Return the compiled matcher for one word, or for several that must all match."""
     from frizbee import Matcher  # noqa: PLC0415 - see Shelf
 
     return Matcher.from_patterns(

@@ -51,9 +51,7 @@ def used(uses: Mapping[str, Use], paths: Iterable[str], now: float) -> dict[str,
 class Usage:
     """The uses of one workspace's paths, read once and written at each ``record``."""
 
-    def __init__(
-        self, workspace: Path, *, folder: Path | None = None, clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, workspace: Path, *, folder: Path | None = None, clock: Callable[[], float] = time.time) -> None:
         name = hashlib.sha256(os.fsencode(workspace)).hexdigest()[:32]
         self._file = (folder or state_folder() / "usage") / f"{name}.json"
         self._clock = clock

@@ -31,17 +31,17 @@ class Sieve:
         """Return the files among ``paths``, and the folders; one system call a path."""
         files: list[str] = []
         folders: list[str] = []
-        prefix = f"{self.root}/"
+        prefix, lstat = f"{self.root}/", os.lstat
         for path in paths:
             try:
-                mode = os.lstat(prefix + path).st_mode
+                mode = lstat(prefix + path).st_mode
             except OSError:
                 self.skipped["missing"] += 1
                 continue
             if S_ISREG(mode) or (S_ISLNK(mode) and self.follows(path)):
                 files.append(path)
             elif S_ISDIR(mode):
-                folders.append(path.rstrip("/"))
+                folders.append(path)
             elif not S_ISLNK(mode):
                 self.skipped["special"] += 1
         return files, folders

@@ -4,11 +4,11 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.conftest import Files
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.workspace.glob import expand_braces, match_glob
 from promptuary.workspace.ignore import IgnoreFile, OwnIgnores, read_rules
+from tests.conftest import Files
 
 HIDDEN = [
     # rules, path, folder, hidden
@@ -31,6 +31,8 @@ HIDDEN = [
     ("[[:digit:]]x", "7x", False, True),
     ("[a-c]x", "bx", False, True),
     ("[]x]y", "]y", False, True),
+    ("[^/]", "a", False, True),
+    ("[/]", "a/b", False, None),
     ("?.py", "a.py", False, True),
     ("# note", "# note", False, None),
     (r"\#note", "#note", False, True),

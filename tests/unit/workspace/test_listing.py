@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.conftest import Files, git
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.workspace.git import Repository
 from promptuary.workspace.listing import Listing, folders_of, split_names
+from tests.conftest import Files, git
 
 Listed = Callable[..., Listing]
 
@@ -289,4 +289,4 @@ def test_names_are_put_together_again_wherever_the_output_was_cut() -> None:
 
     for size in range(1, len(whole) + 1):
         chunks = [whole[at : at + size] for at in range(0, len(whole), size)]
-        assert [name for names in split_names(chunks) for name in names] == ["a.py", "dé/ü.py", "c"]
+        assert [name for block in split_names(chunks) for name in block.split("\0")] == ["a.py", "dé/ü.py", "c"]

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.conftest import Files
 
 from promptuary.core.errors import Code, ConfigError, SourceError
 from promptuary.workspace.root import OpenerName, Root, normalise
+from tests.conftest import Files
 
 OPENERS: tuple[OpenerName, ...] = ("openat2", "walk")
 
@@ -159,6 +159,7 @@ def test_a_reason_does_not_repeat_an_endless_path() -> None:
     assert len(caught.value.reason) < 300
 
 
+@pytest.mark.torture
 @given(st.text(max_size=60) | st.lists(st.sampled_from(["..", ".", "", "a", "b.py", "\\", "~"])).map("/".join))
 def test_a_normal_form_is_inside_and_stays_as_it_is(path: str) -> None:
     try:
@@ -251,14 +252,6 @@ def test_a_folder_opens_as_a_folder_and_a_file_does_not(files: Files, opener: Op
         assert caught.value.code is Code.NOT_FOUND
 
 
-def test_names_are_listed_with_their_kind(files: Files, opener: OpenerName) -> None:
-    path = files({"src/a.md": "", "b.md": ""})
-    (path / "link").symlink_to("b.md")
-    with Root(path, opener=opener) as root:
-        assert root.names("") == [("b.md", "file"), ("link", "other"), ("src", "folder")]
-        assert root.names("src") == [("a.md", "file")]
-
-
 def test_the_kind_of_a_path_is_told_without_opening_it(files: Files, opener: OpenerName) -> None:
     path = files({"src/a.md": ""})
     os.mkfifo(path / "pipe")
@@ -316,6 +309,17 @@ def test_a_closed_root_opens_nothing(files: Files, opener: OpenerName) -> None:
     root.close()
 
     assert refused(root, "a.md").code is Code.READ_FAILED
+
+
+def test_a_closed_root_does_not_become_the_next_folder_that_is_opened(files: Files, opener: OpenerName) -> None:
+    root = Root(files({"../outside/a.md": "secret"}), opener=opener)
+    root.close()
+    others = [os.open(root.path.parent / "outside", os.O_RDONLY) for _ in range(5)]
+    try:
+        assert refused(root, "a.md").code is Code.READ_FAILED
+    finally:
+        for fd in others:
+            os.close(fd)
 
 
 def test_a_root_that_is_forgotten_gives_its_descriptor_back(workspace: Path) -> None:

@@ -1,0 +1,15 @@
+"""Runs every benchmark, or those that are named: ``python -m bench tokens expanding``."""
+
+import importlib
+import sys
+
+BENCHMARKS = ("starting", "tokens", "expanding", "refusing", "listing", "completion")
+
+
+def main() -> None:
+    for name in sys.argv[1:] or BENCHMARKS:
+        importlib.import_module(f"bench.{name}").main()
+
+
+if __name__ == "__main__":
+    main()

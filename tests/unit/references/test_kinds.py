@@ -1,0 +1,211 @@
+"""What each kind of reference brings, beyond the plain case."""
+
+from pathlib import Path
+
+import pytest
+
+from promptuary.blocking import Promptuary
+from promptuary.core.expansion import Expansion
+from promptuary.references.kinds.glob import MAX_FILES
+from tests.conftest import Files, git
+
+
+def expand(project: Path, text: str, **options: object) -> Expansion:
+    with Promptuary.open(project, exact=True, **options) as promptuary:
+        return promptuary.expand(text)
+
+
+def content(project: Path, text: str, **options: object) -> str:
+    return expand(project, text, **options).messages[-1]["content"]
+
+
+def test_a_tree_honours_ignore_files_and_marks_what_is_not_readable(files: Files, repository: Path) -> None:
+    files(
+        {
+            ".gitignore": "build/\n",
+            "build/x.js": "",
+            "src/.promptuaryignore": "*.log\n",
+            "src/a.log": "",
+            "src/b.py": "x\n",
+        }
+    )
+    files({"src/logo.png": b"\x89PNG\0", "src/.env": "A=1\n"})
+
+    text = content(repository, "@folder:.")
+    assert "build" not in text.replace(".gitignore", "")
+    assert "a.log" not in text
+    assert "b.py  1 line · 2 B · 2 tokens" in text
+    assert "logo.png  5 B · not readable: DISALLOWED_EXTENSION" in text
+    assert ".env  4 B · not readable: SENSITIVE_PATH" in text
+
+
+def test_an_ignored_folder_that_is_named_outright_is_shown(files: Files, repository: Path) -> None:
+    files({".gitignore": "build/\n", "build/x.js": "let x\n"})
+
+    assert "x.js" in content(repository, "@folder:build")
+    assert "let x" in content(repository, "@file:build/x.js")
+    assert expand(repository, "@glob:build/*.js").outcomes[0].code == "NO_MATCH"
+
+
+def test_an_empty_folder_says_so(workspace: Path) -> None:
+    (workspace / "void").mkdir()
+
+    assert "void/  (no files)" in content(workspace, "@folder:void")
+
+
+def test_a_large_tree_is_folded_level_by_level(files: Files) -> None:
+    project = files({f"a{i}/b{j}/c{k}.txt": "x" for i in range(4) for j in range(4) for k in range(6)})
+
+    outcome = expand(project, "@folder:.", window=1_000).outcomes[0]
+    text = content(project, "@folder:.", window=1_000)
+    assert (outcome.status, outcome.detail) == ("degraded", "outline")
+    assert "b3/  (6 files" in text
+    assert "c0.txt" not in text
+
+
+def test_a_pattern_that_matches_too_much_is_cut_with_a_notice(files: Files) -> None:
+    project = files({f"f{n:04}.txt": "x" for n in range(MAX_FILES + 20)})
+
+    assert f"matches {MAX_FILES + 20} files; only the first {MAX_FILES} are read" in content(project, "@glob:*.txt")
+
+
+def test_braces_and_excludes_work_in_patterns(files: Files) -> None:
+    project = files({name: "x\n" for name in ("a.py", "b.ts", "c.go", "t/a.py", "t/deep/b.ts")})
+
+    blocks = expand(project, "@glob:**/*.{py,ts},!t/deep/**").blocks
+    assert [block.source.label for block in blocks] == ["a.py", "b.ts", "t/a.py"]
+
+
+@pytest.mark.parametrize("pattern", ["../**", "/etc/*", "~/*"])
+def test_a_pattern_cannot_leave_the_workspace(files: Files, pattern: str) -> None:
+    outcome = expand(files({"a.py": ""}), f"@glob:{pattern}").outcomes[0]
+
+    assert outcome.code in {"PATH_TRAVERSAL", "ABSOLUTE_PATH"}
+
+
+def test_several_ranges_are_joined_with_what_lies_between_them_marked(files: Files) -> None:
+    project = files({"a.txt": "".join(f"line {n}\n" for n in range(1, 21))})
+
+    text = content(project, "@file:a.txt:1-2,10,18-")
+    assert (
+        "line 1\nline 2\n⋯ lines 3-9 left out ⋯\nline 10\n⋯ lines 11-17 left out ⋯\nline 18\nline 19\nline 20\n" in text
+    )
+
+
+def test_a_range_past_the_end_is_clamped_and_says_so(files: Files) -> None:
+    project = files({"a.txt": "1\n2\n3\n"})
+
+    assert "lines 2-3 of 3 · the file ends at line 3" in content(project, "@file:a.txt:2-99")
+
+
+def test_an_empty_file_is_included_as_empty(files: Files) -> None:
+    project = files({"a.txt": ""})
+
+    assert "file · empty" in content(project, "@file:a.txt")
+    assert expand(project, "@file:a.txt").outcomes[0].status == "included"
+
+
+def test_text_in_other_encodings_is_decoded(files: Files) -> None:
+    project = files({"a.txt": "\ufeffgrüße".encode("utf-16-le"), "b.txt": "grüße aus köln\n".encode("cp1252")})
+
+    assert content(project, "@file:a.txt").count("grüße") == 1
+    assert "decoded from" in content(project, "@file:b.txt")
+
+
+def test_a_symbol_is_found_in_the_language_it_is_in(files: Files) -> None:
+    project = files({"a.py": "class A:\n    def run(self): pass\n", "b.ts": "class B { run() { return 1 } }\n"})
+
+    assert [block.source.label for block in expand(project, "@symbol:run").blocks] == ["a.py#A.run", "b.ts#B.run"]
+    assert [block.source.label for block in expand(project, "@symbol:B.run").blocks] == ["b.ts#B.run"]
+
+
+def test_a_symbol_with_many_definitions_names_the_others(files: Files) -> None:
+    project = files({f"m{n}.py": "def main(): pass\n" for n in range(8)})
+
+    text = content(project, "@symbol:main")
+    assert "main is defined 8 times" in text
+    assert "m7.py#main" in text
+
+
+def test_a_missing_symbol_of_a_file_names_those_it_has(files: Files) -> None:
+    outcome = expand(files({"a.py": "def one(): pass\ndef two(): pass\n"}), "@file:a.py#three").outcomes[0]
+
+    assert outcome.reason == "a.py has no three: it defines one, two"
+
+
+def test_a_large_file_becomes_an_outline_then_an_excerpt_then_its_name(files: Files) -> None:
+    code = "".join(f"def function_{n}(argument: int) -> int:\n" + "    argument += 1\n" * 30 for n in range(40))
+    project = files({"a.py": code})
+    details = [expand(project, "@file:a.py", window=window).outcomes[0].detail for window in (60_000, 6_000, 900, 130)]
+
+    assert details == ["full", "outline", "excerpt", "path"]
+
+
+def test_one_large_file_does_not_starve_the_small_ones(files: Files) -> None:
+    project = files({"big.txt": "many words here\n" * 5_000, "small.txt": "small\n", "tiny.txt": "tiny\n"})
+
+    outcomes = expand(project, "@file:big.txt @file:small.txt @file:tiny.txt", window=2_000).outcomes
+    assert [one.detail for one in outcomes] == ["excerpt", "full", "full"]
+
+
+def test_what_is_named_outright_goes_before_what_a_pattern_brings(files: Files) -> None:
+    project = files(
+        {f"src/{n}.txt": "many words here\n" * 300 for n in range(20)} | {"named.txt": "many words here\n" * 300}
+    )
+
+    outcomes = expand(project, "@glob:src/*.txt @file:named.txt", window=6_000).outcomes
+    assert outcomes[1].detail == "full"
+    assert outcomes[0].status == "degraded"
+
+
+def test_a_minified_line_is_cut_by_characters(files: Files) -> None:
+    text = content(files({"a.js": "x=1;" * 20_000}), "@file:a.js", window=2_000)
+
+    assert "characters left out ⋯" in text
+    assert text.count("x=1;") > 100
+
+
+def test_invisible_characters_are_shown_and_counted(files: Files) -> None:
+    text = content(files({"a.md": "pay\u200bload \U000e0041\n"}), "@file:a.md")
+
+    assert "pay⟨U+200B⟩load ⟨U+E0041⟩" in text
+    assert "2 invisible or control characters shown" in text
+
+
+def test_git_references_outside_a_repository_say_so(files: Files) -> None:
+    project = files({"a.txt": "x"})
+
+    assert [one.code for one in expand(project, "@diff @git:3 @status").outcomes] == ["NOT_A_REPOSITORY"] * 3
+
+
+def test_a_large_diff_is_told_by_its_files(files: Files, repository: Path) -> None:
+    files({f"{n}.txt": "old\n" * 300 for n in range(5)})
+    git(repository, "add", ".")
+    files({f"{n}.txt": "new\n" * 300 for n in range(5)})
+
+    text = content(repository, "@diff", window=1_500)
+    assert "4.txt | +300 −300" in text
+    assert "5 files changed, +1500 −1500" in text
+
+
+def test_a_reference_that_takes_too_long_fails_alone(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    import threading
+
+    from promptuary.references.kinds import KINDS
+
+    project = files({"a.txt": "here\n"})
+    released = threading.Event()
+    monkeypatch.setitem(KINDS, "symbol", lambda *_: released.wait() and [])  # type: ignore[arg-type]
+    outcomes = expand(project, "@symbol:x @file:a.txt", timeout=0.2).outcomes
+    released.set()
+
+    assert [(one.status, one.code) for one in outcomes] == [("failed", "TIMEOUT"), ("included", None)]
+
+
+def test_a_defect_of_one_kind_fails_alone(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    from promptuary.references.kinds import KINDS
+
+    monkeypatch.setitem(KINDS, "symbol", lambda *_: 1 / 0)  # type: ignore[arg-type]
+    outcomes = expand(files({"a.txt": "here\n"}), "@symbol:x @file:a.txt").outcomes
+
+    assert [(one.status, one.code) for one in outcomes] == [("failed", "INTERNAL"), ("included", None)]
