@@ -19,7 +19,7 @@ from promptuary.references.menu import Completion, Item
 from promptuary.tokens import Counter
 from promptuary.workspace.door import Workspace, open_workspace
 from promptuary.workspace.fetch import FetchPolicy
-from promptuary.workspace.policy import ALLOWED, ReadPolicy
+from promptuary.workspace.policy import ReadPolicy
 
 __all__ = ["Completion", "Item", "Promptuary"]
 
@@ -94,10 +94,12 @@ class Promptuary:
 
 
 def _opened(folder: Path, settings: Settings) -> Workspace:
-    extensions = {name if name.startswith(".") else f".{name}" for name in settings.allowed_extensions}
+    extensions = {
+        one if one.startswith((".", "*")) else f".{one}" for one in map(str.lower, settings.allowed_extensions)
+    }
     policy = ReadPolicy(
         max_bytes=settings.max_file_size,
-        allowed=ALLOWED | extensions if extensions else ALLOWED,
+        also=frozenset(extensions),
         allow_sensitive=frozenset(settings.allow_sensitive),
     )
     fetching = FetchPolicy(

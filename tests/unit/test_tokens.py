@@ -11,7 +11,16 @@ from promptuary.core.errors import ConfigError
 from promptuary.tokens import VOCABULARIES, Counter, for_model
 from tests.reference_tokenizer import reference
 
-SAMPLES = ["", "hello world", "grüße aus köln", "你好，世界。", "🧑‍🚀 🇩🇪", "<|endoftext|>", "a" * 999, " " * 80 + "\n" * 40]
+SAMPLES = [
+    "",
+    "hello world",
+    "grüße aus köln",
+    "你好，世界。",
+    "🧑‍🚀 🇩🇪",
+    "<|endoftext|>",
+    "a" * 999,
+    " " * 80 + "\n" * 40,
+]
 PROJECT = Path(__file__).parents[2]
 
 

@@ -18,7 +18,7 @@ Status = Literal["included", "degraded", "refused", "missing", "failed"]
 class Code(StrEnum):
     """Why a source was refused, missing or failed. Stable: programs match on these."""
 
-    # refused: a rule says no
+    # What a rule refuses.
     PATH_TRAVERSAL = "PATH_TRAVERSAL"
     ABSOLUTE_PATH = "ABSOLUTE_PATH"
     SYMLINK = "SYMLINK"
@@ -38,12 +38,11 @@ class Code(StrEnum):
     UNSUPPORTED_TYPE = "UNSUPPORTED_TYPE"
     RESPONSE_TOO_LARGE = "RESPONSE_TOO_LARGE"
     BUDGET_EXCEEDED = "BUDGET_EXCEEDED"
-    TOO_MANY_REFERENCES = "TOO_MANY_REFERENCES"
-    # missing: nothing is there
+    # What is not there.
     NOT_FOUND = "NOT_FOUND"
     NO_MATCH = "NO_MATCH"
     NOT_A_REPOSITORY = "NOT_A_REPOSITORY"
-    # failed: tried, did not work
+    # What was tried in vain.
     PERMISSION_DENIED = "PERMISSION_DENIED"
     READ_FAILED = "READ_FAILED"
     GIT_FAILED = "GIT_FAILED"

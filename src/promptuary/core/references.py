@@ -81,11 +81,16 @@ _PLAIN = re.compile(rf"[^{ENDS_VALUE}{PUNCTUATION}\\]+(?<![.:~_])")
 
 def quote(value: str) -> str:
     """Return ``value`` as it must be written after the colon of a reference."""
-    if _PLAIN.fullmatch(value) and value.isprintable() and not GLUED.search(value):
-        return value
-    for mark in '"`':
-        if mark not in value and not (mark == '"' and "\\" in value):
-            return f"{mark}{value}{mark}"
+    plain = _PLAIN.fullmatch(value) and value.isprintable() and not GLUED.search(value)
+    return value if plain else _quoted(value)
+
+
+def _quoted(value: str) -> str:
+    """Return ``value`` in quotes; never backticks, which would pair with those of the text around."""
+    if '"' not in value and "\\" not in value:
+        return f'"{value}"'
+    if "'" not in value:
+        return f"'{value}'"
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -93,5 +98,6 @@ def format_reference(kind: str, value: str = "", suffix: str = "") -> str:
     """Return the canonical spelling of an ``@`` reference."""
     if kind in KEYWORDS:
         return f"@{kind}"
-    # After quotes a suffix is told apart by the scanner; without them by whoever looks for the file.
-    return f"@{kind}:{quote(value)}{suffix}"
+    # With a colon in the path, only quotes tell where the suffix begins.
+    written = _quoted(value) if suffix and ":" in value else quote(value)
+    return f"@{kind}:{written}{suffix}"

@@ -1,19 +1,21 @@
-"""Finds references in a text: pure, linear, and blind to everything but the text.
+r"""Finds references in a text: pure, linear, and blind to everything but the text.
 
 Code spans, fenced code, Markdown links, URLs, escaped sigils and the spans a caller marks as pasted are passed over.
 What looks like a path but may be prose (``@alice``, ``#123``) comes back as a *bare* reference, which counts
 only if the path exists: the resolver decides, not this module.
 
-One regular expression does the walking. Every repetition in it is possessive, and code spans are spelled out per
-length of their marks because CPython 3.11 mishandles groups inside possessive loops: no input makes it go back,
-and the time is linear in the text (a test holds it to that).
+One regular expression finds both what is passed over and what refers; only the latter carries a named group.
+No alternative can match the same text in two ways, so the time is linear (a test holds it to that).
+Only single characters are repeated possessively: up to 3.11.4, CPython goes wrong with groups.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from operator import attrgetter
 
-from promptuary.core.references import KEYWORDS, KINDS, Reference, Sigil
+from promptuary.core.references import ENDS_VALUE, GLUED, KEYWORDS, KINDS, PUNCTUATION, Reference, Sigil
+from promptuary.references.selection import SUFFIX
 
 Span = tuple[int, int]
 """Offsets of the first character and of the one after the last."""
@@ -27,44 +29,65 @@ MAX_REFERENCES = 1_000
 MAX_BARE = 5_000
 """How many bare candidates are looked at; a longer list is pasted prose, and named kinds are still found in it."""
 
-# Letters, digits and signs after which a sigil belongs to a word: me@example.com, a/@b, C#net, &#8217;.
-# Scripts that are written without spaces (Han, Kana, Hangul, Thai, Lao, Khmer, Burmese) are no obstacle.
-_WORD = (
-    r"0-9A-Za-z_\u00aa\u00b5\u00ba\u00c0-\u0dff\u0f00-\u0fff\u10a0-\u177f\u1800-\u1fff"
-    r"\ua640-\uabff\uff10-\uff19\uff21-\uff3a\uff41-\uff5a/\\@#.+%&$~\-"
-)
-# A value ends at white space, at control characters, and at the punctuation of scripts that set no space after it.
-_END = (
-    r"\s\x00-\x1f\x7f“”‘’„«»…\u3000-\u3003\u3008-\u3011\u3014-\u301f\u30fb"
-    r"\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff3b\uff3d\uff5b\uff5d\uff5f-\uff65"
-)
-_RANGE = r"(?::[0-9,:\-]*[0-9\-]|\#L[0-9][0-9LC,\-]*|\#[A-Za-z_][\w.]*)?"
-_QUOTED = r'(?:"(?P<double_{0}>(?:[^"\\\n]|\\[^\n])++)"|\'(?P<single_{0}>[^\'\n]++)\'|`(?P<back_{0}>[^`\n]++)`)'
+# After these a sigil belongs to a word or is escaped: me@example.com, a/@b, C#net, &#8217;, $@, \@.
+# Only alphabets in which words stand apart are named: in others a reference may follow a letter at once.
+_LETTERS = r"0-9A-Za-z\u00aa\u00b5\u00ba\u00c0-\u052f"
+_BEFORE = _LETTERS + r"/\\@#.+%&$\-"
 
-_TRAILING = ".,;:!?*|~'\"`"
-_BRACKETS = {")": "(", "]": "[", "}": "{", ">": "<"}
-_CLOSING = _TRAILING + "".join(_BRACKETS)
+_DOUBLE = rf'"(?!")[^"\\\n\0]*+(?:\\[^\n\0][^"\\\n\0]*+){{0,{MAX_VALUE}}}"'
+_QUOTED = rf"(?:{_DOUBLE}|'[^'\n\0]++'|`[^`\n\0]++`)"
+_RUN = (
+    rf"[^{ENDS_VALUE}{PUNCTUATION}]*+"
+    rf"(?:[{PUNCTUATION}]++(?![@#])[^{ENDS_VALUE}{PUNCTUATION}]*+){{0,{MAX_VALUE}}}"
+)
+_NO_VALUE = rf"'|[,;:!?~()\[\]{{}}]*+(?:[{ENDS_VALUE}@#]|\Z)"
+
+# Marks up to the next line with as many, or to the end of the text; quoted and indented like a list needs it.
+_FENCE = (
+    r"(?=[ \t>`~])[ \t>]*+(?:(`{3,}+)[^`\n]*+|(~{3,}+)[^\n]*+)(?![^\n])"
+    r"(?s:.*?)(?:\n[ \t>]*+(?:\1`*+|\2~*+)[ \t]*+(?![^\n])|\Z)"
+)
+# One to four backticks up to as many, within a paragraph; a run of another length is part of the code.
+_CODE_SPAN = (
+    r"`(?<![`\\]`)(`{0,3}+)(?!`)[^`\n]*+"
+    r"(?:(?:\n(?![ \t]*+\n)|(?!`\3(?!`))`++)[^`\n]*+){0,10000}`\3(?!`)"
+)
+_LINK = r"\[(?<!\\\[)[@#][^\[\]\n]{1,300}+\]\([^()\n]{0,300}+\)"
+_URL = rf"://[^{ENDS_VALUE}]*+"
+_PASSED_OVER = (rf"\n{_FENCE}", _CODE_SPAN, _LINK, _URL)
+
+_FENCE_AT_START = re.compile(_FENCE)
+_NO_LINE_FEED = re.compile(r"[^\n]")
+_TRAILING = ".,;:!?~'"
+_BRACKETS = {")": "(", "]": "[", "}": "{"}
 
 
 def scan(text: str, *, kinds: frozenset[str] = KINDS, skip: Sequence[Span] = ()) -> tuple[Reference, ...]:
     """Return the references of ``text`` in order; ``skip`` marks spans (pasted text) that are not looked into."""
-    return tuple(_scan(text, kinds, sorted(skip)))
+    return tuple(_scan(_masked(text, skip), kinds))
 
 
-def _scan(text: str, kinds: frozenset[str], skip: Sequence[Span]) -> Iterator[Reference]:
-    bare = named = position = 0
+def _masked(text: str, skip: Sequence[Span]) -> str:
+    """Return ``text`` with the skipped spans made into characters that no reference contains."""
+    parts, position = [], 0
+    for start, end in sorted(skip):
+        parts += [text[position:start], _NO_LINE_FEED.sub("\0", text[max(position, start) : end])]
+        position = max(position, end)
+    return "".join([*parts, text[position:]]) if skip else text
+
+
+def _scan(text: str, kinds: frozenset[str]) -> Iterator[Reference]:
+    bare = named = 0
     pattern = _pattern(kinds, bare=True)
-    while match := pattern.match(text, position):
-        inside = next((span for span in skip if span[0] < match.end() and match.start("reference") < span[1]), None)
-        if inside:
-            position = max(inside[1], match.start("reference") + 1)
-            continue
+    fence = _FENCE_AT_START.match(text)
+    position = fence.end() if fence else 0
+    while match := next(filter(attrgetter("lastgroup"), pattern.finditer(text, position)), None):
         position = match.end()
         reference = _reference(match)
         if reference is None:
             continue
-        position = max(reference.end, match.start("reference") + 1)
         yield reference
+        position = reference.end
         bare += reference.bare
         named += not reference.bare
         if named == MAX_REFERENCES:
@@ -74,112 +97,72 @@ def _scan(text: str, kinds: frozenset[str], skip: Sequence[Span]) -> Iterator[Re
 
 
 def _reference(match: re.Match[str]) -> Reference | None:
-    """Make a reference of what matched, or nothing if trimming leaves no value."""
-    groups = {name: value for name, value in match.groupdict().items() if value is not None}
-    start = match.start("reference")
-    sigil: Sigil = "#" if match.group("reference")[0] == "#" else "@"
-    if keyword := groups.get("keyword"):
-        return Reference(match.string[start : match.end()], sigil, keyword.lower(), "", start, match.end())
-    kind = groups.get("kind", groups.get("quoted_kind", "path")).lower()
-    bare = "kind" not in groups and "quoted_kind" not in groups
-    if run := groups.get("run") or groups.get("path") or groups.get("tracked"):
-        value = _trim(run, kind)
-        if not value or len(value) > MAX_VALUE:
-            return None
-        end = match.end() - len(run) + len(value)
-        return Reference(match.string[start:end], sigil, kind, value, start, end, bare=bare)
-    value = _unquoted(groups)
-    suffix = groups.get("suffix", "")
-    if len(value) > MAX_VALUE:
+    """Make a reference of what matched, or nothing if it cannot be a value."""
+    raw, start, form = match.group(), match.start(), match.lastgroup
+    sigil: Sigil = "#" if raw[0] == "#" else "@"
+    if form == "keyword":
+        return Reference(raw, sigil, raw[1:].lower(), "", start, match.end())
+    bare = form != "named"
+    kind, written = ("path", raw[1:]) if bare else _split_kind(raw)
+    quoted = written.startswith(('"', "'", "`"))
+    value, suffix = _unquoted(written) if quoted else (_trimmed(written, kind, match.string[start - 1 : start]), "")
+    if not value or len(value) > MAX_VALUE:
         return None
-    return Reference(
-        match.group("reference"),
-        sigil,
-        kind,
-        value,
-        start,
-        match.end(),
-        suffix=suffix,
-        quoted=True,
-        bare=bare,
-    )
+    if not quoted:
+        raw = raw[: len(raw) - len(written) + len(value)]
+    return Reference(raw, sigil, kind, value, start, start + len(raw), suffix, quoted=quoted, bare=bare)
 
 
-def _unquoted(groups: dict[str, str]) -> str:
-    for name, value in groups.items():
-        if name.startswith("double"):
-            return re.sub(r'\\(["\\])', r"\1", value)
-        if name.startswith(("single", "back")):
-            return value
-    return ""
+def _split_kind(raw: str) -> tuple[str, str]:
+    kind, _, written = raw[1:].partition(":")
+    return kind.lower(), written
 
 
-def _trim(run: str, kind: str) -> str:
-    """Return ``run`` without the punctuation that belongs to the sentence around it."""
-    trailing = _TRAILING.replace("*", "") if kind == "glob" else _TRAILING
-    value = run
-    while value and value not in {".", ".."}:
-        last = value[-1]
-        if last in trailing or (last in _BRACKETS and value.count(last) > value.count(_BRACKETS[last])):
-            value = value[:-1]
-        elif value.endswith("'s"):
-            value = value[:-2]
+def _unquoted(written: str) -> tuple[str, str]:
+    """Return the value between the quotes, and the suffix behind them."""
+    mark = written[0]
+    end = written.rindex(mark)
+    value = written[1:end]
+    return re.sub(r'\\(["\\])', r"\1", value) if mark == '"' else value, written[end + 1 :]
+
+
+def _trimmed(run: str, kind: str, before: str) -> str:
+    """Return ``run`` without what belongs to the sentence around it, or to the emphasis that begins ``before``."""
+    if len(run) > 2 * MAX_VALUE:
+        return ""
+    if glued := GLUED.search(run):
+        run = run[: glued.end()]
+    trailing = _TRAILING + ("*" if kind != "glob" or before == "*" else "") + ("_" if before == "_" else "")
+    unopened = {mark: run.count(mark) - run.count(opening) for mark, opening in _BRACKETS.items()}
+    end = len(run)
+    while end:
+        last = run[end - 1]
+        if run.endswith("'s", 0, end):
+            end -= 2
+        elif last in trailing:
+            end -= 1
+        elif unopened.get(last, 0) > 0:
+            unopened[last] -= 1
+            end -= 1
         else:
             break
-        if len(run) > MAX_VALUE:  # no path: the bracket counting above must not see a megabyte of brackets
-            return ""
-    return value
-
-
-def _fence(mark: str, length: int) -> str:
-    """Fenced code opened by ``length`` marks (six stands for more), up to its closing line or the end."""
-    opening = f"{mark}{{{length}{',' if length == 6 else ''}}}+(?!{mark})"
-    info = r"[^`\n]*+(?![^\n])" if mark == "`" else r"[^\n]*+"
-    closing = rf"[ \t>]*+{mark}{{{length},}}+[ \t]*+(?![^\n])"
-    return rf"[ \t>]*+{opening}{info}(?:\n(?!{closing})[^\n]*+)*+(?:\n[^\n]*+)?"
-
-
-def _code_span(length: int) -> str:
-    """Inline code between two runs of exactly ``length`` backticks in one paragraph."""
-    mark = f"`{{{length}}}(?!`)"
-    return rf"{mark}(?:[^`\n]++|\n(?![ \t]*+(?:\n|\Z))|(?!{mark})`++)*+{mark}"
+    # The folder itself and the one above it end in dots; three dots stand for words left out.
+    dots = len(run) - len(run.lstrip("."))
+    return run[:end] or run[: dots if dots < 3 else 0]
 
 
 @lru_cache(maxsize=16)
 def _pattern(kinds: frozenset[str], *, bare: bool) -> re.Pattern[str]:
-    names = "|".join(sorted(map(re.escape, kinds), key=len, reverse=True))
-    keywords = "|".join(sorted(KEYWORDS, key=len, reverse=True))
-    run = rf"(?:[^{_END},;]|[,;](?![@#]))++"
-    tracked = rf"(?:[^{_END},;#]|[,;](?![@#])|\#(?=L[0-9]))++"
-    forms = [
-        rf"@(?P<quoted_kind>(?i:{names})):{_QUOTED.format('kind')}(?P<suffix>{_RANGE})",
-        rf"@(?P<kind>(?i:{names})):(?![\"'`])(?P<run>{run})",
-        rf"@(?P<keyword>(?i:{keywords}))(?![\w/\-]|[.:][\w/\"'`])",
-    ]
+    # Every alternative begins with a plain character: that is what lets the search skip ordinary text quickly.
+    kind = "|".join(sorted(map(re.escape, kinds)))
+    keyword = "|".join(sorted(KEYWORDS))
+    named = rf"(?=[\w\-]++:)(?ai:{kind}):(?:{_QUOTED}{SUFFIX}?|(?!{_NO_VALUE}){_RUN})"
+    alone = rf"(?ai:{keyword})(?![{_LETTERS}_/(\-]|[.:][\w/\"'`]|[ \t]*+[|&+\-*]?+[|&]?+=)"
+    path = rf"(?:{_DOUBLE}{SUFFIX}?|(?=\w|\.\w|\.{{1,2}}[/\\]){_RUN})"
+    at = rf"(?P<named>{named})|(?P<keyword>{alone})"
+    alternatives = [*_PASSED_OVER]
     if bare:
-        forms += [
-            r'@"(?P<double_path>(?:[^"\\\n]|\\[^\n])++)"',
-            r'\#"(?P<double_tracked>(?:[^"\\\n]|\\[^\n])++)"',
-            rf"@(?=[\w.])(?P<path>{run})",
-            rf"\#(?=[\w.])(?<!\]\(\#)(?P<tracked>{tracked})",
-        ]
-    reference = rf"(?<![{_WORD}])(?:{'|'.join(forms)})"
-    probe = re.sub(r"\?P<\w+>", "?:", reference)
-    fence = "(?:" + "|".join(_fence(mark, length) for mark in "`~" for length in (6, 5, 4, 3)) + ")"
-    passed_over = "|".join(
-        [
-            r"[^@#`\\\[\nHh]++",  # ordinary characters, in one go
-            r"[Hh](?![Tt][Tt][Pp][Ss]?://)",
-            r"\n(?![ \t>]*+(?:```|~~~))",
-            r"[@#](?:[@#]++|(?![\w.\"]))",  # a sigil that can begin nothing
-            rf"(?!{probe})[@#]",
-            *(_code_span(length) for length in (1, 2, 3, 4)),
-            r"`++",
-            r"\n" + fence,
-            r"\\[^\n]?",
-            r"\[[@#][^\[\]\n]{1,300}+\]\([^()\n]{0,300}+\)",  # a Markdown link: already resolved
-            r"[\n\[]",
-            r"[Hh][Tt][Tt][Pp][Ss]?://[^\s<>\"]*+",
-        ]
-    )
-    return re.compile(rf"(?:\A{fence})?+(?:{passed_over})*+(?P<reference>{reference})")
+        at += rf"|(?!(?ai:{kind}):)(?P<path>{path})"
+        alternatives.append(rf"#(?<![{_BEFORE}]#)(?<!\]\(#)(?P<tracked>{path})")
+    alternatives.append(rf"@(?=[\w.\"])(?<![{_BEFORE}]@)(?:{at})")
+    return re.compile("|".join(alternatives))

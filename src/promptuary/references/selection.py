@@ -22,9 +22,7 @@ _SYMBOL = r"[^\W\d]\w*(?:\.\w+){0,99}"
 SUFFIX = rf"(?::{_LINES}|#{_ANCHOR}(?!\w)|#{_SYMBOL}|:contents\b)"
 """What may follow the closing quote of a value."""
 
-_SUFFIXED = re.compile(
-    rf"(?s)(?P<path>.*?)(?::(?P<lines>{_LINES})|#(?P<anchor>{_ANCHOR})|#(?P<symbol>{_SYMBOL}))\Z"
-)
+_SUFFIXED = re.compile(rf"(?s)(?P<path>.*?)(?::(?P<lines>{_LINES})|#(?P<anchor>{_ANCHOR})|#(?P<symbol>{_SYMBOL}))\Z")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from promptuary.core.errors import SourceError
+from promptuary.core.errors import Code, SourceError
 from promptuary.workspace.fetch import FetchPolicy, Page, fetch
 from promptuary.workspace.git import Repository
 from promptuary.workspace.listing import Listing
 from promptuary.workspace.policy import ReadPolicy
 from promptuary.workspace.read import TextFile, read_text
-from promptuary.workspace.root import Kind, Root, normalise
+from promptuary.workspace.root import Kind, Root, normalise, shown
 from promptuary.workspace.usage import Usage
 
 
@@ -54,8 +54,10 @@ class Workspace:
     def folder(self, path: str) -> str:
         """Return the normal form of a folder's path, or raise why it may not or cannot be listed."""
         folder = normalise(path)
-        if folder and (refusal := self.policy.refusal(f"{folder}/any.txt")):
-            raise refusal
+        if folder and self.policy.sensitive(folder):
+            raise SourceError(
+                Code.SENSITIVE_PATH, f"{shown(folder)} is a folder in which secrets are kept: not listed."
+            )
         os.close(self.root.open_folder(folder))
         return folder
 

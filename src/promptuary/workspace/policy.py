@@ -44,12 +44,13 @@ class ReadPolicy:
     """What may be read.
 
     ``allowed`` holds extensions with their dot and whole names, in lower case; names without an extension are always
-    allowed, and ``*`` allows every extension. ``allow_sensitive`` holds names, or paths from the
+    allowed. ``also`` holds what a person allows besides; ``*`` is every extension. ``allow_sensitive`` holds names, or paths from the
     workspace on, that a person opened on purpose; those are allowed whatever they are called.
     """
 
     max_bytes: int = _MIB
     allowed: frozenset[str] = ALLOWED
+    also: frozenset[str] = frozenset()
     allow_sensitive: frozenset[str] = frozenset()
 
     def refusal(self, path: str) -> SourceError | None:
@@ -61,13 +62,13 @@ class ReadPolicy:
             return SourceError(
                 Code.SENSITIVE_PATH,
                 f'"{one_line(path)}" is a name under which secrets are kept, so it is not read; '
-                "if it holds none, add it to allow_sensitive.",
+                "if it holds none, open it by name (--allow-sensitive, or allow_sensitive in your configuration).",
             )
         if not self._has_text_name(names[-1]):
             return SourceError(
                 Code.DISALLOWED_EXTENSION,
                 f'"{one_line(path)}" has an extension that is not known to hold text; '
-                "if it does, add the extension to allowed_extensions.",
+                "if it does, allow it (--allow-extension, or allowed_extensions in your configuration).",
             )
         return None
 
@@ -86,10 +87,9 @@ class ReadPolicy:
         stem, dot, extension = name.rpartition(".")
         if not stem or not dot or extension.isdigit():
             return True
-        allowed = self.allowed
-        if f".{extension}" in allowed or name in allowed or "*" in allowed:
+        if {f".{extension}", name, "*"} & self.also or f".{extension}" in self.allowed or name in self.allowed:
             return True
-        return allowed is ALLOWED and name.split(".", 1)[0] in STEMS
+        return self.allowed is ALLOWED and name.split(".", 1)[0] in STEMS
 
 
 def _comparable(path: str) -> list[str]:

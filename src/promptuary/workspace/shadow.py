@@ -23,6 +23,7 @@ from pathlib import Path
 from promptuary.core.errors import Code, SourceError
 from promptuary.workspace.gitconfig import TRUE, Settings, carried, format_settings, parse_settings, tracking
 from promptuary.workspace.gitdir import GitFolder, copy_inside, not_a_repository, read_inside
+from promptuary.workspace.patches import quoted
 from promptuary.workspace.process import Command, find_program, run
 
 _MAX_CONFIG = 1 << 20
@@ -34,6 +35,7 @@ _MAX_REF = 4 << 10
 
 _REF_NAME = re.compile(r"refs(/(?!\.)[^\x00-\x20\x7f~^:?*\[\\/]+)+")
 _NOT_IN_A_NAME = re.compile(r"\.\.|@\{|\.lock(/|$)|\.$")
+_OBJECTS = re.compile("[0-9a-f]{2}")
 _HEX = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _OTHER_HEADS = ("ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD")
 _PASSED_ON = ("HOME", "XDG_CONFIG_HOME", "TMPDIR")
@@ -82,7 +84,7 @@ class Shadow:
         (self._folder / "HEAD").write_bytes(os.fsencode(f"{head}\n"))
         self._copy_files(git)
         self._copy_refs(git, length)
-        _link_objects(git.common / "objects", self._folder / "objects")
+        _share_objects(git.common / "objects", self._folder / "objects")
         self.gaps = _gaps(git, dict(theirs))
         return kept
 
@@ -254,19 +256,25 @@ def _beginning(path: str) -> bytes:
         os.close(descriptor)
 
 
-def _link_objects(theirs: Path, ours: Path) -> None:
-    """Make the repository's objects ours, one folder at a time: its list of other stores stays behind."""
+def _share_objects(theirs: Path, ours: Path) -> None:
+    """Make the repository's objects ours, but never those of the stores that it lists in turn."""
     (ours / "info").mkdir(parents=True)
     if theirs.is_symlink():
         raise _linked("objects")
     with os.scandir(theirs) as entries:
-        folders = [entry for entry in entries if entry.name == "pack" or re.fullmatch("[0-9a-f]{2}", entry.name)]
+        folders = [entry for entry in entries if entry.name == "pack" or _OBJECTS.fullmatch(entry.name)]
     for folder in folders:
         if folder.is_symlink():
             raise _linked(f"objects/{folder.name}")
         with os.scandir(folder) as objects:
             if any(one.is_symlink() for one in objects):
                 raise _linked(f"objects/{folder.name}")
+    if not os.path.lexists(theirs / "info/alternates"):
+        store = quoted(os.fsencode(theirs), quote_all=False)
+        (ours / "info/alternates").write_bytes(store + b"\n")
+        return
+    # Git would follow the list; through links to its folders, slower to make, the store shows none.
+    for folder in folders:
         (ours / folder.name).symlink_to(folder.path)
 
 

@@ -88,6 +88,15 @@ class TestFinding:
             open_at(repository)
         assert list(shadows.iterdir()) == []
 
+    def test_a_workspace_of_any_name_is_read(self, tmp_path: Path) -> None:
+        odd = tmp_path / 'new\nline "quoted" #x:y ä'
+        odd.mkdir()
+        git(odd, "init", "-q", "-b", "main")
+        (odd / "a.txt").write_text("one\n")
+        commit(odd)
+        with open_at(odd) as door:
+            assert "+one" in door.log(1).text
+
     def test_a_linked_worktree_shows_its_own_branch_and_the_shared_history(
         self, files: Files, repository: Path, tmp_path: Path
     ) -> None:
@@ -401,8 +410,12 @@ class TestHistory:
     ) -> None:
         commit(files({"a.txt": "a\n"}))
         git(repository, "clone", "-q", "--shared", str(repository), str(tmp_path / "borrower"))
-        with open_at(tmp_path / "borrower") as door, pytest.raises(SourceError, match="borrows objects"):
+        borrower = tmp_path / "borrower"
+        with open_at(borrower) as door, pytest.raises(SourceError, match="borrows objects"):
             door.log(1)
+        git(borrower, "repack", "-adq")
+        with open_at(borrower) as door:
+            assert "+a" in door.log(1).text
 
 
 class TestBounds:

@@ -1,0 +1,88 @@
+"""What the documents promise exists, and what exists is documented."""
+
+import argparse
+import asyncio
+import re
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from promptuary.cli.main import _parser
+from promptuary.config import OPENS_A_DOOR, Settings
+from promptuary.core.errors import Code
+from promptuary.core.references import KEYWORDS, KINDS
+from promptuary.references.kinds import KINDS as RESOLVERS
+from promptuary.references.menu import HELP
+from tests.conftest import Files
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+
+
+def page(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_every_code_is_documented_and_every_documented_code_exists() -> None:
+    section = page("docs/references.md").partition("| code |")[2].partition("##")[0]
+    documented = set(re.findall(r"`([A-Z_]{4,})`", section))
+
+    assert documented == set(Code)
+
+
+def test_every_kind_is_resolved_offered_and_documented() -> None:
+    documented = set(re.findall(r"^\| `@(\w+)[:`]", page("docs/references.md"), re.MULTILINE)) - {"src"}
+
+    assert documented == set(RESOLVERS) == set(HELP) == KINDS | KEYWORDS
+
+
+def test_every_setting_is_documented_with_its_default() -> None:
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*)$", page("docs/configuration.md"), re.MULTILINE))
+    public = {one.name for one in fields(Settings) if not one.metadata}
+
+    assert rows.keys() == public
+    assert {name for name, row in rows.items() if row.rstrip().endswith("| no |")} == OPENS_A_DOOR
+
+
+def test_every_command_and_flag_has_help() -> None:
+    commands = next(action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction))
+    for name, parser in commands.choices.items():
+        assert parser.description
+        assert f"promptuary {name}" in page("README.md")
+        assert all(action.help for action in parser._actions)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_links_lead_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:\s]+)\)", path.read_text(encoding="utf-8")):
+        assert (path.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/library.md"])
+def test_python_in_the_documents_runs(files: Files, name: str) -> None:
+    project = files({"src/app.py": "x = 1\n" * 60, "docs/style.md": "Be brief.\n"})
+    for code in re.findall(r"```python\n(.*?)```", page(name), re.DOTALL):
+        subprocess.run([sys.executable, "-c", code], cwd=project, check=True, capture_output=True)
+
+
+def test_the_map_names_every_module_of_the_door_and_of_the_core() -> None:
+    text = page("ARCHITECTURE.md")
+    source = ROOT / "src" / "promptuary"
+    modules = [path.stem for folder in ("workspace", "core") for path in (source / folder).glob("*.py")]
+
+    assert [name for name in modules if name != "__init__" and f"`{name}`" not in text] == []
+
+
+def test_the_asynchronous_and_the_blocking_engine_offer_the_same() -> None:
+    from promptuary import Promptuary, blocking
+
+    def surface(cls: type) -> set[str]:
+        return {name for name in dir(cls) if not name.startswith("_")} | set(getattr(cls, "__annotations__", ()))
+
+    assert surface(blocking.Promptuary) - {"settings"} == surface(Promptuary) - {"settings"}
+    for name in surface(Promptuary) & {"expand", "complete", "close"}:
+        assert asyncio.iscoroutinefunction(getattr(Promptuary, name))
+        assert not asyncio.iscoroutinefunction(getattr(blocking.Promptuary, name))
