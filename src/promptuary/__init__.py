@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from promptuary.config import Settings
     from promptuary.core.blocks import Block, Detail, Source, Trust
     from promptuary.core.errors import Code, ConfigError, PromptuaryError, SourceError
-    from promptuary.core.expansion import Expansion, Message, Outcome, Spend
+    from promptuary.core.expansion import Expansion, Outcome, Spend
+    from promptuary.core.messages import Message
     from promptuary.core.references import LineRange, Reference, format_reference
     from promptuary.engine import Completion, Item, Promptuary
     from promptuary.references.scan import scan
@@ -31,7 +32,7 @@ _HOMES = {
     "Expansion": "core.expansion",
     "Item": "engine",
     "LineRange": "core.references",
-    "Message": "core.expansion",
+    "Message": "core.messages",
     "Outcome": "core.expansion",
     "Promptuary": "engine",
     "PromptuaryError": "core.errors",

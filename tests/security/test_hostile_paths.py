@@ -17,7 +17,7 @@ from promptuary.workspace.read import read_text
 from promptuary.workspace.root import OpenerName, Root
 
 # Everything is allowed by name, so that only the path itself can be the reason to refuse.
-POLICY = ReadPolicy(allowed=frozenset({"*"}))
+POLICY = ReadPolicy(also=frozenset({"*"}))
 
 TARGETS = ("outside.md", "jail-evil/note.md", "etc/hosts", "jail")
 

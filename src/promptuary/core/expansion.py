@@ -1,21 +1,11 @@
 """What ``expand`` answers: the message as sent, each reference's outcome, and the cost."""
 
 from dataclasses import dataclass
-from typing import Literal, TypedDict
 
 from promptuary.core.blocks import Block, Detail
 from promptuary.core.errors import Code, Status
+from promptuary.core.messages import Message
 from promptuary.core.references import Reference
-
-Role = Literal["system", "developer", "user", "assistant", "tool"]
-"""Who speaks, in the words of the chat APIs."""
-
-
-class Message(TypedDict):
-    """One message, in the shape every chat API takes."""
-
-    role: Role
-    content: str
 
 
 @dataclass(frozen=True, slots=True)

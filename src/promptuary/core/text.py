@@ -1,8 +1,8 @@
 """Text that cannot hide anything: invisible and control characters are shown, not passed.
 
-Used for everything that reaches a model or a terminal. What is legitimate stays: line feeds and
-tabs; joiners and variation selectors between characters outside ASCII, where emoji, Arabic and
-Indic scripts need them.
+Used for everything that reaches a model or a terminal. What is legitimate stays: line feeds and tabs, and the
+characters without a shape of their own that a script or an emoji is spelled with, each only where it belongs and
+never two in a row, since a row of them could carry a message of its own.
 """
 
 import re
@@ -10,26 +10,45 @@ import re
 # C0 (without tab and line feed), DEL, C1, and the characters that draw nothing or reorder what is drawn.
 _HIDDEN = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
-    "\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
-    "\U000e0000-\U000e0fff\ud800-\udfff"
+    "\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _HIDDEN_RUN = re.compile(f"[{_HIDDEN}]+")
-_JOINER_IN_SCRIPT = re.compile(r"(?<=[^\x00-\u024f])[\u200c\u200d\ufe0e\ufe0f]{1,2}(?=[^\x00-\x7f]|\s|$|[!-/:-@])")
+_ASCII_HIDDEN = bytes(code for code in [*range(32), 127] if code not in b"\t\n")
+
+# Arabic and its relatives, the Indic scripts and Mongolian: letters take another shape beside a joiner.
+_JOINING = "\u0600-\u109f\u1780-\u1cff\ua800-\uabff\ufb50-\ufdff\ufe70-\ufefc\U00010a00-\U00011fff\U0001e900-\U0001e95f"
+_ARABIC = "\u0620-\u06ff\u0750-\u077f\u08a0-\u08ff"
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1a20-\u1aaf"
+_PICTURE = "\xa9\xae\u203c-\u3299\U0001f000-\U0001faff"
+_HAN = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_FLAGS = "|".join("".join(chr(0xE0000 + ord(letter)) for letter in flag) for flag in ("gbeng", "gbsct", "gbwls"))
+_LEGITIMATE = re.compile(
+    f"(?<=[{_JOINING}])[\u200c\u200d]"
+    f"|(?<=\\w)\u200c(?=[{_ARABIC}])"  # a Latin word with a Persian ending
+    f"|(?<=[{_PICTURE}])\ufe0f?\u200d(?=[{_PICTURE}])"
+    f"|(?<=[{_PICTURE}])[\ufe0e\ufe0f]"
+    "|(?<=[0-9#*])\ufe0f(?=\u20e3)"  # keycaps
+    f"|(?<=[{_HAN}])[\ufe00-\ufe02\U000e0100-\U000e01ef]"
+    f"|(?<=[{_UNSPACED}])\u200b(?=[{_UNSPACED}])"  # where a line may break
+    "|(?<=[\u1820-\u18aa])[\u180b-\u180f]"
+    f"|(?<=\U0001f3f4)(?:{_FLAGS})\U000e007f"
+)
 
 
 def visible(text: str) -> tuple[str, int]:
     """Return ``text`` with hidden characters spelled out as ``⟨U+200B⟩``, and how many there were."""
-    if text.isascii() and text.isprintable():
+    if text.isascii() and len(text.encode().translate(None, _ASCII_HIDDEN)) == len(text):
         return text, 0
     shown = 0
 
     def spell(match: re.Match[str]) -> str:
         nonlocal shown
-        run = match.group()
-        if _JOINER_IN_SCRIPT.match(text, match.start()) and len(run) <= 2:
-            return run
-        shown += len(run)
-        return "".join(f"⟨U+{ord(char):04X}⟩" for char in run)
+        legitimate = _LEGITIMATE.match(text, match.start())
+        if legitimate and legitimate.end() == match.end():
+            return match.group()
+        shown += len(match.group())
+        return "".join(f"⟨U+{ord(char):04X}⟩" for char in match.group())
 
     return _HIDDEN_RUN.sub(spell, text), shown
 

@@ -5,7 +5,7 @@ What comes from outside the workspace stands between two tags that carry a bound
 to forge it, a text would have to contain its own hash. The boundary changes only when the content does, so an
 unchanged block is byte-identical in the next prompt.
 
-Every block starts with ``#`` and ends with an empty line: tokenizers split there, and the costs of blocks add up exactly.
+Every block starts with ``#`` and ends with an empty line: tokenizers split there, and costs add up exactly.
 """
 
 import re

@@ -40,7 +40,7 @@ _RUN = (
     rf"[^{ENDS_VALUE}{PUNCTUATION}]*+"
     rf"(?:[{PUNCTUATION}]++(?![@#])[^{ENDS_VALUE}{PUNCTUATION}]*+){{0,{MAX_VALUE}}}"
 )
-_NO_VALUE = rf"'|[,;:!?~()\[\]{{}}]*+(?:[{ENDS_VALUE}@#]|\Z)"
+_NO_VALUE = rf"['{ENDS_VALUE}]|\Z|[,;:!?~()\[\]{{}}]++(?:[{ENDS_VALUE}@#]|\Z)"
 
 # Marks up to the next line with as many, or to the end of the text; quoted and indented like a list needs it.
 _FENCE = (

@@ -118,7 +118,7 @@ def _bounds(one: LineRange, total: int, label: str) -> tuple[int, int]:
         raise SourceError(Code.BAD_RANGE, f"lines {one} of {label} make no range: count from 1, the smaller first")
     if first > total:
         held = f"has {total:,} line{'s' * (total != 1)}" if total else "is empty"
-        raise SourceError(Code.BAD_RANGE, f"{label} {held}, so there is no line {first}: ask for less")
+        raise SourceError(Code.BAD_RANGE, f"{label} {held}, so there is no line {first}: ask for fewer")
     return first, total if one.last is None else min(one.last, total)
 
 

@@ -100,7 +100,7 @@ def test_a_refusal_says_what_to_do_and_shows_what_is_hidden() -> None:
 
 
 def test_extensions_can_be_added_or_all_be_allowed() -> None:
-    assert code_of("a.unheard", ReadPolicy(allowed=ALLOWED | {".unheard"})) is None
+    assert code_of("a.unheard", ReadPolicy(also=frozenset({".unheard"}))) is None
     assert code_of("a.unheard", ReadPolicy(also=frozenset({"*"}))) is None
     assert code_of("a.py", ReadPolicy(allowed=frozenset({".md"}))) is Code.DISALLOWED_EXTENSION
     assert code_of("only.this", ReadPolicy(allowed=frozenset({"only.this"}))) is None

@@ -1,0 +1,1 @@
+"""Makes room in a history that has grown too long; one module a strategy."""

@@ -1,0 +1,261 @@
+"""What a layer is: something that stands in the window, turn after turn.
+
+A layer is a subclass of ``Layer`` that overrides the hooks it needs. It is written against this module alone. The
+runner calls the hooks, each with its timeout and each isolated: what one layer does wrong is an entry in the receipt,
+never the loss of a turn. State is JSON, kept per scope by the engine, in the same transaction as the turn.
+
+    init          once a process and scope, before anything else; ``context.state`` is what was kept, or ``None``
+    on_message    the person's text, before anything is recalled; may rewrite it and ask for a new recall
+    recall        what to put into the window, at most ``request.budget`` tokens
+    after_model   the reply, as soon as it is there
+    store         keep what was learnt; layers run at the same time
+    complete      the turn is over, whatever became of it
+    dispose       the process ends
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, ClassVar, Literal, Protocol
+
+from promptuary.core.blocks import Detail, Trust
+from promptuary.core.errors import ConfigError
+from promptuary.core.messages import Item
+
+
+class Slot(IntEnum):
+    """Where layers stand by convention; smaller is earlier. Any whole number from 0 on will do."""
+
+    REMINDER = 80
+    STEERING = 90
+    WORKING_MEMORY = 100
+    STATIC = 105
+    ENTITY = 150
+    OBSERVATIONS = 200
+    PROCEDURAL = 250
+    EPISODIC = 300
+    FILES = 350
+    SEMANTIC_RECALL = 400
+
+
+Band = Literal["stable", "live"]
+"""``stable`` stands before the history and should rarely change; ``live`` follows it."""
+
+Scope = Literal["thread", "resource", "global", "execution"]
+"""What state is kept for: one thread, all threads of a resource, everything, or this process alone."""
+
+Hook = Literal["init", "on_message", "recall", "after_model", "store", "complete", "dispose"]
+
+TIMEOUTS: Mapping[Hook, float] = {
+    "init": 10.0,
+    "on_message": 5.0,
+    "recall": 5.0,
+    "after_model": 10.0,
+    "store": 30.0,
+    "complete": 30.0,
+    "dispose": 5.0,
+}
+"""Seconds a hook may take unless its layer says otherwise; zero or less is no timeout."""
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """A budget with a reservation and a ceiling."""
+
+    min: int = 0
+    max: int | None = None
+
+
+Budget = int | Between | Literal["auto"]
+"""A number is reserved for the layer and is its ceiling; ``Between`` both; ``auto`` shares what is there."""
+
+Json = Any
+"""A value that JSON can hold: what state is made of."""
+
+
+class TokenCounter(Protocol):
+    """Counts tokens exactly."""
+
+    def count(self, text: str) -> int:
+        """Return how many tokens ``text`` is."""
+        ...
+
+
+@dataclass(slots=True)
+class LayerContext:
+    """What a hook gets. Setting ``state`` keeps it; a hook that fails or is late changes nothing."""
+
+    thread: str
+    scope_key: str
+    state: Json
+    counter: TokenCounter
+    window: int
+    turn: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """The person's message before recall. ``text`` may have been rewritten by a layer of a smaller slot."""
+
+    text: str
+    original: str
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What ``on_message`` may answer: another text, and whether to recall again."""
+
+    text: str | None = None
+    rerender: Literal["immediate", "next_turn"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecallRequest:
+    """What is wanted: at most ``budget`` tokens that help with ``query``, the person's words."""
+
+    query: str
+    budget: int
+    history: Sequence[Item] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Something a layer puts into the window, with where it came from and why.
+
+    ``text`` goes into the prompt as it is; the pieces of a layer are joined by an empty line.
+    """
+
+    text: str
+    label: str
+    source: str = ""
+    revision: str = ""
+    detail: Detail = Detail.FULL
+    trust: Trust = Trust.WORKSPACE
+    score: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Omitted:
+    """Something a layer would have shown and did not, and why."""
+
+    label: str
+    reason: str
+    source: str = ""
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What a layer puts into the window: ``heading`` first, then its pieces."""
+
+    pieces: Sequence[Piece] = ()
+    heading: str = ""
+    omitted: Sequence[Omitted] = ()
+
+    @property
+    def text(self) -> str:
+        """Exactly what goes into the prompt; empty if there is nothing to say."""
+        bodies = [piece.text for piece in self.pieces if piece.text]
+        return "\n\n".join([self.heading, *bodies] if self.heading else bodies) if bodies else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back from the model: the items in order, the last of them what the person sees."""
+
+    items: Sequence[Item]
+
+    @property
+    def text(self) -> str:
+        """The last thing the assistant said."""
+        return next((item.content for item in reversed(self.items) if item.role == "assistant"), "")
+
+
+Ending = Literal["finished", "failed", "abandoned"]
+"""How a turn ended."""
+
+
+class Layer:
+    """Something that stands in the window. Subclass it and override what you need.
+
+    ``id`` must be unique; ``state_version`` goes up when the shape of the state changes: state of a version that is
+    not understood is refused with a clear error, and kept.
+    """
+
+    id: str = ""
+    slot: int = Slot.WORKING_MEMORY
+    band: Band = "live"
+    scope: Scope = "thread"
+    budget: Budget = "auto"
+    timeouts: ClassVar[Mapping[Hook, float]] = {}
+    on_init_error: Literal["raise", "disable"] = "raise"
+    state_version: int = 1
+
+    async def init(self, context: LayerContext) -> None:
+        """Prepare; called once a process and scope."""
+
+    async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
+        """Look at the person's message; answer a change, or nothing."""
+
+    async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | str | None:
+        """Return what to put into the window; text is one piece, nothing is nothing."""
+
+    async def after_model(self, reply: Reply, context: LayerContext) -> None:
+        """Look at the reply."""
+
+    async def store(self, reply: Reply, context: LayerContext) -> None:
+        """Keep what was learnt; runs at the same time as the others'."""
+
+    async def complete(self, ending: Ending, context: LayerContext) -> None:
+        """Clean up after the turn, however it ended."""
+
+    async def dispose(self) -> None:
+        """Let go of everything: the process ends."""
+
+
+def check(layers: Sequence[Layer]) -> None:
+    """Raise ``ConfigError`` if the layers could not work together."""
+    seen: set[str] = set()
+    for layer in layers:
+        if not layer.id or not isinstance(layer.id, str):
+            raise ConfigError(f"{type(layer).__name__} has no id; give every layer one of its own")
+        if layer.id in seen:
+            raise ConfigError(f"two layers are called {layer.id!r}; give each an id of its own")
+        seen.add(layer.id)
+        _check_slot(layer)
+        _check_budget(layer)
+        _check_choices(layer)
+
+
+def _check_slot(layer: Layer) -> None:
+    if not _is_whole(layer.slot):
+        raise ConfigError(f"layer {layer.id!r}: slot must be a whole number from 0 on, not {layer.slot!r}")
+
+
+def _check_budget(layer: Layer) -> None:
+    budget = layer.budget
+    if budget == "auto":
+        return
+    numbers = (budget.min, budget.max) if isinstance(budget, Between) else (budget,)
+    for number in numbers:
+        if number is not None and not _is_whole(number):
+            raise ConfigError(f"layer {layer.id!r}: budget must be whole tokens from 0 on, or auto, not {budget!r}")
+    if isinstance(budget, Between) and budget.max is not None and budget.min > budget.max:
+        raise ConfigError(f"layer {layer.id!r}: budget has min {budget.min} above max {budget.max}")
+
+
+def _is_whole(value: object) -> bool:
+    """Users write layers without a type checker too: anything may be here."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _check_choices(layer: Layer) -> None:
+    if layer.band not in {"stable", "live"}:
+        raise ConfigError(f"layer {layer.id!r}: band must be stable or live, not {layer.band!r}")
+    if layer.scope not in {"thread", "resource", "global", "execution"}:
+        raise ConfigError(f"layer {layer.id!r}: scope must be thread, resource, global or execution")
+    for hook, seconds in layer.timeouts.items():
+        if hook not in TIMEOUTS or math.isnan(seconds):
+            raise ConfigError(f"layer {layer.id!r}: timeouts must name hooks and seconds, not {hook!r}: {seconds!r}")

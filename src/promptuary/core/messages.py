@@ -1,0 +1,68 @@
+"""What is said in a thread: the items of a conversation, and the messages that a chat API takes."""
+
+from dataclasses import dataclass
+from typing import Literal, NotRequired, TypedDict
+
+Role = Literal["system", "developer", "user", "assistant", "tool"]
+"""Who speaks, in the words of the chat APIs."""
+
+
+class Message(TypedDict):
+    """One message, in the shape every chat API takes; the two optional keys are those of tool use."""
+
+    role: Role
+    content: str
+    tool_calls: NotRequired[list["WireToolCall"]]
+    tool_call_id: NotRequired[str]
+
+
+class WireToolCall(TypedDict):
+    """A call of a tool as the model asked for it."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool: ``arguments`` is the JSON that the model wrote."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+ItemKind = Literal["message", "summary"]
+"""Something that was said, or what stands for things that were said and then compacted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One entry of a thread's history.
+
+    ``content`` is exactly what was sent or received. ``pinned`` items are never compacted. ``stands_for`` holds the ids
+    of the items that a summary replaces; they stay in the ledger.
+    """
+
+    id: str
+    role: Role
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str = ""
+    pinned: bool = False
+    kind: ItemKind = "message"
+    stands_for: tuple[str, ...] = ()
+    turn: str = ""
+
+
+def as_message(item: Item) -> Message:
+    """Return ``item`` as a chat API takes it."""
+    message: Message = {"role": item.role, "content": item.content}
+    if item.tool_calls:
+        message["tool_calls"] = [
+            {"id": one.id, "name": one.name, "arguments": one.arguments} for one in item.tool_calls
+        ]
+    if item.tool_call_id:
+        message["tool_call_id"] = item.tool_call_id
+    return message

@@ -1,0 +1,103 @@
+"""What went into a turn, what did not, and why: the account that is kept in the ledger."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from promptuary.core.blocks import Detail
+
+Fate = Literal["in", "degraded", "out"]
+"""Whether something is in the prompt whole, in part, or not at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One block of a prompt, or one that is not in it.
+
+    ``layer`` is the layer's id, or ``references``, ``history``, ``message``. ``share`` is the part of the window.
+    """
+
+    layer: str
+    label: str
+    fate: Fate
+    tokens: int = 0
+    share: float = 0.0
+    source: str = ""
+    revision: str = ""
+    detail: Detail | None = None
+    score: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HookRun:
+    """How long a hook took, in milliseconds."""
+
+    layer: str
+    hook: str
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What a layer did wrong: a stable ``code`` and a sentence. The turn went on without it."""
+
+    layer: str
+    hook: str
+    code: Literal["TIMEOUT", "ERROR", "OVER_BUDGET", "BAD_STATE", "DISABLED"]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The account of one turn."""
+
+    turn: str
+    thread: str
+    window: int
+    reserve: int
+    tokens: int
+    entries: Sequence[Entry] = ()
+    hooks: Sequence[HookRun] = ()
+    failures: Sequence[Failure] = ()
+    warnings: Sequence[str] = ()
+    blocked: bool = False
+
+
+def to_json(receipt: Receipt) -> dict[str, Any]:
+    """Return ``receipt`` as JSON can hold it."""
+    return {
+        "turn": receipt.turn,
+        "thread": receipt.thread,
+        "window": receipt.window,
+        "reserve": receipt.reserve,
+        "tokens": receipt.tokens,
+        "entries": [_fields(entry) for entry in receipt.entries],
+        "hooks": [_fields(run) for run in receipt.hooks],
+        "failures": [_fields(failure) for failure in receipt.failures],
+        "warnings": list(receipt.warnings),
+        "blocked": receipt.blocked,
+    }
+
+
+def from_json(value: Mapping[str, Any]) -> Receipt:
+    """Return the receipt that ``to_json`` made ``value`` of."""
+    entries = [
+        Entry(**{**entry, "detail": Detail(entry["detail"]) if entry["detail"] else None}) for entry in value["entries"]
+    ]
+    return Receipt(
+        turn=value["turn"],
+        thread=value["thread"],
+        window=value["window"],
+        reserve=value["reserve"],
+        tokens=value["tokens"],
+        entries=entries,
+        hooks=[HookRun(**run) for run in value["hooks"]],
+        failures=[Failure(**failure) for failure in value["failures"]],
+        warnings=list(value["warnings"]),
+        blocked=value["blocked"],
+    )
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in value.__slots__}

@@ -1,0 +1,1 @@
+"""SQLite in the workspace: nothing to install, nothing to start."""
