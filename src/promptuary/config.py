@@ -164,7 +164,8 @@ def _integer(value: object, where: str) -> int:
     if spelled is None:
         raise ConfigError(f"{where} must be a whole number (128000, 128k, 2MB), not {value!r}")
     scale = 1024 if "b" in spelled["unit"] else 1000
-    return int(spelled["digits"].replace("_", "")) * scale ** max("kmg".find(spelled["unit"][:1] or "-") + 1, 0)
+    steps = "kmg".find(spelled["unit"][:1] or "-") + 1
+    return int(spelled["digits"].replace("_", "")) * math.prod([scale] * steps)
 
 
 def _number(value: object, where: str) -> float:

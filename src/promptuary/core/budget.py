@@ -1,6 +1,7 @@
 """Sharing a number of tokens among those who want some: whole tokens, nothing left over while anyone wants more."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 
 def water_fill(wants: Sequence[int], total: int) -> list[int]:
@@ -20,3 +21,22 @@ def water_fill(wants: Sequence[int], total: int) -> list[int]:
             shares[index] += 1
             left -= 1
     return shares
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What one wants, and how much of that it has been promised."""
+
+    wants: int
+    promised: int = 0
+
+
+def allocate(claims: Sequence[Claim], total: int) -> list[int]:
+    """Return how much of ``total`` each gets: promises first, then the rest by water-filling.
+
+    A promise holds only for what is wanted; where the promises alone are too much, they share by water-filling.
+    """
+    promised = water_fill([min(claim.wants, claim.promised) for claim in claims], total)
+    left = max(total, 0) - sum(promised)
+    more = water_fill([claim.wants - share for claim, share in zip(claims, promised, strict=True)], left)
+    return [share + extra for share, extra in zip(promised, more, strict=True)]

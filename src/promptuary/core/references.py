@@ -51,7 +51,8 @@ class LineRange:
     def __str__(self) -> str:
         if self.first is not None and self.first == self.last:
             return str(self.first)
-        return f"{self.first or ''}-{self.last or ''}"
+        first, last = ("" if line is None else line for line in (self.first, self.last))
+        return f"{first}-{last}"
 
 
 ENDS_VALUE = (

@@ -36,21 +36,22 @@ _BEFORE = _LETTERS + r"/\\@#.+%&$\-"
 
 _DOUBLE = rf'"(?!")[^"\\\n\0]*+(?:\\[^\n\0][^"\\\n\0]*+){{0,{MAX_VALUE}}}"'
 _QUOTED = rf"(?:{_DOUBLE}|'[^'\n\0]++'|`[^`\n\0]++`)"
+# The NUL stands for pasted text: what runs on into it was not typed as it reads.
 _RUN = (
     rf"[^{ENDS_VALUE}{PUNCTUATION}]*+"
-    rf"(?:[{PUNCTUATION}]++(?![@#])[^{ENDS_VALUE}{PUNCTUATION}]*+){{0,{MAX_VALUE}}}"
+    rf"(?:[{PUNCTUATION}]++(?![@#])[^{ENDS_VALUE}{PUNCTUATION}]*+){{0,{MAX_VALUE}}}(?!\0)"
 )
 _NO_VALUE = rf"['{ENDS_VALUE}]|\Z|[,;:!?~()\[\]{{}}]++(?:[{ENDS_VALUE}@#]|\Z)"
 
 # Marks up to the next line with as many, or to the end of the text; quoted and indented like a list needs it.
 _FENCE = (
     r"(?=[ \t>`~])[ \t>]*+(?:(`{3,}+)[^`\n]*+|(~{3,}+)[^\n]*+)(?![^\n])"
-    r"(?s:.*?)(?:\n[ \t>]*+(?:\1`*+|\2~*+)[ \t]*+(?![^\n])|\Z)"
+    r"(?s:.*?)(?:\n[ \t>]*+(?:\1`*+|\2~*+)[ \t\r]*+(?![^\n])|\Z)"
 )
 # One to four backticks up to as many, within a paragraph; a run of another length is part of the code.
 _CODE_SPAN = (
     r"`(?<![`\\]`)(`{0,3}+)(?!`)[^`\n]*+"
-    r"(?:(?:\n(?![ \t]*+\n)|(?!`\3(?!`))`++)[^`\n]*+){0,10000}`\3(?!`)"
+    r"(?:(?:\n(?![ \t\r]*+\n)|(?!`\3(?!`))`++)[^`\n]*+){0,10000}`\3(?!`)"
 )
 _LINK = r"\[(?<!\\\[)[@#][^\[\]\n]{1,300}+\]\([^()\n]{0,300}+\)"
 _URL = rf"://[^{ENDS_VALUE}]*+"
@@ -58,7 +59,7 @@ _PASSED_OVER = (rf"\n{_FENCE}", _CODE_SPAN, _LINK, _URL)
 
 _FENCE_AT_START = re.compile(_FENCE)
 _NO_LINE_FEED = re.compile(r"[^\n]")
-_TRAILING = ".,;:!?~'"
+_TRAILING = ".,;:!?~'\\"
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
 
 
@@ -157,7 +158,7 @@ def _pattern(kinds: frozenset[str], *, bare: bool) -> re.Pattern[str]:
     kind = "|".join(sorted(map(re.escape, kinds)))
     keyword = "|".join(sorted(KEYWORDS))
     named = rf"(?=[\w\-]++:)(?ai:{kind}):(?:{_QUOTED}{SUFFIX}?|(?!{_NO_VALUE}){_RUN})"
-    alone = rf"(?ai:{keyword})(?![{_LETTERS}_/(\-]|[.:][\w/\"'`]|[ \t]*+[|&+\-*]?+[|&]?+=)"
+    alone = rf"(?ai:{keyword})(?![{_LETTERS}_/(\-\0]|[.:][\w/\"'`]|[ \t]*+[|&+\-*]?+[|&]?+=)"
     path = rf"(?:{_DOUBLE}{SUFFIX}?|(?=\w|\.\w|\.{{1,2}}[/\\]){_RUN})"
     at = rf"(?P<named>{named})|(?P<keyword>{alone})"
     alternatives = [*_PASSED_OVER]

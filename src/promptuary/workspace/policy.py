@@ -44,8 +44,8 @@ class ReadPolicy:
     """What may be read.
 
     ``allowed`` holds extensions with their dot and whole names, in lower case; names without an extension are always
-    allowed. ``also`` holds what a person allows besides; ``*`` is every extension. ``allow_sensitive`` holds names, or paths from the
-    workspace on, that a person opened on purpose; those are allowed whatever they are called.
+    allowed. ``also`` holds what a person allows besides; ``*`` is every extension. ``allow_sensitive`` holds names, or
+    paths from the workspace on, that a person opened on purpose; those are allowed whatever they are called.
     """
 
     max_bytes: int = _MIB

@@ -277,7 +277,7 @@ AROUND_CODE: list[tuple[str, Found]] = [
     ("a `` b ` @file:a.py", [A]),
     ("`\n\n@file:a.py`", [A]),
     ("`\n \t\n@file:a.py`", [A]),
-    (r"\`@file:a.py\`", []),
+    (r"\`@file:a.py\`", [A]),
     (r"\` @file:a.py \`", [A]),
     ("```\n@file:x\n```\n@file:a.py", [A]),
     ("```py\n@file:x\n```\n@file:a.py", [A]),
@@ -288,6 +288,8 @@ AROUND_CODE: list[tuple[str, Found]] = [
     ("> ```\n> @file:x\n> ```\n@file:a.py", [A]),
     ("```\n~~~\n```\n@file:a.py", [A]),
     ("``` x ``` @file:a.py", [A]),
+    ("```\r\n@file:x\r\n```\r\n@file:a.py\r\n", [A]),
+    ("`\r\n\r\n@file:a.py`", [A]),
     ("x\n```@file:y``` @file:a.py", [A]),
     ("@file:a.py\n```\n@file:x\n```\n@file:b.py", [A, B]),
     ("[@file:x](y) @file:a.py", [A]),
@@ -736,8 +738,9 @@ def test_a_fence_typed_around_pasted_text_is_code() -> None:
 def test_a_reference_does_not_reach_into_pasted_text() -> None:
     text = '@file:a.py and @file:"x y" @file:z'
 
-    assert brief(scan(text, skip=[(8, 10)])) == [("file", "a"), ("file", "x y"), ("file", "z")]
+    assert brief(scan(text, skip=[(8, 10)])) == [("file", "x y"), ("file", "z")]
     assert brief(scan(text, skip=[(22, 24), (0, 3), (1, 2), (20, 23)])) == [("file", "z")]
+    assert brief(scan("@diff and @file:\"a.py\"@diff", skip=[(3, 5), (23, 25)])) == [A]
 
 
 def test_other_kinds_can_be_asked_for() -> None:

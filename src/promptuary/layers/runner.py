@@ -1,0 +1,210 @@
+"""Calls the hooks of layers: each with its timeout, each isolated, each timed.
+
+A hook that is late is cancelled, not abandoned. A hook gets a copy of its layer's state and the copy counts only if the
+hook ends well, so a failure or a timeout changes nothing. What goes wrong becomes a ``Failure``; the turn goes on.
+The runner knows no layer by name, and neither storage nor budgets.
+"""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from promptuary.core.errors import ConfigError, PromptuaryError
+from promptuary.core.layers import (
+    TIMEOUTS,
+    Changed,
+    Ending,
+    Hook,
+    Incoming,
+    Json,
+    Layer,
+    LayerContext,
+    Piece,
+    Recall,
+    RecallRequest,
+    Reply,
+    TokenCounter,
+)
+from promptuary.core.ports import KeptState
+from promptuary.core.receipts import Failure, HookRun
+
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+_FAILED = object()
+
+
+class InitError(PromptuaryError):
+    """A layer could not be prepared, and says that nothing should be done without it."""
+
+
+@dataclass(slots=True)
+class Account:
+    """What the hooks of one turn took and did wrong."""
+
+    hooks: list[HookRun] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class LayerRun:
+    """A layer in one scope: its state now, and whether that has to be kept."""
+
+    layer: Layer
+    context: LayerContext
+    ready: bool = False
+    disabled: bool = False
+    dirty: bool = False
+    rerender: bool = False
+
+    def kept(self) -> KeptState:
+        """Return the state as it is kept."""
+        return KeptState(self.layer.id, self.context.scope_key, self.layer.state_version, self.context.state)
+
+
+class Runner:
+    """The layers of one thread, in the order of their slots."""
+
+    def __init__(self, layers: Sequence[Layer], thread: str, resource: str, counter: TokenCounter, window: int) -> None:
+        keys = {"thread": f"thread:{thread}", "resource": f"resource:{resource}", "global": "global"}
+        self._runs = [
+            LayerRun(layer, LayerContext(thread, keys.get(layer.scope, ""), None, counter, window))
+            for layer in sorted(layers, key=lambda layer: layer.slot)
+        ]
+
+    @property
+    def active(self) -> list[LayerRun]:
+        """The layers that take part."""
+        return [run for run in self._runs if run.ready and not run.disabled]
+
+    def changed(self) -> list[KeptState]:
+        """Return the states that are to be kept, and take them for kept."""
+        states = [run.kept() for run in self._runs if run.dirty and run.layer.scope != "execution"]
+        for run in self._runs:
+            run.dirty = False
+        return states
+
+    async def init(self, load: Callable[[str, str], KeptState | None], account: Account) -> None:
+        """Prepare every layer that is not ready, one after the other, with the state that was kept for it."""
+        for run in self._runs:
+            if run.ready or run.disabled:
+                continue
+            if not self._restore(run, load, account):
+                continue
+            done = await self._call(run, "init", account, lambda context, run=run: run.layer.init(context))
+            run.ready = done is not _FAILED
+            if not run.ready:
+                self._init_failed(run, account)
+
+    async def on_message(self, message: Incoming, account: Account) -> str:
+        """Show the message to every layer in turn; return its text as they left it."""
+        text = message.text
+        for run in self.active:
+            incoming = replace(message, text=text)
+            changed = await self._call(
+                run, "on_message", account, lambda context, run=run, seen=incoming: run.layer.on_message(seen, context)
+            )
+            run.rerender = False
+            if isinstance(changed, Changed):
+                text = text if changed.text is None else changed.text
+                run.rerender = changed.rerender == "immediate"
+        return text
+
+    async def recall(self, run: LayerRun, request: RecallRequest, account: Account) -> Recall:
+        """Return what a layer has to say, nothing if it fails."""
+        said = await self._call(run, "recall", account, lambda context: run.layer.recall(request, context))
+        if isinstance(said, str):
+            return Recall([Piece(said, run.layer.id)] if said else ())
+        return said if isinstance(said, Recall) else Recall()
+
+    async def after_model(self, reply: Reply, account: Account) -> None:
+        """Show the reply to every layer, one after the other."""
+        for run in self.active:
+            await self._call(run, "after_model", account, lambda context, run=run: run.layer.after_model(reply, context))
+
+    async def store(self, reply: Reply, account: Account) -> None:
+        """Let every layer keep what it learnt, all at the same time."""
+        await asyncio.gather(
+            *(
+                self._call(run, "store", account, lambda context, run=run: run.layer.store(reply, context))
+                for run in self.active
+            )
+        )
+
+    async def complete(self, ending: Ending, account: Account) -> None:
+        """Tell every layer that the turn is over."""
+        for run in self.active:
+            await self._call(run, "complete", account, lambda context, run=run: run.layer.complete(ending, context))
+
+    async def dispose(self, account: Account) -> None:
+        """Tell every layer, the last first, that the process ends."""
+        for run in reversed(self._runs):
+            if run.ready:
+                await self._call(run, "dispose", account, lambda _, run=run: run.layer.dispose())
+                run.ready = False
+
+    def _restore(self, run: LayerRun, load: Callable[[str, str], KeptState | None], account: Account) -> bool:
+        kept = load(run.layer.id, run.context.scope_key) if run.layer.scope != "execution" else None
+        if kept is None:
+            return True
+        if kept.version != run.layer.state_version:
+            reason = (
+                f"its state is of version {kept.version}, and this program knows version {run.layer.state_version}; "
+                "it is kept as it is: update the program, or clear the state to start anew"
+            )
+            account.failures.append(Failure(run.layer.id, "init", "BAD_STATE", reason))
+            run.disabled = True
+            return False
+        run.context.state = kept.value
+        return True
+
+    def _init_failed(self, run: LayerRun, account: Account) -> None:
+        reason = account.failures[-1].reason
+        if run.layer.on_init_error == "raise":
+            raise InitError(f"layer {run.layer.id!r} could not be prepared: {reason}")
+        account.failures.append(Failure(run.layer.id, "init", "DISABLED", "left out because it could not be prepared"))
+        run.disabled = True
+
+    async def _call(
+        self, run: LayerRun, hook: Hook, account: Account, call: Callable[[LayerContext], Awaitable[Result]]
+    ) -> Result | object:
+        """Run one hook on a copy of the state; take the copy over only if the hook ends well."""
+        context = replace(run.context, state=_copy(run.context.state))
+        began = time.perf_counter()
+        try:
+            async with asyncio.timeout(_seconds(run.layer.timeouts, hook)):
+                result = await call(context)
+            changed = context.state != run.context.state
+            if changed:
+                json.dumps(context.state)
+        except TimeoutError:
+            seconds = _seconds(run.layer.timeouts, hook)
+            account.failures.append(Failure(run.layer.id, hook, "TIMEOUT", f"stopped after {seconds:g} s"))
+            return _FAILED
+        except (ConfigError, asyncio.CancelledError):
+            raise
+        except Exception as error:  # somebody else's code: whatever it raises is its own failure
+            logger.exception("layer %s failed in %s", run.layer.id, hook)
+            account.failures.append(Failure(run.layer.id, hook, "ERROR", f"{type(error).__name__}: {error}"))
+            return _FAILED
+        finally:
+            account.hooks.append(HookRun(run.layer.id, hook, (time.perf_counter() - began) * 1000))
+        if changed:
+            run.context.state = context.state
+            run.dirty = True
+        return result
+
+
+def _seconds(timeouts: Mapping[Hook, float], hook: Hook) -> float | None:
+    seconds = timeouts.get(hook, TIMEOUTS[hook])
+    return seconds if seconds > 0 else None
+
+
+def _copy(state: Json) -> Json:
+    """Return ``state`` so that changing one does not change the other; state is JSON, so its text is the whole of it."""
+    return None if state is None else json.loads(json.dumps(state))
