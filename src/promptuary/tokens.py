@@ -6,7 +6,7 @@ Counts are cached by content hash, so an unchanged text is never counted twice i
 
 from dataclasses import dataclass
 from functools import lru_cache
-from hashlib import blake2b
+from hashlib import sha256
 from typing import Protocol, cast
 
 from promptuary.core.errors import ConfigError
@@ -86,7 +86,7 @@ class Counter:
         """Return how many tokens ``text`` is. Words that look like control tokens count as plain text."""
         if len(text) <= _SMALL:
             return self._encode(text)
-        key = blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
+        key = _key(text)
         known = self._cache.get(key)
         if known is None:
             if len(self._cache) >= _CACHE_LIMIT:
@@ -103,6 +103,10 @@ class Counter:
             return len(self._encoder.encode_ordinary(text))
         except UnicodeEncodeError:  # lone surrogates, from a file name or an argument that is not UTF-8
             return self._encode(text.encode("utf-8", "replace").decode())
+
+
+def _key(text: str) -> bytes:
+    return sha256(text.encode("utf-8", "replace")).digest()
 
 
 @lru_cache(maxsize=len(VOCABULARIES))

@@ -23,9 +23,55 @@ Slow = tuple[int, int, str, str, str]
 
 FRAGMENTS = [
     *"@#`\\[](){}<>|'\".,;:!?*~_/-+=$&a1 \n\té日를的แ",
-    *["``", "```", "````", "`````", "~~~", "~~~~", "\n\n", "\n```\n", "\n~~~\n", "\n > ", "\r\n", "[#", "](", "://", "\\@"],
-    *["@file:", "@FILE:", "@glob:", "@url:https://", "@diff", "@status", "@fil", '@file:"', "@file:'", "@file:`", '@"', '#"'],
-    *["a.py", "b/c.ts", ":10-20", "#L3", "#func", ":contents", "'s", "...", "..", "./", "。", "，", "…", "\u200b", " = ", "日.md"],
+    *[
+        "``",
+        "```",
+        "````",
+        "`````",
+        "~~~",
+        "~~~~",
+        "\n\n",
+        "\n```\n",
+        "\n~~~\n",
+        "\n > ",
+        "\r\n",
+        "[#",
+        "](",
+        "://",
+        "\\@",
+    ],
+    *[
+        "@file:",
+        "@FILE:",
+        "@glob:",
+        "@url:https://",
+        "@diff",
+        "@status",
+        "@fil",
+        '@file:"',
+        "@file:'",
+        "@file:`",
+        '@"',
+        '#"',
+    ],
+    *[
+        "a.py",
+        "b/c.ts",
+        ":10-20",
+        "#L3",
+        "#func",
+        ":contents",
+        "'s",
+        "...",
+        "..",
+        "./",
+        "。",
+        "，",
+        "…",
+        "\u200b",
+        " = ",
+        "日.md",
+    ],
     *["me@x.io", "x#a.ts", "[#a](#b)", "`x`", "```py\n", "https://x.io/#a", " @a ", " #a "],
 ]
 texts = st.lists(st.sampled_from(FRAGMENTS), max_size=14).map("".join)
@@ -147,7 +193,9 @@ def slow_value(text: str, start: int, position: int, kind: str, found: list[Slow
             break
         end = max(after, end + 1)
     run = text[position:end]
-    if kind != "path" and not run.strip(",;:!?~()[]{}"):
+    after_stops = text[position:].lstrip(",;:!?~()[]{}")
+    stopped = after_stops != text[position:] and after_stops[:1] in {"@", "#"}
+    if kind != "path" and (stopped or not after_stops or within(after_stops[0], ENDS_VALUE)):
         return start + 1
     value = slow_trim(run, kind, text[start - 1 : start] if start else "")
     if not value:
@@ -167,6 +215,8 @@ def slow_quoted(text: str, start: int, position: int, kind: str, found: list[Slo
         else:
             value += text[end]
             end += 1
+    if mark == "`" and text.startswith("``", end):
+        return start + 1
     if not text.startswith(mark, end) or not value or (kind == "path" and mark != '"'):
         return start + 1
     suffix = re.compile(SUFFIX).match(text, end + 1)
@@ -256,7 +306,9 @@ def test_what_is_in_code_makes_no_difference(before: str, code: str, after: str)
         filled = scan(f"{before}{opening}{inside}{closing}{after}")
         edge = len(before)
         moved = [as_slow(one) for one in empty if one.start < edge]
-        moved += [(one[0] + len(inside), one[1] + len(inside), *one[2:]) for one in map(as_slow, empty) if one[0] >= edge]
+        moved += [
+            (one[0] + len(inside), one[1] + len(inside), *one[2:]) for one in map(as_slow, empty) if one[0] >= edge
+        ]
 
         assert [as_slow(one) for one in filled] == moved
 
@@ -267,4 +319,4 @@ def test_nothing_is_found_in_what_was_pasted(text: str, pasted: list[list[int]])
 
     for one in scan(text, skip=spans):
         assert one.raw == text[one.start : one.end]
-        assert not any(first < one.end and one.start < last for first, last in spans)
+        assert not any(max(first, one.start) < min(last, one.end) for first, last in spans)

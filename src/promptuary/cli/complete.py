@@ -5,7 +5,7 @@ import json
 import sys
 
 from promptuary.cli.common import message, opened, prepare_streams
-from promptuary.cli.table import Column, table
+from promptuary.core.table import Column, table
 from promptuary.core.text import one_line
 
 DONE, NOTHING = 0, 1

@@ -6,7 +6,7 @@ import sys
 from dataclasses import asdict
 
 from promptuary.cli.common import opened, prepare_streams
-from promptuary.cli.table import Column, table
+from promptuary.core.table import Column, table
 from promptuary.core.text import one_line
 
 

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from promptuary.cli.common import message, opened, prepare_streams
-from promptuary.cli.table import Column, table
+from promptuary.core.table import Column, table
 from promptuary.core.expansion import Expansion, Outcome
 from promptuary.core.text import one_line, visible
 

@@ -37,11 +37,11 @@ class Source:
     """Something fetched: its text, where it came from, and how it can be shortened.
 
     ``key`` tells two references to one thing from references to two: equal keys are injected once. ``path`` is the
-    file it came from, if it is one. ``revision`` is the SHA-256 of what was fetched. ``facts`` are short remarks for
-    the block's info line ("lines 10-50 of 212"). ``first_line`` numbers the first line of ``text`` where it has numbers, so
-    that an excerpt can say what it left out. ``outlines`` gives shorter forms, the richest first. ``read_on`` is the
-    reference that brings a part of it, for the person and the model to go on with. ``anchor`` is what a link in the
-    message leads to.
+    file it came from, if it is one. ``revision`` is the SHA-256 of what was fetched. ``facts`` are short remarks
+    for the block's info line ("lines 10-50 of 212"). ``first_line`` numbers the first line of ``text`` where it has
+    numbers, so that an excerpt can say what it left out. ``outlines`` gives shorter forms, the richest first.
+    ``read_on`` is the reference that brings a part of it, for the person and the model to go on with. ``anchor`` is
+    what a link in the message leads to.
     """
 
     key: str

@@ -4,12 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from promptuary.core.errors import PromptuaryError
 from promptuary.core.layers import Json
 from promptuary.core.messages import Item, Message
 from promptuary.core.receipts import Receipt
 
 TurnStatus = Literal["prepared", "finished", "failed", "abandoned"]
 """A prepared turn has been shown to somebody; only a finished one has a reply in the history."""
+
+
+class ConflictError(PromptuaryError):
+    """A change does not fit what is kept by now: somebody else went on with the thread. Read it again and repeat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +29,7 @@ class KeptState:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A turn as the ledger keeps it: ``messages`` is exactly what was sent."""
+    """A turn as the ledger keeps it: ``messages`` is exactly what was sent, ``number`` counts from 1 in its thread."""
 
     id: str
     thread: str
@@ -38,7 +43,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class ThreadLine:
-    """A thread in one line."""
+    """A thread in one line; ``items`` counts what stands in its history now."""
 
     id: str
     created: str
@@ -51,8 +56,10 @@ class ThreadLine:
 class Change:
     """Everything one step of a turn changes, to be written at once or not at all.
 
-    ``items`` are appended to the history. ``replaced`` are ids of items that leave the history for good reason (they
-    were compacted); they stay in the ledger, and ``summary`` takes the place of the first of them.
+    It is done in this order. ``items`` are appended to the history. ``pinned`` sets and takes away pins. ``replaced``
+    are ids of items that leave the history for good reason (they were compacted); they stay in the ledger, and
+    ``summary`` takes the place of the first of them. ``states`` replace what was kept. ``turn`` is added, or, if one of
+    its id is there, gets a new status, text, messages and receipt.
     """
 
     thread: str
@@ -63,15 +70,29 @@ class Change:
     pinned: Sequence[tuple[str, bool]] = ()
     states: Sequence[KeptState] = ()
 
+    def __post_init__(self) -> None:
+        if self.turn is not None and self.turn.thread != self.thread:
+            raise ValueError(f"a change of thread {self.thread!r} cannot hold a turn of {self.turn.thread!r}")
+        if self.turn is not None and self.turn.number < 1:
+            raise ValueError(f"turns are numbered from 1 on, not {self.turn.number}")
+        if self.summary is not None and not self.replaced:
+            raise ValueError("a summary takes the place of what it replaces; name at least one item")
+
 
 class StateStore(Protocol):
     """What lasts: threads, histories, turns with their prompts, layers' states.
 
-    Every method may be called from any thread of the process. ``apply`` returns only when the change is on disk.
+    Every method may be called from any thread of the process; several processes may use one store at once. Text comes
+    back as it was given, whatever characters it has; sequences come back as tuples.
     """
 
     def apply(self, change: Change) -> None:
-        """Write ``change`` at once or not at all. The thread is made if it is not there."""
+        """Write ``change`` at once or not at all, and return only when it lasts. The thread is made if it is not there.
+
+        Raises ``ConflictError``, and changes nothing, if the number of a new turn is taken, if an item of that id is
+        there already, if what is to be pinned is not in the thread, or if what is to be replaced is pinned or does not
+        stand in its history.
+        """
         ...
 
     def history(self, thread: str) -> Sequence[Item]:

@@ -44,19 +44,22 @@ def render(source: Source, detail: Detail, body: str | None, remark: str = "") -
     if remark:
         lines.append(one_line(remark))
     head = "\n".join(lines)
+    if shown is None:
+        return f"{head}\n\n"
     # An outline is no longer in the language of what it outlines.
     language = source.language if detail in {Detail.FULL, Detail.EXCERPT} else ""
-    return f"{head}\n\n" if shown is None else f"{head}\n\n{_fenced(source, shown, language)}\n\n"
+    return "".join([head, "\n\n", *_fenced(source, shown, language), "\n\n"])
 
 
-def _fenced(source: Source, body: str, language: str) -> str:
+def _fenced(source: Source, body: str, language: str) -> list[str]:
+    """Return the parts of a fenced body; joined once, since bodies are large."""
     longest = max(map(len, _TICKS.findall(body))) if "```" in body else 2
     fence = "`" * (longest + 1)
-    fenced = f"{fence}{language}\n{body}{'' if body.endswith(chr(10)) or not body else chr(10)}{fence}"
+    parts = [fence, language, "\n", body, "" if body.endswith("\n") or not body else "\n", fence]
     if source.trust is Trust.WORKSPACE:
-        return fenced
+        return parts
     boundary = _boundary(source.label, body)
-    return f"<external {boundary}>\n{fenced}\n</external {boundary}>"
+    return [f"<external {boundary}>\n", *parts, f"\n</external {boundary}>"]
 
 
 def _boundary(label: str, body: str) -> str:

@@ -9,9 +9,8 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.core.layers import (
@@ -33,8 +32,6 @@ from promptuary.core.ports import KeptState
 from promptuary.core.receipts import Failure, HookRun
 
 logger = logging.getLogger(__name__)
-
-Result = TypeVar("Result")
 
 _FAILED = object()
 
@@ -96,7 +93,7 @@ class Runner:
                 continue
             if not self._restore(run, load, account):
                 continue
-            done = await self._call(run, "init", account, lambda context, run=run: run.layer.init(context))
+            done = await self._call(run, "init", account)
             run.ready = done is not _FAILED
             if not run.ready:
                 self._init_failed(run, account)
@@ -105,10 +102,7 @@ class Runner:
         """Show the message to every layer in turn; return its text as they left it."""
         text = message.text
         for run in self.active:
-            incoming = replace(message, text=text)
-            changed = await self._call(
-                run, "on_message", account, lambda context, run=run, seen=incoming: run.layer.on_message(seen, context)
-            )
+            changed = await self._call(run, "on_message", account, replace(message, text=text))
             run.rerender = False
             if isinstance(changed, Changed):
                 text = text if changed.text is None else changed.text
@@ -117,7 +111,7 @@ class Runner:
 
     async def recall(self, run: LayerRun, request: RecallRequest, account: Account) -> Recall:
         """Return what a layer has to say, nothing if it fails."""
-        said = await self._call(run, "recall", account, lambda context: run.layer.recall(request, context))
+        said = await self._call(run, "recall", account, request)
         if isinstance(said, str):
             return Recall([Piece(said, run.layer.id)] if said else ())
         return said if isinstance(said, Recall) else Recall()
@@ -125,27 +119,22 @@ class Runner:
     async def after_model(self, reply: Reply, account: Account) -> None:
         """Show the reply to every layer, one after the other."""
         for run in self.active:
-            await self._call(run, "after_model", account, lambda context, run=run: run.layer.after_model(reply, context))
+            await self._call(run, "after_model", account, reply)
 
     async def store(self, reply: Reply, account: Account) -> None:
         """Let every layer keep what it learnt, all at the same time."""
-        await asyncio.gather(
-            *(
-                self._call(run, "store", account, lambda context, run=run: run.layer.store(reply, context))
-                for run in self.active
-            )
-        )
+        await asyncio.gather(*(self._call(run, "store", account, reply) for run in self.active))
 
     async def complete(self, ending: Ending, account: Account) -> None:
         """Tell every layer that the turn is over."""
         for run in self.active:
-            await self._call(run, "complete", account, lambda context, run=run: run.layer.complete(ending, context))
+            await self._call(run, "complete", account, ending)
 
     async def dispose(self, account: Account) -> None:
         """Tell every layer, the last first, that the process ends."""
         for run in reversed(self._runs):
             if run.ready:
-                await self._call(run, "dispose", account, lambda _, run=run: run.layer.dispose())
+                await self._call(run, "dispose", account)
                 run.ready = False
 
     def _restore(self, run: LayerRun, load: Callable[[str, str], KeptState | None], account: Account) -> bool:
@@ -170,15 +159,14 @@ class Runner:
         account.failures.append(Failure(run.layer.id, "init", "DISABLED", "left out because it could not be prepared"))
         run.disabled = True
 
-    async def _call(
-        self, run: LayerRun, hook: Hook, account: Account, call: Callable[[LayerContext], Awaitable[Result]]
-    ) -> Result | object:
+    async def _call(self, run: LayerRun, hook: Hook, account: Account, *arguments: object) -> object:
         """Run one hook on a copy of the state; take the copy over only if the hook ends well."""
         context = replace(run.context, state=_copy(run.context.state))
+        given = arguments if hook == "dispose" else (*arguments, context)
         began = time.perf_counter()
         try:
             async with asyncio.timeout(_seconds(run.layer.timeouts, hook)):
-                result = await call(context)
+                result: object = await getattr(run.layer, hook)(*given)
             changed = context.state != run.context.state
             if changed:
                 json.dumps(context.state)
@@ -206,5 +194,5 @@ def _seconds(timeouts: Mapping[Hook, float], hook: Hook) -> float | None:
 
 
 def _copy(state: Json) -> Json:
-    """Return ``state`` so that changing one does not change the other; state is JSON, so its text is the whole of it."""
+    """Return ``state`` anew: it is JSON, so its text is the whole of it."""
     return None if state is None else json.loads(json.dumps(state))

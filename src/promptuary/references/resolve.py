@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CONCURRENCY = 8
+"""How many references are fetched at a time."""
+
+_QUICK = frozenset({"file", "folder", "glob"})
+_QUICK_WORKERS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +81,18 @@ class _Race:
         self._done: SimpleQueue[tuple[int, Resolution]] = SimpleQueue()
 
     def run(self) -> list[Resolution]:
-        for _ in range(min(CONCURRENCY, len(self._references))):
+        # Reading files keeps one interpreter busy: more threads only wait for each other. Git and servers do not.
+        slow = sum(reference.kind not in _QUICK for reference in self._references)
+        for _ in range(min(CONCURRENCY, len(self._references), slow + _QUICK_WORKERS)):
             self._start_worker()
         ended: dict[int, Resolution] = {}
         while len(ended) < len(self._references):
             try:
-                index, resolution = self._done.get(timeout=self._patience(ended))
-                ended.setdefault(index, resolution)
+                index, resolution = self._done.get(timeout=self._patience())
+                if self._begun.pop(index, None) is not None:
+                    ended[index] = resolution
             except Empty:
-                self._give_up_on_the_late(ended)
+                ended |= {index: self._given_up(index) for index in self._late()}
         return [ended[index] for index in range(len(self._references))]
 
     def _start_worker(self) -> None:
@@ -100,15 +107,19 @@ class _Race:
             self._begun[index] = time.monotonic()
             self._done.put((index, self._attempt(self._references[index])))
 
-    def _patience(self, ended: Mapping[int, Resolution]) -> float:
-        running = [begun for index, begun in list(self._begun.items()) if index not in ended]
-        return max(min(running, default=time.monotonic()) + self._timeout - time.monotonic(), 0.001)
+    def _patience(self) -> float:
+        """Return how long it is until the first of those under way is late."""
+        now = time.monotonic()
+        return max(min(list(self._begun.values()), default=now) + self._timeout - now, 0.001)
 
-    def _give_up_on_the_late(self, ended: dict[int, Resolution]) -> None:
-        for index, begun in list(self._begun.items()):
-            if index not in ended and time.monotonic() - begun >= self._timeout:
-                ended[index] = Resolution(self._references[index], error=_too_late(self._timeout))
-                self._start_worker()
+    def _late(self) -> list[int]:
+        now = time.monotonic()
+        return [index for index, begun in list(self._begun.items()) if now - begun >= self._timeout]
+
+    def _given_up(self, index: int) -> Resolution:
+        del self._begun[index]
+        self._start_worker()
+        return Resolution(self._references[index], error=_too_late(self._timeout))
 
 
 def _attempt(reference: Reference, desk: Desk, kind: "Kind") -> Resolution:

@@ -35,7 +35,7 @@ _LETTERS = r"0-9A-Za-z\u00aa\u00b5\u00ba\u00c0-\u052f"
 _BEFORE = _LETTERS + r"/\\@#.+%&$\-"
 
 _DOUBLE = rf'"(?!")[^"\\\n\0]*+(?:\\[^\n\0][^"\\\n\0]*+){{0,{MAX_VALUE}}}"'
-_QUOTED = rf"(?:{_DOUBLE}|'[^'\n\0]++'|`[^`\n\0]++`)"
+_QUOTED = rf"(?:{_DOUBLE}|'[^'\n\0]++'|`[^`\n\0]++`(?!`))"
 # The NUL stands for pasted text: what runs on into it was not typed as it reads.
 _RUN = (
     rf"[^{ENDS_VALUE}{PUNCTUATION}]*+"
@@ -49,16 +49,18 @@ _FENCE = (
     r"(?s:.*?)(?:\n[ \t>]*+(?:\1`*+|\2~*+)[ \t\r]*+(?![^\n])|\Z)"
 )
 # One to four backticks up to as many, within a paragraph; a run of another length is part of the code.
+# The pieces are counted because each costs memory until the match is done.
 _CODE_SPAN = (
     r"`(?<![`\\]`)(`{0,3}+)(?!`)[^`\n]*+"
     r"(?:(?:\n(?![ \t\r]*+\n)|(?!`\3(?!`))`++)[^`\n]*+){0,10000}`\3(?!`)"
 )
 _LINK = r"\[(?<!\\\[)[@#][^\[\]\n]{1,300}+\]\([^()\n]{0,300}+\)"
 _URL = rf"://[^{ENDS_VALUE}]*+"
+# In this order: the numbers of the groups above count through.
 _PASSED_OVER = (rf"\n{_FENCE}", _CODE_SPAN, _LINK, _URL)
 
 _FENCE_AT_START = re.compile(_FENCE)
-_NO_LINE_FEED = re.compile(r"[^\n]")
+_LINE = re.compile(r"[^\n]+")
 _TRAILING = ".,;:!?~'\\"
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
 
@@ -72,9 +74,13 @@ def _masked(text: str, skip: Sequence[Span]) -> str:
     """Return ``text`` with the skipped spans made into characters that no reference contains."""
     parts, position = [], 0
     for start, end in sorted(skip):
-        parts += [text[position:start], _NO_LINE_FEED.sub("\0", text[max(position, start) : end])]
+        parts += [text[position:start], _LINE.sub(_blank, text[max(position, start) : end])]
         position = max(position, end)
     return "".join([*parts, text[position:]]) if skip else text
+
+
+def _blank(line: re.Match[str]) -> str:
+    return "\0" * len(line.group())
 
 
 def _scan(text: str, kinds: frozenset[str]) -> Iterator[Reference]:
@@ -135,7 +141,7 @@ def _trimmed(run: str, kind: str, before: str) -> str:
         run = run[: glued.end()]
     trailing = _TRAILING + ("*" if kind != "glob" or before == "*" else "") + ("_" if before == "_" else "")
     unopened = {mark: run.count(mark) - run.count(opening) for mark, opening in _BRACKETS.items()}
-    end = len(run)
+    end = len(run.rstrip(trailing))
     while end:
         last = run[end - 1]
         if run.endswith("'s", 0, end):
@@ -158,7 +164,7 @@ def _pattern(kinds: frozenset[str], *, bare: bool) -> re.Pattern[str]:
     kind = "|".join(sorted(map(re.escape, kinds)))
     keyword = "|".join(sorted(KEYWORDS))
     named = rf"(?=[\w\-]++:)(?ai:{kind}):(?:{_QUOTED}{SUFFIX}?|(?!{_NO_VALUE}){_RUN})"
-    alone = rf"(?ai:{keyword})(?![{_LETTERS}_/(\-\0]|[.:][\w/\"'`]|[ \t]*+[|&+\-*]?+[|&]?+=)"
+    alone = rf"(?ai:{keyword})(?![{_LETTERS}_/(\-\0]|[.:][\w/\"'`]|[ \t]*+(?:[|&+\-*]|\|\||&&)?=)"
     path = rf"(?:{_DOUBLE}{SUFFIX}?|(?=\w|\.\w|\.{{1,2}}[/\\]){_RUN})"
     at = rf"(?P<named>{named})|(?P<keyword>{alone})"
     alternatives = [*_PASSED_OVER]

@@ -7,7 +7,21 @@ from promptuary.core.references import KEYWORDS, KINDS, LineRange, format_refere
 
 @pytest.mark.parametrize(
     "value",
-    ["a.py", "src/a.py", "a-b_c+d.py", "a:10", "a#b", "@scope/a.json", "日本語.md", "naïve.md", "v1.2", "a=b", "~x", "$x", "报告v2最终.md"],
+    [
+        "a.py",
+        "src/a.py",
+        "a-b_c+d.py",
+        "a:10",
+        "a#b",
+        "@scope/a.json",
+        "日本語.md",
+        "naïve.md",
+        "v1.2",
+        "a=b",
+        "~x",
+        "$x",
+        "报告v2最终.md",
+    ],
 )
 def test_a_plain_value_needs_no_quotes(value: str) -> None:
     assert quote(value) == value
@@ -45,8 +59,8 @@ def test_a_plain_value_needs_no_quotes(value: str) -> None:
         ("a\u200bb", '"a\u200bb"'),
         ('say "hi"', "'say \"hi\"'"),
         (r"src\a.py", r"'src\a.py'"),
-        ("it's \"so\"", r'''"it's \"so\""'''),
-        (r"it's \ so", r'"it' r"'s \\ so" '"'),
+        ('it\'s "so"', r'''"it's \"so\""'''),
+        (r"it's \ so", r'''"it's \\ so"'''),
         ("\"'`", '"\\"\'`"'),
     ],
 )

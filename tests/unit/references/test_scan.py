@@ -1,7 +1,5 @@
 """What is a reference and what is not, by example; ``@`` and ``#`` stand for the kind of a bare path."""
 
-from pathlib import Path
-
 import pytest
 
 from promptuary.core.references import Reference
@@ -140,13 +138,13 @@ RANGES_AND_QUOTES: list[tuple[str, Found]] = [
     ('@file:"a.py",@file:"b.py"', [A, B]),
     ('@file:"a.py"@file:"b.py"', [A, B]),
     # Quotes of one sort hold the others; a backslash keeps a double quote and itself.
-    ("@file:\"it's.md\"", [("file", "it's.md")]),
+    ('@file:"it\'s.md"', [("file", "it's.md")]),
     ("@file:'say \"hi\".md'", [("file", 'say "hi".md')]),
-    ("@file:`it's \"so\".md`", [("file", 'it\'s "so".md')]),
+    ('@file:`it\'s "so".md`', [("file", 'it\'s "so".md')]),
     (r'@file:"a \"b\" c.md"', [("file", 'a "b" c.md')]),
     (r'@file:"a\\b.md"', [("file", r"a\b.md")]),
     (r'@file:"src\new\app.py"', [("file", r"src\new\app.py")]),
-    ("@file:\"all three: \\\" ' `.md\"", [("file", "all three: \" ' `.md")]),
+    ('@file:"all three: \\" \' `.md"', [("file", "all three: \" ' `.md")]),
     ("@file:'src\\new\\'", [("file", "src\\new\\")]),
     ("@file:don't.md", [("file", "don't.md")]),
     ("@file:a.py:", [A]),
@@ -678,7 +676,7 @@ NEGATIVE = [
 
 @pytest.fixture(scope="module")
 def baited(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    folder: Path = tmp_path_factory.mktemp("baited")
+    folder = tmp_path_factory.mktemp("baited")
     for name, content in FILES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content, encoding="utf-8")
@@ -740,7 +738,7 @@ def test_a_reference_does_not_reach_into_pasted_text() -> None:
 
     assert brief(scan(text, skip=[(8, 10)])) == [("file", "x y"), ("file", "z")]
     assert brief(scan(text, skip=[(22, 24), (0, 3), (1, 2), (20, 23)])) == [("file", "z")]
-    assert brief(scan("@diff and @file:\"a.py\"@diff", skip=[(3, 5), (23, 25)])) == [A]
+    assert brief(scan('@diff and @file:"a.py"@diff', skip=[(3, 5), (23, 25)])) == [A]
 
 
 def test_other_kinds_can_be_asked_for() -> None:

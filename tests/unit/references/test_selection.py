@@ -54,7 +54,19 @@ def test_a_suffix_is_read_after_the_literal_path(suffix: str, selection: Selecti
 
 @pytest.mark.parametrize(
     "value",
-    ["a.py", "a.py:x", "a.py#1", "a.py:1-2-3", "a.py:1:2:3", "a.py#L", "a.py#a-b", "a.py:1,,2", ":10", "#func", "a.py:-"],
+    [
+        "a.py",
+        "a.py:x",
+        "a.py#1",
+        "a.py:1-2-3",
+        "a.py:1:2:3",
+        "a.py#L",
+        "a.py#a-b",
+        "a.py:1,,2",
+        ":10",
+        "#func",
+        "a.py:-",
+    ],
 )
 def test_what_is_no_suffix_belongs_to_the_path(value: str) -> None:
     assert next(iter(meanings(f"@file:{value}"))) == Reading(value)
@@ -111,7 +123,9 @@ def test_a_range_is_cut_out_and_its_end_clamped(
         ([(1, 2), (4, 3)], "lines 4-3 of a.py make no range"),
     ],
 )
-def test_an_impossible_range_is_refused_with_its_reason(ranges: list[tuple[int | None, int | None]], reason: str) -> None:
+def test_an_impossible_range_is_refused_with_its_reason(
+    ranges: list[tuple[int | None, int | None]], reason: str
+) -> None:
     with pytest.raises(SourceError, match=reason) as refused:
         cut(TEN, [LineRange(*one) for one in ranges], "a.py")
 

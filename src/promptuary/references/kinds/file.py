@@ -13,17 +13,16 @@ from promptuary.workspace.read import TextFile
 
 def resolve(reference: Reference, desk: Desk) -> list[Source]:
     """Return the file that ``reference`` names; the literal path goes before any reading as a range."""
-    tried = list(readings(reference))
-    for reading in tried:
+    *earlier, last = readings(reference)
+    for reading in earlier:
         if desk.workspace.kind_of(reading.path) is not None:
             return [read(reading, desk)]
-    reading = tried[-1]
     try:
-        return [read(reading, desk)]
+        return [read(last, desk)]
     except SourceError as error:
         if error.code is not Code.NOT_FOUND:
             raise
-        raise SourceError(error.code, error.reason + did_you_mean(reading.path, desk.workspace)) from error
+        raise SourceError(error.code, error.reason + did_you_mean(last.path, desk.workspace)) from error
 
 
 def read(reading: Reading, desk: Desk) -> Source:

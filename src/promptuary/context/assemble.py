@@ -1,0 +1,90 @@
+"""Decides what of everything goes into a prompt, so that it fits exactly. Pure.
+
+The person's message and what it points at are kept whole. The rest of the window, less the reserve for the reply, is
+shared: reservations first, then by water-filling among the layers that have something to say and the history. What a
+layer leaves of its share goes to the history.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from promptuary.context.history import MESSAGE_OVERHEAD, cost, newest_that_fit
+from promptuary.core.budget import Claim, allocate
+from promptuary.core.layers import Band, Between, Budget, Recall, TokenCounter
+from promptuary.core.messages import Item, Message, as_message
+from promptuary.core.prompts import Prompt
+
+HISTORY_SHARE = 0.4
+"""The part of what reservations leave that the history may count on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How large the window is, and how much of it is kept for the reply."""
+
+    window: int
+    reserve: int
+
+    @property
+    def usable(self) -> int:
+        """The tokens that a prompt may cost."""
+        return max(self.window - self.reserve, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """A layer that has something to say: all of it, as it would cost."""
+
+    layer: str
+    band: Band
+    budget: Budget
+    said: Recall
+    tokens: int
+
+
+def ceiling(budget: Budget, available: int) -> int:
+    """Return the most that a layer with this budget may say."""
+    match budget:
+        case Between(max=None) | "auto":
+            return max(available, 0)
+        case Between(max=most):
+            return max(min(most or 0, available), 0)
+        case _:
+            return max(min(budget, available), 0)
+
+
+def promise(budget: Budget) -> int:
+    """Return what is reserved for a layer with this budget."""
+    match budget:
+        case Between(min=least):
+            return least
+        case "auto":
+            return 0
+        case _:
+            return budget
+
+
+def spoken(said: Recall, counter: TokenCounter) -> int:
+    """Return what a layer's message costs, its envelope included; nothing said costs nothing."""
+    return counter.count(said.text) + MESSAGE_OVERHEAD if said.text else 0
+
+
+def shares(voices: Sequence[Voice], history: Sequence[Item], available: int, counter: TokenCounter) -> dict[str, int]:
+    """Return how many tokens each layer may use, envelope included; the history has the rest."""
+    wanted = cost(history, counter)
+    reserved = sum(min(voice.tokens, promise(voice.budget)) for voice in voices)
+    counted_on = int(max(available - reserved, 0) * HISTORY_SHARE)
+    claims = [Claim(voice.tokens, promise(voice.budget)) for voice in voices]
+    given = allocate([*claims, Claim(wanted, min(wanted, counted_on))], available)
+    return {voice.layer: share for voice, share in zip(voices, given, strict=False)}
+
+
+def assemble(
+    voices: Sequence[Voice], history: Sequence[Item], message: Message, left: int, counter: TokenCounter
+) -> Prompt:
+    """Return the prompt: the layers as they are, and as much of the history as fits into what is ``left``."""
+    bands: Mapping[Band, list[Message]] = {"stable": [], "live": []}
+    for voice in voices:
+        bands[voice.band].append({"role": "developer", "content": voice.said.text})
+    kept = newest_that_fit(history, left, counter)
+    return Prompt(bands["stable"], [as_message(item) for item in kept], bands["live"], message)

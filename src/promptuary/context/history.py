@@ -1,0 +1,197 @@
+"""What a conversation costs, what of it belongs together, and which part of it fits. Pure.
+
+Knows items and a counter. It does not know how room is made (that is ``compact``), what else stands in the window, or
+where histories are kept.
+
+An assistant's message with tool calls and the results right behind it are one group, in the history as in any view of
+it: no provider takes a call without its result, or a result without its call. A group that lacks a result, and a
+result that answers nothing, stay in the history and are never sent.
+"""
+
+from collections import Counter as Tally
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from promptuary.core.errors import ConfigError
+from promptuary.core.layers import TokenCounter
+from promptuary.core.messages import Item
+
+MESSAGE_OVERHEAD = 4
+"""Tokens that providers spend on the envelope of a message: its role and where it starts and ends."""
+
+CALL_OVERHEAD = 8
+"""Tokens for the envelope of a tool call, around its name and arguments."""
+
+SUMMARY_SHARE = 0.25
+"""Summaries within this part of the room are kept even where the messages after them are not all."""
+
+_INSTRUCTIONS = frozenset({"system", "developer"})
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionPolicy:
+    """When a history is compacted and how far.
+
+    It is due when the history has ``min_messages`` and costs more than ``threshold`` of the window; it is then brought
+    down to ``goal`` of the window. The ``keep_last`` newest items stay as they are. Tool results and attachments above
+    ``shorten_over`` tokens become ``shorten_to``; a summary costs at most ``summary_tokens``; a model that should
+    write one has ``model_seconds``.
+    """
+
+    threshold: float = 0.70
+    goal: float = 0.40
+    min_messages: int = 10
+    keep_last: int = 6
+    shorten_over: int = 400
+    shorten_to: int = 160
+    summary_tokens: int = 1_500
+    model_seconds: float = 30.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.goal < self.threshold <= 1:
+            raise ConfigError(
+                f"compaction needs 0 < goal < threshold <= 1, not goal {self.goal!r} and threshold {self.threshold!r}"
+            )
+        if self.min_messages < 1 or self.keep_last < 0:
+            raise ConfigError("compaction needs min_messages from 1 on and keep_last from 0 on")
+        if not 40 <= self.shorten_to < self.shorten_over:
+            raise ConfigError("compaction needs shorten_to from 40 tokens on, and shorten_over above it")
+        if self.summary_tokens < 100:
+            raise ConfigError("compaction needs at least 100 summary_tokens")
+        if not self.model_seconds > 0:
+            raise ConfigError("compaction needs model_seconds above 0")
+
+
+DEFAULT_POLICY = CompactionPolicy()
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Items that stay or go together. ``sendable`` are those that a provider takes; ``start`` is the first's place."""
+
+    start: int
+    items: tuple[Item, ...]
+    sendable: tuple[Item, ...]
+
+    @property
+    def kept(self) -> bool:
+        """Whether nothing may ever take it away: instructions, and what somebody pinned."""
+        return any(item.pinned or item.role in _INSTRUCTIONS for item in self.items)
+
+    @property
+    def end(self) -> int:
+        """The place after its last item."""
+        return self.start + len(self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """A history in figures; ``share`` is the part of the window that it takes."""
+
+    messages: int
+    tokens: int
+    window: int
+    share: float
+    needs_compaction: bool
+    summaries: int
+
+
+def item_cost(item: Item, counter: TokenCounter) -> int:
+    """Return what ``item`` costs when it is sent: content, tool calls with names and arguments, envelopes."""
+    calls = sum(CALL_OVERHEAD + counter.count(call.name) + counter.count(call.arguments) for call in item.tool_calls)
+    return MESSAGE_OVERHEAD + counter.count(item.content) + calls
+
+
+def cost(items: Iterable[Item], counter: TokenCounter) -> int:
+    """Return what ``items`` cost together."""
+    return sum(item_cost(item, counter) for item in items)
+
+
+def groups(items: Sequence[Item]) -> list[Group]:
+    """Return ``items`` as groups, in order; every item is in exactly one."""
+    found, start = [], 0
+    while start < len(items):
+        end = start + 1
+        if items[start].tool_calls:
+            while end < len(items) and items[end].role == "tool" and not items[end].tool_calls:
+                end += 1
+        run = tuple(items[start:end])
+        found.append(Group(start, run, _sendable(run)))
+        start = end
+    return found
+
+
+def _sendable(run: tuple[Item, ...]) -> tuple[Item, ...]:
+    """Return the call with one result for each of its calls; nothing if a result is missing."""
+    head, *results = run
+    if not head.tool_calls:
+        return () if head.role == "tool" else run
+    waiting = Tally(call.id for call in head.tool_calls)
+    answers = []
+    for result in results:
+        if waiting[result.tool_call_id] > 0:
+            waiting[result.tool_call_id] -= 1
+            answers.append(result)
+    return () if waiting.total() else (head, *answers)
+
+
+def older(items: Sequence[Item], keep_last: int) -> list[Group]:
+    """Return the groups that compaction may take: whole before the last ``keep_last`` items, and not kept for good."""
+    tail = len(items) - keep_last
+    return [group for group in groups(items) if group.end <= tail and not group.kept]
+
+
+def newest_that_fit(items: Sequence[Item], budget: int, counter: TokenCounter) -> tuple[Item, ...]:
+    """Return the view of ``items`` that costs at most ``budget``: whole groups, in order.
+
+    System and developer messages and pinned items are always in it, even above the budget. A summary is cheap and
+    stands for much: it comes next, as long as it takes a small part of the room. Then the newest groups, up to the
+    first that does not fit.
+    """
+    every = [group for group in groups(items) if group.sendable]
+    taken = {group.start for group in every if group.kept}
+    room = budget - sum(cost(group.sendable, counter) for group in every if group.kept)
+    for group in reversed(every):
+        price = cost(group.sendable, counter)
+        if group.start not in taken and _is_summary(group) and price <= room * SUMMARY_SHARE:
+            taken.add(group.start)
+            room -= price
+    for group in reversed(every):
+        if group.start in taken:
+            continue
+        room -= cost(group.sendable, counter)
+        if room < 0:
+            break
+        taken.add(group.start)
+    return tuple(item for group in every if group.start in taken for item in group.sendable)
+
+
+def _is_summary(group: Group) -> bool:
+    return group.items[0].kind == "summary"
+
+
+def stats(
+    items: Sequence[Item], window: int, counter: TokenCounter, policy: CompactionPolicy = DEFAULT_POLICY
+) -> Stats:
+    """Return ``items`` in figures, and whether they need compaction in a window of this size."""
+    tokens = cost(items, counter)
+    due = (
+        len(items) >= policy.min_messages
+        and tokens > policy.threshold * window
+        and any(not _is_summary(group) for group in older(items, policy.keep_last))
+    )
+    return Stats(
+        messages=len(items),
+        tokens=tokens,
+        window=window,
+        share=tokens / window if window > 0 else 1.0,
+        needs_compaction=due,
+        summaries=sum(item.kind == "summary" for item in items),
+    )
+
+
+def needs_compaction(
+    items: Sequence[Item], window: int, counter: TokenCounter, policy: CompactionPolicy = DEFAULT_POLICY
+) -> bool:
+    """Return whether it is time to make room: long enough, dear enough, and something there that can go."""
+    return stats(items, window, counter, policy).needs_compaction

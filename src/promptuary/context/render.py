@@ -1,0 +1,113 @@
+"""A prompt in the words of a provider. Pure.
+
+Roles are mapped to those that the provider knows; the places up to which a prompt is stable are marked where the
+provider takes such marks, so that its cache can reuse them.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from promptuary.core.messages import Message
+from promptuary.core.prompts import Prompt
+
+Provider = Literal["openai", "openai-responses", "anthropic", "text"]
+"""The forms a prompt can be rendered in."""
+
+_CACHE_MARK = {"type": "ephemeral"}
+
+
+def openai_chat(prompt: Prompt) -> list[dict[str, Any]]:
+    """Return the ``messages`` of an OpenAI-compatible chat completion."""
+    return [_chat_message(message) for message in prompt.messages]
+
+
+def _chat_message(message: Message) -> dict[str, Any]:
+    rendered: dict[str, Any] = {"role": message["role"], "content": message["content"]}
+    if "tool_calls" in message:
+        rendered["tool_calls"] = [
+            {"id": call["id"], "type": "function", "function": {"name": call["name"], "arguments": call["arguments"]}}
+            for call in message["tool_calls"]
+        ]
+    if "tool_call_id" in message:
+        rendered["tool_call_id"] = message["tool_call_id"]
+    return rendered
+
+
+def openai_responses(prompt: Prompt) -> list[dict[str, Any]]:
+    """Return the ``input`` of an OpenAI response."""
+    return [item for message in prompt.messages for item in _response_items(message)]
+
+
+def _response_items(message: Message) -> list[dict[str, Any]]:
+    if message["role"] == "tool":
+        call = message.get("tool_call_id", "")
+        return [{"type": "function_call_output", "call_id": call, "output": message["content"]}]
+    kind = "output_text" if message["role"] == "assistant" else "input_text"
+    items: list[dict[str, Any]] = []
+    if message["content"]:
+        content = [{"type": kind, "text": message["content"]}]
+        items.append({"type": "message", "role": message["role"], "content": content})
+    for call in message.get("tool_calls", ()):
+        items.append(
+            {"type": "function_call", "call_id": call["id"], "name": call["name"], "arguments": call["arguments"]}
+        )
+    return items
+
+
+def anthropic(prompt: Prompt) -> dict[str, Any]:
+    """Return ``system`` and ``messages`` of an Anthropic request, with marks where a cache may end."""
+    system = [{"type": "text", "text": message["content"]} for message in prompt.stable]
+    if system:
+        system[-1] = {**system[-1], "cache_control": _CACHE_MARK}
+    history = _merged(prompt.history)
+    if history:
+        history[-1]["content"][-1] = {**history[-1]["content"][-1], "cache_control": _CACHE_MARK}
+    return {"system": system, "messages": _joined(history, _merged([*prompt.live, prompt.message]))}
+
+
+def _merged(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Return messages with alternating roles: neighbours of one role become one message of several blocks."""
+    merged: list[dict[str, Any]] = []
+    for message in messages:
+        role = "assistant" if message["role"] == "assistant" else "user"
+        merged = _joined(merged, [{"role": role, "content": _anthropic_blocks(message)}])
+    return merged
+
+
+def _joined(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    if before and after and before[-1]["role"] == after[0]["role"]:
+        middle = {"role": after[0]["role"], "content": [*before[-1]["content"], *after[0]["content"]]}
+        return [*before[:-1], middle, *after[1:]]
+    return [*before, *after]
+
+
+def _anthropic_blocks(message: Message) -> list[dict[str, Any]]:
+    if message["role"] == "tool":
+        return [{"type": "tool_result", "tool_use_id": message.get("tool_call_id", ""), "content": message["content"]}]
+    blocks: list[dict[str, Any]] = []
+    if message["content"]:
+        blocks.append({"type": "text", "text": message["content"]})
+    for call in message.get("tool_calls", ()):
+        blocks.append(
+            {"type": "tool_use", "id": call["id"], "name": call["name"], "input": _arguments(call["arguments"])}
+        )
+    return blocks or [{"type": "text", "text": "(empty)"}]
+
+
+def _arguments(text: str) -> Any:
+    try:
+        value = json.loads(text or "{}")
+    except ValueError:
+        return {"arguments": text}
+    return value if isinstance(value, dict) else {"arguments": value}
+
+
+def plain_text(prompt: Prompt) -> str:
+    """Return the prompt as one text, for models that take no roles."""
+    return "\n\n".join(f"[{message['role']}]\n{_plain(message)}" for message in prompt.messages) + "\n"
+
+
+def _plain(message: Message) -> str:
+    calls = [f"(calls {call['name']} with {call['arguments']})" for call in message.get("tool_calls", ())]
+    return "\n".join([*([message["content"]] if message["content"] else []), *calls])

@@ -1,0 +1,253 @@
+r"""A text between two tags that it cannot close, cut to what fits. Pure.
+
+A ``Section`` is a text with its tag and where it came from; ``recall`` shows several within a budget. The text stands as
+it is, with two exceptions: characters that cannot be seen are spelled out, and the section's own tag, opened or closed
+inside it, gets a backslash after the ``<`` (one more if it already had some), so that ``unescaped`` can take it back.
+Other mark-up in the text, CDATA included, means nothing here: who reads this is a model, not a parser.
+
+Render, then measure: what is counted is the very text that is sent. This module knows neither files nor hooks.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from promptuary.core.blocks import Detail
+from promptuary.core.budget import Claim, allocate
+from promptuary.core.errors import ConfigError
+from promptuary.core.layers import Omitted, Piece, Recall, TokenCounter
+from promptuary.core.text import one_line, visible, with_unix_lines
+
+_NAME_START = (
+    r"A-Z_a-z\xc0-\xd6\xd8-\xf6\xf8-\u02ff\u0370-\u037d\u037f-\u1fff\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff"
+    r"\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
+_NAME_CHAR = _NAME_START + r"\-.0-9\xb7\u0300-\u036f\u203f\u2040"
+_NAME = re.compile(f"[{_NAME_START}][{_NAME_CHAR}]*")
+_STEPS = 16
+_LONGEST_TOKEN = 16
+_LONGEST_CLUSTER = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A text to be shown between tags.
+
+    ``name`` is told in the opening tag, if there is one. ``most`` is how many characters are shown at most, whatever the
+    budget. ``rest`` says where what was cut can be read. Where not all sections fit, those of a lower ``rank`` go first,
+    and of equals the later.
+    """
+
+    tag: str
+    text: str
+    label: str
+    name: str = ""
+    source: str = ""
+    revision: str = ""
+    reason: str = ""
+    most: int | None = None
+    rest: str = ""
+    rank: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A section as it is sent; ``left_out`` characters of it are missing."""
+
+    text: str
+    detail: Detail
+    left_out: int
+    tokens: int
+
+
+def check_tag(tag: str) -> None:
+    """Raise ``ConfigError`` unless ``tag`` is an XML name."""
+    if not isinstance(tag, str) or not _NAME.fullmatch(tag) or visible(tag)[1]:
+        raise ConfigError(
+            f"tag must be an XML name (letters, digits, '-', '_' and '.', starting with a letter), not {tag!r}"
+        )
+
+
+def readable(text: str) -> str:
+    """Return ``text`` as a model gets it: no byte order mark, Unix line ends, nothing hidden."""
+    return visible(with_unix_lines(text.removeprefix("\ufeff")))[0]
+
+
+def escaped(text: str, tag: str) -> str:
+    """Return ``text`` with every opening and closing ``tag`` in it made harmless."""
+    return _own_tag(tag).sub(r"<\\\1", text)
+
+
+def unescaped(text: str, tag: str) -> str:
+    """Return what ``escaped`` made ``text`` of."""
+    return _own_tag(tag).sub(lambda match: "<" + match.group(1).removeprefix("\\"), text)
+
+
+@lru_cache(maxsize=64)
+def _own_tag(tag: str) -> re.Pattern[str]:
+    # Only single characters are repeated possessively; the time is linear.
+    return re.compile(rf"<(\\*+\s*+/?+\s*+{re.escape(tag)}(?![{_NAME_CHAR}]))", re.IGNORECASE)
+
+
+def recall(
+    sections: Sequence[Section], budget: int, counter: TokenCounter, omitted: Sequence[Omitted] = ()
+) -> Recall | None:
+    """Return ``sections`` in at most ``budget`` tokens, each whole, cut, or left out with a reason.
+
+    A budget of zero or less is no budget: everything is returned, and whoever asked decides what becomes of it.
+    """
+    shown = _Fitter(counter).fit([section for section in sections if section.text.strip()], budget)
+    pieces = [_piece(section, one) for section, one in shown if one]
+    missing = [_missing(section, budget) for section, one in shown if not one]
+    return Recall(pieces, omitted=(*omitted, *missing)) if pieces or missing or omitted else None
+
+
+def _piece(section: Section, shown: _Shown) -> Piece:
+    cut = f"{shown.left_out:,} of {len(section.text):,} characters left out" if shown.left_out else ""
+    return Piece(
+        text=shown.text,
+        label=section.label,
+        source=section.source,
+        revision=section.revision,
+        detail=shown.detail,
+        reason="; ".join(filter(None, [section.reason, cut])),
+    )
+
+
+def _missing(section: Section, budget: int) -> Omitted:
+    reason = f"not even its first words fit into {budget:,} tokens"
+    return Omitted(section.label, "; ".join(filter(None, [section.reason, reason])), section.source)
+
+
+def joined(texts: Sequence[str]) -> str:
+    """Return pieces as they stand in the prompt."""
+    return Recall([Piece(text, "") for text in texts]).text
+
+
+class _Fitter:
+    """Fits sections into a budget, by the counter of the turn."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self._counter = counter
+
+    def fit(self, sections: Sequence[Section], budget: int) -> list[tuple[Section, _Shown | None]]:
+        """Return each section with what is shown of it."""
+        wholes = [self._shown(section, _most(section)) for section in sections]
+        if not budget > 0 or self._cost(wholes) <= budget:
+            return list(zip(sections, wholes, strict=True))
+        # Where the cut falls must not follow every small move of the budget: providers cache what stays the same.
+        shown = self._within(sections, wholes, _rounded(budget), budget)
+        if not any(shown):
+            shown = self._within(sections, wholes, budget, budget)
+        return list(zip(sections, shown, strict=True))
+
+    def _within(
+        self, sections: Sequence[Section], wholes: Sequence[_Shown], target: int, budget: int
+    ) -> list[_Shown | None]:
+        while target > 0:
+            shown = self._shared(sections, wholes, target)
+            excess = self._cost(shown) - budget
+            if excess <= 0:
+                return shown
+            target -= excess
+        return [None] * len(sections)
+
+    def _shared(self, sections: Sequence[Section], wholes: Sequence[_Shown], target: int) -> list[_Shown | None]:
+        """Share ``target`` among as many sections as can be shown in it at all."""
+        least = [min(self._shown(one, 0), whole, key=_tokens) for one, whole in zip(sections, wholes, strict=True)]
+        chosen = _affordable(sections, [one.tokens for one in least], target)
+        shares = allocate([Claim(wholes[index].tokens, least[index].tokens) for index in chosen], target)
+        shown: list[_Shown | None] = [None] * len(sections)
+        for index, share in zip(chosen, shares, strict=True):
+            whole = wholes[index]
+            shown[index] = whole if whole.tokens <= share else self._cut(sections[index], share, least[index])
+        return shown
+
+    def _cut(self, section: Section, budget: int, least: _Shown) -> _Shown:
+        """Return as much of ``section`` as fits, found by bisection."""
+        best, low, high = least, 1, min(_most(section), len(section.text) - 1, budget * _LONGEST_TOKEN)
+        while low <= high:
+            middle = (low + high) // 2
+            shown = self._shown(section, _boundary(section.text, middle))
+            if shown.tokens <= budget:
+                best, low = shown, middle + 1
+            else:
+                high = middle - 1
+        return best
+
+    def _shown(self, section: Section, kept: int) -> _Shown:
+        left_out = len(section.text) - kept
+        text = _wrapped(section, section.text[:kept], left_out)
+        detail = Detail.FULL if not left_out else Detail.EXCERPT if kept else Detail.PATH
+        return _Shown(text, detail, left_out, self._counter.count(text))
+
+    def _cost(self, shown: Sequence[_Shown | None]) -> int:
+        return self._counter.count(joined([one.text for one in shown if one]))
+
+
+def _tokens(shown: _Shown) -> int:
+    return shown.tokens
+
+
+def _most(section: Section) -> int:
+    """Return how many characters are shown when tokens are no concern."""
+    length = len(section.text)
+    return length if section.most is None or section.most >= length else _boundary(section.text, section.most)
+
+
+def _rounded(budget: int) -> int:
+    """Return ``budget`` rounded down by at most a sixteenth."""
+    step = max(1 << budget.bit_length() >> (_STEPS.bit_length()), 1)
+    return budget - budget % step
+
+
+def _affordable(sections: Sequence[Section], least: Sequence[int], target: int) -> list[int]:
+    """Return which sections can be named in ``target`` tokens, in order."""
+    chosen = sorted(range(len(sections)), key=lambda index: (-sections[index].rank, index))
+    while chosen and sum(least[index] for index in chosen) > target:
+        chosen.pop()
+    return sorted(chosen)
+
+
+def _wrapped(section: Section, body: str, left_out: int) -> str:
+    if left_out:
+        where = f"; the rest is in {one_line(section.rest)}" if section.rest else ""
+        gap = "" if not body or body.endswith("\n") else "\n"
+        body = f"{body}{gap}[… {left_out:,} of {len(section.text):,} characters left out{where}]"
+    name = f' source="{_attribute(section.name)}"' if section.name else ""
+    return f"<{section.tag}{name}>\n{escaped(body, section.tag)}\n</{section.tag}>"
+
+
+def _attribute(value: str) -> str:
+    text = one_line(value).replace("&", "&amp;").replace('"', "&quot;")
+    return text.replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _boundary(text: str, kept: int) -> int:
+    """Return where to cut ``text`` so that at most ``kept`` characters stay: after a line, a word, or a character."""
+    line = text.rfind("\n", 0, kept) + 1
+    if line * 2 >= kept:
+        return line
+    if not text[kept].isspace():
+        word = max(text.rfind(" ", 0, kept), text.rfind("\t", 0, kept))
+        if word * 2 >= kept:
+            return word
+    return _whole_character(text, kept)
+
+
+def _whole_character(text: str, kept: int) -> int:
+    """Return ``kept``, or a little less, so that neither a spelled-out character nor one with marks is torn."""
+    spelled = text.rfind("⟨", max(kept - 10, 0), kept)
+    if spelled > 0 and text.find("⟩", spelled, kept) < 0:
+        return spelled
+    least = max(kept - _LONGEST_CLUSTER, 0)
+    while kept > least and (_leans(text[kept]) or text[kept - 1] == "\u200d"):
+        kept -= 1
+    return kept
+
+
+def _leans(char: str) -> bool:
+    """Tell whether ``char`` is drawn onto the one before it."""
+    return unicodedata.category(char) in {"Mn", "Mc", "Me", "Cf"} or "\U0001f3fb" <= char <= "\U0001f3ff"

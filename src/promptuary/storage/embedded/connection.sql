@@ -1,0 +1,18 @@
+-- How every connection is set up, in this order.
+
+-- Readers never wait for a writer, nor a writer for readers.
+PRAGMA journal_mode = WAL;
+
+-- A commit returns when its bytes are on the disk; the next lower level loses commits in a power cut.
+PRAGMA synchronous = FULL;
+
+PRAGMA foreign_keys = ON;
+
+-- The file may have come with somebody else's folder: what its schema says must not run functions with effects.
+PRAGMA trusted_schema = OFF;
+
+-- A damaged page is noticed when it is read.
+PRAGMA cell_size_check = ON;
+
+-- The log shrinks again after a burst of writing.
+PRAGMA journal_size_limit = 16777216;

@@ -1,0 +1,53 @@
+"""Turns what SQLite reports into errors that say what to do. Nothing of sqlite3 is raised beyond this edge."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from promptuary.core.errors import PromptuaryError
+
+_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+
+_ADVICE = {
+    sqlite3.SQLITE_FULL: "the disk is full; nothing of this step was written. Make room and repeat.",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened; check that its folder exists and that you may write there.",
+    sqlite3.SQLITE_PERM: "it may not be used by this user; change its permissions.",
+    sqlite3.SQLITE_READONLY: "it may not be written; change its permissions or those of its folder.",
+    sqlite3.SQLITE_IOERR: "the disk reported an error; nothing of this step is certain. Check the disk and repeat.",
+    sqlite3.SQLITE_TOOBIG: "a text is too long to be kept; shorten it.",
+}
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Tell whether somebody else is at work on the database, so that it is worth trying again."""
+    return _code(error) in _BUSY
+
+
+def damaged(name: str, detail: str) -> PromptuaryError:
+    """Return the error for a database that cannot be read."""
+    return PromptuaryError(
+        f"{name} is damaged ({detail}). It was left as it is. Put a backup in its place, or move it and the files "
+        "beside it whose names begin with its name away: a new one is made when there is none."
+    )
+
+
+@contextmanager
+def translated(name: str) -> Iterator[None]:
+    """Raise errors that say what to do about the database called ``name``; the original is their cause."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = _code(error)
+        if code in _BUSY:
+            raise PromptuaryError(f"{name} is in use by another process for too long; try again.") from error
+        # Text that is no text is reported without a code.
+        if code in _DAMAGED or (code is None and isinstance(error, sqlite3.OperationalError)):
+            raise damaged(name, str(error)) from error
+        raise PromptuaryError(f"{name}: {_ADVICE.get(code or 0, f'it could not be used ({error}).')}") from error
+
+
+def _code(error: sqlite3.Error) -> int | None:
+    """Return the code without its details, which are in the higher bits."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF

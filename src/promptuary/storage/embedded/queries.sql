@@ -1,0 +1,135 @@
+-- name: find_content
+-- Where a text is kept, if it is.
+SELECT id FROM content WHERE sha256 = :sha256;
+
+-- name: add_content
+-- Keep a text that is not there yet.
+INSERT INTO content (sha256, packed, body) VALUES (:sha256, :packed, :body);
+
+-- name: get_content
+-- A text that is kept.
+SELECT sha256, packed, body FROM content WHERE id = :id;
+
+-- name: use_thread
+-- Make a thread or note that it was used, and put it before all others.
+INSERT INTO thread (name, created, updated, used)
+VALUES (:name, :time, :time, 1 + coalesce((SELECT max(used) FROM thread), 0))
+ON CONFLICT (name) DO UPDATE SET updated = excluded.updated, used = excluded.used;
+
+-- name: find_thread
+-- The number of a thread.
+SELECT id FROM thread WHERE name = :name;
+
+-- name: threads
+-- Every thread in one line, the last used first.
+SELECT
+    name,
+    created,
+    updated,
+    (SELECT count(*) FROM turn WHERE turn.thread = thread.id) AS turns,
+    (SELECT count(*) FROM item WHERE item.thread = thread.id AND compacted = 0) AS items
+FROM thread
+ORDER BY used DESC;
+
+-- name: last_place
+-- The last place in a thread, compacted items included; 0 if it is empty.
+SELECT coalesce(max(place), 0) FROM item WHERE thread = :thread;
+
+-- name: add_item
+-- Put an item into a thread.
+INSERT INTO item (id, thread, place, pinned, role, kind, content, tool_calls, tool_call_id, stands_for, turn)
+VALUES (:id, :thread, :place, :pinned, :role, :kind, :content, :tool_calls, :tool_call_id, :stands_for, :turn);
+
+-- name: find_item
+-- Where an item is, and whether it may leave the history.
+SELECT thread, place, compacted = 0 AND pinned = 0 AS may_leave FROM item WHERE id = :id;
+
+-- name: pin_item
+-- Set or take away a pin.
+UPDATE item SET pinned = :pinned WHERE id = :id;
+
+-- name: compact_item
+-- Take an item out of the history, not out of the ledger.
+UPDATE item SET compacted = 1 WHERE id = :id;
+
+-- name: history
+-- What stands in the history of a thread, in order.
+SELECT
+    item.id, role, pinned, kind, tool_calls, tool_call_id, stands_for, turn, sha256, packed, body
+FROM thread
+JOIN item ON item.thread = thread.id AND item.compacted = 0
+JOIN content ON content.id = item.content
+WHERE thread.name = :thread
+ORDER BY item.place;
+
+-- name: item
+-- One item, compacted or not.
+SELECT
+    item.id, role, pinned, kind, tool_calls, tool_call_id, stands_for, turn, sha256, packed, body
+FROM item
+JOIN content ON content.id = item.content
+WHERE item.id = :id;
+
+-- name: find_turn
+-- The turn of an id.
+SELECT thread, number FROM turn WHERE id = :id;
+
+-- name: find_number
+-- Whether a number of a thread is taken.
+SELECT id FROM turn WHERE thread = :thread AND number = :number;
+
+-- name: add_turn
+-- Put a turn into the ledger.
+INSERT INTO turn (number, id, thread, created, status, text, messages, receipt)
+VALUES (:number, :id, :thread, :created, :status, :text, :messages, :receipt);
+
+-- name: change_turn
+-- Note what became of a turn.
+UPDATE turn SET status = :status, text = :text, messages = :messages, receipt = :receipt WHERE id = :id;
+
+-- name: turn
+-- One turn by its number.
+SELECT turn.id, thread.name, number, turn.created, status, text, messages, receipt
+FROM thread
+JOIN turn ON turn.thread = thread.id
+WHERE thread.name = :thread AND number = :number;
+
+-- name: last_turn
+-- The turn with the highest number.
+SELECT turn.id, thread.name, number, turn.created, status, text, messages, receipt
+FROM thread
+JOIN turn ON turn.thread = thread.id
+WHERE thread.name = :thread
+ORDER BY number DESC
+LIMIT 1;
+
+-- name: turns
+-- The turns of a thread, the first first.
+SELECT turn.id, thread.name, number, turn.created, status, text, messages, receipt
+FROM thread
+JOIN turn ON turn.thread = thread.id
+WHERE thread.name = :thread
+ORDER BY number;
+
+-- name: keep_state
+-- Replace what is kept for a layer in a scope.
+INSERT INTO state (layer, scope_key, version, sha256, packed, body)
+VALUES (:layer, :scope_key, :version, :sha256, :packed, :body)
+ON CONFLICT (layer, scope_key) DO UPDATE SET
+    version = excluded.version, sha256 = excluded.sha256, packed = excluded.packed, body = excluded.body;
+
+-- name: state
+-- What is kept for a layer in a scope.
+SELECT version, sha256, packed, body FROM state WHERE layer = :layer AND scope_key = :scope_key;
+
+-- name: forget_state
+-- Remove what is kept for a layer in a scope.
+DELETE FROM state WHERE layer = :layer AND scope_key = :scope_key;
+
+-- name: contents
+-- Every text, to be compared with its hash.
+SELECT sha256, packed, body FROM content UNION ALL SELECT sha256, packed, body FROM state;
+
+-- name: integrity
+-- What the database itself finds wrong, or "ok".
+PRAGMA integrity_check;

@@ -1,0 +1,137 @@
+"""Values of the core as rows of the database, and back.
+
+Text that is valid Unicode is stored as text, so that a person can read the tables; any other text (a lone surrogate) as
+a blob of its bytes. The two never meet: a text has one form only. What cannot be a row of ours is ``ValueError``.
+"""
+
+import json
+from typing import Any
+
+from promptuary.core.messages import Item, Message, ToolCall
+from promptuary.core.ports import KeptState, ThreadLine, Turn
+from promptuary.core.receipts import from_json, to_json
+from promptuary.storage.embedded.contents import Contents, pack, unpack
+from promptuary.storage.values import settled_receipt, state_text, to_text
+
+Row = tuple[Any, ...]
+"""What the database gives; anything if it is damaged."""
+
+Values = dict[str, str | bytes | int]
+
+
+def bound(text: str) -> str | bytes:
+    """Return ``text`` as a column holds it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+    return text
+
+
+def freed(value: Any) -> str:
+    """Return the text that ``bound`` made ``value`` of."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogatepass")
+    if isinstance(value, str):
+        return value
+    raise ValueError("a text is no text")
+
+
+def of_item(item: Item, thread: int, place: int, contents: Contents) -> Values:
+    """Return the row of ``item``."""
+    calls = [[call.id, call.name, call.arguments] for call in item.tool_calls]
+    return {
+        "id": bound(item.id),
+        "thread": thread,
+        "place": place,
+        "pinned": item.pinned,
+        "role": bound(item.role),
+        "kind": bound(item.kind),
+        "content": contents.put(item.content),
+        "tool_calls": bound(to_text(calls)),
+        "tool_call_id": bound(item.tool_call_id),
+        "stands_for": bound(to_text(item.stands_for)),
+        "turn": bound(item.turn),
+    }
+
+
+def to_item(row: Row) -> Item:
+    """Return the item of a row."""
+    number, role, pinned, kind, calls, call, stands_for, turn, *content = row
+    return Item(
+        id=freed(number),
+        role=freed(role),  # type: ignore[arg-type]  # what was written was a role
+        content=unpack(*content),
+        tool_calls=tuple(ToolCall(*map(_text, one)) for one in json.loads(freed(calls))),
+        tool_call_id=freed(call),
+        pinned=bool(pinned),
+        kind=freed(kind),  # type: ignore[arg-type]  # likewise
+        stands_for=tuple(map(_text, json.loads(freed(stands_for)))),
+        turn=freed(turn),
+    )
+
+
+def of_turn(turn: Turn, thread: int, contents: Contents) -> Values:
+    """Return the row of ``turn``."""
+    messages = [{**message, "content": contents.put(message["content"])} for message in turn.messages]
+    return {
+        "number": turn.number,
+        "id": bound(turn.id),
+        "thread": thread,
+        "created": bound(turn.created),
+        "status": bound(turn.status),
+        "text": contents.put(turn.text),
+        "messages": contents.put(to_text(messages)),
+        "receipt": contents.put(to_text(to_json(turn.receipt))),
+    }
+
+
+def to_turn(row: Row, contents: Contents) -> Turn:
+    """Return the turn of a row."""
+    number, thread, count, created, status, text, messages, receipt = row
+    return Turn(
+        id=freed(number),
+        thread=freed(thread),
+        number=int(count),
+        created=freed(created),
+        status=freed(status),  # type: ignore[arg-type]  # what was written was a status
+        text=contents.get(text),
+        messages=tuple(_message(one, contents) for one in json.loads(contents.get(messages))),
+        receipt=settled_receipt(from_json(json.loads(contents.get(receipt)))),
+    )
+
+
+def of_state(state: KeptState) -> Values:
+    """Return the row of ``state``."""
+    kept = pack(state_text(state))
+    return {
+        "layer": bound(state.layer),
+        "scope_key": bound(state.scope_key),
+        "version": state.version,
+        "sha256": kept.sha256,
+        "packed": kept.packed,
+        "body": kept.body,
+    }
+
+
+def to_state(layer: str, scope_key: str, row: Row) -> KeptState:
+    """Return the state of a row."""
+    version, *content = row
+    return KeptState(layer, scope_key, int(version), json.loads(unpack(*content)))
+
+
+def to_line(row: Row) -> ThreadLine:
+    """Return the thread of a row."""
+    name, created, updated, turns, items = row
+    return ThreadLine(freed(name), freed(created), freed(updated), int(turns), int(items))
+
+
+def _message(stored: Any, contents: Contents) -> Message:
+    message: Message = {**stored, "content": contents.get(stored["content"])}
+    return message
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a text is no text")
+    return value

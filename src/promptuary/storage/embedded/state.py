@@ -1,0 +1,201 @@
+"""What lasts, in one SQLite file: threads, histories, turns with their prompts, layers' states.
+
+``storage/inmemory`` is the same contract in dictionaries. Above is the engine, which hands over a path in a folder that
+is there; below are ``database`` (transactions), ``rows`` and ``contents`` (how values are stored).
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from promptuary.core.messages import Item
+from promptuary.core.ports import Change, KeptState, StateStore, ThreadLine, Turn
+from promptuary.storage.embedded import rows
+from promptuary.storage.embedded.contents import Contents, unpack
+from promptuary.storage.embedded.database import Database, Result, Work
+from promptuary.storage.embedded.faults import damaged
+from promptuary.storage.embedded.rows import bound
+from promptuary.storage.sql import queries, script
+from promptuary.storage.values import (
+    item_is_missing,
+    item_is_there,
+    item_stays,
+    now,
+    number_is_taken,
+    turn_is_another,
+)
+
+_QUERIES = queries(__package__, "queries.sql")
+
+STEPS: Final = ("schema.sql",)
+"""The scripts that made the tables what they are, in order; a change of the tables is one more."""
+
+
+class EmbeddedStore(StateStore):
+    """A ``StateStore`` in the SQLite file ``path``, made if it is not there; its folder must be.
+
+    ``patience`` is how many seconds to wait for other processes before giving up with an error; ``clock`` gives the time
+    that threads are created and updated at.
+    """
+
+    def __init__(self, path: Path, *, patience: float = 30.0, clock: Callable[[], str] = now) -> None:
+        self._clock = clock
+        self._database = Database(path, [script(__package__, step) for step in STEPS], patience=patience)
+
+    def apply(self, change: Change) -> None:
+        """Write ``change`` at once or not at all; when this returns it is on the disk."""
+        time = self._clock()
+        self._database.write(lambda connection: _Writing(connection, change).run(time))
+
+    def history(self, thread: str) -> Sequence[Item]:
+        """Return what stands in the history now, in order."""
+        return self._read(
+            lambda connection: tuple(
+                map(rows.to_item, connection.execute(_QUERIES["history"], {"thread": bound(thread)}))
+            )
+        )
+
+    def items(self, ids: Sequence[str]) -> Sequence[Item]:
+        """Return these items, compacted ones too."""
+
+        def found(connection: sqlite3.Connection) -> tuple[Item, ...]:
+            each = (connection.execute(_QUERIES["item"], {"id": bound(one)}).fetchone() for one in ids)
+            return tuple(rows.to_item(row) for row in each if row is not None)
+
+        return self._read(found)
+
+    def turn(self, thread: str, number: int | None = None) -> Turn | None:
+        """Return a turn by its number; the last if no number is given."""
+        query = _QUERIES["last_turn" if number is None else "turn"]
+
+        def found(connection: sqlite3.Connection) -> Turn | None:
+            row = connection.execute(query, {"thread": bound(thread), "number": number}).fetchone()
+            return None if row is None else rows.to_turn(row, Contents(connection))
+
+        return self._read(found)
+
+    def turns(self, thread: str) -> Sequence[Turn]:
+        """Return the turns of a thread, the first first."""
+
+        def found(connection: sqlite3.Connection) -> tuple[Turn, ...]:
+            contents = Contents(connection)
+            every = connection.execute(_QUERIES["turns"], {"thread": bound(thread)})
+            return tuple(rows.to_turn(row, contents) for row in every)
+
+        return self._read(found)
+
+    def threads(self) -> Sequence[ThreadLine]:
+        """Return every thread, the last used first."""
+        return self._read(lambda connection: tuple(map(rows.to_line, connection.execute(_QUERIES["threads"]))))
+
+    def state(self, layer: str, scope_key: str) -> KeptState | None:
+        """Return what is kept for a layer in a scope."""
+        key = {"layer": bound(layer), "scope_key": bound(scope_key)}
+
+        def found(connection: sqlite3.Connection) -> KeptState | None:
+            row = connection.execute(_QUERIES["state"], key).fetchone()
+            return None if row is None else rows.to_state(layer, scope_key, row)
+
+        return self._read(found)
+
+    def forget(self, layer: str, scope_key: str) -> None:
+        """Remove what is kept for a layer in a scope."""
+        key = {"layer": bound(layer), "scope_key": bound(scope_key)}
+        self._database.write(lambda connection: connection.execute(_QUERIES["forget_state"], key))
+
+    def verify(self) -> None:
+        """Read everything, and raise an error if any of it is not what was written. Takes as long as the file is big."""
+
+        def compared(connection: sqlite3.Connection) -> str:
+            for row in connection.execute(_QUERIES["contents"]):
+                unpack(*row)
+            return str(connection.execute(_QUERIES["integrity"]).fetchone()[0])
+
+        found = self._read(compared)
+        if found != "ok":
+            raise damaged(self._database.name, found)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._database.close()
+
+    def _read(self, work: Work[Result]) -> Result:
+        with self._sound():
+            return self._database.read(work)
+
+    @contextmanager
+    def _sound(self) -> Iterator[None]:
+        """Whatever cannot be made a value of was not written by us like that."""
+        try:
+            yield
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise damaged(self._database.name, str(error)) from error
+
+
+class _Writing:
+    """One change on its way into the database, within one transaction."""
+
+    __slots__ = ("_change", "_connection", "_contents", "_thread")
+
+    def __init__(self, connection: sqlite3.Connection, change: Change) -> None:
+        self._connection = connection
+        self._change = change
+        self._contents = Contents(connection)
+        self._thread = 0
+
+    def run(self, time: str) -> None:
+        name = bound(self._change.thread)
+        self._connection.execute(_QUERIES["use_thread"], {"name": name, "time": bound(time)})
+        (self._thread,) = self._connection.execute(_QUERIES["find_thread"], {"name": name}).fetchone()
+        self._append()
+        self._pin()
+        self._compact()
+        for state in self._change.states:
+            self._connection.execute(_QUERIES["keep_state"], rows.of_state(state))
+        if self._change.turn is not None:
+            self._record(self._change.turn)
+
+    def _append(self) -> None:
+        (last,) = self._connection.execute(_QUERIES["last_place"], {"thread": self._thread}).fetchone()
+        for place, item in enumerate(self._change.items, last + 1):
+            self._add(item, place)
+
+    def _add(self, item: Item, place: int) -> None:
+        if self._found(item.id) is not None:
+            raise item_is_there(item.id)
+        self._connection.execute(_QUERIES["add_item"], rows.of_item(item, self._thread, place, self._contents))
+
+    def _pin(self) -> None:
+        for one, pinned in self._change.pinned:
+            found = self._found(one)
+            if found is None or found[0] != self._thread:
+                raise item_is_missing(self._change.thread, one)
+            self._connection.execute(_QUERIES["pin_item"], {"id": bound(one), "pinned": pinned})
+
+    def _compact(self) -> None:
+        places = []
+        for one in dict.fromkeys(self._change.replaced):
+            thread, place, may_leave = self._found(one) or (None, 0, 0)
+            if thread != self._thread or not may_leave:
+                raise item_stays(self._change.thread, one)
+            self._connection.execute(_QUERIES["compact_item"], {"id": bound(one)})
+            places.append(place)
+        if self._change.summary is not None:
+            self._add(self._change.summary, min(places))
+
+    def _record(self, turn: Turn) -> None:
+        before = self._connection.execute(_QUERIES["find_turn"], {"id": bound(turn.id)}).fetchone()
+        if before is not None and before != (self._thread, turn.number):
+            raise turn_is_another(turn)
+        place = {"thread": self._thread, "number": turn.number}
+        if before is None and self._connection.execute(_QUERIES["find_number"], place).fetchone() is not None:
+            raise number_is_taken(turn)
+        query = _QUERIES["add_turn" if before is None else "change_turn"]
+        self._connection.execute(query, rows.of_turn(turn, self._thread, self._contents))
+
+    def _found(self, item: str) -> rows.Row | None:
+        """Return where an item is: its thread, its place, and whether it may leave the history."""
+        found: rows.Row | None = self._connection.execute(_QUERIES["find_item"], {"id": bound(item)}).fetchone()
+        return found

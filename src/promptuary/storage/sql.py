@@ -1,0 +1,53 @@
+"""Reads SQL that lives in files beside the code that runs it.
+
+A file of queries holds, for each, a line ``-- name: …``, at least one line that says what it is for, and the statement.
+A script is statements in order. Knows no database and runs nothing.
+"""
+
+import functools
+import re
+import sqlite3
+from collections.abc import Mapping
+from importlib.resources import files
+from types import MappingProxyType
+
+_NAME = re.compile(r"^-- name: *(\w+) *\n", re.MULTILINE)
+_SENTENCE = re.compile(r"--[ ]*\w")
+
+
+def script(package: str, file: str) -> str:
+    """Return the text of ``file`` in ``package``."""
+    return files(package).joinpath(file).read_text(encoding="utf-8")
+
+
+def statements(text: str) -> tuple[str, ...]:
+    """Return the statements of a script one by one, so that they can share a transaction."""
+    found: list[str] = []
+    pending = ""
+    for line in text.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            found.append(pending.strip())
+            pending = ""
+    if any(line.strip() and not line.lstrip().startswith("--") for line in pending.splitlines()):
+        raise ValueError(f"a statement does not end: {pending.strip()[:80]!r}")
+    return tuple(found)
+
+
+@functools.cache
+def queries(package: str, file: str) -> Mapping[str, str]:
+    """Return the queries of ``file`` by name."""
+    return MappingProxyType(named(script(package, file)))
+
+
+def named(text: str) -> dict[str, str]:
+    """Return the queries that ``text`` holds, by name; each must have a sentence and a name of its own."""
+    parts = _NAME.split(text)[1:]
+    found: dict[str, str] = {}
+    for name, body in zip(parts[::2], parts[1::2], strict=True):
+        if name in found:
+            raise ValueError(f"two queries are called {name}")
+        if not _SENTENCE.match(body):
+            raise ValueError(f"query {name} does not say what it is for")
+        found[name] = body.strip()
+    return found

@@ -1,0 +1,83 @@
+"""The form that values have once they were stored, whichever store it was.
+
+Every store turns states into JSON and sequences into tuples here, and refuses in the same words, so that none is kinder
+than another. Knows nothing of where anything is kept.
+"""
+
+import copy
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.layers import Json
+from promptuary.core.messages import Message
+from promptuary.core.ports import ConflictError, KeptState, Turn
+from promptuary.core.receipts import Receipt
+
+
+def now() -> str:
+    """Return the time as threads keep it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def to_text(value: Json) -> str:
+    """Return ``value`` as JSON, with every character as it is: an escaped pair of surrogates would become one."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def state_text(state: KeptState) -> str:
+    """Return the value of ``state`` as JSON, or raise an error that names its layer."""
+    try:
+        return to_text(state.value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise PromptuaryError(
+            f"The state of layer {state.layer!r} cannot be kept: it must be made of what JSON can hold ({error})."
+        ) from error
+
+
+def settled_receipt(receipt: Receipt) -> Receipt:
+    """Return ``receipt`` with tuples for sequences."""
+    return replace(
+        receipt,
+        entries=tuple(receipt.entries),
+        hooks=tuple(receipt.hooks),
+        failures=tuple(receipt.failures),
+        warnings=tuple(receipt.warnings),
+    )
+
+
+def settled(turn: Turn) -> Turn:
+    """Return a copy of ``turn`` that nobody else can change."""
+    messages: Sequence[Message] = copy.deepcopy(tuple(turn.messages))
+    return replace(turn, messages=messages, receipt=settled_receipt(turn.receipt))
+
+
+def item_is_there(item: str) -> ConflictError:
+    """Say that an id is taken by another item."""
+    return ConflictError(f"Item {item!r} is there already; read the thread again before you repeat.")
+
+
+def item_is_missing(thread: str, item: str) -> ConflictError:
+    """Say that something cannot be pinned."""
+    return ConflictError(f"Thread {thread!r} has no item {item!r} to pin; read the thread again.")
+
+
+def item_stays(thread: str, item: str) -> ConflictError:
+    """Say that something cannot be compacted."""
+    return ConflictError(
+        f"Thread {thread!r} has moved on: {item!r} is pinned or no longer in its history; read it again and repeat."
+    )
+
+
+def number_is_taken(turn: Turn) -> ConflictError:
+    """Say that somebody else had this turn."""
+    return ConflictError(
+        f"Thread {turn.thread!r} has moved on: turn {turn.number} was taken by somebody else; read it again and repeat."
+    )
+
+
+def turn_is_another(turn: Turn) -> ConflictError:
+    """Say that a turn of this id stands elsewhere."""
+    return ConflictError(f"Turn {turn.id!r} is there with another thread or number; give this one an id of its own.")
