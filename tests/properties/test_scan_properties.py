@@ -96,7 +96,7 @@ def slow_scan(text: str) -> list[Slow]:
             length = run_length(text, position)
             end = None if before == "\\" or length > 4 else slow_code_span(text, position + length, length)
             position = end or position + length
-        elif char == "[" and before != "\\" and (end := slow_link(text, position)):
+        elif char == "[" and (end := slow_link(text, position)):
             position = end
         elif text.startswith("://", position):
             while position < len(text) and (text[position] in ":/" or not within(text[position], ENDS_VALUE)):

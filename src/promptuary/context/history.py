@@ -112,19 +112,22 @@ def groups(items: Sequence[Item]) -> list[Group]:
     found, start = [], 0
     while start < len(items):
         end = start + 1
-        if items[start].tool_calls:
-            while end < len(items) and items[end].role == "tool" and not items[end].tool_calls:
-                end += 1
+        while _calls(items[start]) and end < len(items) and items[end].role == "tool":
+            end += 1
         run = tuple(items[start:end])
         found.append(Group(start, run, _sendable(run)))
         start = end
     return found
 
 
+def _calls(item: Item) -> bool:
+    return item.role == "assistant" and bool(item.tool_calls)
+
+
 def _sendable(run: tuple[Item, ...]) -> tuple[Item, ...]:
     """Return the call with one result for each of its calls; nothing if a result is missing."""
     head, *results = run
-    if not head.tool_calls:
+    if not _calls(head):
         return () if head.role == "tool" else run
     waiting = Tally(call.id for call in head.tool_calls)
     answers = []

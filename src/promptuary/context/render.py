@@ -5,7 +5,7 @@ provider takes such marks, so that its cache can reuse them.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from promptuary.core.messages import Message
@@ -111,3 +111,12 @@ def plain_text(prompt: Prompt) -> str:
 def _plain(message: Message) -> str:
     calls = [f"(calls {call['name']} with {call['arguments']})" for call in message.get("tool_calls", ())]
     return "\n".join([*([message["content"]] if message["content"] else []), *calls])
+
+
+FORMS: Mapping[Provider, Callable[[Prompt], Any]] = {
+    "openai": openai_chat,
+    "openai-responses": openai_responses,
+    "anthropic": anthropic,
+    "text": plain_text,
+}
+"""How a prompt is rendered for each provider."""

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from promptuary.core.blocks import Detail
+from promptuary.core.table import Column, table
+from promptuary.core.text import one_line
 
 Fate = Literal["in", "degraded", "out"]
 """Whether something is in the prompt whole, in part, or not at all."""
@@ -62,6 +64,45 @@ class Receipt:
     failures: Sequence[Failure] = ()
     warnings: Sequence[str] = ()
     blocked: bool = False
+
+    def explain(self) -> str:
+        """Return the account as a table: what went in, what was cut and why, and what went wrong."""
+        used = f"{self.tokens:,} of {self.window:,} tokens"
+        lines = [f"turn {self.turn} of thread {one_line(self.thread)}: {used}, {self.reserve:,} kept for the reply"]
+        lines.append(table(_COLUMNS, [_row(entry) for entry in self.entries]))
+        lines += [f"failed: {one.layer}.{one.hook}: {one.code}: {one_line(one.reason)}" for one in self.failures]
+        lines += [f"warning: {one_line(warning)}" for warning in self.warnings]
+        slow = [f"{run.layer}.{run.hook} {run.milliseconds:.0f} ms" for run in self.hooks if run.milliseconds >= 1]
+        if slow:
+            lines.append(f"hooks: {', '.join(slow)}")
+        if self.blocked:
+            lines.append("blocked: the message and what it points at do not fit into the window")
+        return "\n".join(lines)
+
+
+_COLUMNS = (
+    Column("layer"),
+    Column("what"),
+    Column("fate"),
+    Column("detail"),
+    Column("tokens", right=True),
+    Column("window", right=True),
+    Column("score", right=True),
+    Column("why"),
+)
+
+
+def _row(entry: Entry) -> tuple[str, ...]:
+    return (
+        entry.layer,
+        one_line(entry.label),
+        entry.fate,
+        entry.detail or "",
+        f"{entry.tokens:,}",
+        f"{entry.share:.1%}",
+        "" if entry.score is None else f"{entry.score:g}",
+        one_line(entry.reason),
+    )
 
 
 def to_json(receipt: Receipt) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def render(source: Source, detail: Detail, body: str | None, remark: str = "") -
 
 def _fenced(source: Source, body: str, language: str) -> list[str]:
     """Return the parts of a fenced body; joined once, since bodies are large."""
-    longest = max(map(len, _TICKS.findall(body))) if "```" in body else 2
+    longest = max(map(len, _TICKS.findall(body))) if "`" in body and "```" in body else 2
     fence = "`" * (longest + 1)
     parts = [fence, language, "\n", body, "" if body.endswith("\n") or not body else "\n", fence]
     if source.trust is Trust.WORKSPACE:

@@ -1,8 +1,8 @@
 r"""A text between two tags that it cannot close, cut to what fits. Pure.
 
-A ``Section`` is a text with its tag and where it came from; ``recall`` shows several within a budget. The text stands as
-it is, with two exceptions: characters that cannot be seen are spelled out, and the section's own tag, opened or closed
-inside it, gets a backslash after the ``<`` (one more if it already had some), so that ``unescaped`` can take it back.
+A ``Section`` is a text with its tag and where it came from; ``recall`` shows several within a budget. The text stands
+as it is, but for the section's own tag: opened or closed inside the text, in any case and spacing, it gets a backslash
+after the ``<`` (one more if there are some already), which is easy to read and which ``unescaped`` takes back.
 Other mark-up in the text, CDATA included, means nothing here: who reads this is a model, not a parser.
 
 Render, then measure: what is counted is the very text that is sent. This module knows neither files nor hooks.
@@ -35,9 +35,9 @@ _LONGEST_CLUSTER = 16
 class Section:
     """A text to be shown between tags.
 
-    ``name`` is told in the opening tag, if there is one. ``most`` is how many characters are shown at most, whatever the
-    budget. ``rest`` says where what was cut can be read. Where not all sections fit, those of a lower ``rank`` go first,
-    and of equals the later.
+    ``text`` is already ``readable``. ``name``, if there is one, is told in the opening tag. ``most`` is how many
+    characters are shown whatever the budget. ``rest`` says where what was cut can be read. Where not all sections fit,
+    those of a lower ``rank`` go first, and of equals the later.
     """
 
     tag: str
@@ -62,7 +62,7 @@ class _Shown:
     tokens: int
 
 
-def check_tag(tag: str) -> None:
+def check_tag(tag: object) -> None:
     """Raise ``ConfigError`` unless ``tag`` is an XML name."""
     if not isinstance(tag, str) or not _NAME.fullmatch(tag) or visible(tag)[1]:
         raise ConfigError(
@@ -227,6 +227,8 @@ def _attribute(value: str) -> str:
 
 def _boundary(text: str, kept: int) -> int:
     """Return where to cut ``text`` so that at most ``kept`` characters stay: after a line, a word, or a character."""
+    if text[kept] == "\n":
+        return kept
     line = text.rfind("\n", 0, kept) + 1
     if line * 2 >= kept:
         return line

@@ -34,10 +34,21 @@ class Limits:
 
 
 def expand(
-    text: str, desk: Desk, kinds: "Mapping[str, Kind]", limits: Limits, *, pasted: Sequence[Span] = ()
+    text: str,
+    desk: Desk,
+    kinds: "Mapping[str, Kind]",
+    limits: Limits,
+    *,
+    pasted: Sequence[Span] = (),
+    also: str = "",
+    tracked: bool = True,
 ) -> Expansion:
-    """Return ``text`` with everything it points at, fitted into ``limits``."""
-    found = scan(text, skip=pasted)
+    """Return ``text`` with everything it points at, fitted into ``limits``.
+
+    ``also`` holds references that are attached without being part of the message; ``tracked`` says whether ``#path`` is
+    attached here too, or is the concern of a layer.
+    """
+    found = [one for one in (*scan(text, skip=pasted), *_elsewhere(also)) if tracked or one.sigil == "@"]
     references = settle(found, desk.workspace)
     resolutions = resolve(references, desk, kinds, timeout=limits.timeout)
     links = _links(resolutions)
@@ -62,6 +73,11 @@ def expand(
         warnings=tuple(_warnings(spend, outcomes, blocks, too_many=too_many)),
         blocked=any(one.code is Code.BUDGET_EXCEEDED for one in outcomes),
     )
+
+
+def _elsewhere(text: str) -> list[Reference]:
+    """Return the references of a text that is not sent: they have no place in the message."""
+    return [replace(one, start=-1, end=-1) for one in scan(text)]
 
 
 @dataclass(slots=True)
@@ -167,7 +183,7 @@ def _linked(text: str, resolutions: Sequence[Resolution], links: Mapping[str, st
     """Return the message with each tracked path as a link to its block; all else stays as written."""
     parts, position = [], 0
     for one in resolutions:
-        if one.reference.sigil == "#" and one.sources:
+        if one.reference.sigil == "#" and one.sources and one.reference.start >= 0:
             parts += [
                 text[position : one.reference.start],
                 f"[{one.reference.raw}](#{links[one.sources[0].key]})",

@@ -6,7 +6,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from promptuary.core.blocks import Source
@@ -69,7 +68,8 @@ def resolve(
 class _Race:
     """Daemon threads that take one reference after the other, and a clock over each of them.
 
-    A thread cannot be stopped: one that is late is left to itself and another takes its place.
+    A thread cannot be stopped: one that is late is left to itself and another takes its place. Whoever finishes the
+    last reference rings; waking the caller for each would cost more than reading a file.
     """
 
     def __init__(
@@ -78,22 +78,20 @@ class _Race:
         self._references, self._attempt, self._timeout = references, attempt, timeout
         self._waiting = deque(range(len(references)))
         self._begun: dict[int, float] = {}
-        self._done: SimpleQueue[tuple[int, Resolution]] = SimpleQueue()
+        self._ended: dict[int, Resolution] = {}
+        self._deciding = threading.Lock()
+        self._over = threading.Event()
 
     def run(self) -> list[Resolution]:
         # Reading files keeps one interpreter busy: more threads only wait for each other. Git and servers do not.
         slow = sum(reference.kind not in _QUICK for reference in self._references)
         for _ in range(min(CONCURRENCY, len(self._references), slow + _QUICK_WORKERS)):
             self._start_worker()
-        ended: dict[int, Resolution] = {}
-        while len(ended) < len(self._references):
-            try:
-                index, resolution = self._done.get(timeout=self._patience())
-                if self._begun.pop(index, None) is not None:
-                    ended[index] = resolution
-            except Empty:
-                ended |= {index: self._given_up(index) for index in self._late()}
-        return [ended[index] for index in range(len(self._references))]
+        while self._references and not self._over.wait(self._patience()):
+            for index in self._late():
+                self._start_worker()
+                self._end(index, Resolution(self._references[index], error=_too_late(self._timeout)))
+        return [self._ended[index] for index in range(len(self._references))]
 
     def _start_worker(self) -> None:
         threading.Thread(target=self._work, name="promptuary-reference", daemon=True).start()
@@ -104,22 +102,28 @@ class _Race:
                 index = self._waiting.popleft()
             except IndexError:  # another thread was quicker
                 return
-            self._begun[index] = time.monotonic()
-            self._done.put((index, self._attempt(self._references[index])))
+            with self._deciding:
+                self._begun[index] = time.monotonic()
+            self._end(index, self._attempt(self._references[index]))
+
+    def _end(self, index: int, resolution: Resolution) -> None:
+        """Take the first answer for a reference; a late one comes second and is dropped."""
+        with self._deciding:
+            if self._begun.pop(index, None) is not None:
+                self._ended[index] = resolution
+            if len(self._ended) == len(self._references):
+                self._over.set()
 
     def _patience(self) -> float:
         """Return how long it is until the first of those under way is late."""
         now = time.monotonic()
-        return max(min(list(self._begun.values()), default=now) + self._timeout - now, 0.001)
+        with self._deciding:
+            return max(min(self._begun.values(), default=now) + self._timeout - now, 0.001)
 
     def _late(self) -> list[int]:
         now = time.monotonic()
-        return [index for index, begun in list(self._begun.items()) if now - begun >= self._timeout]
-
-    def _given_up(self, index: int) -> Resolution:
-        del self._begun[index]
-        self._start_worker()
-        return Resolution(self._references[index], error=_too_late(self._timeout))
+        with self._deciding:
+            return [index for index, begun in self._begun.items() if now - begun >= self._timeout]
 
 
 def _attempt(reference: Reference, desk: Desk, kind: "Kind") -> Resolution:

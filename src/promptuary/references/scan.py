@@ -54,7 +54,7 @@ _CODE_SPAN = (
     r"`(?<![`\\]`)(`{0,3}+)(?!`)[^`\n]*+"
     r"(?:(?:\n(?![ \t\r]*+\n)|(?!`\3(?!`))`++)[^`\n]*+){0,10000}`\3(?!`)"
 )
-_LINK = r"\[(?<!\\\[)[@#][^\[\]\n]{1,300}+\]\([^()\n]{0,300}+\)"
+_LINK = r"\[[@#][^\[\]\n]{1,300}+\]\([^()\n]{0,300}+\)"
 _URL = rf"://[^{ENDS_VALUE}]*+"
 # In this order: the numbers of the groups above count through.
 _PASSED_OVER = (rf"\n{_FENCE}", _CODE_SPAN, _LINK, _URL)

@@ -158,9 +158,7 @@ def _compact(kept: _Kept, change: Change) -> None:
 def _record(kept: _Kept, turn: Turn) -> None:
     before = kept.turns.get(turn.id)
     if before is not None and (before.thread, before.number) != (turn.thread, turn.number):
-        raise ConflictError(
-            f"Turn {turn.id!r} is number {before.number} of {before.thread!r}; give this one its own id."
-        )
+        raise turn_is_another(turn)
     thread = kept.threads[turn.thread]
     if before is None:
         if any(kept.turns[one].number == turn.number for one in thread.turns):

@@ -6,13 +6,11 @@ than another. Knows nothing of where anything is kept.
 
 import copy
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.layers import Json
-from promptuary.core.messages import Message
 from promptuary.core.ports import ConflictError, KeptState, Turn
 from promptuary.core.receipts import Receipt
 
@@ -50,8 +48,7 @@ def settled_receipt(receipt: Receipt) -> Receipt:
 
 def settled(turn: Turn) -> Turn:
     """Return a copy of ``turn`` that nobody else can change."""
-    messages: Sequence[Message] = copy.deepcopy(tuple(turn.messages))
-    return replace(turn, messages=messages, receipt=settled_receipt(turn.receipt))
+    return replace(turn, messages=copy.deepcopy(tuple(turn.messages)), receipt=settled_receipt(turn.receipt))
 
 
 def item_is_there(item: str) -> ConflictError:

@@ -171,6 +171,7 @@ SENTENCES: list[tuple[str, Found]] = [
     ("see—@file:a.py", [A]),
     ("(@file:a.py)", [A]),
     ("(see @file:a.py).", [A]),
+    ("(see @folder:a(b)).", [("folder", "a(b)")]),
     ("[@file:a.py]", [A]),
     ("{@file:a.py}", [A]),
     ("<@file:a.py>", [A]),
@@ -231,6 +232,7 @@ SENTENCES: list[tuple[str, Found]] = [
     ("看看@file:a.py，谢谢", [A]),
     ("看看@file:a.py。", [A]),
     ("看看@file:a.py的代码", [A]),
+    ("@file:a.py和@file:b.py的代码", [A, B]),
     ("看看@file:a.py:10-20的代码", [("file", "a.py:10-20")]),
     ("（@file:a.py）", [A]),
     ("「@file:a.py」を見て", [A]),
@@ -274,6 +276,8 @@ AROUND_CODE: list[tuple[str, Found]] = [
     ("a ` @file:a.py", [A]),
     ("a `` b ` @file:a.py", [A]),
     ("`\n\n@file:a.py`", [A]),
+    ("````` @file:a.py `````", [A]),
+    ("````` @file:a.py ````", [A]),
     ("`\n \t\n@file:a.py`", [A]),
     (r"\`@file:a.py\`", [A]),
     (r"\` @file:a.py \`", [A]),
@@ -453,6 +457,8 @@ CODE_WITHOUT_MARKS = r"""
 @file: "x"
 @file:"unclosed
 @file:'unclosed
+@file:`unclosed
+@file:`unclosed``
 @file:""
 @file:''
 @url:

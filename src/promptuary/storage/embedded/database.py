@@ -134,5 +134,9 @@ def _transaction(connection: sqlite3.Connection, begin: _Begin, work: Work[Resul
 
 
 def _refuse_link(path: Path, name: str) -> None:
-    if path.is_symlink() or (path.exists() and not path.is_file()):
+    try:
+        strange = path.is_symlink() or (path.exists() and not path.is_file())
+    except OSError as error:
+        raise PromptuaryError(f"{name} cannot be looked at ({error.strerror}); check its folder.") from error
+    if strange:
         raise PromptuaryError(f"{name} is a link or not a file, and is not used; move it elsewhere.")

@@ -5,7 +5,7 @@ a blob of its bytes. The two never meet: a text has one form only. What cannot b
 """
 
 import json
-from typing import Any
+from typing import Any, cast
 
 from promptuary.core.messages import Item, Message, ToolCall
 from promptuary.core.ports import KeptState, ThreadLine, Turn
@@ -126,9 +126,9 @@ def to_line(row: Row) -> ThreadLine:
     return ThreadLine(freed(name), freed(created), freed(updated), int(turns), int(items))
 
 
-def _message(stored: Any, contents: Contents) -> Message:
-    message: Message = {**stored, "content": contents.get(stored["content"])}
-    return message
+def _message(stored: dict[str, Any], contents: Contents) -> Message:
+    stored["content"] = contents.get(stored["content"])
+    return cast("Message", stored)
 
 
 def _text(value: Any) -> str:

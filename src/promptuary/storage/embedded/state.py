@@ -36,8 +36,8 @@ STEPS: Final = ("schema.sql",)
 class EmbeddedStore(StateStore):
     """A ``StateStore`` in the SQLite file ``path``, made if it is not there; its folder must be.
 
-    ``patience`` is how many seconds to wait for other processes before giving up with an error; ``clock`` gives the time
-    that threads are created and updated at.
+    ``patience`` is how many seconds to wait for other processes before giving up with an error; ``clock`` gives the
+    time that threads are created and updated at.
     """
 
     def __init__(self, path: Path, *, patience: float = 30.0, clock: Callable[[], str] = now) -> None:
@@ -106,7 +106,7 @@ class EmbeddedStore(StateStore):
         self._database.write(lambda connection: connection.execute(_QUERIES["forget_state"], key))
 
     def verify(self) -> None:
-        """Read everything, and raise an error if any of it is not what was written. Takes as long as the file is big."""
+        """Read everything, and raise an error if any of it is not what was written. Slow if the file is big."""
 
         def compared(connection: sqlite3.Connection) -> str:
             for row in connection.execute(_QUERIES["contents"]):

@@ -1,0 +1,252 @@
+"""A summary that no model writes: the lines of a conversation that matter, in the words they were said in. Pure.
+
+It keeps what the person asked for, in order; decisions; questions; files, links and names; sentences with figures; and
+which tools were used with what. It never rephrases, so it says nothing that was not said. A digest that is digested
+again keeps its entries: the sections are read back. The same items give the same digest, byte for byte.
+
+Only persons and assistants decide, ask and state. Of a tool's result, which anybody may have written, no more than one
+line is quoted, beside the call it answers.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from promptuary.context.compact.attached import read
+from promptuary.context.compact.envelope import body_of
+from promptuary.context.compact.extract import is_question, links, names, paths, prose, sentences
+from promptuary.core.budget import water_fill
+from promptuary.core.layers import TokenCounter
+from promptuary.core.messages import Item
+from promptuary.core.text import one_line
+
+SECTIONS = (
+    "Requests",
+    "Decisions",
+    "Open questions",
+    "Files",
+    "Links",
+    "Names",
+    "Facts and figures",
+    "Tools",
+    "Notes",
+)
+"""The headings of a digest, and of the summary that a model is asked for: either can be folded into the other."""
+
+_INLINE = frozenset({"Files", "Names"})
+_LONGEST_ENTRY = 400
+_LEAST_A_SECTION = 50
+_LEFT_OUT = "⋯"
+_DECISION = re.compile(
+    r"\b(?:decid\w*|decision|agreed?|chose|chosen|choose|settled?|conclu\w+|going with|go with|we(?:['’]| wi)ll"
+    r"|let['’]?s|instead of|rather than|prefer\w*|must(?:n['’]t)?|never|always|should(?:n['’]t)?|do(?: not|n['’]t)"
+    r"|approved?|reject\w*|entschieden|entscheid\w+|beschlossen|décid\w+)\b|решил|решен|决定|決定|采用|採用|결정",
+    re.IGNORECASE,
+)
+_TROUBLE = re.compile(r"\b(?:\w*error|\w*exception|fail(?:ed|ure|ures)?|fatal|panic|denied|not found)\b", re.IGNORECASE)
+_LAST_MARKS = " .!?。！？…\"'"
+_SPEAKERS = {"user": "User", "assistant": "Assistant"}
+_SPEAKER_LENGTH = len("Assistant: ")
+_SAID_BY = re.compile(r"(?:User|Assistant): ")
+
+
+@dataclass(slots=True)
+class _Section:
+    """Entries in order, each once; ``weights`` counts how often each was met."""
+
+    title: str
+    entries: dict[str, str] = field(default_factory=dict)
+    weights: dict[str, int] = field(default_factory=dict)
+
+    def add(self, entry: str) -> None:
+        key = entry if self.title in _INLINE else _key(entry)
+        if key:
+            self.entries.setdefault(key, entry)
+            self.weights[key] = self.weights.get(key, 0) + 1
+
+    def by_worth(self) -> list[str]:
+        """Return the keys, the ones to keep first: what was asked first, then what is newest or named most."""
+        keys = list(self.entries)
+        if self.title == "Requests":
+            return [*keys[:1], *reversed(keys[1:])]
+        newest = list(reversed(keys))
+        return sorted(newest, key=lambda key: -self.weights[key]) if self.title in _INLINE else newest
+
+    def render(self, kept: set[str]) -> str:
+        chosen = [entry for key, entry in self.entries.items() if key in kept]
+        if not chosen:
+            return ""
+        missing = len(self.entries) - len(chosen)
+        if self.title in _INLINE:
+            lines = ["- " + ", ".join(f"`{entry}`" for entry in chosen)]
+        else:
+            lines = [f"- {entry}" for entry in chosen]
+        gap = [f"- {_LEFT_OUT} {missing:,} more left out"] if missing else []
+        return "\n".join([f"## {self.title}", *gap, *lines]) + "\n"
+
+
+def digest(items: Sequence[Item], budget: int, counter: TokenCounter) -> str:
+    """Return the digest of ``items`` within ``budget`` tokens; empty if there is nothing to keep or no room for it."""
+    sections = _collect(items, _entry_length(budget))
+    kept = _choose(sections, budget, counter)
+    text = _render(sections, kept)
+    while text and counter.count(text) > budget:
+        _drop_one(sections, kept)
+        text = _render(sections, kept)
+    return text
+
+
+def _entry_length(budget: int) -> int:
+    """Return how many characters an entry may have: with little room, several short ones beat a long one."""
+    return max(60, min(_LONGEST_ENTRY, budget // 2))
+
+
+def _collect(items: Sequence[Item], longest: int) -> list[_Section]:
+    found = {title: _Section(title) for title in SECTIONS}
+    results = {item.tool_call_id: item.content for item in items if item.role == "tool"}
+    for item in items:
+        if item.kind == "summary":
+            _fold(found, body_of(item), longest)
+        elif item.role in _SPEAKERS:
+            _read_message(found, item, longest)
+            for call in item.tool_calls:
+                outcome = _outcome(results.get(call.id, ""))
+                found["Tools"].add(_clip(f"{call.name} {call.arguments}{outcome}", longest))
+                _add_all(found["Files"], paths(call.arguments))
+    _once(found)
+    return list(found.values())
+
+
+def _read_message(found: dict[str, _Section], item: Item, longest: int) -> None:
+    sent = read(item.content) if item.role == "user" else None
+    words = sent.words if sent else item.content
+    attached = item.content[: len(item.content) - len(words)]
+    said = prose(words)
+    if item.role == "user":
+        found["Requests"].add(_clip(words, longest))
+    _add_all(found["Files"], paths("\n".join(line for line in attached.split("\n") if line.startswith("## "))))
+    _add_all(found["Files"], paths(words))
+    _add_all(found["Names"], names(said))
+    for link in links(words):
+        found["Links"].add(_clip(link, longest))
+    for sentence in sentences(said):
+        title = _title(sentence)
+        if title:
+            shown = _around_figure(sentence, longest) if title == "Facts and figures" else sentence
+            found[title].add(f"{_SPEAKERS[item.role]}: {_clip(shown, longest)}")
+
+
+def _title(sentence: str) -> str:
+    if is_question(sentence):
+        return "Open questions"
+    if _DECISION.search(sentence):
+        return "Decisions"
+    return "Facts and figures" if any(char.isdigit() for char in sentence) else ""
+
+
+def _around_figure(sentence: str, longest: int) -> str:
+    """Return as much of a long sentence as may be shown, so that its first figure is in it."""
+    figure = next(place for place, char in enumerate(sentence) if char.isdigit())
+    start = max(0, min(figure - longest // 2, len(sentence) - longest))
+    return sentence if len(sentence) <= longest else sentence[start : start + longest]
+
+
+def _outcome(result: str) -> str:
+    """Return one line of a tool's result: all of it if it is one line, else the last that tells of trouble."""
+    lines = [line.strip() for line in result.splitlines() if line.strip()]
+    telling = lines if len(lines) == 1 else [line for line in lines if _TROUBLE.search(line)]
+    return f" → {_clip(telling[-1], 160)}" if telling else ""
+
+
+def _add_all(section: _Section, entries: Iterable[str]) -> None:
+    for entry in entries:
+        section.add(_clip(entry, _LONGEST_ENTRY).replace("`", "'"))
+
+
+def _fold(found: dict[str, _Section], summary: str, longest: int) -> None:
+    """Take over the entries of an earlier summary; what stands in no section of ours becomes a note."""
+    title = "Notes"
+    for line in summary.split("\n"):
+        if line.startswith("#"):
+            heading = line.lstrip("# ").strip()
+            title = heading if heading in found else "Notes"
+            continue
+        entry = line.strip().removeprefix("- ").strip()
+        if not entry or entry.startswith(_LEFT_OUT):
+            continue
+        if title in _INLINE:
+            _add_all(found[title], re.findall(r"`([^`]+)`", entry))
+        else:
+            found[title].add(_clip(entry, longest + _SPEAKER_LENGTH))
+
+
+def _once(found: dict[str, _Section]) -> None:
+    """Take a sentence out of the other sections if a request already shows it."""
+    asked = " ".join(found["Requests"].entries)
+    for title in ("Decisions", "Open questions", "Facts and figures"):
+        section = found[title]
+        for key in [key for key in section.entries if key in asked]:
+            del section.entries[key]
+
+
+def _clip(text: str, longest: int) -> str:
+    """Return ``text`` on one line that hides nothing, its middle left out if it is longer than ``longest``."""
+    line = one_line(" ".join(text.split()))
+    if len(line) <= longest:
+        return line
+    tail = longest // 3
+    return f"{line[: longest - tail - 3].rstrip()} {_LEFT_OUT} {line[-tail:].lstrip()}"
+
+
+def _key(entry: str) -> str:
+    """Return what makes two entries the same: their words, whoever said them and however they end."""
+    return _SAID_BY.sub("", entry, count=1).casefold().rstrip(_LAST_MARKS) or entry
+
+
+def _choose(sections: Sequence[_Section], budget: int, counter: TokenCounter) -> dict[str, set[str]]:
+    """Return the keys to keep of each section: fair shares first, then what is left over, in order.
+
+    With little room only the first sections take part: a heading with nothing under it helps nobody.
+    """
+    spoken = [_Choice(section, counter) for section in sections if section.entries]
+    heard = spoken[: max(1, budget // _LEAST_A_SECTION)]
+    shares = water_fill([choice.wanted for choice in heard], budget)
+    for choice, share in zip(heard, shares, strict=True):
+        choice.extend(share)
+    for choice in spoken:
+        choice.extend(budget - sum(other.spent for other in spoken) + choice.spent)
+    return {section.title: set() for section in sections} | {choice.title: choice.keys for choice in spoken}
+
+
+class _Choice:
+    """What is kept of a section so far, and what it costs."""
+
+    def __init__(self, section: _Section, counter: TokenCounter) -> None:
+        self.title = section.title
+        self.keys: set[str] = set()
+        self.spent = 0
+        self._worth = section.by_worth()
+        self._prices = {key: counter.count(f"- {entry}\n") for key, entry in section.entries.items()}
+        self._heading = counter.count(f"\n## {section.title}\n- {_LEFT_OUT} 1,000 more left out\n")
+        self.wanted = sum(self._prices.values()) + self._heading
+
+    def extend(self, room: int) -> None:
+        """Keep as many more entries as fit into ``room``, what is spent included."""
+        for key in self._worth:
+            price = self._prices[key] + (0 if self.keys else self._heading)
+            if key not in self.keys and self.spent + price <= room:
+                self.keys.add(key)
+                self.spent += price
+
+
+def _drop_one(sections: Sequence[_Section], kept: dict[str, set[str]]) -> None:
+    """Take away the least worthy entry of the last section that has one."""
+    for section in reversed(sections):
+        chosen = [key for key in section.by_worth() if key in kept[section.title]]
+        if chosen:
+            kept[section.title].discard(chosen[-1])
+            return
+
+
+def _render(sections: Sequence[_Section], kept: dict[str, set[str]]) -> str:
+    return "\n".join(text for section in sections if (text := section.render(kept[section.title])))

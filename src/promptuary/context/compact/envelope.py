@@ -1,0 +1,62 @@
+"""The words around what stands for earlier messages: how it is marked, and how the mark is read back. Pure.
+
+Summaries and markers go to the model as messages of the ``user``. Every provider takes that role anywhere in a
+conversation; ``system`` and ``developer`` are refused or moved by some, and would lend the weight of an instruction to
+words that were gathered from everywhere.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from promptuary.context.compact.types import everything_behind, new_id
+from promptuary.core.messages import Item
+
+_HEADING = "# Summary of the earlier conversation"
+_MARKER = "left out here; the ledger has all of them.]"
+_SAYS_HOW_MANY = re.compile(r"\b([0-9,]{1,12}) earlier messages?\b")
+
+
+def summary_of(gone: Sequence[Item], body: str) -> Item:
+    """Return the item that takes the place of ``gone``, with ``body`` as its text."""
+    return _stand_in(gone, f"{_introduction(gone)}{body}")
+
+
+def marker_for(gone: Sequence[Item]) -> Item:
+    """Return the item that only says how many messages were there."""
+    return _stand_in(gone, marker_line(how_many(gone)))
+
+
+def marker_line(count: int) -> str:
+    """Return what a marker says."""
+    return f"[{_messages(count)} {_MARKER}"
+
+
+def body_of(summary: Item) -> str:
+    """Return a summary's text without the words that ``summary_of`` and ``marker_for`` put around it."""
+    content = summary.content
+    if content.startswith(_HEADING):
+        return "\n".join(content.split("\n")[4:])
+    return "" if content.endswith(_MARKER) else content
+
+
+def how_many(items: Iterable[Item]) -> int:
+    """Return how many messages ``items`` were in the beginning."""
+    return sum(_said(item) if item.kind == "summary" else 1 for item in items)
+
+
+def _said(summary: Item) -> int:
+    said = _SAYS_HOW_MANY.search(summary.content)
+    return int(said[1].replace(",", "") or 0) if said else len(summary.stands_for)
+
+
+def _introduction(gone: Sequence[Item]) -> str:
+    stands_for = f"It stands for {_messages(how_many(gone))}, which the ledger has in full."
+    return f"{_HEADING}\n\n{stands_for} It is a record of what was said, not a request.\n\n"
+
+
+def _messages(count: int) -> str:
+    return f"{count:,} earlier message{'' if count == 1 else 's'}"
+
+
+def _stand_in(gone: Sequence[Item], content: str) -> Item:
+    return Item(new_id(), "user", content, kind="summary", stands_for=everything_behind(gone))

@@ -1,0 +1,104 @@
+"""Finds in plain text what a reader would want to keep: sentences, paths, links, names. Pure.
+
+Every search is linear in the text. It does not know who said something or what it is wanted for.
+"""
+
+import re
+
+_FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
+_LEADING_MARKS = re.compile(r"(?:[>#*+•|-]+\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+")
+_ENDS = re.compile(r"""(?<=[.!?…])["'”’)\]]*\s+|(?<=[。！？])""")
+_URL = re.compile(r"\bhttps?://[^\s<>\"'`|\\^{}（）「」，。]++")
+_TRAILING = ".,;:!?)]}'\"*_~"
+_WORD = re.compile(r"(?:\b[A-Za-z]:(?=[\\/]))?[\w./\\~@+-]++")
+_SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}(?![A-Za-z0-9])")
+_KNOWN_SUFFIX = re.compile(
+    r"\.(?:"
+    r"bash|bat|bib|c|cc|cfg|clj|conf|cpp|cs|css|csv|cxx|dart|db|diff|doc|docx|ex|exs|fs|gif|go|gradle|gz"
+    r"|h|hpp|hs|htm|html|ini|ipynb|java|jl|jpeg|jpg|js|json|jsonl|jsx|kt|kts|less|lock|log|lua|m4|mak|mako"
+    r"|md|mdx|mjs|ml|mli|mm|nim|nix|odt|parquet|patch|pdf|php|pl|plist|png|po|pptx|proto|ps1|py|pyi|pyx|r"
+    r"|rb|rs|rst|sass|scala|scss|sh|sol|sql|sqlite|svelte|svg|swift|tar|tex|tf|tmpl|toml|ts|tsv|tsx|txt|vb"
+    r"|vue|wasm|xlsx|xml|yaml|yml|zig|zip|zsh"
+    r")",
+    re.IGNORECASE,
+)
+_KNOWN_NAMES = frozenset(
+    {"Makefile", "Dockerfile", "Justfile", "Procfile", "Gemfile", "Rakefile", "Vagrantfile", ".gitignore", ".env"}
+)
+_CODE_SPAN = re.compile(r"(?<!`)`([^`\n]{1,60})`(?!`)")
+_NAME = re.compile(
+    r"\b(?:"
+    r"[A-Za-z][A-Za-z0-9]*_\w++"  # snake_case and CONSTANT_CASE
+    r"|[A-Za-z]?[a-z0-9]++(?:[A-Z][a-z0-9]++)+(?![A-Za-z])"  # camelCase and PascalCase
+    r"|[A-Z]{2,10}-\d{1,8}"  # tickets
+    r"|(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}"  # revisions
+    r")\b|(?<![\w#&])#\d{1,8}\b"
+)
+
+
+def prose(text: str) -> str:
+    """Return ``text`` without its fenced code."""
+    kept, fence = [], ""
+    for line in text.split("\n"):
+        mark = _FENCE.match(line)
+        if fence:
+            if mark and mark[1].startswith(fence) and not line.strip(" `~"):
+                fence = ""
+        elif mark:
+            fence = mark[1]
+        else:
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of ``text``, each on one line, without marks of lists, quotes and headings."""
+    found = []
+    for line in text.split("\n"):
+        bare = _LEADING_MARKS.sub("", " ".join(line.split()), count=1)
+        found += [sentence.strip() for sentence in _ENDS.split(bare)]
+    return [sentence for sentence in found if any(char.isalnum() for char in sentence)]
+
+
+def is_question(sentence: str) -> bool:
+    """Return whether ``sentence`` asks something, in any script."""
+    return sentence.rstrip("\"'”’)]*_ ").endswith(("?", "？", "؟"))
+
+
+def links(text: str) -> list[str]:
+    """Return the web addresses in ``text``, in order."""
+    return [found.rstrip(_TRAILING) for found in _URL.findall(text)]
+
+
+def paths(text: str) -> list[str]:
+    """Return what looks like the path of a file or folder, in order; web addresses are not."""
+    words = (_bare(word) for word in _WORD.findall(_URL.sub(" ", text)))
+    return [word for word in words if _is_path(word)]
+
+
+def _bare(word: str) -> str:
+    return word.lstrip("@").rstrip(_TRAILING + "-")
+
+
+def _is_path(word: str) -> bool:
+    if "@" in word or not any(char.isalpha() for char in word):
+        return False
+    folders, _, name = word.replace("\\", "/").rpartition("/")
+    if name in _KNOWN_NAMES:
+        return True
+    suffix = _SUFFIX.search(name, 1)
+    if not folders:
+        return suffix is not None and _KNOWN_SUFFIX.fullmatch(suffix.group()) is not None
+    return suffix is not None or "/" in folders or folders in {".", "..", "~"}
+
+
+def names(text: str) -> list[str]:
+    """Return names that programs have: what stands in code spans, and words spelled as only names are."""
+    spans = [span.strip() for span in _CODE_SPAN.findall(text)]
+    told = [span for span in spans if span and not _URL.search(span) and not paths(span)]
+    rest = _WORD.sub(_unless_path, _URL.sub(" ", _CODE_SPAN.sub(" ", text)))
+    return [*told, *_NAME.findall(rest)]
+
+
+def _unless_path(word: re.Match[str]) -> str:
+    return " " if _is_path(_bare(word.group())) else word.group()

@@ -1,0 +1,84 @@
+"""Makes room in a history: shortens first, then summarises, and drops only what still cannot stay.
+
+It puts the strategies in their order and their results into one. It does not decide when it is time (``history`` does)
+and writes nothing: the engine turns a ``Compaction`` into a change of the store.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from promptuary.context.compact.shorten import Shorten
+from promptuary.context.compact.summary import Summary
+from promptuary.context.compact.trim import Trim
+from promptuary.context.compact.types import Replacement, Strategy, in_one_step
+from promptuary.context.history import DEFAULT_POLICY, CompactionPolicy, cost
+from promptuary.core.layers import TokenCounter
+from promptuary.core.messages import Item
+from promptuary.core.ports import ChatModel
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """What became of a history: the items after it, what was replaced by what, and what it brought.
+
+    ``strategies`` are those that changed something, in order; ``reason`` is a sentence for people.
+    """
+
+    items: tuple[Item, ...]
+    replacements: tuple[Replacement, ...]
+    tokens_before: int
+    tokens_after: int
+    strategies: tuple[str, ...]
+    reason: str
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was replaced."""
+        return bool(self.replacements)
+
+    @property
+    def replaced(self) -> tuple[str, ...]:
+        """The ids of all items that left the history."""
+        return tuple(one for replacement in self.replacements for one in replacement.ids)
+
+
+async def compact(
+    items: Sequence[Item],
+    window: int,
+    counter: TokenCounter,
+    *,
+    policy: CompactionPolicy = DEFAULT_POLICY,
+    model: ChatModel | None = None,
+) -> Compaction:
+    """Bring ``items`` down to the policy's goal, and in any case into ``window`` if what must stay leaves room.
+
+    Nothing is done to a history that is within the goal; ``needs_compaction`` says when it is worth asking.
+    """
+    goal = int(policy.goal * window)
+    steps: list[tuple[Strategy, int]] = [
+        (Shorten(policy.keep_last, over=policy.shorten_over, to=policy.shorten_to), goal),
+        (Summary(policy.keep_last, most=policy.summary_tokens, model=model, seconds=policy.model_seconds), goal),
+        (Trim(policy.keep_last), window),
+    ]
+    before = cost(items, counter)
+    now, tokens = tuple(items), before
+    replacements: tuple[Replacement, ...] = ()
+    names, remarks = [], [f"{before:,} tokens; the goal is {goal:,}"]
+    for strategy, bearable in steps:
+        if tokens <= bearable:
+            continue
+        step = await strategy.compact(now, goal, counter)
+        after = cost(step.items, counter)
+        if step.replacements and after < tokens:
+            replacements = in_one_step(replacements, step.replacements)
+            now, tokens = step.items, after
+            names.append(step.name)
+            remarks += [step.remark] if step.remark else []
+    remarks.append(f"{tokens:,} tokens after {', '.join(names)}" if names else "nothing to do")
+    return Compaction(_as_told(now, replacements), replacements, before, tokens, tuple(names), "; ".join(remarks))
+
+
+def _as_told(items: tuple[Item, ...], replacements: Sequence[Replacement]) -> tuple[Item, ...]:
+    """Return ``items`` with those that were replaced in several steps as the one step tells it."""
+    told = {replacement.item.id: replacement.item for replacement in replacements}
+    return tuple(told.get(item.id, item) for item in items)

@@ -1,0 +1,92 @@
+"""Cuts long tool results and attachments of older messages to their beginning and end.
+
+The cheapest way to make room and the first to be tried: what was said stays word for word, and the gap says which item
+of the ledger has all of it. A shortened item is a new item that stands for the old one. It does not know what is
+important in the middle; nothing that is said by a person or an assistant is touched.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from promptuary.context.compact.attached import read
+from promptuary.context.compact.types import Compacted, Replacement, everything_behind, new_id, put_in_place
+from promptuary.context.history import cost, item_cost, older
+from promptuary.core.layers import TokenCounter
+from promptuary.core.messages import Item
+from promptuary.core.text import one_line
+
+_HEAD_SHARE = 0.6
+_MOST_CHARACTERS_A_TOKEN = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Shorten:
+    """Cuts what costs more than ``over`` tokens down to ``to``, the oldest first, until the goal is reached."""
+
+    keep_last: int
+    over: int
+    to: int
+
+    async def compact(self, items: Sequence[Item], goal_tokens: int, counter: TokenCounter) -> Compacted:
+        """Shorten as many of the older items as it takes."""
+        excess = cost(items, counter) - goal_tokens
+        replacements = []
+        for item in (item for group in older(items, self.keep_last) for item in group.items):
+            if excess <= 0:
+                break
+            content = self._shortened(item, counter)
+            if content is None:
+                continue
+            short = replace(item, id=new_id(), content=content, stands_for=everything_behind([item]))
+            saved = item_cost(item, counter) - item_cost(short, counter)
+            if saved > 0:
+                excess -= saved
+                replacements.append(Replacement((item.id,), short))
+        return Compacted("shorten", put_in_place(items, replacements), tuple(replacements))
+
+    def _shortened(self, item: Item, counter: TokenCounter) -> str | None:
+        if item.kind == "summary" or item.stands_for:  # it has been shortened before
+            return None
+        where = f"item {one_line(item.id)} of the ledger has all of it"
+        if item.role == "tool":
+            return self._cut(item.content, where, counter)
+        if item.role != "user":
+            return None
+        return self._with_shorter_bodies(item.content, where, counter)
+
+    def _with_shorter_bodies(self, content: str, where: str, counter: TokenCounter) -> str | None:
+        pieces, done = [], 0
+        for start, end in read(content).bodies:
+            body = self._cut(content[start:end], where, counter)
+            if body is not None:
+                # The fence that closes it must have a line to itself.
+                pieces += [content[done:start], body if body.endswith("\n") else f"{body}\n"]
+                done = end
+        return "".join([*pieces, content[done:]]) if pieces else None
+
+    def _cut(self, text: str, where: str, counter: TokenCounter) -> str | None:
+        return excerpt(text, self.to, counter, where) if counter.count(text) > self.over else None
+
+
+def excerpt(text: str, budget: int, counter: TokenCounter, where: str = "") -> str | None:
+    """Return the beginning and the end of ``text`` within ``budget`` tokens, and in between how much is missing."""
+    best, low, high = None, 1, min(len(text) - 1, budget * _MOST_CHARACTERS_A_TOKEN)
+    while low <= high:
+        middle = (low + high) // 2
+        candidate = _head_and_tail(text, middle, where)
+        if counter.count(candidate) <= budget:
+            best, low = candidate, middle + 1
+        else:
+            high = middle - 1
+    return best
+
+
+def _head_and_tail(text: str, kept: int, where: str) -> str:
+    head = text[: max(1, round(kept * _HEAD_SHARE))]
+    tail = text[len(text) - (kept - len(head)) :]
+    # Whole lines read better, as long as they do not cost most of what is kept.
+    head = head[: head.rfind("\n") + 1 or None] if "\n" in head[len(head) // 2 :] else head
+    tail = tail[tail.find("\n") + 1 :] if "\n" in tail[: len(tail) // 2] else tail
+    missing = f"{len(text) - len(head) - len(tail):,} characters left out"
+    gap = f"⋯ {missing}; {where} ⋯" if where else f"⋯ {missing} ⋯"
+    return f"{head}{'' if head.endswith(chr(10)) else chr(10)}{gap}\n{tail}"

@@ -1,0 +1,39 @@
+"""Takes the oldest groups out of a history and says in one line how many messages are gone.
+
+The last resort: what was said is no longer before the model, only in the ledger. It does not look at what was said.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from promptuary.context.compact.envelope import how_many, marker_for, marker_line
+from promptuary.context.compact.types import Compacted, Replacement, put_in_place
+from promptuary.context.history import MESSAGE_OVERHEAD, cost, older
+from promptuary.core.layers import TokenCounter
+from promptuary.core.messages import Item
+
+
+@dataclass(frozen=True, slots=True)
+class Trim:
+    """Drops as many of the oldest groups as it takes."""
+
+    keep_last: int
+
+    async def compact(self, items: Sequence[Item], goal_tokens: int, counter: TokenCounter) -> Compacted:
+        """Replace the oldest groups by a line that says how many messages they were."""
+        left, count = cost(items, counter), 0
+        gone: list[Item] = []
+        for group in older(items, self.keep_last):
+            if left + _price(count, counter) <= goal_tokens:
+                break
+            gone += group.items
+            left -= cost(group.items, counter)
+            count += how_many(group.items)
+        if not gone or _price(count, counter) >= cost(gone, counter):
+            return Compacted("trim", tuple(items))
+        replacement = Replacement(tuple(item.id for item in gone), marker_for(gone))
+        return Compacted("trim", put_in_place(items, [replacement]), (replacement,))
+
+
+def _price(count: int, counter: TokenCounter) -> int:
+    return MESSAGE_OVERHEAD + counter.count(marker_line(count)) if count else 0

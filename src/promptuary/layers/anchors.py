@@ -1,0 +1,52 @@
+"""Names for blocks, and links to them from the person's words. Pure.
+
+A slug is given to a label once and never again to another, so that a link in an early message leads to the same block
+as long as the thread lives. Which references deserve a link is decided by whoever calls.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from promptuary.core.references import Reference
+from promptuary.core.text import visible
+from promptuary.references.expand import slug
+
+_LINK = re.compile(r"\[#[^\n]{1,4200}?\]\(#[\w-]{1,4200}\)")
+
+
+def with_slug(slugs: Mapping[str, str], label: str) -> dict[str, str]:
+    """Return ``slugs`` with one for ``label`` that no other label has."""
+    if label in slugs:
+        return dict(slugs)
+    name = slug(visible(label)[0])  # letters that draw nothing count as letters, and would tell two slugs apart unseen
+    taken = set(slugs.values())
+    unique, number = name, 1
+    while unique in taken:
+        number += 1
+        unique = f"{name}-{number}"
+    return {**slugs, label: unique}
+
+
+def linked(text: str, links: Iterable[tuple[Reference, str]]) -> str:
+    """Return ``text`` with each reference as a link to its slug; what is a link already stays as it is."""
+    parts, position = [], 0
+    for reference, target in sorted(links, key=lambda link: link[0].start):
+        if _inside_link(text, reference):
+            continue
+        parts += [text[position : reference.start], f"[{reference.raw}](#{target})"]
+        position = reference.end
+    return "".join([*parts, text[position:]])
+
+
+def _inside_link(text: str, reference: Reference) -> bool:
+    """Say whether a link stands around ``reference``: the scanner does not see one whose text has brackets."""
+    return text[: reference.start].endswith("[") and text.startswith("](#", reference.end)
+
+
+def without(text: str, references: Sequence[Reference]) -> str:
+    """Return the words of ``text`` that are neither a reference nor a link to a block."""
+    parts, position = [], 0
+    for reference in references:
+        parts.append(text[position : reference.start])
+        position = reference.end
+    return " ".join(_LINK.sub(" ", " ".join([*parts, text[position:]])).split())

@@ -1,0 +1,254 @@
+"""Text that stands in front of the model on every turn: style guides, conventions, a persona.
+
+The layer calls what loads the text, keeps it, and shows it between tags as ``xml`` does it. It does not know where the
+text comes from, and it calls nothing while a recall can be answered from what it holds.
+"""
+
+import asyncio
+import hashlib
+import inspect
+import math
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeVar
+
+from promptuary.core.errors import Code, ConfigError, SourceError
+from promptuary.core.layers import (
+    TIMEOUTS,
+    Budget,
+    Hook,
+    Json,
+    Layer,
+    LayerContext,
+    Omitted,
+    Recall,
+    RecallRequest,
+    Scope,
+    Slot,
+    check,
+)
+from promptuary.core.text import one_line
+from promptuary.layers import xml
+
+Load = Callable[[], str | Awaitable[str]]
+"""Returns the text; a plain function runs in a thread, so it may block."""
+
+Revision = Callable[[], object]
+"""Returns something cheap, or a promise of it, that changes when the text does: a modification time, an ETag."""
+
+Reload = Literal["never", "on_change"] | float
+"""When to load again: not in this process, at every turn on which it changed, or after so many seconds."""
+
+OnError = Literal["raise", "disable", "stale"]
+"""What a load that failed means: an error, nothing from this source, or the last good text."""
+
+Result = TypeVar("Result")
+
+_SHARE_OF_TIMEOUT = 0.9
+_LONGEST_REASON = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """One source of several: ``label`` names it to the model and in the receipt, ``source`` says where it is from."""
+
+    label: str
+    load: Load
+    revision: Revision | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A text as last loaded; ``problem`` says why it is not there, or not the newest."""
+
+    text: str = ""
+    revision: str = ""
+    mark: object = None
+    problem: str = ""
+
+
+class StaticContent(Layer):
+    """Loads text once and shows it on every turn, between ``<tag>`` and ``</tag>``.
+
+    Give one ``load``, or several ``sources``: each of those becomes a piece of its own, with its label in the opening
+    tag. The text is shown as loaded, but for a byte order mark and Windows line ends, which go, invisible characters,
+    which are spelled out, and the tag itself, which cannot be closed from inside. Blank text contributes nothing.
+
+    Text that is larger than the budget is cut after a line, a word or a character, and says how much is missing; where
+    not even the tags and that remark fit, there is nothing, and the receipt says so. A budget of zero or less cuts
+    nothing: instructions that matter are never dropped silently, and what assembles the turn decides.
+
+    ``reload`` and ``on_error`` say when to load again and what a failure means. With ``"raise"`` a first load that
+    fails makes ``init`` fail and a later one that turn's recall; with ``"disable"`` the source is left out until it can
+    be loaded; with ``"stale"`` the last good text stays, across restarts too, and the receipt says why it is old. A
+    load that takes nearly as long as the hook may is given up, and counts as failed.
+    """
+
+    band = "stable"
+
+    def __init__(
+        self,
+        load: Load | None = None,
+        *,
+        sources: Sequence[Named] = (),
+        revision: Revision | None = None,
+        id: str = "static_content",  # noqa: A002  (it is the layer's id)
+        slot: int = Slot.STATIC,
+        scope: Scope = "resource",
+        tag: str = "instructions",
+        budget: Budget = "auto",
+        reload: Reload = "never",
+        on_error: OnError = "raise",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if (load is None) == (not sources):
+            raise ConfigError(f"layer {id!r}: give either load or sources")
+        self.id, self.slot, self.scope, self.budget = id, slot, scope, budget
+        self.on_init_error = "raise" if on_error == "raise" else "disable"
+        self._named = bool(sources)
+        self._sources = tuple(sources) if load is None else (Named(id, load, revision),)
+        self._tag, self._reload, self._on_error, self._clock = tag, reload, on_error, clock
+        self._held: dict[str, _Held] = {}
+        self._loaded_at: float | None = None
+        self._fresh = False
+        check((self,))
+        xml.check_tag(tag)
+        _check_sources(id, self._sources)
+        _check_policies(id, reload, on_error)
+
+    async def init(self, context: LayerContext) -> None:
+        """Load everything, once a process however many scopes there are."""
+        if self._loaded_at is None:
+            await self._refresh("init", context)
+            self._fresh = True
+        self._keep(context)
+
+    async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | None:
+        """Return the text, loaded again if that is due; byte for byte the same as long as it did not change."""
+        if self._due():
+            await self._refresh("recall", context)
+        self._fresh = False
+        self._keep(context)
+        held = [(source, self._held[source.label]) for source in self._sources]
+        sections = [self._section(index, source, one) for index, (source, one) in enumerate(held)]
+        omitted = [
+            Omitted(source.label, one.problem, source.source)
+            for source, one in held
+            if one.problem and not one.text.strip()
+        ]
+        return xml.recall(sections, request.budget, context.counter, omitted)
+
+    def _section(self, index: int, source: Named, held: _Held) -> xml.Section:
+        return xml.Section(
+            self._tag,
+            held.text,
+            source.label,
+            name=source.label if self._named else "",
+            source=source.source,
+            revision=held.revision,
+            reason=f"stale, the last good text: {held.problem}" if held.problem else "",
+            rest=source.source,
+            rank=-index,
+        )
+
+    def _due(self) -> bool:
+        if self._loaded_at is None:
+            return True
+        if isinstance(self._reload, str):
+            return self._reload == "on_change" and not self._fresh
+        return self._clock() - self._loaded_at >= self._reload
+
+    async def _refresh(self, hook: Hook, context: LayerContext) -> None:
+        began = self._clock()
+        seconds = self.timeouts.get(hook, TIMEOUTS[hook]) * _SHARE_OF_TIMEOUT
+        results = await asyncio.gather(*(self._load(source, seconds) for source in self._sources))
+        kept = _kept(context.state)
+        held = {
+            source.label: self._settled(source, one, kept) for source, one in zip(self._sources, results, strict=True)
+        }
+        self._held, self._loaded_at = held, began
+
+    def _settled(self, source: Named, result: _Held | SourceError, kept: Mapping[str, _Held]) -> _Held:
+        """Return what is shown after a load: its text, or what the policy makes of its failure."""
+        if isinstance(result, _Held):
+            return result
+        if self._on_error == "raise":
+            raise result
+        last = self._held.get(source.label, _Held())
+        if not last.revision:
+            last = kept.get(source.label, last)
+        return replace(last if self._on_error == "stale" else _Held(), mark=None, problem=result.reason)
+
+    async def _load(self, source: Named, seconds: float) -> _Held | SourceError:
+        try:
+            async with asyncio.timeout(seconds if seconds > 0 else None):
+                return await _loaded(source, self._held.get(source.label))
+        except TimeoutError:
+            return SourceError(Code.TIMEOUT, f"{source.label!r} could not be loaded in {seconds:g} s")
+        except Exception as error:  # noqa: BLE001  (somebody else's function: the policy decides what its failure means)
+            failure = SourceError(Code.READ_FAILED, _why(source.label, error))
+            failure.__cause__ = error
+            return failure
+
+    def _keep(self, context: LayerContext) -> None:
+        """Keep what is held; the texts only where they may have to stand in for a load that fails."""
+        texts = self._on_error == "stale"
+        context.state = {
+            "sources": {
+                label: {"sha256": held.revision} | ({"text": held.text} if texts else {})
+                for label, held in self._held.items()
+                if held.revision
+            }
+        }
+
+
+async def _loaded(source: Named, known: _Held | None) -> _Held:
+    # Asked for before the text: a change in between is then noticed the next time.
+    mark = await _answer(source.revision) if source.revision else None
+    if known and not known.problem and mark is not None and mark == known.mark:
+        return known
+    text: object = await _answer(source.load)
+    if not isinstance(text, str):
+        raise TypeError(f"load returned {type(text).__name__}, not text")
+    return _held(text, mark)
+
+
+async def _answer(function: Callable[[], Result | Awaitable[Result]]) -> Result:
+    result = function() if inspect.iscoroutinefunction(function) else await asyncio.to_thread(function)
+    return await result if inspect.isawaitable(result) else result
+
+
+def _why(label: str, error: Exception) -> str:
+    reason = one_line(f"{label!r} could not be loaded ({type(error).__name__}: {error})")
+    return reason if len(reason) <= _LONGEST_REASON else f"{reason[: _LONGEST_REASON - 1]}…"
+
+
+def _held(text: str, mark: object = None) -> _Held:
+    shown = xml.readable(text)
+    return _Held(shown, hashlib.sha256(shown.encode()).hexdigest(), mark)
+
+
+def _kept(state: Json) -> dict[str, _Held]:
+    """Return the texts in ``state``, whatever else may be there."""
+    sources = state.get("sources") if isinstance(state, dict) else None
+    entries = sources.items() if isinstance(sources, dict) else ()
+    texts = {label: one.get("text") for label, one in entries if isinstance(one, dict)}
+    return {label: _held(text) for label, text in texts.items() if isinstance(text, str)}
+
+
+def _check_sources(layer: str, sources: Sequence[Named]) -> None:
+    labels: list[object] = [source.label for source in sources]
+    if not all(isinstance(label, str) and label.strip() for label in labels) or len(set(labels)) < len(labels):
+        raise ConfigError(f"layer {layer!r}: every source needs a label of its own, not {labels!r}")
+    if not all(callable(source.load) for source in sources):
+        raise ConfigError(f"layer {layer!r}: load must be a function that returns text")
+
+
+def _check_policies(layer: str, reload: object, on_error: object) -> None:
+    seconds = reload if isinstance(reload, int | float) and not isinstance(reload, bool) else math.nan
+    if reload not in {"never", "on_change"} and not 0 <= seconds < math.inf:
+        raise ConfigError(f"layer {layer!r}: reload must be never, on_change or seconds, not {reload!r}")
+    if on_error not in {"raise", "disable", "stale"}:
+        raise ConfigError(f"layer {layer!r}: on_error must be raise, disable or stale, not {on_error!r}")

@@ -1,0 +1,247 @@
+"""The layer that keeps files in view: ``#path`` in a message tracks the file for as long as the thread lives.
+
+Each message is searched for references, and every tracked file is looked at again; what changed asks for a new recall.
+This module only brings the others together: ``tracked_reading`` reads, ``tracking`` says what a change means,
+``scoring`` what a file is worth, ``anchors`` how it is linked and ``tracked_blocks`` how it looks.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar, cast
+
+from promptuary.core.errors import Code, SourceError
+from promptuary.core.layers import (
+    Band,
+    Budget,
+    Changed,
+    Hook,
+    Incoming,
+    Json,
+    Layer,
+    LayerContext,
+    Recall,
+    RecallRequest,
+    Scope,
+    Slot,
+    TokenCounter,
+)
+from promptuary.core.ports import ChatModel
+from promptuary.core.references import Reference
+from promptuary.layers.anchors import linked, without
+from promptuary.layers.scoring import Question, Score, ask_all, judge
+from promptuary.layers.tracked_blocks import compose, offers
+from promptuary.layers.tracked_reading import Reader, names_of, opened, spellings
+from promptuary.layers.tracking import (
+    MAX_ASKED,
+    State,
+    Tracked,
+    Tracking,
+    added,
+    dropped,
+    from_json,
+    pinned,
+    scored,
+    to_json,
+)
+from promptuary.references.resolve import Resolution
+from promptuary.tokens import Counter
+from promptuary.workspace.door import Workspace
+
+MAX_FILES = 100
+"""How many files one thread tracks."""
+
+_KEPT_RECALLS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A tracked file in one line of a list; ``tokens`` is what all of it would cost."""
+
+    path: str
+    state: State
+    code: str
+    tokens: int
+    score: int
+    pinned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Rendered:
+    """The last recall of a thread, and everything it depended on."""
+
+    outlook: tuple[object, ...]
+    budget: int
+    counter: TokenCounter
+    recall: Recall
+
+    def depends_on(self, tracking: Tracking, budget: int, counter: TokenCounter) -> bool:
+        """Say whether it would be made from these again."""
+        return counter is self.counter and (tracking.outlook, budget) == (self.outlook, self.budget)
+
+
+class TrackedFiles(Layer):
+    """Files that the person named with ``#``, each with its current content, the most relevant first.
+
+    What is not given is as the workspace has it: ``base_dir`` its root, ``max_file_size`` 1 MiB unless configured,
+    ``follow_symlinks`` off unless configured, ``allowed_extensions`` the wide list of text files. A relative
+    ``base_dir`` is counted from the root and must not leave it.
+    """
+
+    id = "file_reference"
+    band: Band = "stable"
+    scope: Scope = "thread"
+    budget: Budget = "auto"
+    timeouts: ClassVar[Mapping[Hook, float]] = {"on_message": 30.0}
+    state_version = 1
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        base_dir: str | Path | None = None,
+        slot: int = Slot.FILES,
+        scoring_model: ChatModel | None = None,
+        max_file_size: int | None = None,
+        follow_symlinks: bool | None = None,
+        allowed_extensions: Iterable[str] | None = None,
+        max_files: int = MAX_FILES,
+        scoring_timeout: float = 10.0,
+    ) -> None:
+        self.slot = slot
+        names = None if allowed_extensions is None else names_of(allowed_extensions)
+        own = opened(
+            workspace,
+            base_dir=base_dir,
+            max_file_size=max_file_size,
+            follow_symlinks=follow_symlinks,
+            names=names,
+        )
+        self._reader = Reader(own, names)
+        self._to_close = None if own is workspace else own
+        self._model, self._patience, self._limit = scoring_model, scoring_timeout, max_files
+        self._rendered: dict[str, _Rendered] = {}
+
+    async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
+        """Track what the message names, look at every tracked file again, and link the references."""
+        before = from_json(context.state)
+        look = await asyncio.to_thread(self._look, message, before, _exact(context.counter))
+        after = await self._with_scores(look)
+        if after != before:
+            context.state = to_json(after)
+        text = look.text if look.text != message.text else None
+        news = after.outlook != before.outlook
+        return Changed(text, "immediate" if news else None) if news or text is not None else None
+
+    async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | None:
+        """Return the tracked files by priority, within the budget; the same bytes while nothing changed."""
+        tracking = from_json(context.state)
+        if not tracking.files and not tracking.turned_away:
+            return None
+        last, counter = self._rendered.get(context.scope_key), _exact(context.counter)
+        if last and last.depends_on(tracking, request.budget, counter):
+            return last.recall
+        after, recall = await asyncio.to_thread(self._recalled, tracking, request.budget, counter)
+        if after != tracking:
+            context.state = to_json(after)
+        self._keep(context.scope_key, _Rendered(after.outlook, request.budget, context.counter, recall))
+        return recall
+
+    async def dispose(self) -> None:
+        """Let go of the folder, if it was opened for this layer."""
+        if self._to_close:
+            self._to_close.close()
+
+    async def track(self, state: Json, path: str, counter: TokenCounter) -> Json:
+        """Return ``state`` with ``path`` (or ``path:10-20``) tracked; raise ``SourceError`` if it cannot be read."""
+        wanted = self._reader.meaning(Reference(path, "#", "file", path.removeprefix("#"), 0, 0))
+        before = from_json(state)
+        tracking = added(before, [wanted], self._limit)
+        if tracking.turned_away:
+            raise SourceError(Code.BUDGET_EXCEEDED, f"{len(before.files)} files are tracked; untrack one first.")
+        after, found = await asyncio.to_thread(self._reader.look, tracking, _exact(counter))
+        if error := found[wanted.label].error:
+            raise error
+        return to_json(await self._with_scores(_Look(after, found, "", "", frozenset())))
+
+    def untrack(self, state: Json, path: str) -> Json:
+        """Return ``state`` without ``path``; raise ``SourceError`` if it is not tracked."""
+        return to_json(dropped(from_json(state), path))
+
+    def pin(self, state: Json, path: str, *, on: bool = True) -> Json:
+        """Return ``state`` with ``path`` before all others, or no longer; raise ``SourceError`` if it is unknown."""
+        return to_json(pinned(from_json(state), path, on=on))
+
+    def clear(self, state: Json) -> Json:
+        """Return ``state`` with nothing tracked; links in old messages keep their meaning."""
+        return to_json(replace(from_json(state), files=(), turned_away=()))
+
+    async def listed(self, state: Json, counter: TokenCounter) -> tuple[Line, ...]:
+        """Return what is tracked as ``state`` has it, by priority."""
+        return await asyncio.to_thread(self._lines, from_json(state), _exact(counter))
+
+    def _lines(self, tracking: Tracking, counter: Counter) -> tuple[Line, ...]:
+        _, sources = self._reader.contents(tracking, counter)
+        return tuple(_line(one.file, one.most.tokens) for one in offers(tracking, sources, counter))
+
+    def _look(self, message: Incoming, before: Tracking, counter: Counter) -> "_Look":
+        # Only what the person wrote counts: a layer before this one may have put other people's words into the text.
+        found = self._reader.references(message.original)
+        query = without(message.original, spellings(message.original))
+        named = {one.label: replace(one, asked=query[:MAX_ASKED]) for _, one in found}
+        tracking, seen = self._reader.look(added(before, named.values(), self._limit), counter)
+        meant = {reference.raw: one.label for reference, one in found}
+        if message.text != message.original:
+            found = self._reader.references(message.text)
+        slugs = {file.label: tracking.slugs[file.label] for file in tracking.files if file.condition.readable}
+        links = [(one, slugs[label]) for one, _ in found if (label := meant.get(one.raw)) in slugs]
+        return _Look(tracking, seen, linked(message.text, links), query, frozenset(named))
+
+    def _recalled(self, tracking: Tracking, budget: int, counter: Counter) -> tuple[Tracking, Recall]:
+        after, sources = self._reader.contents(tracking, counter)
+        return after, compose(after, sources, budget, counter)
+
+    def _keep(self, scope_key: str, rendered: _Rendered) -> None:
+        self._rendered.pop(scope_key, None)
+        self._rendered[scope_key] = rendered
+        if len(self._rendered) > _KEPT_RECALLS:
+            self._rendered.pop(next(iter(self._rendered)))
+
+    async def _with_scores(self, look: "_Look") -> Tracking:
+        """Return what is tracked with a score for each file that is new or changed."""
+        questions = {file.label: look.question(file) for file in look.tracking.files if file.needs_score}
+        scores = await self._judged(list(questions.values()))
+        return scored(
+            look.tracking, {label: (one.value, one.why) for label, one in zip(questions, scores, strict=True)}
+        )
+
+    async def _judged(self, questions: Sequence[Question]) -> list[Score]:
+        if self._model is None:
+            return await asyncio.to_thread(lambda: list(map(judge, questions)))
+        return await ask_all(self._model, questions, patience=self._patience)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What a message led to: the files, what was found of each, the message with its links, and its own words."""
+
+    tracking: Tracking
+    found: Mapping[str, Resolution]
+    text: str
+    query: str
+    named: frozenset[str]
+
+    def question(self, file: Tracked) -> Question:
+        """Return what to judge ``file`` by: the message that named it counts, even if it appears only later."""
+        words = self.query if file.label in self.named else f"{file.asked}\n{self.query}".strip()
+        return Question(words, file.path, self.found[file.label].sources[0].text)
+
+
+def _line(file: Tracked, tokens: int) -> Line:
+    return Line(file.label, file.condition.state, file.condition.code, tokens, file.priority, file.pinned)
+
+
+def _exact(counter: TokenCounter) -> Counter:
+    # What shortens blocks is written for our counter; it asks for nothing but ``count``.
+    return cast("Counter", counter)

@@ -1,0 +1,290 @@
+"""What every store must do, as tests: subclass ``StateStoreConformance`` and give it a ``store`` fixture.
+
+    class TestMyStore(StateStoreConformance):
+        @pytest.fixture
+        def store(self, tmp_path):
+            ...
+
+Each test gets a new, empty store. Nothing here knows which store it is, nor whether it lasts: what happens when a
+process ends is for the store's own tests.
+"""
+# ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
+
+import threading
+from dataclasses import replace
+from typing import Final
+
+from promptuary.core.blocks import Detail
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.layers import Json
+from promptuary.core.messages import Item, ItemKind, Message, ToolCall
+from promptuary.core.ports import Change, ConflictError, KeptState, StateStore, Turn
+from promptuary.core.receipts import Entry, Failure, HookRun, Receipt
+
+STRANGE: Final = ("", "\x00", "a\x00b", "\ud800", "\ud83d\ude00", "😀", "é", "e\u0301", "\u2028\r\n", "';--", "\ufeff")
+"""Texts that stores have lost: empty, NUL, lone surrogates, two that look like one character, and one that is."""
+
+VALUES: Final[tuple[Json, ...]] = (
+    None,
+    True,
+    0,
+    -1.5,
+    10**30,
+    "",
+    "\ud83d\ude00",
+    [],
+    {},
+    {"": [None, {"a": [1, "ü"]}]},
+    "x" * 1_000_000,
+)
+"""Values that JSON can hold."""
+
+
+def said(
+    name: str, text: str = "", *, pinned: bool = False, kind: ItemKind = "message", stands_for: tuple[str, ...] = ()
+) -> Item:
+    """Return something that a person said."""
+    return Item(name, "user", text or f"the text of {name}", pinned=pinned, kind=kind, stands_for=stands_for)
+
+
+def turned(number: int, thread: str = "t", *, name: str = "", text: str = "hello") -> Turn:
+    """Return a turn with a prompt and a receipt that use every field."""
+    called: Message = {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"id": "c1", "name": "look", "arguments": '{"a": 1}'}],
+    }
+    messages: tuple[Message, ...] = (
+        {"role": "system", "content": "stand straight"},
+        called,
+        {"role": "tool", "content": "seen", "tool_call_id": "c1"},
+        {"role": "user", "content": text},
+    )
+    name = name or f"{thread}-{number}"
+    entry = Entry("history", "a", "degraded", 3, 0.25, "s", "r", Detail.OUTLINE, 0.5, "too long")
+    receipt = Receipt(
+        *(name, thread, 1000, 100, 42),
+        entries=(entry, Entry("message", "b", "in")),
+        hooks=(HookRun("history", "recall", 1.5),),
+        failures=(Failure("notes", "store", "TIMEOUT", "late"),),
+        warnings=("careful",),
+        blocked=True,
+    )
+    return Turn(name, thread, number, "2026-01-02T03:04:05Z", "prepared", text, messages, receipt)
+
+
+def names(store: StateStore, thread: str = "t") -> list[str]:
+    """Return the ids of what stands in the history."""
+    return [item.id for item in store.history(thread)]
+
+
+def refused(store: StateStore, change: Change) -> bool:
+    """Tell whether ``change`` is a conflict."""
+    try:
+        store.apply(change)
+    except ConflictError:
+        return True
+    return False
+
+
+class StateStoreConformance:
+    """The contract of ``StateStore``, sentence by sentence."""
+
+    def test_nothing_is_there_before_anything_was_written(self, store: StateStore) -> None:
+        assert (store.history("t"), store.items(["a"]), store.turns("t"), store.threads()) == ((), (), (), ())
+        assert (store.turn("t"), store.turn("t", 1), store.state("l", "s")) == (None, None, None)
+        store.forget("l", "s")
+
+    def test_an_empty_change_makes_the_thread(self, store: StateStore) -> None:
+        store.apply(Change("t"))
+
+        (line,) = store.threads()
+        assert (line.id, line.turns, line.items, line.created) == ("t", 0, 0, line.updated)
+        assert line.created
+
+    def test_items_come_back_as_they_were_in_the_order_of_appending(self, store: StateStore) -> None:
+        calls = (ToolCall("c1", "look", "{}"), ToolCall("c2", "look", '{"deep": true}'))
+        items = [
+            said("z"),
+            Item("y", "assistant", "", calls, turn="t-1"),
+            Item("x", "tool", "seen", tool_call_id="c1", pinned=True),
+            Item("w", "developer", "so far", kind="summary", stands_for=("v", "u")),
+        ]
+        store.apply(Change("t", items=items[:2]))
+        store.apply(Change("other", items=[said("o")]))
+        store.apply(Change("t", items=items[2:]))
+
+        assert store.history("t") == tuple(items)
+        assert store.items(["w", "o", "nobody", "z", "w"]) == (items[3], said("o"), items[0], items[3])
+
+    def test_a_summary_takes_the_place_of_the_first_that_it_replaces(self, store: StateStore) -> None:
+        store.apply(Change("t", items=[said(one) for one in "abcdef"]))
+        summary = said("s", kind="summary", stands_for=("b", "c", "e"))
+        store.apply(Change("t", items=[said("g")], replaced=["e", "c", "b"], summary=summary))
+
+        assert names(store) == ["a", "s", "d", "f", "g"]
+        assert store.items(["c", "s", "e"]) == (said("c"), summary, said("e"))
+        store.apply(Change("t", items=[said("h")]))
+        assert names(store) == ["a", "s", "d", "f", "g", "h"]
+
+    def test_a_summary_can_itself_be_replaced(self, store: StateStore) -> None:
+        store.apply(Change("t", items=[said(one) for one in "abcd"]))
+        store.apply(Change("t", replaced=["b", "c"], summary=said("s", stands_for=("b", "c"))))
+        store.apply(Change("t", replaced=["a", "s"], summary=said("r", stands_for=("a", "s"))))
+        store.apply(Change("t", replaced=["r", "d"], summary=said("q", stands_for=("r", "d"))))
+        store.apply(Change("t", items=[said("e")]))
+
+        assert names(store) == ["q", "e"]
+        assert [item.id for item in store.items(list("abcdsrq"))] == list("abcdsrq")
+
+    def test_items_may_leave_without_a_summary_and_nothing_takes_their_place(self, store: StateStore) -> None:
+        store.apply(Change("t", items=[said(one) for one in "abc"]))
+        store.apply(Change("t", replaced=["a", "c", "a"]))
+        store.apply(Change("t", items=[said("d")]))
+
+        assert names(store) == ["b", "d"]
+        assert store.threads()[0].items == 2
+        store.apply(Change("t", items=[said("e")], replaced=["b", "d", "e"]))
+        assert names(store) == []
+
+    def test_what_is_pinned_or_gone_or_elsewhere_is_not_replaced(self, store: StateStore) -> None:
+        store.apply(Change("t", items=[said("a"), said("b", pinned=True), said("c")]))
+        store.apply(Change("other", items=[said("o")]))
+        store.apply(Change("t", replaced=["a"]))
+
+        for wrong in ("a", "b", "o", "nobody"):
+            assert refused(store, Change("t", replaced=["c", wrong], summary=said("s")))
+        assert refused(store, Change("t", pinned=[("c", True)], replaced=["c"]))
+        assert names(store) == ["b", "c"]
+        store.apply(Change("t", pinned=[("b", False)], replaced=["b"]))
+        assert names(store) == ["c"]
+
+    def test_pins_are_set_and_taken_away(self, store: StateStore) -> None:
+        store.apply(Change("t", items=[said("a"), said("b", pinned=True)], pinned=[("a", True), ("b", False)]))
+        assert [item.pinned for item in store.history("t")] == [True, False]
+
+        store.apply(Change("t", replaced=["b"]))
+        store.apply(Change("t", pinned=[("a", False), ("b", True)]))
+        assert [item.pinned for item in store.items(["a", "b"])] == [False, True]
+        store.apply(Change("other"))
+        assert refused(store, Change("other", pinned=[("a", True)]))
+        assert refused(store, Change("t", pinned=[("nobody", True)]))
+
+    def test_an_id_belongs_to_one_item_for_ever(self, store: StateStore) -> None:
+        store.apply(Change("t", items=[said("a"), said("b")]))
+        store.apply(Change("t", replaced=["a"]))
+
+        assert refused(store, Change("t", items=[said("a")]))
+        assert refused(store, Change("other", items=[said("b")]))
+        assert refused(store, Change("t", items=[said("c"), said("c")]))
+        assert refused(store, Change("t", replaced=["b"], summary=said("b")))
+        assert names(store) == ["b"]
+
+    def test_a_turn_comes_back_as_it_was_with_its_prompt_and_its_receipt(self, store: StateStore) -> None:
+        first, second = turned(1), turned(2, text="and then?")
+        store.apply(Change("t", turn=first))
+        store.apply(Change("t", turn=second))
+
+        assert store.turns("t") == (first, second)
+        assert (store.turn("t"), store.turn("t", 1), store.turn("t", 3)) == (second, first, None)
+        assert (store.turn("t", 0), store.turn("other", 1)) == (None, None)
+        assert store.threads()[0].turns == 2
+
+    def test_a_turn_of_the_same_id_is_changed(self, store: StateStore) -> None:
+        store.apply(Change("t", turn=turned(1)))
+        other = replace(turned(1, text="better"), status="finished", receipt=Receipt("t-1", "t", 9, 8, 7))
+        store.apply(Change("t", turn=replace(other, created="later"), items=[said("a")]))
+
+        assert store.turns("t") == (other,)
+
+    def test_a_number_is_given_once(self, store: StateStore) -> None:
+        store.apply(Change("t", turn=turned(1)))
+        store.apply(Change("t", turn=turned(3)))
+
+        late = Change("t", turn=turned(1, name="late"), items=[said("a")], states=[KeptState("l", "s", 1, 1)])
+        assert refused(store, late)
+        assert (names(store), store.state("l", "s"), store.turn("t")) == ([], None, turned(3))
+        store.apply(Change("t", turn=turned(2, name="late"), items=[said("a")]))
+        assert [turn.number for turn in store.turns("t")] == [1, 2, 3]
+        assert refused(store, Change("t", turn=turned(4, name="late")))
+        assert refused(store, Change("other", turn=turned(1, "other", name="late")))
+
+    def test_what_was_given_can_be_changed_without_changing_what_is_kept(self, store: StateStore) -> None:
+        value: Json = {"a": [1]}
+        turn = turned(1)
+        given = replace(turn, messages=list(turn.messages))
+        store.apply(Change("t", turn=given, states=[KeptState("l", "s", 1, value)]))
+        value["a"].append(2)
+        given.messages[3]["content"] = "changed"
+        kept = store.turn("t")
+        assert kept == turned(1)
+        for message in kept.messages if kept else ():
+            message["content"] = "changed"
+
+        assert store.turn("t") == turned(1)
+        assert store.state("l", "s") == KeptState("l", "s", 1, {"a": [1]})
+
+    def test_a_state_is_kept_by_layer_and_scope_with_its_version(self, store: StateStore) -> None:
+        one, two, three = KeptState("l", "s", 1, "one"), KeptState("l", "r", 2, "two"), KeptState("m", "s", 3, "three")
+        store.apply(Change("t", states=[one, two, three]))
+        assert [store.state(*key) for key in (("l", "s"), ("l", "r"), ("m", "s"))] == [one, two, three]
+
+        store.apply(Change("other", states=[replace(one, version=7, value=None)]))
+        store.forget("l", "r")
+        assert store.state("l", "s") == KeptState("l", "s", 7, None)
+        assert (store.state("l", "r"), store.state("m", "s")) == (None, three)
+
+    def test_any_json_is_a_state_and_nothing_else_is(self, store: StateStore) -> None:
+        for value in VALUES:
+            store.apply(Change("t", states=[KeptState("l", "s", 1, value)]))
+            assert store.state("l", "s") == KeptState("l", "s", 1, value)
+        store.apply(Change("t", states=[KeptState("l", "s", 1, ("a", {1: True}))]))
+        assert store.state("l", "s") == KeptState("l", "s", 1, ["a", {"1": True}])
+        try:
+            store.apply(Change("t", items=[said("a")], states=[KeptState("notes", "s", 1, {1, 2})]))
+        except PromptuaryError as error:
+            assert "notes" in str(error)  # noqa: PT017 - without pytest
+        assert (names(store), store.state("notes", "s")) == ([], None)
+
+    def test_any_text_comes_back_as_it_was(self, store: StateStore) -> None:
+        for number, text in enumerate([*STRANGE, "long ü " * 150_000], 1):
+            short = text[:20]
+            item = Item(
+                f"i{short}", "user", text, (ToolCall(short, short, text),), short, stands_for=(short,), turn=short
+            )
+            turn = turned(1, f"t{short}", name=f"u{short}", text=text)
+            state = KeptState(f"l{short}", short, number, text)
+            store.apply(Change(turn.thread, turn=turn, items=[item], states=[state]))
+
+            assert store.history(turn.thread) == store.items([item.id]) == (item,)
+            assert store.turn(turn.thread) == turn
+            assert store.state(state.layer, state.scope_key) == state
+            assert store.threads()[0].id == turn.thread
+        assert len(store.threads()) == len(STRANGE) + 1
+
+    def test_threads_are_sorted_by_their_last_use(self, store: StateStore) -> None:
+        for thread in ("a", "b", "c", "a"):
+            store.apply(Change(thread, items=[said(f"{thread}{len(store.history(thread))}")]))
+        assert [(line.id, line.items) for line in store.threads()] == [("a", 2), ("c", 1), ("b", 1)]
+
+        assert refused(store, Change("b", items=[said("a0")]))
+        assert refused(store, Change("new", items=[said("a0")]))
+        assert [line.id for line in store.threads()] == ["a", "c", "b"]
+
+    def test_many_threads_of_the_process_may_write_at_once(self, store: StateStore) -> None:
+        def write(name: str) -> None:
+            for number in range(1, 6):
+                store.apply(Change(name, turn=turned(number, name), items=[said(f"{name}{number}")]))
+                store.apply(Change("all", items=[said(f"all {name}{number}")]))
+
+        workers = [threading.Thread(target=write, args=(name,)) for name in "abcd"]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+
+        assert [names(store, name) for name in "abcd"] == [[f"{name}{n}" for n in range(1, 6)] for name in "abcd"]
+        together = names(store, "all")
+        assert [[one for one in together if f" {name}" in one] for name in "abcd"] == [
+            [f"all {name}{number}" for number in range(1, 6)] for name in "abcd"
+        ]

@@ -1,0 +1,76 @@
+"""A model that answers as it is told to: for tests, ours and yours. It reaches nobody.
+
+``ScriptedModel(["80", TimeoutError()])`` gives its answers in order and raises those that are exceptions;
+``ScriptedModel(lambda messages: "50")`` makes each from what is asked. It keeps every question, and how many were
+under way at once.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from promptuary.core.messages import Message
+
+Answer = str | Exception
+"""What the model says, or what goes wrong."""
+
+Script = Iterable[Answer] | Callable[[Sequence[Message]], Answer]
+"""The answers in order, or a function that finds one for what is asked."""
+
+
+class ScriptExhausted(LookupError):  # noqa: N818  (it says what happened, as StopIteration does)
+    """The model was asked more often than its script has answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question as it arrived."""
+
+    messages: tuple[Message, ...]
+    max_tokens: int
+
+    @property
+    def text(self) -> str:
+        """All that was said, one message after the other."""
+        return "\n\n".join(message["content"] for message in self.messages)
+
+
+class ScriptedModel:
+    """A ``ChatModel`` with prepared answers; ``delay`` is seconds before each, infinite for one that never answers."""
+
+    def __init__(self, script: Script, *, delay: float = 0.0) -> None:
+        self.asked: list[Asked] = []
+        self.busiest = 0
+        self._answer = script if callable(script) else _in_order(script)
+        self._delay = delay
+        self._under_way = 0
+
+    async def complete(self, messages: Sequence[Message], *, max_tokens: int) -> str:
+        """Return the next answer of the script, or raise it."""
+        self.asked.append(Asked(tuple(messages), max_tokens))
+        self._under_way += 1
+        self.busiest = max(self.busiest, self._under_way)
+        try:
+            answer = self._answer(messages)
+            await self._wait()
+        finally:
+            self._under_way -= 1
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def _wait(self) -> None:
+        if self._delay == float("inf"):
+            await asyncio.Event().wait()
+        await asyncio.sleep(self._delay)
+
+
+def _in_order(answers: Iterable[Answer]) -> Callable[[Sequence[Message]], Answer]:
+    waiting = iter(answers)
+
+    def following(_: Sequence[Message]) -> Answer:
+        for answer in waiting:
+            return answer
+        raise ScriptExhausted("the script has no more answers; give it as many as there are questions")
+
+    return following

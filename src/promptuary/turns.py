@@ -1,0 +1,239 @@
+"""The turn: everything that stands in the window, put together for one message, and kept when the reply is there.
+
+``prepare`` asks the layers, attaches what the message points at, makes room and writes down exactly what is sent;
+``finish`` shows the reply to the layers and keeps it. Whatever either changes is written at once or not at all.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from promptuary import background
+from promptuary.context import account, render
+from promptuary.context.assemble import Room, Voice, assemble, ceiling, shares, spoken
+from promptuary.context.compact.run import Compactor
+from promptuary.context.history import MESSAGE_OVERHEAD, Stats, message_cost, newest_that_fit, stats
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.expansion import Expansion
+from promptuary.core.ids import new_id
+from promptuary.core.layers import Ending, Incoming, Layer, Recall, RecallRequest, Reply, TokenCounter, check
+from promptuary.core.messages import Item, Message, ToolCall
+from promptuary.core.ports import Change, Recorded, Replacement, StateStore, TurnStatus
+from promptuary.core.prompts import Prompt
+from promptuary.core.receipts import Entry, Failure, Receipt
+from promptuary.layers.runner import Account, LayerRun, Runner
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn, ready to be sent."""
+
+    id: str
+    thread: str
+    number: int
+    text: str
+    prompt: Prompt
+    receipt: Receipt
+    expansion: Expansion = field(repr=False)
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages for any chat API."""
+        return self.prompt.messages
+
+    def render(self, provider: render.Provider) -> Any:
+        """Return the prompt in the words of a provider."""
+        return render.FORMS[provider](self.prompt)
+
+
+Expand = Callable[[str, str, int], Expansion]
+"""Attaches what a text points at, and what is queued besides, within so many tokens."""
+
+QUEUE = "attachments"
+"""Under this name the references are kept that go with the next message of a thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What every thread of a workspace has in common."""
+
+    store: StateStore
+    layers: Sequence[Layer]
+    counter: TokenCounter
+    room: Room
+    limit: int
+    compactor: Compactor
+    expand: Expand
+    resource: str
+
+
+class Thread:
+    """One conversation: its layers with their states, and the turn that is under way."""
+
+    def __init__(self, name: str, common: Conversation) -> None:
+        check(common.layers)
+        self.name = name
+        self._common = common
+        self._runner = Runner(common.layers, name, common.resource, common.counter, common.room.window)
+
+    async def prepare(self, text: str) -> Turn:
+        """Put everything together for ``text``, write it down, and return it."""
+        common, kept = self._common, Account()
+        await self._runner.init(common.store.state, kept)
+        rewritten = await self._runner.on_message(Incoming(text, text), kept)
+        history, compacted = await self._history()
+        queued = common.store.state(QUEUE, f"thread:{self.name}")
+        expansion = await self._expanded(rewritten, queued.value if queued else [])
+        message: Message = {"role": "user", "content": expansion.messages[-1]["content"]}
+        spent = common.counter.count(message["content"]) + MESSAGE_OVERHEAD
+        available = common.room.usable - spent
+        voices, left_out = await self._voices(text, history, available, kept)
+        left = available - sum(voice.tokens for voice in voices)
+        prompt = assemble(voices, history, message, left, common.counter)
+        entries = self._entries(voices, left_out, history, left, expansion)
+        turn = self._turn(text, prompt, expansion, entries, spent, kept)
+        states = [*self._runner.changed(), *([replace(queued, value=[])] if queued and queued.value else [])]
+        change = Change(self.name, turn=_recorded(turn, "prepared"), states=states, replacements=compacted)
+        await background.run(lambda: common.store.apply(change))
+        return turn
+
+    async def finish(self, turn: Turn, reply: str | Sequence[Message]) -> Receipt:
+        """Show the reply to the layers, keep it in the history, and return what the hooks did."""
+        kept = Account()
+        said = Reply([_item(message, turn.id) for message in _messages(reply)])
+        await self._runner.after_model(said, kept)
+        await self._runner.store(said, kept)
+        await self._runner.complete("finished", kept)
+        asked = Item(new_id("item"), "user", turn.prompt.message["content"], turn=turn.id)
+        receipt = replace(
+            turn.receipt,
+            hooks=[*turn.receipt.hooks, *kept.hooks],
+            failures=[*turn.receipt.failures, *kept.failures],
+        )
+        change = Change(
+            self.name,
+            turn=_recorded(replace(turn, receipt=receipt), "finished"),
+            items=[asked, *said.items],
+            states=self._runner.changed(),
+        )
+        await background.run(lambda: self._common.store.apply(change))
+        return receipt
+
+    async def abandon(self, turn: Turn, ending: Ending = "abandoned") -> None:
+        """End a turn that got no reply: the layers are told, and nothing enters the history."""
+        kept = Account()
+        await self._runner.complete(ending, kept)
+        status = "failed" if ending == "failed" else "abandoned"
+        change = Change(self.name, turn=_recorded(turn, status), states=self._runner.changed())
+        await background.run(lambda: self._common.store.apply(change))
+
+    def stats(self) -> Stats:
+        """Return how full the window is with what was said."""
+        history = self._common.store.history(self.name)
+        return stats(history, self._common.room.window, self._common.counter, self._common.compactor.policy)
+
+    async def close(self) -> None:
+        """Tell the layers that the process ends."""
+        await self._runner.dispose(Account())
+
+    async def _history(self) -> tuple[Sequence[Item], Sequence[Replacement]]:
+        """Return the history, made shorter if it is time for that, and what was replaced in it."""
+        history = self._common.store.history(self.name)
+        done = await self._common.compactor.run(history, self._common.room.window, self._common.counter)
+        return (done.items, done.replacements) if done else (history, ())
+
+    async def _expanded(self, text: str, queued: Sequence[str]) -> Expansion:
+        """Attach what the message points at, within its limit and what the message itself leaves."""
+        words = self._common.counter.count(text) + MESSAGE_OVERHEAD
+        limit = max(min(self._common.limit, self._common.room.usable - words), 0)
+        return await background.run(lambda: self._common.expand(text, " ".join(queued), limit))
+
+    async def _voices(
+        self, query: str, history: Sequence[Item], available: int, kept: Account
+    ) -> tuple[list[Voice], list[Entry]]:
+        """Ask every layer what it has to say, then those again that have more to say than there is room."""
+        asked: list[tuple[LayerRun, Voice]] = []
+        for run in self._runner.active:
+            voice = await self._ask(run, query, history, ceiling(run.layer.budget, available), kept)
+            if voice.tokens or voice.said.omitted:
+                asked.append((run, voice))
+        given = shares([voice for _, voice in asked], history, available, self._common.counter)
+        voices, left_out = [], []
+        for run, first in asked:
+            share = given[first.layer]
+            voice = first if first.tokens <= share else await self._ask(run, query, history, share, kept)
+            if voice.tokens > share:
+                reason = f"said {voice.tokens:,} tokens where {share:,} were allowed"
+                kept.failures.append(Failure(voice.layer, "recall", "OVER_BUDGET", reason))
+                left_out.append(Entry(voice.layer, voice.layer, "out", voice.tokens, reason=reason))
+            elif voice.tokens:
+                voices.append(voice)
+            else:
+                left_out += account.left_out(voice.layer, voice.said)
+        return voices, left_out
+
+    async def _ask(self, run: LayerRun, query: str, history: Sequence[Item], share: int, kept: Account) -> Voice:
+        request = RecallRequest(query, max(share - MESSAGE_OVERHEAD, 0), history)
+        said = await self._runner.recall(run, request, kept) if share > MESSAGE_OVERHEAD else Recall()
+        return Voice(run.layer.id, run.layer.band, run.layer.budget, said, spoken(said, self._common.counter))
+
+    def _entries(
+        self,
+        voices: Sequence[Voice],
+        left_out: Sequence[Entry],
+        history: Sequence[Item],
+        left: int,
+        expansion: Expansion,
+    ) -> list[Entry]:
+        counter, window = self._common.counter, self._common.room.window
+        stable = [one for voice in voices if voice.band == "stable" for one in account.of_layer(voice, window, counter)]
+        live = [one for voice in voices if voice.band == "live" for one in account.of_layer(voice, window, counter)]
+        past = account.of_history(newest_that_fit(history, left, counter), history, window, counter)
+        words = account.of_message(counter.count(expansion.text), window)
+        return [*stable, *past, *live, *account.of_references(expansion, window), words, *left_out]
+
+    def _turn(
+        self, text: str, prompt: Prompt, expansion: Expansion, entries: list[Entry], spent: int, kept: Account
+    ) -> Turn:
+        room, last = self._common.room, self._common.store.turn(self.name)
+        number, name = (last.number + 1 if last else 1), new_id("turn")
+        receipt = Receipt(
+            turn=name,
+            thread=self.name,
+            window=room.window,
+            reserve=room.reserve,
+            tokens=sum(message_cost(message, self._common.counter) for message in prompt.messages),
+            entries=entries,
+            hooks=kept.hooks,
+            failures=kept.failures,
+            warnings=expansion.warnings,
+            blocked=expansion.blocked or spent > room.usable,
+        )
+        return Turn(name, self.name, number, text, prompt, receipt, expansion)
+
+
+def _recorded(turn: Turn, status: TurnStatus) -> Recorded:
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return Recorded(turn.id, turn.thread, turn.number, now, status, turn.text, turn.messages, turn.receipt)
+
+
+def _messages(reply: str | Sequence[Message]) -> Sequence[Message]:
+    return [{"role": "assistant", "content": reply}] if isinstance(reply, str) else reply
+
+
+def _item(message: Message, turn: str) -> Item:
+    """Return what a model or a tool said as an entry of the history; what is no such message is refused."""
+    if message.get("role") not in {"assistant", "tool"}:
+        raise PromptuaryError(
+            f"a reply is made of messages of the assistant and of tools, not of {message.get('role')!r}"
+        )
+    calls = tuple(ToolCall(call["id"], call["name"], call["arguments"]) for call in message.get("tool_calls", ()))
+    return Item(
+        new_id("item"),
+        message["role"],
+        message["content"],
+        tool_calls=calls,
+        tool_call_id=message.get("tool_call_id", ""),
+        turn=turn,
+    )

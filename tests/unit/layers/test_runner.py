@@ -1,0 +1,297 @@
+"""Hooks are timed, isolated, cancelled when late, and change state only when they end well."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from promptuary.core.errors import ConfigError
+from promptuary.core.layers import (
+    Between,
+    Changed,
+    Ending,
+    Incoming,
+    Layer,
+    LayerContext,
+    Piece,
+    Recall,
+    RecallRequest,
+    Reply,
+    check,
+)
+from promptuary.core.messages import Item
+from promptuary.core.ports import KeptState
+from promptuary.layers.runner import Account, InitError, Runner
+from promptuary.tokens import Counter
+
+REPLY = Reply([Item("1", "assistant", "done")])
+Load = Callable[[str, str], KeptState | None]
+
+
+def nothing_kept(_layer: str, _key: str) -> None:
+    return None
+
+
+def runner(*layers: Layer) -> Runner:
+    return Runner(layers, "t1", "r1", Counter(), 1_000)
+
+
+def started(*layers: Layer, load: Load = nothing_kept) -> tuple[Runner, Account]:
+    made, account = runner(*layers), Account()
+    asyncio.run(made.init(load, account))
+    return made, account
+
+
+class Recorder(Layer):
+    """Notes what is called, and answers what it is told to."""
+
+    def __init__(self, name: str, log: list[str], slot: int = 100) -> None:
+        self.id, self.slot, self.log = name, slot, log
+
+    async def init(self, context: LayerContext) -> None:
+        self.log.append(f"{self.id}.init")
+
+    async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
+        self.log.append(f"{self.id}.on_message {message.text}")
+        return Changed(text=f"{message.text}+{self.id}")
+
+    async def recall(self, request: RecallRequest, context: LayerContext) -> str:
+        return f"{self.id} recalls {request.budget}"
+
+    async def complete(self, ending: Ending, context: LayerContext) -> None:
+        self.log.append(f"{self.id}.complete {ending}")
+
+    async def dispose(self) -> None:
+        self.log.append(f"{self.id}.dispose")
+
+
+class Failing(Layer):
+    id = "failing"
+
+    async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
+        context.state = {"half": "done"}
+        raise ValueError("broken")
+
+    async def recall(self, request: RecallRequest, context: LayerContext) -> str:
+        raise ValueError("broken too")
+
+
+class Late(Layer):
+    id = "late"
+    timeouts = {"on_message": 0.02, "store": 0.02}  # noqa: RUF012
+
+    def __init__(self) -> None:
+        self.cancelled = 0
+
+    async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
+        await self._forever(context)
+        return None
+
+    async def store(self, reply: Reply, context: LayerContext) -> None:
+        await self._forever(context)
+
+    async def _forever(self, context: LayerContext) -> None:
+        context.state = "late"
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+
+
+def test_hooks_run_in_the_order_of_slots_and_ties_in_the_order_given() -> None:
+    log: list[str] = []
+    made, account = started(Recorder("c", log, 300), Recorder("a", log, 100), Recorder("b", log, 100))
+    text = asyncio.run(made.on_message(Incoming("hi", "hi"), account))
+
+    assert text == "hi+a+b+c"
+    assert log == ["a.init", "b.init", "c.init", "a.on_message hi", "b.on_message hi+a", "c.on_message hi+a+b"]
+
+
+def test_layers_are_prepared_once_and_disposed_in_reverse() -> None:
+    log: list[str] = []
+    made, account = started(Recorder("a", log), Recorder("b", log, 200))
+    asyncio.run(made.init(nothing_kept, account))
+    asyncio.run(made.complete("finished", account))
+    asyncio.run(made.dispose(account))
+
+    assert log == ["a.init", "b.init", "a.complete finished", "b.complete finished", "b.dispose", "a.dispose"]
+
+
+def test_a_failing_hook_is_noted_changes_nothing_and_the_others_go_on() -> None:
+    log: list[str] = []
+    made, account = started(Failing(), Recorder("after", log, 200))
+    text = asyncio.run(made.on_message(Incoming("hi", "hi"), account))
+
+    assert text == "hi+after"
+    assert [(one.layer, one.hook, one.code, one.reason) for one in account.failures] == [
+        ("failing", "on_message", "ERROR", "ValueError: broken")
+    ]
+    assert made.changed() == []
+
+
+def test_a_late_hook_is_cancelled_and_what_it_changed_is_dropped() -> None:
+    layer = Late()
+    made, account = started(layer)
+    asyncio.run(made.on_message(Incoming("hi", "hi"), account))
+
+    assert layer.cancelled == 1
+    assert [one.code for one in account.failures] == ["TIMEOUT"]
+    assert made.changed() == []
+
+
+def test_store_hooks_run_at_the_same_time() -> None:
+    met = asyncio.Barrier(3)
+
+    class Meeting(Layer):
+        def __init__(self, name: str) -> None:
+            self.id = name
+
+        async def store(self, reply: Reply, context: LayerContext) -> None:
+            await met.wait()
+
+    made, account = started(Meeting("a"), Meeting("b"), Meeting("c"))
+    asyncio.run(made.store(REPLY, account))
+
+    assert account.failures == []
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("plain", "plain"),
+        ("", ""),
+        (None, ""),
+        (Recall([Piece("a", "a"), Piece("b", "b")], heading="# H"), "# H\n\na\n\nb"),
+        (Recall([Piece("", "a")], heading="# H"), ""),
+        (42, ""),
+    ],
+)
+def test_whatever_a_layer_says_is_a_recall(said: object, text: str) -> None:
+    class Saying(Layer):
+        id = "saying"
+
+        async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | str | None:
+            return said  # type: ignore[return-value]
+
+    made, account = started(Saying())
+    assert asyncio.run(made.recall(made.active[0], RecallRequest("q", 10), account)).text == text
+
+
+class Counting(Layer):
+    id = "counting"
+
+    async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
+        context.state = {"count": (context.state or {"count": 0})["count"] + 1}
+        return None
+
+
+def test_state_is_restored_and_only_changes_are_kept() -> None:
+    kept = KeptState("counting", "thread:t1", 1, {"count": 41})
+    made, account = started(Counting(), load=lambda layer, key: kept if key == "thread:t1" else None)
+
+    assert made.changed() == []
+    asyncio.run(made.on_message(Incoming("hi", "hi"), account))
+    assert [state.value for state in made.changed()] == [{"count": 42}]
+    assert made.changed() == []
+
+
+def test_state_of_another_version_is_refused_and_left_alone() -> None:
+    made, account = started(Counting(), load=lambda *_: KeptState("counting", "thread:t1", 9, {"new": 1}))
+
+    assert made.active == []
+    assert [(one.code, "version 9" in one.reason) for one in account.failures] == [("BAD_STATE", True)]
+    assert made.changed() == []
+
+
+@pytest.mark.parametrize(("scope", "key"), [("thread", "thread:t1"), ("resource", "resource:r1"), ("global", "global")])
+def test_state_is_kept_per_scope(scope: str, key: str) -> None:
+    layer = Counting()
+    layer.scope = scope  # type: ignore[assignment]
+    made, account = started(layer)
+    asyncio.run(made.on_message(Incoming("hi", "hi"), account))
+
+    assert [state.scope_key for state in made.changed()] == [key]
+
+
+def test_state_of_one_execution_is_not_kept() -> None:
+    layer = Counting()
+    layer.scope = "execution"
+    made, account = started(layer)
+    asyncio.run(made.on_message(Incoming("hi", "hi"), account))
+
+    assert made.changed() == []
+
+
+def test_state_that_json_cannot_hold_is_the_layers_failure() -> None:
+    class Odd(Layer):
+        id = "odd"
+
+        async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
+            context.state = {"x": object()}
+            return None
+
+    made, account = started(Odd())
+    asyncio.run(made.on_message(Incoming("hi", "hi"), account))
+
+    assert [one.code for one in account.failures] == ["ERROR"]
+    assert made.changed() == []
+
+
+class Unready(Layer):
+    id = "unready"
+
+    async def init(self, context: LayerContext) -> None:
+        raise OSError("no disk")
+
+
+def test_a_layer_that_cannot_be_prepared_stops_everything_unless_it_may_be_left_out() -> None:
+    with pytest.raises(InitError, match="'unready' could not be prepared: OSError: no disk"):
+        started(Unready())
+    layer = Unready()
+    layer.on_init_error = "disable"
+    made, account = started(layer)
+
+    assert made.active == []
+    assert [one.code for one in account.failures] == ["ERROR", "DISABLED"]
+
+
+def test_every_hook_is_timed() -> None:
+    made, account = started(Recorder("a", []))
+    asyncio.run(made.on_message(Incoming("hi", "hi"), account))
+
+    assert [(run.layer, run.hook, run.milliseconds >= 0) for run in account.hooks] == [
+        ("a", "init", True),
+        ("a", "on_message", True),
+    ]
+
+
+def layer_with(**attributes: object) -> Layer:
+    layer = Layer()
+    layer.id = "x"
+    for name, value in attributes.items():
+        setattr(layer, name, value)
+    return layer
+
+
+@pytest.mark.parametrize(
+    ("layers", "told"),
+    [
+        ([layer_with(id="")], "has no id"),
+        ([layer_with(), layer_with()], "two layers are called 'x'"),
+        ([layer_with(slot=-1)], "slot must be"),
+        ([layer_with(slot=1.5)], "slot must be"),
+        ([layer_with(slot=float("nan"))], "slot must be"),
+        ([layer_with(budget=-1)], "budget must be"),
+        ([layer_with(budget=float("nan"))], "budget must be"),
+        ([layer_with(budget=1.5)], "budget must be"),
+        ([layer_with(budget=Between(3_000, 100))], "min 3000 above max 100"),
+        ([layer_with(band="middle")], "band must be"),
+        ([layer_with(scope="galaxy")], "scope must be"),
+        ([layer_with(timeouts={"recal": 1.0})], "timeouts must name hooks"),
+        ([layer_with(timeouts={"recall": float("nan")})], "timeouts must name hooks"),
+    ],
+)
+def test_layers_that_could_not_work_are_refused_at_once(layers: Sequence[Layer], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        check(layers)
