@@ -66,7 +66,7 @@ class Promptuary:
         )
         with self._workspace.visit() as visit:
             expansion = expand(text, Desk(visit, self._counter), KINDS, limits, pasted=pasted)
-        self._workspace.usage.record(one.source.path for one in expansion.blocks if one.source.path)
+        self._workspace.usage.record(expansion.named)
         return expansion
 
     async def complete(self, text: str, *, limit: int = 20, patience: float = 0.0) -> Completion:

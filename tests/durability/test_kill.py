@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.ports import KeptState
+from promptuary.core.ports import KeptState, TurnStatus
 from promptuary.storage.embedded.state import EmbeddedStore
 from promptuary.storage.inmemory import InMemoryStore
 from promptuary.storage.values import settled
@@ -63,7 +63,7 @@ def check(path: Path, model: Model, acknowledged: int) -> None:
         for one in range(max(1, before), number + 1):
             turn = steps("t", one)[0].turn
             assert turn is not None
-            status = "finished" if one <= model.finished else "prepared"
+            status: TurnStatus = "finished" if one <= model.finished else "prepared"
             assert store.turn("t", one) == settled(replace(turn, status=status))
 
 

@@ -6,8 +6,8 @@ import sys
 from typing import Any
 
 from promptuary.cli.common import message, opened, prepare_streams
-from promptuary.core.table import Column, table
 from promptuary.core.expansion import Expansion, Outcome
+from promptuary.core.table import Column, table
 from promptuary.core.text import one_line, visible
 
 DONE, NOT_ALL = 0, 1

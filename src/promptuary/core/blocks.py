@@ -59,6 +59,7 @@ class Source:
     read_on: str = ""
     anchor: str = ""
     path: str = ""
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,3 +44,5 @@ class Expansion:
     spend: Spend
     warnings: tuple[str, ...] = ()
     blocked: bool = False
+    named: tuple[str, ...] = ()
+    """The files that were named outright, for whoever learns from use."""

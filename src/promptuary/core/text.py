@@ -14,7 +14,9 @@ _HIDDEN = (
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _HIDDEN_RUN = re.compile(f"[{_HIDDEN}]+")
-_ASCII_HIDDEN = bytes(code for code in [*range(32), 127] if code not in b"\t\n")
+# Nearly every text has nothing to hide: looking for each of these is quicker than any expression.
+_ASCII_HIDDEN = "".join(chr(code) for code in [*range(32), 127] if chr(code) not in "\t\n")
+_HIDDEN_BEYOND_ASCII = re.compile(f"[{_HIDDEN[_HIDDEN.index(chr(0x7F)) :].replace(chr(0x7F), chr(0x80), 1)}]")
 
 # Arabic and its relatives, the Indic scripts and Mongolian: letters take another shape beside a joiner.
 _JOINING = "\u0600-\u109f\u1780-\u1cff\ua800-\uabff\ufb50-\ufdff\ufe70-\ufefc\U00010a00-\U00011fff\U0001e900-\U0001e95f"
@@ -38,7 +40,7 @@ _LEGITIMATE = re.compile(
 
 def visible(text: str) -> tuple[str, int]:
     """Return ``text`` with hidden characters spelled out as ``⟨U+200B⟩``, and how many there were."""
-    if text.isascii() and len(text.encode().translate(None, _ASCII_HIDDEN)) == len(text):
+    if not any(char in text for char in _ASCII_HIDDEN) and (text.isascii() or not _HIDDEN_BEYOND_ASCII.search(text)):
         return text, 0
     shown = 0
 
@@ -61,3 +63,16 @@ def one_line(text: str) -> str:
 def with_unix_lines(text: str) -> str:
     r"""Return ``text`` with ``\r\n`` as ``\n``; a lone carriage return stays, to be shown."""
     return text.replace("\r\n", "\n") if "\r" in text else text
+
+
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+def human_size(count: int) -> str:
+    """Return a number of bytes as people read it: ``980 B``, ``4.1 kB``."""
+    size = float(count)
+    for unit in _UNITS[:-1]:
+        if size < 1000:
+            return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} {_UNITS[-1]}"

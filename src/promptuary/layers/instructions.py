@@ -188,7 +188,10 @@ class _Gathering:
 
     def _imported_file(self, path: str, depth: int) -> TextFile | None:
         """Return a file that is not there yet; nothing for what was no import at all, or is shown elsewhere."""
-        if self.workspace.kind_of(path) not in {"file", "other"} or path in self._paths:
+        kind = self.workspace.kind_of(path)
+        if kind is None and "." in path.rpartition("/")[2] and not self.workspace.policy.refusal(path):
+            self._omit(path, "it is imported, but there is no such file")
+        if kind in {None, "folder"} or path in self._paths:
             return None
         if depth > MAX_DEPTH:
             raise SourceError(Code.BUDGET_EXCEEDED, f"it is more than {MAX_DEPTH} imports deep.")

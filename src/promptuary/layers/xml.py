@@ -88,7 +88,7 @@ def unescaped(text: str, tag: str) -> str:
 @lru_cache(maxsize=64)
 def _own_tag(tag: str) -> re.Pattern[str]:
     # Only single characters are repeated possessively; the time is linear.
-    return re.compile(rf"<(\\*+\s*+/?+\s*+{re.escape(tag)}(?![{_NAME_CHAR}]))", re.IGNORECASE)
+    return re.compile(rf"<(\\*+\s*+/?+\s*+{re.escape(tag)}(?![\w.\-]))", re.IGNORECASE)
 
 
 def recall(

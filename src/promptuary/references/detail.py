@@ -7,6 +7,7 @@ on the very text that is sent.
 from collections.abc import Callable
 
 from promptuary.core.blocks import Block, Detail, Source
+from promptuary.core.references import format_reference
 from promptuary.core.wire import render
 from promptuary.tokens import Counter
 
@@ -15,6 +16,7 @@ Maker = Callable[[int], Block]
 
 _MIN_EXCERPT_LINES = 2
 _HEAD_SHARE = 0.6
+_READ_ON_LINES = 200
 
 
 def whole(source: Source, counter: Counter) -> Block:
@@ -54,12 +56,12 @@ def _block(source: Source, detail: Detail, body: str | None, counter: Counter, r
 def _excerpt(source: Source, budget: int, counter: Counter, remark: str) -> Block | None:
     """Return head and tail of ``source``: as many lines as fit, or characters where lines are too long to fit."""
     lines = source.text.splitlines(keepends=True)
-    best = _largest(
-        len(lines) - 1,
-        lambda kept: _block(source, Detail.EXCERPT, _head_and_tail(lines, kept, source.first_line), counter, remark),
-        budget,
-        least=_MIN_EXCERPT_LINES,
-    )
+
+    def keep_lines(kept: int) -> Block:
+        text, gap = _head_and_tail(lines, kept, source.first_line)
+        return _block(source, Detail.EXCERPT, text, counter, _read_on(source, gap, remark))
+
+    best = _largest(len(lines) - 1, keep_lines, budget, least=_MIN_EXCERPT_LINES)
     if best:
         return best
     return _largest(
@@ -83,15 +85,23 @@ def _largest(most: int, make: Maker, budget: int, *, least: int) -> Block | None
     return best
 
 
-def _head_and_tail(lines: list[str], kept: int, first_line: int | None) -> str:
+def _read_on(source: Source, gap: tuple[int, int], remark: str) -> str:
+    """Return the remark with the reference that brings the first of the lines that are left out."""
+    if not source.path or source.first_line is None:
+        return remark
+    first, last = gap
+    wanted = format_reference("file", source.path, f":{first}-{min(last, first + _READ_ON_LINES - 1)}")
+    return f"{remark.partition(';')[0]}; read on with {wanted}"
+
+
+def _head_and_tail(lines: list[str], kept: int, first_line: int | None) -> tuple[str, tuple[int, int]]:
+    """Return the kept lines around a marker, and which lines it stands for."""
     head = max(1, round(kept * _HEAD_SHARE))
     tail = kept - head
-    gap = (head + 1, len(lines) - tail)
-    if first_line is None:
-        marker = f"⋯ {gap[1] - gap[0] + 1:,} lines left out ⋯\n"
-    else:
-        marker = f"⋯ lines {gap[0] + first_line - 1}-{gap[1] + first_line - 1} left out ⋯\n"
-    return "".join([*lines[:head], marker, *(lines[-tail:] if tail else [])])
+    before = (first_line or 1) - 1
+    gap = (before + head + 1, before + len(lines) - tail)
+    missing = f"{gap[1] - gap[0] + 1:,} lines" if first_line is None else f"lines {gap[0]}-{gap[1]}"
+    return "".join([*lines[:head], f"⋯ {missing} left out ⋯\n", *(lines[-tail:] if tail else [])]), gap
 
 
 def _characters(text: str, kept: int) -> str:

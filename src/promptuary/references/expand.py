@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _BRING_ALONG = frozenset({"glob", "folder"})
 _DETAILS = tuple(Detail)
+_ABSENT_TOKENS = 400
+"""The most that is spent on telling the model what it does not get."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +55,14 @@ def expand(
     resolutions = resolve(references, desk, kinds, timeout=limits.timeout)
     links = _links(resolutions)
     shelf = _Shelf.of(resolutions, links)
-    absent = [f"{one.reference.raw}: {one.error.code}" for one in resolutions if one.error]
-    frame = desk.counter.count(preamble([""], absent))
-    blocks = fit(shelf.candidates, limits.limit - frame, desk.counter)
+    sent = _linked(text, resolutions, links)
+    room = _room(sent, limits, desk)
+    blocks, absent = _fitted(shelf, resolutions, room, desk)
     outcomes = [shelf.outcome(one, blocks) for one in resolutions]
     kept = [block for block in blocks if block]
     attached = preamble([block.text for block in kept], absent)
-    sent = _linked(text, resolutions, links)
     # Blocks begin and end where tokenizers split, so their costs add up to the cost of the whole.
-    injected = frame + sum(block.tokens for block in kept) if attached else 0
+    injected = desk.counter.count(preamble([""], absent)) + sum(block.tokens for block in kept) if attached else 0
     spend = Spend(injected, limits.window, limits.warn_at, limits.limit)
     too_many = sum(not one.bare for one in found) >= MAX_REFERENCES
     return Expansion(
@@ -70,9 +71,42 @@ def expand(
         outcomes=tuple(outcomes),
         blocks=tuple(kept),
         spend=spend,
-        warnings=tuple(_warnings(spend, outcomes, blocks, too_many=too_many)),
-        blocked=any(one.code is Code.BUDGET_EXCEEDED for one in outcomes),
+        warnings=tuple(_warnings(spend, outcomes, blocks, room, too_many=too_many)),
+        blocked=room < 0 or any(one.code is Code.BUDGET_EXCEEDED for one in outcomes),
+        named=tuple(shelf.named()),
     )
+
+
+def _room(text: str, limits: Limits, desk: Desk) -> int:
+    """Return what may be attached: the limit, but no more than the message leaves; negative if it does not fit."""
+    return min(limits.limit, limits.window - desk.counter.count(text))
+
+
+def _fitted(
+    shelf: "_Shelf", resolutions: Sequence[Resolution], room: int, desk: Desk
+) -> tuple[list[Block | None], list[str]]:
+    """Return the blocks that fit and the lines that tell the model what it does not get, together within the room."""
+    failed = [f"{one.reference.raw}: {one.error.code}" for one in resolutions if one.error]
+    allowance = min(max(room, 0) // 4, _ABSENT_TOKENS)
+    absent = _within(failed, allowance, desk)
+    frame = desk.counter.count(preamble([""], absent))
+    blocks = fit(shelf.candidates, room - frame, desk.counter)
+    if None not in blocks:
+        return blocks, absent
+    blocks = fit(shelf.candidates, room - frame - allowance, desk.counter)
+    gone = [one.source.label for one, block in zip(shelf.candidates, blocks, strict=True) if block is None]
+    left_out = _within([f"{label}: {Code.BUDGET_EXCEEDED}" for label in gone], allowance, desk)
+    return blocks, absent + left_out
+
+
+def _within(lines: list[str], allowance: int, desk: Desk) -> list[str]:
+    """Return as many of the lines as fit, and how many more there are; nothing if not even that fits."""
+    for count in range(len(lines), -1, -1) if len(lines) < 20 else (len(lines), 100, 50, 20, 10, 5, 2, 1, 0):
+        more = len(lines) - count
+        shown = lines[:count] + ([f"and {more:,} more"] if more > 0 else [])
+        if count <= len(lines) and desk.counter.count(preamble([""], shown) if shown else "") <= allowance:
+            return shown
+    return []
 
 
 def _elsewhere(text: str) -> list[Reference]:
@@ -87,6 +121,10 @@ class _Shelf:
     candidates: list[Candidate]
     places: dict[str, int]
     owners: dict[str, Reference]
+
+    def named(self) -> list[str]:
+        """Return the paths that a reference of its own asked for."""
+        return [one.source.path for one in self.candidates if one.rank == 0 and one.source.path]
 
     @classmethod
     def of(cls, resolutions: Sequence[Resolution], links: Mapping[str, str]) -> "_Shelf":
@@ -115,7 +153,7 @@ class _Shelf:
         if not shown:
             return _failed(one.reference, _over_budget())
         detail = max((block.detail for block in shown), key=_DETAILS.index)
-        whole = detail is Detail.FULL and len(shown) == len(mine)
+        whole = detail is Detail.FULL and len(shown) == len(mine) and not any(source.partial for source in one.sources)
         return Outcome(
             one.reference,
             "included" if whole else "degraded",
@@ -124,19 +162,20 @@ class _Shelf:
             lines=one.sources[0].lines if len(one.sources) == 1 else None,
             detail=detail,
             sha256=one.sources[0].revision if len(one.sources) == 1 else None,
-            reason=_reason(mine) if own else f"already attached by {self.owners[one.sources[0].key].raw}",
+            reason=_reason(mine, one.sources) if own else f"already attached by {self.owners[one.sources[0].key].raw}",
         )
 
 
-def _reason(blocks: Sequence[Block | None]) -> str | None:
-    """Say what was not shown whole."""
+def _reason(blocks: Sequence[Block | None], sources: Sequence[Source]) -> str | None:
+    """Say what was not shown whole, and what a source itself has to say about that."""
+    reasons = [note for source in sources for note in source.notes]
     missing = sum(block is None for block in blocks)
     short = sum(block is not None and block.detail is not Detail.FULL for block in blocks)
     if missing:
-        return f"{missing} of {len(blocks)} files did not fit at all, {short} only in part"
-    if short:
-        return "did not fit whole" if len(blocks) == 1 else f"{short} of {len(blocks)} files did not fit whole"
-    return None
+        reasons.append(f"{missing} of {len(blocks)} files did not fit at all, {short} only in part")
+    elif short:
+        reasons.append("did not fit whole" if len(blocks) == 1 else f"{short} of {len(blocks)} files did not fit whole")
+    return "; ".join(reasons) or None
 
 
 def _failed(reference: Reference, error: SourceError) -> Outcome:
@@ -193,14 +232,17 @@ def _linked(text: str, resolutions: Sequence[Resolution], links: Mapping[str, st
 
 
 def _warnings(
-    spend: Spend, outcomes: Sequence[Outcome], blocks: Sequence[Block | None], *, too_many: bool
+    spend: Spend, outcomes: Sequence[Outcome], blocks: Sequence[Block | None], room: int, *, too_many: bool
 ) -> list[str]:
     warnings = []
+    if room < 0:
+        warnings.append(f"the message alone is {spend.window - room:,} tokens, and the window is {spend.window:,}")
     if spend.injected > spend.warn_at:
         share = spend.injected / spend.window
         warnings.append(f"the attached context is {spend.injected:,} tokens, {share:.0%} of the window")
     if any(block is None or block.detail is not Detail.FULL for block in blocks):
-        warnings.append(f"not everything fits into {spend.limit:,} tokens: some of it is shown in less detail")
+        allowed = max(min(spend.limit, room), 0)
+        warnings.append(f"not everything fits into {allowed:,} tokens: some of it is shown in less detail")
     if too_many:
         warnings.append(f"only the first {MAX_REFERENCES:,} references were looked at; the rest is sent as text")
     warnings += [f"{one.reference.raw}: {one.reason}" for one in outcomes if one.code]

@@ -44,6 +44,10 @@ def _share(full: Sequence[Block], budget: int, counter: Counter) -> list[Block |
     shares = water_fill([block.tokens for block in full], budget)
     chosen = [best_within(b.source, share, counter, b) for b, share in zip(full, shares, strict=True)]
     left = budget - sum(block.tokens for block in chosen if block)
+    for index, block in enumerate(chosen):  # that everything is named goes before showing anything in full
+        if block is None and (name := name_only(full[index].source, counter, full[index].tokens)).tokens <= left:
+            chosen[index] = name
+            left -= name.tokens
     for index, block in enumerate(chosen):
         if block is not None and block.detail is Detail.FULL:
             continue

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from promptuary.core.errors import SourceError
 from promptuary.core.references import KEYWORDS, Sigil, format_reference, quote
-from promptuary.core.text import one_line
+from promptuary.core.text import human_size, one_line
 from promptuary.references.scan import scan
 from promptuary.workspace.git import CommitLine
 from promptuary.workspace.match import Hit, Kind
@@ -37,7 +37,6 @@ HELP: Mapping[str, str] = {
 """Every kind with one line of explanation, in the order of the menu."""
 
 _MEASURE_SECONDS = 0.010
-_UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,13 +183,3 @@ def size_hint(size: Size | None) -> str:
     if tokens is not None:
         parts.append(f"{tokens:,} token{'' if tokens == 1 else 's'}")
     return " · ".join(parts)
-
-
-def human_size(count: int) -> str:
-    """Return a number of bytes as people read it: ``980 B``, ``4.1 kB``."""
-    size = float(count)
-    for unit in _UNITS[:-1]:
-        if size < 1000:
-            return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} {_UNITS[-1]}"

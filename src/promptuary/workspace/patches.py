@@ -23,6 +23,8 @@ Refusal = Callable[[str], SourceError | None]
 _SECTION = re.compile(rb"^diff --(?:git|cc|combined) ", re.MULTILINE)
 _COMMIT = re.compile(rb"^commit ([0-9a-f]{40}(?:[0-9a-f]{24})?)$", re.MULTILINE)
 _HEX = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+# Where a file or a commit begins: no line of content or of a message can look like that.
+_PART = re.compile(r"^(?=diff --(?:git|cc|combined) |commit [0-9a-f]{40})", re.MULTILINE)
 _HUNK = re.compile(rb"^(@@+) ", re.MULTILINE)
 _ESCAPES = {7: b"a", 8: b"b", 9: b"t", 10: b"n", 11: b"v", 12: b"f", 13: b"r", 34: b'"', 92: b"\\"}
 
@@ -65,6 +67,19 @@ class Patch:
     def names(self) -> str:
         """Return the changed files, one a line."""
         return "\n".join(file.path for file in self.files)
+
+    def without_the_largest(self, share: float) -> str:
+        """Return the text with at most ``share`` of it: the largest files give way to a line each."""
+        parts = _PART.split(self.text)
+        room = int(len(self.text) * share) - sum(len(part) for part in parts if not part.startswith("diff --"))
+        kept = set()
+        for index in sorted(range(len(parts)), key=lambda index: len(parts[index])):
+            if not parts[index].startswith("diff --"):
+                kept.add(index)
+            elif len(parts[index]) <= room:
+                room -= len(parts[index])
+                kept.add(index)
+        return "".join(part if index in kept else _left_out(part) for index, part in enumerate(parts))
 
     def followed_by(self, other: "Patch") -> "Patch":
         """Return both as one."""
@@ -268,6 +283,15 @@ def _escaped(byte: int, *, quote_all: bool) -> bytes:
 def shown(name: bytes) -> str:
     """Return a path as it is shown to people; bytes that are no text become a mark."""
     return name.decode("utf-8", "replace")
+
+
+def _left_out(section: str) -> str:
+    """Return the first line of a section and what the rest amounts to."""
+    title, _, rest = section.partition("\n")
+    lines = rest.split("\n")
+    added = sum(line.startswith("+") and not line.startswith("+++ ") for line in lines)
+    removed = sum(line.startswith("-") and not line.startswith("--- ") for line in lines)
+    return f"{title}\n(left out: +{added} −{removed})\n"
 
 
 def _title(file: FileChange) -> str:

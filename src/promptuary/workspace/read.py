@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from promptuary.core.errors import Code, SourceError
+from promptuary.core.text import human_size
 from promptuary.workspace.policy import ReadPolicy
 from promptuary.workspace.root import Root, normalise, shown
 
@@ -78,7 +79,7 @@ def _read_unchanged(fd: int, device: int, path: str, most: int) -> tuple[bytes, 
             os.lseek(fd, 0, os.SEEK_SET)
         data = _read_bounded(fd, before.st_size, most)
         if len(data) > most:
-            _refuse_size(path, f"more than {_size(most)}", most)
+            _refuse_size(path, f"more than {human_size(most)}", most)
         after = os.fstat(fd)
         if (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns):
             return data, after
@@ -98,7 +99,7 @@ def _check(status: os.stat_result, device: int, path: str, most: int) -> None:
             f"{shown(path)} is on a file system that is mounted into the workspace; copy the file out of it.",
         )
     if status.st_size > most:
-        _refuse_size(path, _size(status.st_size), most)
+        _refuse_size(path, human_size(status.st_size), most)
 
 
 def _refuse_kind(path: str, mode: int) -> NoReturn:
@@ -114,17 +115,8 @@ def _refuse_kind(path: str, mode: int) -> NoReturn:
 def _refuse_size(path: str, size: str, most: int) -> NoReturn:
     raise SourceError(
         Code.FILE_TOO_LARGE,
-        f"{shown(path)} is {size}, and files are read up to {_size(most)}; raise max_file_size to read it.",
+        f"{shown(path)} is {size}, and files are read up to {human_size(most)}; raise it with --max-file-size, or max_file_size in your configuration.",
     )
-
-
-def _size(count: int) -> str:
-    amount, unit = float(count), "bytes"
-    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
-        if amount < 1024 or unit == "TiB":
-            break
-        amount /= 1024
-    return f"{amount:.0f} {unit}" if unit == "bytes" or amount.is_integer() else f"{amount:.1f} {unit}"
 
 
 def _read_bounded(fd: int, expected: int, most: int) -> bytes:

@@ -1,5 +1,6 @@
 """What each kind of reference brings, beyond the plain case."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,7 @@ def test_a_tree_honours_ignore_files_and_marks_what_is_not_readable(files: Files
     text = content(repository, "@folder:.")
     assert "build" not in text.replace(".gitignore", "")
     assert "a.log" not in text
-    assert "b.py  1 line · 2 B · 2 tokens" in text
+    assert "b.py  2 B · 1 line · 2 tokens" in text
     assert "logo.png  5 B · not readable: DISALLOWED_EXTENSION" in text
     assert ".env  4 B · not readable: SENSITIVE_PATH" in text
 
@@ -209,3 +210,90 @@ def test_a_defect_of_one_kind_fails_alone(files: Files, monkeypatch: pytest.Monk
     outcomes = expand(files({"a.txt": "here\n"}), "@symbol:x @file:a.txt").outcomes
 
     assert [(one.status, one.code) for one in outcomes] == [("failed", "INTERNAL"), ("included", None)]
+
+
+def test_one_large_file_does_not_hide_the_rest_of_a_diff(files: Files, repository: Path) -> None:
+    files({"a.txt": "one\n"})
+    git(repository, "add", ".")
+    files({"a.txt": "two\n", "huge.txt": "words and more words\n" * 8_000})
+
+    text = content(repository, "@diff", window=20_000)
+    assert "-one\n+two" in text
+    assert "huge.txt\n(left out: +8000 −0)" in text
+
+
+def test_a_folder_of_very_many_files_is_cut_short_before_it_is_folded(files: Files) -> None:
+    project = files({f"many/f{n:04}.txt": "x" for n in range(2_500)})
+
+    text = content(project, "@folder:.", window=20_000)
+    assert "f0100.txt" in text
+    assert "… 2,300 more" in text
+    assert "2,500 files" in text
+
+
+def test_tokens_that_were_not_counted_are_not_made_up(files: Files) -> None:
+    project = files({f"f{n:04}.txt": "x" for n in range(1_100)})
+
+    assert "1,100 files, 1.1 kB, 1,000+ tokens" in content(project, "@folder:.")
+
+
+def test_a_line_break_in_a_name_cannot_forge_a_row_of_a_tree(files: Files) -> None:
+    text = content(files({"a\n├── admin.py  10 lines": "x"}), "@folder:.")
+
+    assert "├── a⏎├── admin.py" not in text
+    assert "└── a⏎├── admin.py" in text
+
+
+def test_what_a_pattern_leaves_out_is_told_to_the_person_too(files: Files) -> None:
+    outcome = expand(files({f"f{n:04}.txt": "x" for n in range(MAX_FILES + 5)}), "@glob:*.txt").outcomes[0]
+
+    assert outcome.status == "degraded"
+    assert outcome.reason
+    assert f"only the first {MAX_FILES} are read" in outcome.reason
+
+
+def test_withheld_files_of_a_diff_are_told_to_the_person_too(files: Files, repository: Path) -> None:
+    files({".env": "A=1\n", "a.txt": "1\n"})
+    git(repository, "add", "-f", ".")
+    files({".env": "A=2\n", "a.txt": "2\n"})
+
+    assert expand(repository, "@diff").outcomes[0].reason == "withheld by the read policy: .env"
+
+
+def test_files_that_do_not_fit_at_all_are_named_to_the_model_as_far_as_that_fits(files: Files) -> None:
+    project = files({f"module_{n:03}.py": "value = 1\n" * 200 for n in range(200)})
+
+    expansion = expand(project, "@glob:*.py", window=4_000)
+    text = expansion.messages[-1]["content"]
+    assert expansion.spend.injected <= 2_000
+    assert "## Not attached\n- module_" in text
+    assert re.search(r"- and \d+ more\n", text)
+
+
+def test_many_missing_references_do_not_exceed_the_limit(files: Files) -> None:
+    expansion = expand(files({}), " ".join(f"@file:nope{n}.txt" for n in range(50)), window=1_000)
+
+    assert expansion.spend.injected <= 500
+    assert "more\n" in expansion.messages[-1]["content"]
+
+
+def test_a_message_that_is_larger_than_the_window_is_blocked_and_says_so(files: Files) -> None:
+    expansion = expand(files({"a.txt": "x\n"}), "word " * 5_000 + "@file:a.txt", window=4_000)
+
+    assert expansion.blocked
+    assert "the message alone is 5,00" in expansion.warnings[0]
+
+
+def test_the_message_counts_against_what_may_be_attached(files: Files) -> None:
+    expansion = expand(files({"a.txt": "many words\n" * 3_000}), "word " * 3_000 + "@file:a.txt", window=4_000)
+
+    assert expansion.spend.injected + 3_005 <= 4_000
+    assert not expansion.blocked
+
+
+def test_an_excerpt_names_the_lines_that_come_next(files: Files) -> None:
+    text = content(files({"a.txt": "".join(f"line {n}\n" for n in range(1, 3_000))}), "@file:a.txt", window=1_000)
+    first = re.search(r"⋯ lines (\d+)-\d+ left out ⋯", text)
+
+    assert first
+    assert f"read on with @file:a.txt:{first[1]}-{int(first[1]) + 199}" in text

@@ -7,8 +7,8 @@ import re
 
 _FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
 _LEADING_MARKS = re.compile(r"(?:[>#*+•|-]+\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+")
-_ENDS = re.compile(r"""(?<=[.!?…])["'”’)\]]*\s+|(?<=[。！？])""")
-_URL = re.compile(r"\bhttps?://[^\s<>\"'`|\\^{}（）「」，。]++")
+_ENDS = re.compile(r"""(?<=[.!?…])["'”’)\]]*\s+(?![a-z])|(?<=[。！？])""")
+_URL = re.compile(r"(?<![A-Za-z0-9])https?://[^\s<>\"'`|\\^{}（）「」，。]++")
 _TRAILING = ".,;:!?)]}'\"*_~"
 _WORD = re.compile(r"(?:\b[A-Za-z]:(?=[\\/]))?[\w./\\~@+-]++")
 _SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}(?![A-Za-z0-9])")

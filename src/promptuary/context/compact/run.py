@@ -71,11 +71,11 @@ async def compact(
         after = cost(step.items, counter)
         if step.replacements and after < tokens:
             replacements = in_one_step(replacements, step.replacements)
-            now, tokens = step.items, after
+            now, tokens = _as_told(step.items, replacements), after
             names.append(step.name)
             remarks += [step.remark] if step.remark else []
     remarks.append(f"{tokens:,} tokens after {', '.join(names)}" if names else "nothing to do")
-    return Compaction(_as_told(now, replacements), replacements, before, tokens, tuple(names), "; ".join(remarks))
+    return Compaction(now, replacements, before, tokens, tuple(names), "; ".join(remarks))
 
 
 def _as_told(items: tuple[Item, ...], replacements: Sequence[Replacement]) -> tuple[Item, ...]:

@@ -11,14 +11,16 @@ from hashlib import sha256
 from promptuary.core.blocks import Source
 from promptuary.core.errors import SourceError
 from promptuary.core.references import Reference, format_reference
+from promptuary.core.text import human_size, one_line
 from promptuary.references.desk import Desk
 from promptuary.references.kinds.glob import read_many
+from promptuary.references.menu import size_hint
 from promptuary.references.selection import count_lines
 
 _CONTENTS = ":contents"
 _MEASURED_FILES = 1_000
 _MEASURING_SECONDS = 2.0
-_UNITS = ("B", "kB", "MB", "GB")
+_WIDTHS = (200, 50, 15)
 
 
 @dataclass(slots=True)
@@ -30,6 +32,7 @@ class Node:
     count: int = 0
     size: int = 0
     tokens: int = 0
+    uncounted: int = 0
 
 
 def resolve(reference: Reference, desk: Desk) -> Sequence[Source]:
@@ -50,8 +53,8 @@ def _tree_source(folder: str, paths: Sequence[str], desk: Desk) -> Source:
     for index, path in enumerate(paths):
         in_time = index < _MEASURED_FILES and time.monotonic() < until
         unmeasured += not in_time
-        size, tokens, remark = _measure(path, desk) if in_time else _size_only(path, desk)
-        _plant(top, path.removeprefix(prefix).split("/"), size, tokens, remark)
+        leaf = _measured(path, desk) if in_time else _sized(path, desk)
+        _plant(top, path.removeprefix(prefix).split("/"), leaf)
     text = draw(top, f"{folder or '.'}/")
     notes = (f"sizes only for {unmeasured:,} files: lines and tokens of the others were counted",) if unmeasured else ()
     return Source(
@@ -62,59 +65,83 @@ def _tree_source(folder: str, paths: Sequence[str], desk: Desk) -> Source:
         revision=sha256(text.encode("utf-8", "replace")).hexdigest(),
         facts=(_total(top),),
         notes=notes,
-        outlines=lambda: [draw(top, f"{folder or '.'}/", depth) for depth in range(_depth(top) - 1, -1, -1)],
+        outlines=lambda: _folded(top, f"{folder or '.'}/"),
         read_on=f"ask for a folder below it; its contents: {format_reference('folder', folder or '.', _CONTENTS)}",
     )
 
 
-def _measure(path: str, desk: Desk) -> tuple[int, int, str]:
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A file of the tree; ``tokens`` is unknown where it was not read."""
+
+    size: int
+    tokens: int | None
+    remark: str
+
+
+def _measured(path: str, desk: Desk) -> Leaf:
     try:
         file = desk.workspace.read(path)
     except SourceError as error:
         size = desk.workspace.size_of(path) or 0
-        return size, 0, f"{_size(size)} · not readable: {error.code}"
+        return Leaf(size, 0, f"{human_size(size)} · not readable: {error.code}")
     lines, tokens = count_lines(file.text), desk.counter.count(file.text)
-    return file.size, tokens, f"{lines:,} line{'s' * (lines != 1)} · {_size(file.size)} · {tokens:,} tokens"
+    return Leaf(file.size, tokens, size_hint((file.size, lines, tokens)))
 
 
-def _size_only(path: str, desk: Desk) -> tuple[int, int, str]:
+def _sized(path: str, desk: Desk) -> Leaf:
     size = desk.workspace.size_of(path) or 0
-    return size, 0, _size(size)
+    return Leaf(size, None, human_size(size))
 
 
-def _plant(node: Node, parts: Sequence[str], size: int, tokens: int, remark: str) -> None:
+def _plant(node: Node, parts: Sequence[str], leaf: Leaf) -> None:
     for part in parts[:-1]:
-        _grow(node, size, tokens)
+        _grow(node, leaf)
         node = node.folders.setdefault(part, Node())
-    _grow(node, size, tokens)
-    node.files[parts[-1]] = remark
+    _grow(node, leaf)
+    node.files[parts[-1]] = leaf.remark
 
 
-def _grow(node: Node, size: int, tokens: int) -> None:
+def _grow(node: Node, leaf: Leaf) -> None:
     node.count += 1
-    node.size += size
-    node.tokens += tokens
+    node.size += leaf.size
+    node.tokens += leaf.tokens or 0
+    node.uncounted += leaf.tokens is None
 
 
-def draw(node: Node, title: str, depth: int | None = None) -> str:
-    """Return the tree as text; folders below ``depth`` levels are folded into one line with their totals."""
-    lines = [f"{title}  ({_total(node)})"]
-    _draw_below(node, "", depth, lines)
+def _folded(top: Node, title: str) -> list[str]:
+    """Return smaller and smaller trees: first the longest folders are cut short, then the deepest are folded."""
+    cut_short = [draw(top, title, width=width) for width in _WIDTHS]
+    return cut_short + [draw(top, title, depth, _WIDTHS[-1]) for depth in range(_depth(top) - 1, -1, -1)]
+
+
+def draw(node: Node, title: str, depth: int | None = None, width: int | None = None) -> str:
+    """Return the tree as text.
+
+    Folders below ``depth`` levels are folded into one line with their totals, and a folder of more than ``width``
+    entries shows so many.
+    """
+    lines = [f"{one_line(title)}  ({_total(node)})"]
+    _draw_below(node, "", depth, width, lines)
     return "\n".join(lines) + "\n"
 
 
-def _draw_below(node: Node, indent: str, depth: int | None, lines: list[str]) -> None:
+def _draw_below(node: Node, indent: str, depth: int | None, width: int | None, lines: list[str]) -> None:
     entries = sorted([*node.folders, *node.files], key=lambda name: (name.casefold(), name))
-    for index, name in enumerate(entries):
-        last = index == len(entries) - 1
+    hidden = entries[width:] if width is not None else []
+    for name in entries[:width]:
+        last = name == entries[-1]
         branch = "└── " if last else "├── "
         if name in node.files:
-            lines.append(f"{indent}{branch}{name}  {node.files[name]}")
+            lines.append(f"{indent}{branch}{one_line(name)}  {node.files[name]}")
             continue
         inner = node.folders[name]
-        lines.append(f"{indent}{branch}{name}/  ({_total(inner)})")
+        lines.append(f"{indent}{branch}{one_line(name)}/  ({_total(inner)})")
         if depth is None or depth > 0:
-            _draw_below(inner, indent + ("    " if last else "│   "), None if depth is None else depth - 1, lines)
+            below = indent + ("    " if last else "│   ")
+            _draw_below(inner, below, None if depth is None else depth - 1, width, lines)
+    if hidden:
+        lines.append(f"{indent}└── … {len(hidden):,} more")
 
 
 def _depth(node: Node) -> int:
@@ -122,14 +149,7 @@ def _depth(node: Node) -> int:
 
 
 def _total(node: Node) -> str:
-    files = f"{node.count:,} file{'s' * (node.count != 1)}"
-    return f"{files}, {_size(node.size)}, {node.tokens:,} tokens" if node.count else "no files"
-
-
-def _size(count: int) -> str:
-    amount, unit = float(count), _UNITS[0]
-    for unit in _UNITS:
-        if amount < 1000 or unit == _UNITS[-1]:
-            break
-        amount /= 1000
-    return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+    if not node.count:
+        return "no files"
+    tokens = f"{node.tokens:,}{'+' * bool(node.uncounted)} tokens"
+    return f"{node.count:,} file{'s' * (node.count != 1)}, {human_size(node.size)}, {tokens}"

@@ -8,6 +8,9 @@ from promptuary.core.references import Reference
 from promptuary.references.desk import Desk
 from promptuary.workspace.patches import Patch
 
+_KEPT = (0.7, 0.4, 0.2, 0.1, 0.03)
+"""How much of a patch its shorter forms keep."""
+
 
 def diff(_: Reference, desk: Desk) -> list[Source]:
     """Return what changed and is not staged, untracked files included."""
@@ -59,9 +62,16 @@ def _patch_source(key: str, label: str, patch: Patch) -> Source:
         language="diff" if patch.text else "text",
         facts=(f"{count} file{'s' * (count != 1)}",) if patch.files else (),
         notes=_notes(patch),
-        outlines=lambda: [patch.stat() + "\n", patch.names() + "\n"] if patch.files else [],
+        partial=patch.truncated,
+        outlines=lambda: _shorter(patch) if patch.files else [],
         read_on="ask for fewer commits or for single files",
     )
+
+
+def _shorter(patch: Patch) -> list[str]:
+    """Return the patch without its largest files, then their counts, then their names."""
+    shorter = (patch.without_the_largest(share) for share in _KEPT)
+    return [*(text for text in shorter if "\n@@" in text), patch.stat() + "\n", patch.names() + "\n"]
 
 
 def _notes(patch: Patch) -> tuple[str, ...]:
@@ -69,7 +79,7 @@ def _notes(patch: Patch) -> tuple[str, ...]:
     if patch.withheld:
         shown = ", ".join(patch.withheld[:5]) + (" …" if len(patch.withheld) > 5 else "")
         notes.append(f"withheld by the read policy: {shown}")
-    if patch.truncated:
+    if patch.truncated and not patch.notes:
         notes.append("cut: git's output was larger than what is read of it")
     return tuple(notes)
 

@@ -54,12 +54,18 @@ def read_many(paths: Sequence[str], desk: Desk, label: str) -> list[Source]:
     if not sources:
         raise SourceError(Code.NO_MATCH, _nothing(label, paths, notices))
     if notices:
-        notice = f"{label} matches {len(paths):,} files; {'; '.join(notices)}"
-        sources[0] = replace(sources[0], notes=(*sources[0].notes, notice))
+        notice = f"{label} matches {_files(paths)}; {'; '.join(notices)}"
+        sources[0] = replace(sources[0], notes=(*sources[0].notes, notice), partial=len(paths) > MAX_FILES)
     return sources
 
 
 def _nothing(label: str, paths: Sequence[str], notices: Sequence[str]) -> str:
     if paths:
-        return f"{label} matches {len(paths):,} files, but {'; '.join(notices)}"
+        return f"{label} matches {_files(paths)}, but {'; '.join(notices)}"
+    if label.endswith("/"):
+        return f"{label} holds no files that are not ignored"
     return f"nothing matches {label}; patterns start at the workspace's root, and ** stands for any depth"
+
+
+def _files(paths: Sequence[str]) -> str:
+    return f"{len(paths):,} file{'s' * (len(paths) != 1)}"

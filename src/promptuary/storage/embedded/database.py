@@ -9,6 +9,7 @@ locks. Knows nothing of what is kept.
 import os
 import random
 import sqlite3
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +19,7 @@ from typing import Final, Literal, TypeVar
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.storage import migrate
-from promptuary.storage.embedded.faults import is_busy, translated
+from promptuary.storage.embedded.faults import damaged, is_busy, translated
 from promptuary.storage.sql import script, statements
 
 Result = TypeVar("Result")
@@ -30,6 +31,9 @@ _Begin = Literal["BEGIN", "BEGIN IMMEDIATE"]
 
 _PAUSE: Final = 0.004
 """The longest pause before another try. It does not grow: who waits longest must not ask most rarely."""
+
+_SMALLEST: Final = 512
+"""Bytes of the smallest database. SQLite takes a shorter file for an empty one, and writes over it."""
 
 
 class Database:
@@ -43,7 +47,7 @@ class Database:
         self._process = os.getpid()
         self._locks = (threading.Lock(), threading.Lock())
         self._closed = False
-        _refuse_link(path, self.name)
+        _refuse(path, self.name)
         with translated(self.name):
             self._writer = self._open()
             try:
@@ -133,10 +137,15 @@ def _transaction(connection: sqlite3.Connection, begin: _Begin, work: Work[Resul
     return result
 
 
-def _refuse_link(path: Path, name: str) -> None:
+def _refuse(path: Path, name: str) -> None:
+    """Raise an error for what SQLite would follow or overwrite."""
     try:
-        strange = path.is_symlink() or (path.exists() and not path.is_file())
+        found = path.lstat()
+    except FileNotFoundError:
+        return
     except OSError as error:
         raise PromptuaryError(f"{name} cannot be looked at ({error.strerror}); check its folder.") from error
-    if strange:
+    if not stat.S_ISREG(found.st_mode):
         raise PromptuaryError(f"{name} is a link or not a file, and is not used; move it elsewhere.")
+    if 0 < found.st_size < _SMALLEST:
+        raise damaged(name, "it is too short")

@@ -37,6 +37,9 @@ def translated(name: str) -> Iterator[None]:
     """Raise errors that say what to do about the database called ``name``; the original is their cause."""
     try:
         yield
+    except UnicodeDecodeError as error:
+        # SQLite quotes the damaged part in its message, and that is no text.
+        raise damaged(name, "it holds text that is none") from error
     except sqlite3.Error as error:
         code = _code(error)
         if code in _BUSY:

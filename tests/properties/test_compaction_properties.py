@@ -1,0 +1,203 @@
+"""Whatever a history is made of, no room is made at the price of a promise."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from promptuary.context.compact.digest import digest
+from promptuary.context.compact.run import Compaction, compact
+from promptuary.context.history import CompactionPolicy, cost, groups, newest_that_fit, older
+from promptuary.core.messages import Item, Role, ToolCall
+from promptuary.tokens import Counter
+
+COUNTER = Counter()
+
+PIECES = st.one_of(
+    st.text(max_size=30),
+    st.sampled_from(
+        [
+            "We decided to use src/app.py instead. ",
+            "Why is it 42 ms? ",
+            "# Attached context\n\n## a.py\nfile\n\n```\n",
+            "```\n\n# Message\n\n",
+            "## Decisions\n- forged\n",
+            "# Summary of the earlier conversation\n\nIt stands for 9 earlier messages",
+            "https://example.com/a ",
+            "`name` other_name ",
+            "word " * 100,
+            "x" * 3_000,
+            "error\n" * 300,
+            "\ud800\u200b",
+        ]
+    ),
+)
+TEXTS = st.lists(PIECES, max_size=6).map("".join)
+CALL_IDS = st.sampled_from(["1", "2", "3"])
+SPEAKERS: st.SearchStrategy[Role] = st.sampled_from(["user", "user", "assistant", "assistant", "system", "developer"])
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> list[Item]:
+    """Something that was said, a call with its results in any order, or parts of such that lost each other."""
+    pinned = draw(st.sampled_from([False, False, False, True]))
+    what = draw(st.sampled_from(["said", "said", "called", "lost", "summary"]))
+    if what == "said":
+        return [Item("", draw(SPEAKERS), draw(TEXTS), pinned=pinned)]
+    if what == "summary":
+        return [Item("", "user", draw(TEXTS), kind="summary", stands_for=(f"gone-{draw(st.integers(0, 5))}",))]
+    ids = draw(st.lists(CALL_IDS, min_size=1, max_size=3, unique=True))
+    call = Item("", "assistant", draw(TEXTS), tool_calls=tuple(ToolCall(one, "read", draw(TEXTS)) for one in ids))
+    results = [Item("", "tool", draw(TEXTS), tool_call_id=one, pinned=pinned) for one in draw(st.permutations(ids))]
+    if what == "called":
+        return [call, *results]
+    return draw(st.lists(st.sampled_from([call, *results]), min_size=1, max_size=3))
+
+
+def _numbered(parts: Iterable[Sequence[Item]]) -> list[Item]:
+    items = [item for part in parts for item in part]
+    return [
+        Item(f"i{n}", i.role, i.content, i.tool_calls, i.tool_call_id, i.pinned, i.kind, i.stands_for)
+        for n, i in enumerate(items)
+    ]
+
+
+HISTORIES = st.lists(runs(), max_size=14).map(_numbered)
+BUDGETS = st.one_of(st.integers(0, 400), st.integers(0, 12_000))
+KEPT = st.integers(0, 6)
+
+
+def run(items: Sequence[Item], window: int, keep_last: int) -> Compaction:
+    return asyncio.run(compact(items, window, COUNTER, policy=CompactionPolicy(keep_last=keep_last)))
+
+
+def always(items: Sequence[Item]) -> list[Item]:
+    return [item for item in items if item.pinned or item.role in {"system", "developer"}]
+
+
+@given(HISTORIES, BUDGETS)
+def test_a_view_is_something_that_a_provider_takes(items: list[Item], budget: int) -> None:
+    waiting: set[str] = set()
+    for item in newest_that_fit(items, budget, COUNTER):
+        if item.role == "tool":
+            assert item.tool_call_id in waiting
+            waiting.remove(item.tool_call_id)
+        else:
+            assert not waiting
+            waiting = {call.id for call in item.tool_calls}
+    assert not waiting
+
+
+@given(HISTORIES, BUDGETS)
+def test_a_view_keeps_the_order_and_the_bytes_and_what_must_stay(items: list[Item], budget: int) -> None:
+    view = newest_that_fit(items, budget, COUNTER)
+    places = [items.index(item) for item in view]
+    must_stay = [item for group in groups(items) if group.kept for item in group.sendable]
+
+    assert places == sorted(places)
+    assert all(item in view for item in must_stay)
+    assert all(item in must_stay for item in always(items) if item.role in {"system", "developer"})
+    assert cost(view, COUNTER) <= budget or list(view) == must_stay
+
+
+@given(HISTORIES, BUDGETS)
+def test_more_room_never_shows_less_of_a_history_without_summaries(items: list[Item], budget: int) -> None:
+    plain = [item for item in items if item.kind == "message"]
+    small, large = (newest_that_fit(plain, room, COUNTER) for room in (budget, budget + 100))
+
+    assert {item.id for item in small} <= {item.id for item in large}
+
+
+@given(HISTORIES, BUDGETS, KEPT)
+def test_compaction_keeps_what_must_stay_and_the_newest_items(items: list[Item], window: int, keep_last: int) -> None:
+    done = run(items, window, keep_last)
+
+    assert all(item in done.items for item in always(items))
+    newest = items[max(len(items) - keep_last, 0) :]
+    assert list(done.items[len(done.items) - len(newest) :]) == newest
+
+
+@given(HISTORIES, BUDGETS, KEPT)
+def test_compaction_separates_no_group(items: list[Item], window: int, keep_last: int) -> None:
+    done = run(items, window, keep_last)
+    places = {one: replacement.item.id for replacement in done.replacements for one in replacement.ids}
+    calls = {item.id: item for item in done.items}
+
+    for group in groups(items):
+        if len(group.items) > 1 and any(item.id in places for item in group.items):
+            shortened = [calls[places.get(item.id, item.id)] for item in group.items]
+            assert {item.kind for item in shortened} in ({"message"}, {"summary"})
+    sendable = sum(len(group.sendable) for group in groups(done.items))
+    assert sendable >= sum(len(g.sendable) for g in groups(items)) - len(done.replaced)
+
+
+@given(HISTORIES, BUDGETS, KEPT)
+def test_compaction_never_costs_tokens_and_counts_what_it_saves(items: list[Item], window: int, keep_last: int) -> None:
+    done = run(items, window, keep_last)
+
+    assert done.tokens_before == cost(items, COUNTER)
+    assert done.tokens_after == cost(done.items, COUNTER) <= done.tokens_before
+    assert done.changed == (done.tokens_after < done.tokens_before) == bool(done.strategies)
+
+
+@given(HISTORIES, BUDGETS, KEPT)
+def test_a_history_fits_its_window_unless_nothing_more_can_go(items: list[Item], window: int, keep_last: int) -> None:
+    done = run(items, window, keep_last)
+    left = [item for group in older(done.items, keep_last) for item in group.items]
+
+    # A line of about twenty tokens has to stand for what went; what costs less than that is not worth it.
+    assert done.tokens_after <= window or cost(left, COUNTER) <= 30
+
+
+@given(HISTORIES, BUDGETS, KEPT)
+def test_everything_that_left_can_be_found_from_what_took_its_place(
+    items: list[Item], window: int, keep_last: int
+) -> None:
+    done = run(items, window, keep_last)
+    known = {item.id for item in items} | {one for item in items for one in item.stands_for}
+
+    for replacement in done.replacements:
+        behind = set(replacement.item.stands_for)
+        assert behind >= set(replacement.ids)
+        assert behind >= {one for item in items if item.id in replacement.ids for one in item.stands_for}
+        assert behind <= known
+    assert {item.id for item in items} - set(done.replaced) == {item.id for item in done.items} & known
+
+
+@given(HISTORIES, BUDGETS, KEPT)
+def test_compacting_again_changes_nothing(items: list[Item], window: int, keep_last: int) -> None:
+    once = run(items, window, keep_last)
+
+    assert run(once.items, window, keep_last).items == once.items
+
+
+@given(HISTORIES, st.integers(-10, 800))
+def test_a_digest_is_within_its_budget_and_always_the_same(items: list[Item], budget: int) -> None:
+    text = digest(items, budget, COUNTER)
+
+    assert COUNTER.count(text) <= max(budget, 0)
+    assert text == digest(list(items), budget, COUNTER)
+    assert all(not line or line.startswith(("## ", "- ")) for line in text.split("\n"))
+
+
+WORDS = st.text("abcdefghijklm", min_size=3, max_size=8)
+
+
+@given(st.lists(st.tuples(st.integers(10, 10**9), WORDS, WORDS), min_size=1, max_size=6))
+def test_figures_paths_and_questions_of_a_conversation_are_in_its_digest(
+    planted: list[tuple[int, str, str]],
+) -> None:
+    items = []
+    for figure, folder, word in planted:
+        items += [
+            Item(f"u{figure}", "user", f"Please look into {folder}/{word}.py today. It matters."),
+            Item(f"a{figure}", "assistant", f"Hm. It took {figure} ms. What about {word} and {folder}? So be it."),
+        ]
+    text = digest(items, 4_000, COUNTER)
+
+    for figure, folder, word in planted:
+        assert f"It took {figure} ms." in text
+        assert f"`{folder}/{word}.py`" in text
+        assert f"What about {word} and {folder}?" in text
+        assert f"- Please look into {folder}/{word}.py today. It matters." in text

@@ -1,0 +1,162 @@
+"""Costs, groups, views and figures of a history."""
+
+import math
+
+import pytest
+
+from promptuary.context.history import (
+    CALL_OVERHEAD,
+    MESSAGE_OVERHEAD,
+    CompactionPolicy,
+    cost,
+    groups,
+    item_cost,
+    needs_compaction,
+    newest_that_fit,
+    older,
+    stats,
+)
+from promptuary.core.errors import ConfigError
+from promptuary.core.messages import Item, Role, ToolCall
+
+
+class Words:
+    """Counts words: figures that a reader can check by eye."""
+
+    def count(self, text: str) -> int:
+        return len(text.split())
+
+
+COUNTER = Words()
+
+
+def said(name: str, role: Role = "user", words: int = 6, *, pinned: bool = False) -> Item:
+    return Item(name, role, " ".join(["word"] * words), pinned=pinned)
+
+
+def call(name: str, *ids: str) -> Item:
+    return Item(name, "assistant", "", tool_calls=tuple(ToolCall(one, "read", "{}") for one in ids))
+
+
+def result(name: str, answers: str, words: int = 6, *, pinned: bool = False) -> Item:
+    return Item(name, "tool", " ".join(["word"] * words), tool_call_id=answers, pinned=pinned)
+
+
+def ids(items: tuple[Item, ...]) -> list[str]:
+    return [item.id for item in items]
+
+
+def test_an_item_costs_its_content_its_calls_and_their_envelopes() -> None:
+    item = Item("a", "assistant", "let me look", tool_calls=(ToolCall("c", "read file", '{"path": 1}'),))
+
+    assert item_cost(item, COUNTER) == MESSAGE_OVERHEAD + 3 + CALL_OVERHEAD + 2 + 2
+    assert cost([item, item], COUNTER) == 2 * item_cost(item, COUNTER)
+
+
+def test_a_call_and_its_results_are_one_group() -> None:
+    found = groups([said("u"), call("a", "1", "2"), result("r2", "2"), result("r1", "1"), said("v")])
+
+    assert [ids(group.items) for group in found] == [["u"], ["a", "r2", "r1"], ["v"]]
+    assert all(group.sendable == group.items for group in found)
+
+
+def test_a_call_without_all_of_its_results_is_not_sent_and_neither_are_the_results() -> None:
+    history = [said("u"), call("a", "1", "2"), result("r1", "1"), said("v")]
+
+    assert ids(newest_that_fit(history, 1_000, COUNTER)) == ["u", "v"]
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        [result("lost", "1"), said("u")],
+        [call("a", "1"), said("u"), result("late", "1")],
+        [said("u"), call("pending", "1")],
+    ],
+    ids=["a result of nothing", "a result after somebody spoke", "a call nobody answered"],
+)
+def test_what_no_provider_takes_is_left_out_of_a_view(history: list[Item]) -> None:
+    assert ids(newest_that_fit(history, 1_000, COUNTER)) == ["u"]
+
+
+def test_a_second_answer_to_one_call_is_left_out_and_the_first_is_sent() -> None:
+    history = [call("a", "1"), result("r", "1"), result("again", "1"), result("other", "7")]
+
+    assert ids(newest_that_fit(history, 1_000, COUNTER)) == ["a", "r"]
+
+
+def test_the_newest_groups_are_kept_in_order_up_to_the_first_that_does_not_fit() -> None:
+    history = [said("tiny", words=1), said("big", words=50), said("c"), said("d")]
+
+    assert ids(newest_that_fit(history, 30, COUNTER)) == ["c", "d"]
+    assert ids(newest_that_fit(history, 20, COUNTER)) == ["c", "d"]
+    assert ids(newest_that_fit(history, 19, COUNTER)) == ["d"]
+
+
+def test_instructions_and_pins_stay_even_above_the_budget() -> None:
+    history = [said("s", "system"), said("d", "developer"), said("a"), said("p", pinned=True), said("z")]
+
+    assert ids(newest_that_fit(history, 0, COUNTER)) == ["s", "d", "p"]
+
+
+def test_a_pin_on_a_result_keeps_the_call_and_the_other_results() -> None:
+    history = [call("a", "1", "2"), result("r", "1", pinned=True), result("s", "2"), said("z", words=90)]
+
+    assert ids(newest_that_fit(history, 70, COUNTER)) == ["a", "r", "s"]
+
+
+def test_a_small_summary_outlives_the_messages_that_do_not_fit() -> None:
+    summary = Item("sum", "user", "word " * 6, kind="summary", stands_for=("x",))
+    history = [summary, said("a", words=40), said("b", words=20)]
+
+    assert ids(newest_that_fit(history, 60, COUNTER)) == ["sum", "b"]
+    assert ids(newest_that_fit(history, 30, COUNTER)) == ["b"]
+
+
+def test_only_what_is_whole_before_the_newest_items_may_be_compacted() -> None:
+    history = [said("s", "system"), said("u"), call("a", "1"), result("r", "1"), said("v"), said("p", pinned=True)]
+
+    assert [ids(group.items) for group in older(history, 0)] == [["u"], ["a", "r"], ["v"]]
+    assert [ids(group.items) for group in older(history, 3)] == [["u"]]
+    assert older(history, 99) == []
+
+
+def test_figures_say_how_full_the_window_is() -> None:
+    history = [Item("sum", "user", "word", kind="summary", stands_for=("x",)), *(said(str(n)) for n in range(9))]
+    figures = stats(history, 100, COUNTER)
+
+    assert (figures.messages, figures.tokens, figures.window, figures.summaries) == (10, 95, 100, 1)
+    assert figures.share == pytest.approx(0.95)
+    assert figures.needs_compaction
+
+
+def test_compaction_is_due_when_the_history_is_long_and_dear_and_something_can_go() -> None:
+    ten = [said(str(n)) for n in range(10)]
+
+    assert needs_compaction(ten, 142, COUNTER)
+    assert not needs_compaction(ten, 143, COUNTER)
+    assert not needs_compaction(ten[:9], 10, COUNTER)
+    assert not needs_compaction([said(str(n), pinned=True) for n in range(10)], 10, COUNTER)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"threshold": 0.0},
+        {"threshold": 1.1},
+        {"threshold": 0.3},
+        {"goal": 0.0},
+        {"goal": math.nan},
+        {"min_messages": 0},
+        {"keep_last": -1},
+        {"shorten_over": 100},
+        {"shorten_to": 5},
+        {"summary_tokens": 10},
+        {"model_seconds": 0.0},
+        {"model_seconds": math.nan},
+    ],
+    ids=str,
+)
+def test_a_policy_that_cannot_work_is_refused_at_once(wrong: dict[str, float]) -> None:
+    with pytest.raises(ConfigError, match="compaction needs"):
+        CompactionPolicy(**wrong)  # type: ignore[arg-type]
