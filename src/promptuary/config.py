@@ -1,23 +1,24 @@
 """Settings: one frozen value, read once, each setting from the nearest place that names it.
 
-    flags  >  PROMPTUARY_* in the environment  >  the workspace  >  the user's configuration  >  defaults
+    options  >  PROMPTUARY_* in the environment  >  the workspace  >  the user's configuration  >  defaults
 
-The workspace's own files (``.promptuary/config.toml``, ``promptuary.toml``, ``[tool.promptuary]`` in
-``pyproject.toml``) may come from strangers: they can say how much context is wanted, never open a door. A setting
-that widens what can be read or fetched is taken from the person alone.
+The workspace's own files (``.promptuary/config.toml`` before ``promptuary.toml`` before ``[tool.promptuary]`` in
+``pyproject.toml``) may come from strangers: they can say how much context is wanted, never open a door, and nothing
+that is wrong with them stops anything. What a person sets wrongly is a ``ConfigError``.
 """
 
 import math
 import os
 import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import Field, dataclass, field, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
-from promptuary.core.errors import ConfigError, SourceError
-from promptuary.tokens import DEFAULT_VOCABULARY, DEFAULT_WINDOW, VOCABULARIES, for_model
+from promptuary.core.errors import Code, ConfigError, SourceError
+from promptuary.core.text import one_line
+from promptuary.tokens import DEFAULT_VOCABULARY, DEFAULT_WINDOW, VOCABULARIES, Model, for_model, known_model
 from promptuary.workspace.policy import ReadPolicy
 from promptuary.workspace.read import read_text
 from promptuary.workspace.root import Root
@@ -25,8 +26,13 @@ from promptuary.workspace.root import Root
 MARKERS: Final = (".promptuary", ".git", "promptuary.toml")
 """What makes a folder a workspace."""
 
-_SIZE = re.compile(r"(?P<digits>[0-9][0-9_]*)(?P<unit>|[kmg](?:i?b)?|b)")
-_WORKSPACE_FILES = (".promptuary/config.toml", "promptuary.toml", "pyproject.toml")
+# From the least specific to the most: a later one wins.
+_WORKSPACE_FILES: Final = ("pyproject.toml", "promptuary.toml", ".promptuary/config.toml")
+_PREFIX: Final = "PROMPTUARY_"
+_MOST_NOTES: Final = 5
+_LONGEST_SHOWN: Final = 60
+# More digits than any size has: Python refuses to read or print thousands of them.
+_SIZE = re.compile(r"(?P<digits>[0-9][0-9_]{0,17})(?P<unit>|[kmg](?:i?b)?|b)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +51,35 @@ class Settings:
     follow_symlinks: bool = False
     allow_hosts: tuple[str, ...] = ()
     fetch_timeout: float = 15.0
-    ignored: tuple[str, ...] = field(default=(), metadata={"internal": True})
-    """Settings that the workspace asked for and may not have."""
+    notes: tuple[str, ...] = field(default=(), metadata={"internal": True})
+    """What was left out and why, and what else the person should know: a line of harmless text each."""
+    origins: tuple[tuple[str, str], ...] = field(default=(), metadata={"internal": True})
+    """Where each setting that was set came from."""
 
     @property
     def effective_window(self) -> int:
         """The window that was set, else the model's, else the default."""
-        return self.window or (for_model(self.model).window if self.model else DEFAULT_WINDOW)
+        return self.window or self._model.window
 
     @property
     def effective_vocabulary(self) -> str:
         """The vocabulary that was set, else the model's, else the default."""
-        return self.vocabulary or (for_model(self.model).vocabulary if self.model else DEFAULT_VOCABULARY)
+        return self.vocabulary or self._model.vocabulary
+
+    @property
+    def approximate(self) -> bool:
+        """Whether tokens are counted with a vocabulary that may not be the model's."""
+        return not self.vocabulary and not self._model.exact
+
+    @property
+    def _model(self) -> Model:
+        if not self.model:
+            return Model(DEFAULT_WINDOW, DEFAULT_VOCABULARY)
+        return known_model(self.model) or Model(DEFAULT_WINDOW, DEFAULT_VOCABULARY, exact=False)
+
+    def origin(self, name: str) -> str:
+        """Return where a setting comes from: "default", "your configuration", a file, "environment" or "option"."""
+        return dict(self.origins).get(name, "default")
 
 
 OPENS_A_DOOR: Final = frozenset(
@@ -64,55 +87,154 @@ OPENS_A_DOOR: Final = frozenset(
 )
 """Settings that only the person may give."""
 
+_FIELDS: Final[Mapping[str, Field[Any]]] = {one.name: one for one in fields(Settings) if not one.metadata}
+SETTINGS: Final = tuple(_FIELDS)
+"""The names of everything that can be set."""
 
-def load(workspace: Path, flags: Mapping[str, Any] | None = None) -> Settings:
-    """Return the settings for ``workspace``; ``flags`` are what was given by hand, ``None`` where it was not."""
-    settings = _applied(Settings(), _user_file(), "the user's configuration")
-    settings = _applied_from_workspace(settings, workspace)
-    settings = _applied(settings, _environment(), "the environment")
-    given = {name: value for name, value in (flags or {}).items() if value is not None}
-    return _checked(_applied(settings, given, "the command line"))
+_BOUNDS: Final[Mapping[str, tuple[float, float, str]]] = {
+    "window": (100, 10**10, "tokens"),
+    "max_file_size": (1, 10**12, "bytes"),
+    "timeout": (0.001, 10**6, "seconds"),
+    "fetch_timeout": (0.001, 10**6, "seconds"),
+}
+
+
+def load(workspace: Path, options: Mapping[str, Any] | None = None) -> Settings:
+    """Return the settings for ``workspace``; ``options`` are what was given by hand, ``None`` where it was not.
+
+    Raises ``ConfigError`` for what the person set wrongly. What a file of the workspace sets wrongly is left out,
+    with a note.
+    """
+    draft = _Draft()
+    path = _user_file()
+    draft.take(_user_values(path), "your configuration", lambda name: f"{name} in {path}")
+    _take_workspace(draft, workspace)
+    draft.take(_environment(draft.notes), "environment", lambda name: _PREFIX + name.upper())
+    given = {name: value for name, value in (options or {}).items() if value is not None}
+    draft.take(given, "option", lambda name: f"option {name}")
+    return draft.settled()
 
 
 def find_workspace(start: Path) -> Path:
     """Return the nearest folder from ``start`` upwards that is a workspace, else ``start`` itself."""
     start = start.absolute()
-    for folder in (start, *start.parents):
-        if any((folder / marker).exists() for marker in MARKERS):
-            return folder
-    return start
+    return next((folder for folder in (start, *start.parents) if _is_workspace(folder)), start)
 
 
-def _user_file() -> Mapping[str, Any]:
-    base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    path = Path(base) / "promptuary" / "config.toml"
+def _is_workspace(folder: Path) -> bool:
+    try:
+        return any((folder / marker).exists() for marker in MARKERS)
+    except OSError:  # a folder above that may not be looked into
+        return False
+
+
+@dataclass(slots=True)
+class _Draft:
+    """Settings in the making."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    origins: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def take(self, given: Mapping[str, Any], origin: str, called: Callable[[str], str]) -> None:
+        """Take settings that a person gave; ``called`` says how an error names one."""
+        for name, value in given.items():
+            self.values[name] = _value(name, value, called(name))
+            self.origins[name] = origin
+
+    def take_harmless(self, given: Mapping[str, Any], origin: str) -> None:
+        """Take what a workspace may set; note the rest."""
+        refused = []
+        for name, value in given.items():
+            where = f"{_cut(name)} in {origin}"
+            if name in OPENS_A_DOOR:
+                refused.append(f"{where} is ignored: only you can set it, by a flag or in your own configuration")
+                continue
+            try:
+                self.take({name: value}, origin, lambda _name, where=where: where)  # type: ignore[misc]
+            except ConfigError as error:
+                refused.append(f"{error} (ignored)")
+        if len(refused) > _MOST_NOTES:
+            refused[_MOST_NOTES:] = [f"{origin}: {len(refused) - _MOST_NOTES:,} more settings are ignored"]
+        self.notes += refused
+
+    def settled(self) -> Settings:
+        """Return the settings, with a note where the model is not known well enough to count exactly."""
+        settings = Settings(**self.values)
+        known = known_model(settings.model)
+        shown = _cut(settings.model)
+        if settings.model and known is None and not settings.window:
+            if self.origins["model"] not in _WORKSPACE_FILES:
+                for_model(settings.model)
+            self.notes.append(f"model {shown} in {self.origins['model']} is not known: set window too")
+        if settings.approximate:
+            why = "its vocabulary is not public" if known else "the model is not known"
+            used = settings.effective_vocabulary
+            self.notes.append(f"counts are approximate for {shown}: {why}, so tokens are counted with {used}")
+        notes = tuple(map(one_line, self.notes))
+        return Settings(**self.values, notes=notes, origins=tuple(self.origins.items()))
+
+
+def _user_file() -> Path | None:
+    base = os.environ.get("XDG_CONFIG_HOME")
+    try:
+        return Path(base or Path.home() / ".config") / "promptuary" / "config.toml"
+    except RuntimeError:  # a user without a home
+        return None
+
+
+def _user_values(path: Path | None) -> Mapping[str, Any]:
+    if path is None:
+        return {}
     try:
         return _parsed(path.read_text(encoding="utf-8"), str(path))
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8 text; save it as UTF-8") from error
 
 
-def _applied_from_workspace(settings: Settings, workspace: Path) -> Settings:
+def _take_workspace(draft: _Draft, workspace: Path) -> None:
     with Root(workspace) as root:
         for name in _WORKSPACE_FILES:
             try:
-                text = read_text(root, name, ReadPolicy()).text
-            except SourceError:
-                continue
-            values = _parsed(text, name)
-            if name == "pyproject.toml":
-                values = values.get("tool", {}).get("promptuary", {})
-            refused = tuple(f"{key} in {name}" for key in sorted(OPENS_A_DOOR & values.keys()))
-            harmless = {key: value for key, value in values.items() if key not in OPENS_A_DOOR}
-            settings = _applied(settings, harmless, name)
-            settings = replace(settings, ignored=settings.ignored + refused)
-    return settings
+                draft.take_harmless(_table(_parsed(read_text(root, name, ReadPolicy()).text, name), name), name)
+            except SourceError as error:
+                if error.code is not Code.NOT_FOUND:
+                    draft.notes.append(
+                        f"{name} is ignored ({error.code}): it must be a text file of at most 1 MB, and no link"
+                    )
+            except ConfigError as error:
+                draft.notes.append(f"{error} (ignored)")
 
 
-def _environment() -> Mapping[str, Any]:
-    prefix = "PROMPTUARY_"
-    known = {prefix + one.name.upper(): one.name for one in _public_fields()}
-    return {name: os.environ[variable] for variable, name in known.items() if variable in os.environ}
+def _table(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    if name != "pyproject.toml":
+        return values
+    for key in ("tool", "promptuary"):
+        values = values.get(key, {})
+        if not isinstance(values, dict):
+            raise ConfigError(f"{key} in {name} must be a table")
+    return values
+
+
+def _environment(notes: list[str]) -> Mapping[str, str]:
+    """Return the settings in the environment; an empty variable counts as unset, and a misspelled one is noted.
+
+    A name that is like no setting's may belong to another program, so nothing is said of it.
+    """
+    found = {}
+    for variable in sorted(os.environ):
+        name = variable.removeprefix(_PREFIX).lower()
+        if not variable.startswith(_PREFIX) or not os.environ[variable].strip():
+            continue
+        if name in _FIELDS and variable.isupper():
+            found[name] = os.environ[variable]
+        elif nearest := _nearest(name):
+            notes.append(f"{_cut(variable)} in the environment is no setting; did you mean {_PREFIX}{nearest.upper()}?")
+    return found
 
 
 def _parsed(text: str, name: str) -> Mapping[str, Any]:
@@ -120,31 +242,33 @@ def _parsed(text: str, name: str) -> Mapping[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{name} is not valid TOML: {error}") from error
+    except ValueError as error:
+        raise ConfigError(f"{name} is not valid TOML: a number in it is too long") from error
+    except RecursionError as error:
+        raise ConfigError(f"{name} is not valid TOML: it is nested too deeply") from error
 
 
-def _applied(settings: Settings, values: Mapping[str, Any], origin: str) -> Settings:
-    known = {one.name: one for one in _public_fields()}
-    changes: dict[str, Any] = {}
-    for name, value in values.items():
-        if name not in known:
-            raise ConfigError(f"{origin} sets {name}, which is no setting; there are: {', '.join(sorted(known))}")
-        changes[name] = _converted(known[name].default, value, f"{name} in {origin}")
-    return replace(settings, **changes)
-
-
-def _converted(default: object, value: object, where: str) -> object:
-    """Return ``value`` in the type of ``default``; text from the environment counts as what it spells."""
-    match default:
+def _value(name: str, value: object, where: str) -> object:
+    """Return ``value`` as the setting ``name`` has it; text from the environment counts as what it spells."""
+    if name not in _FIELDS:
+        nearest = _nearest(name)
+        advice = f"did you mean {nearest}?" if nearest else f"there are: {', '.join(sorted(_FIELDS))}"
+        raise ConfigError(f"{where} is no setting; {advice}")
+    match _FIELDS[name].default:
         case bool():
             return _boolean(value, where)
         case int():
-            return _integer(value, where)
+            return _bounded(name, _integer(value, where), where)
+        case float() if name.endswith("_share"):
+            return _share(value, where)
         case float():
-            return _number(value, where)
+            return _bounded(name, _number(value, where), where)
         case tuple():
             return _names(value, where)
     if not isinstance(value, str):
-        raise ConfigError(f"{where} must be text, not {value!r}")
+        raise ConfigError(f"{where} must be text, not {_shown(value)}")
+    if name == "vocabulary" and value and value not in VOCABULARIES:
+        raise ConfigError(f"{where} is not known: {_shown(value)}; use one of: {', '.join(VOCABULARIES)}")
     return value
 
 
@@ -152,9 +276,9 @@ def _boolean(value: object, where: str) -> bool:
     spelled = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
     if isinstance(value, bool):
         return value
-    if isinstance(value, str) and value.lower() in spelled:
-        return spelled[value.lower()]
-    raise ConfigError(f"{where} must be true or false, not {value!r}")
+    if isinstance(value, str) and value.strip().lower() in spelled:
+        return spelled[value.strip().lower()]
+    raise ConfigError(f"{where} must be true or false, not {_shown(value)}")
 
 
 def _integer(value: object, where: str) -> int:
@@ -162,7 +286,7 @@ def _integer(value: object, where: str) -> int:
         return value
     spelled = _SIZE.fullmatch(value.strip().lower()) if isinstance(value, str) else None
     if spelled is None:
-        raise ConfigError(f"{where} must be a whole number (128000, 128k, 2MB), not {value!r}")
+        raise ConfigError(f"{where} must be a whole number (128000, 128k, 2MB), not {_shown(value)}")
     scale = 1024 if "b" in spelled["unit"] else 1000
     steps = "kmg".find(spelled["unit"][:1] or "-") + 1
     return int(spelled["digits"].replace("_", "")) * math.prod([scale] * steps)
@@ -171,13 +295,28 @@ def _integer(value: object, where: str) -> int:
 def _number(value: object, where: str) -> float:
     try:
         if isinstance(value, (int, float, str)) and not isinstance(value, bool):
-            percent = isinstance(value, str) and value.endswith("%")
-            number = float(str(value).removesuffix("%")) / (100 if percent else 1)
+            percent = isinstance(value, str) and value.rstrip().endswith("%")
+            number = float(value.rstrip().removesuffix("%") if isinstance(value, str) else value)
             if math.isfinite(number):
-                return number
-    except ValueError:
+                return number / 100 if percent else number
+    except (ValueError, OverflowError):
         pass
-    raise ConfigError(f"{where} must be a number, not {value!r}")
+    raise ConfigError(f"{where} must be a number, not {_shown(value)}")
+
+
+def _share(value: object, where: str) -> float:
+    share = _number(value, where)
+    if 0 < share <= 1:
+        return share
+    advice = f"; did you mean {share:g}%?" if 1 < share <= 100 else ""
+    raise ConfigError(f"{where} must be above 0 and at most 1 (or 100%), not {_shown(value)}{advice}")
+
+
+def _bounded(name: str, number: float, where: str) -> float:
+    least, most, unit = _BOUNDS[name]
+    if not least <= number <= most:
+        raise ConfigError(f"{where} must be between {least:,} and {most:,} {unit}, not {_shown(number)}")
+    return number
 
 
 def _names(value: object, where: str) -> tuple[str, ...]:
@@ -185,25 +324,19 @@ def _names(value: object, where: str) -> tuple[str, ...]:
         return tuple(part.strip() for part in value.split(",") if part.strip())
     if isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value):
         return tuple(value)
-    raise ConfigError(f"{where} must be a list of names, not {value!r}")
+    raise ConfigError(f"{where} must be a list of names, not {_shown(value)}")
 
 
-def _checked(settings: Settings) -> Settings:
-    if settings.window and settings.window < 100:
-        raise ConfigError(f"window must be at least 100 tokens, not {settings.window}")
-    for name in ("warn_share", "limit_share"):
-        if not 0 < getattr(settings, name) <= 1:
-            raise ConfigError(f"{name} must be above 0 and at most 1 (or 100%), not {getattr(settings, name)}")
-    for name in ("timeout", "fetch_timeout", "max_file_size"):
-        if getattr(settings, name) <= 0:
-            raise ConfigError(f"{name} must be above 0, not {getattr(settings, name)}")
-    if settings.vocabulary and settings.vocabulary not in VOCABULARIES:
-        known = ", ".join(VOCABULARIES)
-        raise ConfigError(f"vocabulary {settings.vocabulary!r} is not known; use one of: {known}")
-    if settings.model and not (settings.window and settings.vocabulary):
-        for_model(settings.model)
-    return settings
+def _nearest(name: str) -> str | None:
+    import difflib  # noqa: PLC0415  (only a mistake pays for it)
+
+    return next(iter(difflib.get_close_matches(name[:_LONGEST_SHOWN], _FIELDS, n=1, cutoff=0.5)), None)
 
 
-def _public_fields() -> tuple[Field[Any], ...]:
-    return tuple(one for one in fields(Settings) if not one.metadata.get("internal"))
+def _shown(value: object) -> str:
+    """Return ``value`` as an error names it: short, and without printing thousands of digits."""
+    return "so large a number" if isinstance(value, int) and value.bit_length() > 128 else _cut(repr(value))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"

@@ -17,6 +17,7 @@ Maker = Callable[[int], Block]
 _MIN_EXCERPT_LINES = 2
 _HEAD_SHARE = 0.6
 _READ_ON_LINES = 200
+_WORTH_SHOWING = 16  # with fewer tokens beyond the name, there is nothing to say
 
 
 def whole(source: Source, counter: Counter) -> Block:
@@ -35,17 +36,15 @@ def best_within(source: Source, budget: int, counter: Counter, full: Block) -> B
     """Return the richest block of ``source`` that costs at most ``budget``; nothing if not even its name fits."""
     if full.tokens <= budget:
         return full
-    remark = (
-        f"{full.tokens:,} tokens in full; {source.read_on}" if source.read_on else f"{full.tokens:,} tokens in full"
-    )
+    name = name_only(source, counter, full.tokens)
+    if budget < name.tokens + _WORTH_SHOWING:
+        return name if name.tokens <= budget else None
+    remark = "; ".join(filter(None, [f"{full.tokens:,} tokens in full", source.read_on]))
     for outline in source.outlines():
         block = _block(source, Detail.OUTLINE, outline, counter, remark)
         if block.tokens <= min(budget, full.tokens):
             return block
-    if excerpt := _excerpt(source, budget, counter, remark):
-        return excerpt
-    name = name_only(source, counter, full.tokens)
-    return name if name.tokens <= budget else None
+    return _excerpt(source, budget, counter, remark) or name
 
 
 def _block(source: Source, detail: Detail, body: str | None, counter: Counter, remark: str = "") -> Block:
