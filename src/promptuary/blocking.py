@@ -1,13 +1,22 @@
-"""``Promptuary`` without ``async``: the same methods, which return when they are done."""
+"""``Promptuary`` without ``async``: the same methods, which return when they are done.
+
+The work is done by an event loop in a thread of its own, so a loop that runs in the caller's thread (a notebook, an
+application) is neither needed nor in the way.
+"""
 
 import asyncio
+import threading
+import weakref
 from collections.abc import Coroutine, Sequence
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from promptuary import engine
 from promptuary.config import Settings
+from promptuary.core.errors import PromptuaryError
 from promptuary.core.expansion import Expansion
 from promptuary.engine import Completion
 
@@ -17,11 +26,13 @@ Result = TypeVar("Result")
 
 
 class Promptuary:
-    """See ``promptuary.Promptuary``. Not for use inside a running event loop: use the asynchronous one there."""
+    """See ``promptuary.Promptuary``. May be used from several threads, also where an event loop is running."""
 
     def __init__(self, inner: engine.Promptuary) -> None:
         self._inner = inner
-        self._runner = asyncio.Runner()
+        self._loop: _Loop | None = None
+        self._closed = False
+        self._changing = threading.Lock()
 
     @classmethod
     def open(cls, path: str | Path = ".", *, exact: bool = False, **options: Any) -> Self:
@@ -47,9 +58,17 @@ class Promptuary:
         return self._run(self._inner.complete(text, limit=limit, patience=patience))
 
     def close(self) -> None:
-        """Let go of the workspace."""
-        self._run(self._inner.close())
-        self._runner.close()
+        """Let go of the workspace; what is under way in other threads ends with an error. Again is harmless."""
+        with self._changing:
+            if self._closed:
+                return
+            self._closed = True
+            loop = self._started()
+        try:
+            _result(loop.submit(self._inner.close()))
+        finally:
+            loop.stop()
+            loop.thread.join()
 
     def __enter__(self) -> Self:
         return self
@@ -60,4 +79,53 @@ class Promptuary:
         self.close()
 
     def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        return self._runner.run(work)
+        # Handed over under the lock: what is handed over before a close is called off by it, never forgotten.
+        with self._changing:
+            if self._closed:
+                work.close()
+                raise PromptuaryError("This Promptuary is closed; open the workspace again.")
+            future = self._started().submit(work)
+        return _result(future)
+
+    def _started(self) -> "_Loop":
+        if self._loop is None:
+            self._loop = _Loop()
+            weakref.finalize(self, self._loop.stop).atexit = False
+        return self._loop
+
+
+class _Loop:
+    """An event loop in a daemon thread: nothing that hangs in it keeps the program from ending."""
+
+    def __init__(self) -> None:
+        running = threading.Event()
+        self.thread = threading.Thread(
+            target=lambda: asyncio.run(self._serve(running)), name="promptuary-blocking", daemon=True
+        )
+        self.thread.start()
+        running.wait()
+
+    def submit(self, work: Coroutine[Any, Any, Result]) -> "Future[Result]":
+        """Begin ``work``."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def stop(self) -> None:
+        """Call off what is under way, and let the thread end."""
+        with suppress(RuntimeError):  # it is closed already
+            self._loop.call_soon_threadsafe(self._stop.set)
+
+    async def _serve(self, running: threading.Event) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        running.set()
+        await self._stop.wait()
+
+
+def _result(future: "Future[Result]") -> Result:
+    """Wait for what was begun; whatever interrupts the waiting, such as Ctrl-C, calls it off."""
+    try:
+        return future.result()
+    except CancelledError as error:
+        raise PromptuaryError("This Promptuary was closed while it was at work.") from error
+    finally:
+        future.cancel()

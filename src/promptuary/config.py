@@ -7,9 +7,7 @@ The workspace's own files (``.promptuary/config.toml`` before ``promptuary.toml`
 that is wrong with them stops anything. What a person sets wrongly is a ``ConfigError``.
 """
 
-import math
 import os
-import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
@@ -18,7 +16,8 @@ from typing import Any, Final
 
 from promptuary.core.errors import Code, ConfigError, SourceError
 from promptuary.core.text import one_line
-from promptuary.tokens import DEFAULT_VOCABULARY, DEFAULT_WINDOW, VOCABULARIES, Model, for_model, known_model
+from promptuary.setting_values import converted, cut, nearest
+from promptuary.tokens import DEFAULT_VOCABULARY, DEFAULT_WINDOW, Model, for_model, known_model
 from promptuary.workspace.policy import ReadPolicy
 from promptuary.workspace.read import read_text
 from promptuary.workspace.root import Root
@@ -30,9 +29,6 @@ MARKERS: Final = (".promptuary", ".git", "promptuary.toml")
 _WORKSPACE_FILES: Final = ("pyproject.toml", "promptuary.toml", ".promptuary/config.toml")
 _PREFIX: Final = "PROMPTUARY_"
 _MOST_NOTES: Final = 5
-_LONGEST_SHOWN: Final = 60
-# More digits than any size has: Python refuses to read or print thousands of them.
-_SIZE = re.compile(r"(?P<digits>[0-9][0-9_]{0,17})(?P<unit>|[kmg](?:i?b)?|b)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +74,12 @@ class Settings:
         return known_model(self.model) or Model(DEFAULT_WINDOW, DEFAULT_VOCABULARY, exact=False)
 
     def origin(self, name: str) -> str:
-        """Return where a setting comes from: "default", "your configuration", a file, "environment" or "option"."""
-        return dict(self.origins).get(name, "default")
+        """Return where a setting comes from.
+
+        That is "default", "model", "your configuration", the name of a file, "environment" or "option".
+        """
+        by_model = name in {"window", "vocabulary"} and known_model(self.model) is not None
+        return dict(self.origins).get(name, "model" if by_model else "default")
 
 
 OPENS_A_DOOR: Final = frozenset(
@@ -90,13 +90,6 @@ OPENS_A_DOOR: Final = frozenset(
 _FIELDS: Final[Mapping[str, Field[Any]]] = {one.name: one for one in fields(Settings) if not one.metadata}
 SETTINGS: Final = tuple(_FIELDS)
 """The names of everything that can be set."""
-
-_BOUNDS: Final[Mapping[str, tuple[float, float, str]]] = {
-    "window": (100, 10**10, "tokens"),
-    "max_file_size": (1, 10**12, "bytes"),
-    "timeout": (0.001, 10**6, "seconds"),
-    "fetch_timeout": (0.001, 10**6, "seconds"),
-}
 
 
 def load(workspace: Path, options: Mapping[str, Any] | None = None) -> Settings:
@@ -146,7 +139,7 @@ class _Draft:
         """Take what a workspace may set; note the rest."""
         refused = []
         for name, value in given.items():
-            where = f"{_cut(name)} in {origin}"
+            where = f"{cut(name)} in {origin}"
             if name in OPENS_A_DOOR:
                 refused.append(f"{where} is ignored: only you can set it, by a flag or in your own configuration")
                 continue
@@ -162,7 +155,7 @@ class _Draft:
         """Return the settings, with a note where the model is not known well enough to count exactly."""
         settings = Settings(**self.values)
         known = known_model(settings.model)
-        shown = _cut(settings.model)
+        shown = cut(settings.model)
         if settings.model and known is None and not settings.window:
             if self.origins["model"] not in _WORKSPACE_FILES:
                 for_model(settings.model)
@@ -232,8 +225,8 @@ def _environment(notes: list[str]) -> Mapping[str, str]:
             continue
         if name in _FIELDS and variable.isupper():
             found[name] = os.environ[variable]
-        elif nearest := _nearest(name):
-            notes.append(f"{_cut(variable)} in the environment is no setting; did you mean {_PREFIX}{nearest.upper()}?")
+        elif meant := nearest(name, _FIELDS):
+            notes.append(f"{cut(variable)} in the environment is no setting; did you mean {_PREFIX}{meant.upper()}?")
     return found
 
 
@@ -249,94 +242,8 @@ def _parsed(text: str, name: str) -> Mapping[str, Any]:
 
 
 def _value(name: str, value: object, where: str) -> object:
-    """Return ``value`` as the setting ``name`` has it; text from the environment counts as what it spells."""
-    if name not in _FIELDS:
-        nearest = _nearest(name)
-        advice = f"did you mean {nearest}?" if nearest else f"there are: {', '.join(sorted(_FIELDS))}"
-        raise ConfigError(f"{where} is no setting; {advice}")
-    match _FIELDS[name].default:
-        case bool():
-            return _boolean(value, where)
-        case int():
-            return _bounded(name, _integer(value, where), where)
-        case float() if name.endswith("_share"):
-            return _share(value, where)
-        case float():
-            return _bounded(name, _number(value, where), where)
-        case tuple():
-            return _names(value, where)
-    if not isinstance(value, str):
-        raise ConfigError(f"{where} must be text, not {_shown(value)}")
-    if name == "vocabulary" and value and value not in VOCABULARIES:
-        raise ConfigError(f"{where} is not known: {_shown(value)}; use one of: {', '.join(VOCABULARIES)}")
-    return value
-
-
-def _boolean(value: object, where: str) -> bool:
-    spelled = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.strip().lower() in spelled:
-        return spelled[value.strip().lower()]
-    raise ConfigError(f"{where} must be true or false, not {_shown(value)}")
-
-
-def _integer(value: object, where: str) -> int:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    spelled = _SIZE.fullmatch(value.strip().lower()) if isinstance(value, str) else None
-    if spelled is None:
-        raise ConfigError(f"{where} must be a whole number (128000, 128k, 2MB), not {_shown(value)}")
-    scale = 1024 if "b" in spelled["unit"] else 1000
-    steps = "kmg".find(spelled["unit"][:1] or "-") + 1
-    return int(spelled["digits"].replace("_", "")) * math.prod([scale] * steps)
-
-
-def _number(value: object, where: str) -> float:
-    try:
-        if isinstance(value, (int, float, str)) and not isinstance(value, bool):
-            percent = isinstance(value, str) and value.rstrip().endswith("%")
-            number = float(value.rstrip().removesuffix("%") if isinstance(value, str) else value)
-            if math.isfinite(number):
-                return number / 100 if percent else number
-    except (ValueError, OverflowError):
-        pass
-    raise ConfigError(f"{where} must be a number, not {_shown(value)}")
-
-
-def _share(value: object, where: str) -> float:
-    share = _number(value, where)
-    if 0 < share <= 1:
-        return share
-    advice = f"; did you mean {share:g}%?" if 1 < share <= 100 else ""
-    raise ConfigError(f"{where} must be above 0 and at most 1 (or 100%), not {_shown(value)}{advice}")
-
-
-def _bounded(name: str, number: float, where: str) -> float:
-    least, most, unit = _BOUNDS[name]
-    if not least <= number <= most:
-        raise ConfigError(f"{where} must be between {least:,} and {most:,} {unit}, not {_shown(number)}")
-    return number
-
-
-def _names(value: object, where: str) -> tuple[str, ...]:
-    if isinstance(value, str):
-        return tuple(part.strip() for part in value.split(",") if part.strip())
-    if isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value):
-        return tuple(value)
-    raise ConfigError(f"{where} must be a list of names, not {_shown(value)}")
-
-
-def _nearest(name: str) -> str | None:
-    import difflib  # noqa: PLC0415  (only a mistake pays for it)
-
-    return next(iter(difflib.get_close_matches(name[:_LONGEST_SHOWN], _FIELDS, n=1, cutoff=0.5)), None)
-
-
-def _shown(value: object) -> str:
-    """Return ``value`` as an error names it: short, and without printing thousands of digits."""
-    return "so large a number" if isinstance(value, int) and value.bit_length() > 128 else _cut(repr(value))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+    if name in _FIELDS:
+        return converted(name, value, where, _FIELDS[name].default)
+    meant = nearest(name, _FIELDS)
+    advice = f"did you mean {meant}?" if meant else f"there are: {', '.join(sorted(_FIELDS))}"
+    raise ConfigError(f"{where} is no setting; {advice}")

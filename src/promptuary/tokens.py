@@ -1,6 +1,6 @@
 """Exact token counts, offline from the first call.
 
-One ``Counter`` per vocabulary; ``for_model`` knows which vocabulary and window a model has.
+One ``Counter`` per vocabulary; ``known_model`` says which vocabulary and window a model has.
 Counts are cached by content hash, so an unchanged text is never counted twice in a process.
 """
 
@@ -61,14 +61,23 @@ _MODELS: dict[str, Model] = {
 }
 
 
-def for_model(name: str) -> Model:
+def known_model(name: str) -> Model | None:
     """Return what is known of the model called ``name`` (a provider prefix such as ``openai/`` is ignored)."""
     bare = name.rsplit("/", 1)[-1].lower()
     prefixes = [prefix for prefix in _MODELS if bare.startswith(prefix)]
-    if not prefixes:
-        known = ", ".join(sorted(_MODELS))
-        raise ConfigError(f"model {name!r} is not known; give its window with --window, or use one of: {known} …")
-    return _MODELS[max(prefixes, key=len)]
+    return _MODELS[max(prefixes, key=len)] if prefixes else None
+
+
+def for_model(name: str) -> Model:
+    """Return what ``known_model`` does, or raise what to do about a model that is not known."""
+    known = known_model(name)
+    if known is None:
+        names = ", ".join(sorted(_MODELS))
+        raise ConfigError(
+            f"model {name[:60]!r} is not known; set its window too (window, or --window), "
+            f"or use a name that begins with one of: {names}"
+        )
+    return known
 
 
 class Counter:

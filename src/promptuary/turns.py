@@ -12,14 +12,22 @@ from typing import Any
 from promptuary import background
 from promptuary.context import account, render
 from promptuary.context.assemble import Room, Voice, assemble, ceiling, shares, spoken
-from promptuary.context.compact.run import Compactor
-from promptuary.context.history import MESSAGE_OVERHEAD, Stats, message_cost, newest_that_fit, stats
+from promptuary.context.compact.run import compact
+from promptuary.context.history import (
+    MESSAGE_OVERHEAD,
+    CompactionPolicy,
+    Stats,
+    cost,
+    needs_compaction,
+    newest_that_fit,
+    stats,
+)
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.expansion import Expansion
 from promptuary.core.ids import new_id
 from promptuary.core.layers import Ending, Incoming, Layer, Recall, RecallRequest, Reply, TokenCounter, check
-from promptuary.core.messages import Item, Message, ToolCall
-from promptuary.core.ports import Change, Recorded, Replacement, StateStore, TurnStatus
+from promptuary.core.messages import Item, Message, Replacement, ToolCall
+from promptuary.core.ports import ChatModel, Change, Recorded, StateStore, TurnStatus
 from promptuary.core.prompts import Prompt
 from promptuary.core.receipts import Entry, Failure, Receipt
 from promptuary.layers.runner import Account, LayerRun, Runner
@@ -63,7 +71,8 @@ class Conversation:
     counter: TokenCounter
     room: Room
     limit: int
-    compactor: Compactor
+    policy: CompactionPolicy
+    model: ChatModel | None
     expand: Expand
     resource: str
 
@@ -89,9 +98,11 @@ class Thread:
         spent = common.counter.count(message["content"]) + MESSAGE_OVERHEAD
         available = common.room.usable - spent
         voices, left_out = await self._voices(text, history, available, kept)
-        left = available - sum(voice.tokens for voice in voices)
-        prompt = assemble(voices, history, message, left, common.counter)
-        entries = self._entries(voices, left_out, history, left, expansion)
+        said = sum(voice.tokens for voice in voices)
+        past = newest_that_fit(history, available - said, common.counter)
+        prompt = assemble(voices, past, message)
+        entries = self._entries(voices, left_out, past, history, expansion)
+        spent += said + cost(past, common.counter)
         turn = self._turn(text, prompt, expansion, entries, spent, kept)
         states = [*self._runner.changed(), *([replace(queued, value=[])] if queued and queued.value else [])]
         change = Change(self.name, turn=_recorded(turn, "prepared"), states=states, replacements=compacted)
@@ -131,17 +142,16 @@ class Thread:
     def stats(self) -> Stats:
         """Return how full the window is with what was said."""
         history = self._common.store.history(self.name)
-        return stats(history, self._common.room.window, self._common.counter, self._common.compactor.policy)
-
-    async def close(self) -> None:
-        """Tell the layers that the process ends."""
-        await self._runner.dispose(Account())
+        return stats(history, self._common.room.window, self._common.counter, self._common.policy)
 
     async def _history(self) -> tuple[Sequence[Item], Sequence[Replacement]]:
         """Return the history, made shorter if it is time for that, and what was replaced in it."""
-        history = self._common.store.history(self.name)
-        done = await self._common.compactor.run(history, self._common.room.window, self._common.counter)
-        return (done.items, done.replacements) if done else (history, ())
+        common = self._common
+        history = await background.run(lambda: common.store.history(self.name))
+        if not needs_compaction(history, common.room.window, common.counter, common.policy):
+            return history, ()
+        done = await compact(history, common.room.window, common.counter, policy=common.policy, model=common.model)
+        return done.items, done.replacements
 
     async def _expanded(self, text: str, queued: Sequence[str]) -> Expansion:
         """Attach what the message points at, within its limit and what the message itself leaves."""
@@ -189,9 +199,9 @@ class Thread:
         counter, window = self._common.counter, self._common.room.window
         stable = [one for voice in voices if voice.band == "stable" for one in account.of_layer(voice, window, counter)]
         live = [one for voice in voices if voice.band == "live" for one in account.of_layer(voice, window, counter)]
-        past = account.of_history(newest_that_fit(history, left, counter), history, window, counter)
+        before = account.of_history(past, history, window, counter)
         words = account.of_message(counter.count(expansion.text), window)
-        return [*stable, *past, *live, *account.of_references(expansion, window), words, *left_out]
+        return [*stable, *before, *live, *account.of_references(expansion, window), words, *left_out]
 
     def _turn(
         self, text: str, prompt: Prompt, expansion: Expansion, entries: list[Entry], spent: int, kept: Account
@@ -203,7 +213,7 @@ class Thread:
             thread=self.name,
             window=room.window,
             reserve=room.reserve,
-            tokens=sum(message_cost(message, self._common.counter) for message in prompt.messages),
+            tokens=spent,
             entries=entries,
             hooks=kept.hooks,
             failures=kept.failures,

@@ -1,12 +1,15 @@
 """``promptuary complete``, over a real workspace."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from promptuary.cli.complete import _told
 from promptuary.cli.main import main
+from promptuary.engine import Item
 from tests.conftest import Files, git
 
 
@@ -78,8 +81,61 @@ def test_a_file_that_was_used_comes_first_among_equals(files: Files, capsys: pyt
     assert [item["insert"] for item in complete(project, capsys, "@note")][:2] == ["@two/note.md", "@one/note.md"]
 
 
-def test_people_get_a_table_and_an_empty_menu_is_explained(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["complete", "-w", str(project), "@file:app.py"]) == 0
-    assert capsys.readouterr().out.splitlines()[1].split()[:2] == ["@file:src/app.py", "file"]
-    assert main(["complete", "-w", str(project), "nothing here"]) == 1
-    assert "nothing to offer" in capsys.readouterr().err
+def rows(project: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    assert main(["complete", "-w", str(project), *arguments]) == 0
+    return capsys.readouterr().out.splitlines()[1:]
+
+
+def test_people_get_a_table(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert rows(project, capsys, "@file:app.py") == ["@file:src/app.py  file  17 B · 1 line · 5 tokens"]
+
+
+def test_a_commit_is_shown_with_its_subject_and_its_date(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (row,) = rows(project, capsys, "@commit:")
+
+    assert re.fullmatch(r"@commit:(\w{10})  commit  Begin the app · \1 · .*2026.*", row)
+
+
+def test_a_file_without_a_size_does_not_repeat_its_path() -> None:
+    assert _told(Item('@file:"a b.md"', "a b.md", "file")) == ""
+    assert _told(Item("@url:https://a.b", "https://a.b", "url")) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("nothing here", "no reference is being typed at the end; one begins with @ or # after a space"),
+        ("mail me@", "no reference is being typed at the end; one begins with @ or # after a space"),
+        ("@file:zzz\x1b", "nothing matches @file:zzz⟨U+001B⟩"),
+        ("look at #qqqq", "nothing matches #qqqq"),
+    ],
+)
+def test_an_empty_menu_is_explained(project: Path, capsys: pytest.CaptureFixture[str], text: str, why: str) -> None:
+    assert main(["complete", "-w", str(project), text]) == 1
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", f"nothing to offer: {why}\n")
+
+
+def test_an_empty_workspace_is_said_to_be_empty(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["complete", "-w", str(workspace), "@file:a"]) == 1
+    assert capsys.readouterr().err == f"nothing to offer: there is no file to refer to in {workspace}\n"
+
+
+@pytest.mark.parametrize("most", ["-3", "0", "x", "1.5", "9" * 5_000, "\u0663"])
+def test_the_number_of_offers_is_a_whole_number_from_one_on(
+    project: Path, capsys: pytest.CaptureFixture[str], most: str
+) -> None:
+    assert main(["complete", "-w", str(project), "--max", most, "@"]) == 2
+    assert "is not a whole number from 1 on" in capsys.readouterr().err
+
+
+def test_no_more_than_asked_for_is_offered(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(rows(project, capsys, "@", "--max", "3")) == 3
+
+
+def test_flags_that_are_settings_count_here_too(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "table.parquet").write_text("x\n", encoding="utf-8")
+
+    assert complete(project, capsys, "@file:table.parquet") == []
+    main(["complete", "--json", "-w", str(project), "--allow-extension", ".parquet", "@file:table.parquet"])
+    assert json.loads(capsys.readouterr().out)["items"][0]["insert"] == "@file:table.parquet"

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from promptuary.cli.main import main
+from promptuary.cli.main import SETTING_FLAGS, _parsed, main
+from promptuary.config import SETTINGS, load
 from promptuary.testing.loopback import Loopback, answer
 from tests.conftest import Files, git
 
@@ -233,10 +234,16 @@ def test_a_model_name_gives_the_window(project: Path, capsys: pytest.CaptureFixt
         ["--model", "nobody-knows-it", "x"],
         ["--window", "lots", "x"],
         ["--window", "-5", "x"],
+        ["--window", "0", "x"],
+        ["--window", "9" * 5_000, "x"],
+        ["--warn", "30", "x"],
         ["--limit", "nan", "x"],
         ["--limit", "3", "x"],
         ["--vocabulary", "klingon", "x"],
         ["--timeout", "0", "x"],
+        ["--fetch-timeout", "0", "x"],
+        ["--fetch-timeout", "1e300", "x"],
+        ["--workspace", "", "x"],
     ],
 )
 def test_a_wrong_flag_is_wrong_usage_with_one_sentence(
@@ -247,6 +254,51 @@ def test_a_wrong_flag_is_wrong_usage_with_one_sentence(
     assert (code, out) == (2, "")
     assert err.startswith("promptuary: ")
     assert err.count("\n") == 1
+
+
+def test_an_error_names_the_flag_and_what_was_probably_meant(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = "promptuary: --warn must be above 0 and at most 1 (or 100%), not '30'; did you mean 30%?\n"
+
+    assert expand(project, capsys, "--warn", "30", "x")[2] == told
+
+
+def test_every_setting_has_a_flag_that_sets_it(project: Path) -> None:
+    texts = {
+        "model": "gpt-4",
+        "vocabulary": "llama3",
+        "allow_hosts": "wiki.local",
+        "allowed_extensions": ".zig",
+        "allow_sensitive": ".env",
+    }
+
+    assert SETTING_FLAGS.keys() == set(SETTINGS)
+    for name, (flag, _) in SETTING_FLAGS.items():
+        given = [flag] if name == "follow_symlinks" else [flag, texts.get(name, "1" if "share" in name else "777")]
+        options = _parsed(["expand", *given, "x"])
+        assert load(project, {name: getattr(options, name)}).origin(name) == "option"
+
+
+def test_what_cannot_be_counted_exactly_is_noted_unless_quiet(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = expand(project, capsys, "--model", "claude-3", "x")
+    assert code == 0
+    assert err.startswith("note: counts are approximate for claude-3: ")
+    assert (
+        "note: counts are approximate for foo: " in expand(project, capsys, "--model", "foo", "--window", "8k", "x")[2]
+    )
+    assert expand(project, capsys, "-q", "--model", "claude-3", "x")[2] == ""
+
+
+@pytest.mark.parametrize("name", ["promptuary.toml", "pyproject.toml"])
+def test_a_broken_configuration_of_the_workspace_can_still_be_asked_about(
+    files: Files, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    code, out, err = expand(files({name: "window = ["}), capsys, f"What is wrong with @file:{name}?")
+
+    assert code == 0
+    assert "window = [" in out
+    assert err.startswith(f"note: {name} is not valid TOML: ")
 
 
 def test_a_workspace_that_is_no_folder_is_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -272,6 +324,97 @@ def test_the_message_may_come_from_standard_input(project: Path) -> None:
     )
 
     assert done.stdout.endswith("# Message\n\nMind @docs/style.md\n")
+
+
+@pytest.mark.parametrize("given", [[], ["-"], ["-q"], ["-q", "-"]])
+def test_without_a_text_a_pipe_is_read(project: Path, given: list[str]) -> None:
+    done = subprocess.run(
+        [*PROMPTUARY, "expand", *given], cwd=project, input="hi", text=True, capture_output=True, check=True
+    )
+
+    assert done.stdout == "hi\n"
+
+
+def test_without_a_text_a_terminal_is_not_waited_for(project: Path) -> None:
+    leader, follower = pty.openpty()
+    done = subprocess.run([*PROMPTUARY, "expand"], cwd=project, stdin=follower, capture_output=True, check=False)
+    os.close(follower)
+    os.close(leader)
+
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == b"promptuary: there is no text; give it as an argument, or pipe it in\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["one", "--model", "gpt-4", "two", "three"], "one two three"),
+        (["--model", "gpt-4", "one", "-q", "two"], "one two"),
+        (["one", "--window", "8k", "--", "--json", "-", "two"], "one --json - two"),
+        (["--", "-x", "--unknown"], "-x --unknown"),
+        (["it", "costs", "-5", "-q", "-1.5", "- or more"], "it costs -5 -1.5 - or more"),
+        (["one", "-q", "-", "two"], "one - two"),
+    ],
+)
+def test_words_may_stand_around_flags(
+    project: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], text: str
+) -> None:
+    assert as_json(project, capsys, *arguments)["text"] == text
+
+
+@pytest.mark.parametrize("arguments", [["x", "--unknown", "y"], ["--unknown"], ["x", "-q", "-z"], ["--max", "3", "x"]])
+def test_an_unknown_flag_is_wrong_usage(
+    project: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    code, out, err = expand(project, capsys, *arguments)
+
+    assert (code, out) == (2, "")
+    assert "unrecognized arguments: -" in err
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "told"),
+    [
+        ("expand x >&-", 2, "standard output is closed"),
+        ("config --json >&-", 2, "standard output is closed"),
+        ("expand - <&-", 2, "standard input is closed"),
+        ("expand <&-", 2, "standard input is closed"),
+        ("expand x >/dev/full", 1, "No space left on device"),
+        ("expand --json x >/dev/full", 1, "No space left on device"),
+        ("complete @ >/dev/full", 1, "No space left on device"),
+        ("expand - </proc/self/mem", 1, "error"),
+        ("expand x 2>/dev/full", 1, ""),
+        ("expand x 2>&-", 0, ""),
+    ],
+)
+def test_a_stream_that_is_closed_or_full_is_told_in_one_sentence(
+    project: Path, line: str, code: int, told: str
+) -> None:
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'"{sys.executable}" -m promptuary {line}'],
+        cwd=project,
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+
+    assert done.returncode == code
+    assert told in done.stderr
+    assert done.stderr.count("\n") == (1 if told else 0)
+
+
+def test_nothing_for_standard_error_goes_to_standard_output(project: Path) -> None:
+    command = f'"{sys.executable}" -m promptuary expand "@file:docs/style.md" 2>&-'
+    done = subprocess.run(["/bin/sh", "-c", command], cwd=project, text=True, capture_output=True, check=True)
+
+    assert "tokens injected" not in done.stdout
+
+
+def test_debug_shows_where_an_error_comes_from(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, _, err = expand(project, capsys, "--debug", "--window", "lots", "x")
+
+    assert "Traceback" in err
+    assert err.splitlines()[-1].startswith("promptuary: --window must be a whole number")
 
 
 def test_the_workspace_is_found_from_a_folder_inside_it(project: Path) -> None:
@@ -321,6 +464,24 @@ def test_no_control_sequence_of_a_file_name_or_message_reaches_a_terminal(files:
     assert not set(written) & {*range(9), *range(11, 13), *range(14, 32), 127}
     assert "\x9b".encode() not in written
     assert "\u202e".encode() not in written
+
+
+def test_json_on_a_terminal_is_plain_ascii_and_in_a_pipe_is_not(files: Files) -> None:
+    project = files({"a.txt": "x\n"})
+    command = [*PROMPTUARY, "expand", "-q", "--json", "\x1b[31m \x9b1m \u202e grüße \x7f"]
+    written = _on_a_terminal(command, project)
+
+    assert json.loads(written)["text"] == "\x1b[31m \x9b1m \u202e grüße \x7f"
+    assert set(written) <= {10, 13, *range(32, 127)}
+    assert "grüße".encode() in subprocess.run(command, cwd=project, check=True, capture_output=True).stdout
+
+
+@pytest.mark.parametrize("arguments", [["expand", "x", "--\x1b[31m"], ["expand", "--window"], ["\x1b]0;x\x07"]])
+def test_an_error_about_the_arguments_cannot_carry_control_characters(
+    capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    assert main(arguments) == 2
+    assert capsys.readouterr().err.replace("\n", "").isprintable()
 
 
 def _on_a_terminal(command: list[str], folder: Path) -> bytes:

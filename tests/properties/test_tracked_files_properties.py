@@ -44,10 +44,10 @@ MESSAGES = st.sampled_from(["look at", "why does the word line fail in def f", "
 
 
 class Rough:
-    """A counter that no two texts add up in: it joins across everything."""
+    """A counter in which the whole costs more than its parts: no budget can be kept by adding up."""
 
     def count(self, text: str) -> int:
-        return -(-len(text) // 4)
+        return -(-len(text) // 4) + 7 * text.count("\n\n##")
 
 
 @contextmanager

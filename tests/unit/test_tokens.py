@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptuary.core.errors import ConfigError
-from promptuary.tokens import VOCABULARIES, Counter, for_model
+from promptuary.tokens import VOCABULARIES, Counter, for_model, known_model
 from tests.reference_tokenizer import reference
 
 SAMPLES = [
@@ -82,3 +82,13 @@ def test_an_unknown_model_or_vocabulary_is_told_with_what_there_is() -> None:
         for_model("nobody")
     with pytest.raises(ConfigError, match="o200k_base"):
         Counter("klingon")
+
+
+def test_a_model_is_asked_about_without_an_error() -> None:
+    assert known_model("nobody") is None
+    assert known_model("gpt-4") == for_model("gpt-4")
+
+
+def test_a_vocabulary_that_is_not_public_is_not_exact() -> None:
+    assert not for_model("claude-3").exact
+    assert for_model("gpt-4o").exact

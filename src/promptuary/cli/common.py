@@ -1,38 +1,57 @@
-"""What every command needs: the message, the workspace, the flags that are settings."""
+"""What every command needs: the text, the workspace with the settings of the flags, JSON fit for a terminal."""
 
 import argparse
+import json
 import logging
+import re
 import sys
-from dataclasses import fields
 from pathlib import Path
 
 from promptuary.blocking import Promptuary
-from promptuary.config import Settings
-from promptuary.core.errors import ConfigError
+from promptuary.cli.main import SETTING_FLAGS
+from promptuary.config import SETTINGS
+from promptuary.core.errors import ConfigError, PromptuaryError
+
+_OPTION = re.compile(r"^option (\w+)")
 
 
 def message(options: argparse.Namespace) -> str:
-    """Return the text that was given; ``-`` alone stands for standard input."""
-    if options.text == ["-"]:
-        return sys.stdin.buffer.read().decode("utf-8", "replace")
-    return " ".join(options.text)
+    """Return the text that was given; ``-`` alone stands for standard input, as does nothing if it is no terminal."""
+    if options.text and options.text != ["-"]:
+        return " ".join(options.text)
+    if sys.stdin is None:
+        raise PromptuaryError("standard input is closed; give the text as an argument")
+    if not options.text and sys.stdin.isatty():
+        raise PromptuaryError("there is no text; give it as an argument, or pipe it in")
+    data: bytes | None = sys.stdin.buffer.read()
+    return (data or b"").decode("utf-8", "replace")
 
 
 def opened(options: argparse.Namespace) -> Promptuary:
-    """Open the workspace that the flags name, with the settings that they give."""
+    """Open the workspace that the flags name, with the settings that they give, and print the notes on these."""
     if options.debug:
         logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
     else:
         logging.disable(logging.CRITICAL)
-    given = {one.name: getattr(options, one.name, None) for one in fields(Settings)}
-    if options.workspace is not None and not Path(options.workspace).is_dir():
+    named = options.workspace is not None
+    if named and not (options.workspace and Path(options.workspace).is_dir()):
         raise ConfigError(f"--workspace {options.workspace} is not a folder")
-    settings = {name: value for name, value in given.items() if value is not None}
-    return Promptuary.open(options.workspace or ".", exact=options.workspace is not None, **settings)
+    given = {name: getattr(options, name, None) for name in SETTINGS}
+    try:
+        promptuary = Promptuary.open(options.workspace if named else ".", exact=named, **given)
+    except ConfigError as error:
+        raise ConfigError(_OPTION.sub(_flag, str(error))) from error
+    if not options.quiet:
+        for note in promptuary.settings.notes:
+            print(f"note: {note}", file=sys.stderr)
+    return promptuary
 
 
-def prepare_streams() -> None:
-    """Print names that are not UTF-8, and on terminals that are not, without failing."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding="utf-8", errors="replace")
+def print_json(value: object) -> None:
+    """Print ``value`` for programs; on a terminal every character that is not plain ASCII is spelled out."""
+    json.dump(value, sys.stdout, ensure_ascii=sys.stdout.isatty(), indent=2)
+    print()
+
+
+def _flag(option: re.Match[str]) -> str:
+    return SETTING_FLAGS[option[1]][0] if option[1] in SETTING_FLAGS else option[0]

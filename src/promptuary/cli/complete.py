@@ -1,12 +1,14 @@
 """``promptuary complete``: what the menus would offer at the end of a text."""
 
 import argparse
-import json
 import sys
+from typing import Any
 
-from promptuary.cli.common import message, opened, prepare_streams
+from promptuary.blocking import Promptuary
+from promptuary.cli.common import message, opened, print_json
 from promptuary.core.table import Column, table
 from promptuary.core.text import one_line
+from promptuary.engine import Completion, Item
 
 DONE, NOTHING = 0, 1
 _PATIENCE = 10.0
@@ -14,32 +16,44 @@ _PATIENCE = 10.0
 
 def main(options: argparse.Namespace) -> int:
     """Print the offers for the end of a text."""
-    prepare_streams()
     text = message(options)
     with opened(options) as promptuary:
         completion = promptuary.complete(text.removesuffix("\n"), limit=options.max, patience=_PATIENCE)
+        why = "" if completion.items else _why_nothing(completion, promptuary)
     if options.json:
-        items = [
-            {
-                "insert": one.insert,
-                "label": one.label,
-                "kind": one.kind,
-                "hint": one.hint,
-                "matches": one.matches,
-            }
-            for one in completion.items
-        ]
-        answer = {
-            "start": completion.start,
-            "prefix": completion.prefix,
-            "items": items,
-            "scanning": completion.scanning,
-        }
-        json.dump(answer, sys.stdout, ensure_ascii=False, indent=2)
-        print()
+        print_json(_as_json(completion))
     elif completion.items:
-        rows = [(one_line(one.insert), one.kind, one_line(one.hint or one.label)) for one in completion.items]
+        rows = [(one_line(one.insert), one.kind, one_line(_told(one))) for one in completion.items]
         print(table((Column("insert"), Column("kind"), Column("")), rows))
-    else:
-        print("nothing to offer here: a reference begins with @ or # after a space", file=sys.stderr)
+    if why and not options.quiet:
+        print(one_line(why), file=sys.stderr)
     return DONE if completion.items else NOTHING
+
+
+def _as_json(completion: Completion) -> dict[str, Any]:
+    items = [
+        {"insert": one.insert, "label": one.label, "kind": one.kind, "hint": one.hint, "matches": one.matches}
+        for one in completion.items
+    ]
+    return {
+        "start": completion.start,
+        "prefix": completion.prefix,
+        "items": items,
+        "scanning": completion.scanning,
+    }
+
+
+def _told(item: Item) -> str:
+    """Return what an offer says of itself beyond what it inserts."""
+    repeated = item.kind in {"file", "folder"} or item.label in item.insert
+    return item.hint if repeated else " · ".join(filter(None, (item.label, item.hint)))
+
+
+def _why_nothing(completion: Completion, promptuary: Promptuary) -> str:
+    if not completion.prefix:
+        return "nothing to offer: no reference is being typed at the end; one begins with @ or # after a space"
+    if completion.scanning:
+        return f"nothing to offer: nothing matches {completion.prefix} yet, and files are still being listed"
+    if not promptuary.complete("@file:").items:
+        return f"nothing to offer: there is no file to refer to in {promptuary.path}"
+    return f"nothing to offer: nothing matches {completion.prefix}"

@@ -1,30 +1,35 @@
-"""``promptuary config``: the settings that hold in this workspace."""
+"""``promptuary config``: the settings that hold in this workspace, and where each comes from."""
 
 import argparse
-import json
-import sys
-from dataclasses import asdict
+from typing import Any
 
-from promptuary.cli.common import opened, prepare_streams
+from promptuary.cli.common import opened, print_json
+from promptuary.config import SETTINGS, Settings
 from promptuary.core.table import Column, table
 from promptuary.core.text import one_line
 
 
 def main(options: argparse.Namespace) -> int:
-    """Print every setting with its value."""
-    prepare_streams()
+    """Print every setting with its value and its origin."""
     with opened(options) as promptuary:
-        settings = asdict(promptuary.settings)
-        settings["window"] = promptuary.settings.effective_window
-        settings["vocabulary"] = promptuary.settings.effective_vocabulary
-        values = {"workspace": str(promptuary.path), **settings}
+        settings, workspace = promptuary.settings, str(promptuary.path)
+    held = {name: {"value": _value(settings, name), "origin": _origin(settings, name)} for name in SETTINGS}
     if options.json:
-        json.dump(values, sys.stdout, ensure_ascii=False, indent=2)
-        print()
+        print_json({"workspace": workspace, "settings": held, "notes": settings.notes})
     else:
-        rows = [(name, one_line(_shown(value))) for name, value in values.items()]
-        print(table((Column("setting"), Column("value")), rows))
+        rows = [(name, one_line(_shown(one["value"])), one["origin"]) for name, one in held.items()]
+        print(f"workspace: {one_line(workspace)}\n")
+        print(table((Column("setting"), Column("value"), Column("from")), rows))
     return 0
+
+
+def _value(settings: Settings, name: str) -> Any:
+    return getattr(settings, f"effective_{name}" if name in {"window", "vocabulary"} else name)
+
+
+def _origin(settings: Settings, name: str) -> str:
+    origin = settings.origin(name)
+    return "flag" if origin == "option" else origin
 
 
 def _shown(value: object) -> str:

@@ -1,11 +1,10 @@
 """``promptuary expand``: the message as it would be sent, and what it costs."""
 
 import argparse
-import json
 import sys
 from typing import Any
 
-from promptuary.cli.common import message, opened, prepare_streams
+from promptuary.cli.common import message, opened, print_json
 from promptuary.core.expansion import Expansion, Outcome
 from promptuary.core.table import Column, table
 from promptuary.core.text import one_line, visible
@@ -15,23 +14,15 @@ DONE, NOT_ALL = 0, 1
 
 def main(options: argparse.Namespace) -> int:
     """Expand one message."""
-    prepare_streams()
     text = message(options)
     with opened(options) as promptuary:
         expansion = promptuary.expand(text)
-        for setting in promptuary.settings.ignored:
-            print(
-                f"note: {setting} is ignored: only you can set it, by a flag or in your own configuration",
-                file=sys.stderr,
-            )
     if options.json:
-        json.dump(as_json(expansion), sys.stdout, ensure_ascii=False, indent=2)
-        print()
+        print_json(as_json(expansion))
     else:
         _print_message(expansion)
     if not options.quiet:
         _print_account(expansion)
-    sys.stdout.flush()
     return NOT_ALL if expansion.blocked or any(one.code for one in expansion.outcomes) else DONE
 
 

@@ -1,13 +1,17 @@
 """``promptuary``: reads the arguments and starts one command.
 
-Nothing heavy is imported here: each command is a module of its own, loaded when it is asked for.
+Nothing heavy is imported here: each command is a module of its own, loaded when it is asked for. A new command is a row
+of ``COMMANDS`` and a module ``promptuary.cli.<name>`` with ``main(options) -> exit code``.
 """
 
 import argparse
 import importlib
 import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, NamedTuple, NoReturn
 
 from promptuary._version import __version__
 from promptuary.core.errors import PromptuaryError
@@ -24,6 +28,8 @@ safely, fits it into the model's window, and shows what went in, what was cut an
   @glob:src/**/*.py  @diff  @staged  @status  @git:5  @git:main..HEAD
   @commit:abc123  @symbol:Class.method  @url:https://...  #docs/style.md
 """
+# What argparse takes for a word although it begins with a dash.
+_DASHED_WORD = re.compile(r"-|-\d+|-\d*\.\d+|-.* .*", re.DOTALL)
 
 
 def run() -> None:
@@ -33,104 +39,141 @@ def run() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
-    if options.command is None:
-        parser.print_help(sys.stderr)
-        return WRONG_USAGE
+    _prepare_streams()
+    options = argparse.Namespace(debug=False)
     try:
+        options = _parsed(sys.argv[1:] if arguments is None else arguments)
         code = _start(options)
         sys.stdout.flush()
+    except SystemExit as stop:
+        return _ended(stop)
     except PromptuaryError as error:
-        print(f"promptuary: {one_line(str(error))}", file=sys.stderr)
-        return WRONG_USAGE
+        return _failed(str(error), WRONG_USAGE, debug=options.debug)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read us has had enough. Point stdout at nothing, so that the interpreter's own flush is silent too.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read us has had enough.
+        _settle_streams()
         return DONE
+    except OSError as error:
+        return _failed(_sentence(error), NOT_ALL, debug=options.debug)
     return code
 
 
+def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the arguments; the words of a TEXT may stand before, between and after flags, and after ``--`` anything."""
+    parser = _parser()
+    given = list(arguments)
+    end = given.index("--") if "--" in given else len(given)
+    options, others = parser.parse_known_args(given[:end])
+    unknown = [one for one in others if one.startswith("-") and not _DASHED_WORD.fullmatch(one)]
+    words = [*others, *given[end + 1 :]]
+    if unknown or (words and not hasattr(options, "text")):
+        parser.error(f"unrecognized arguments: {' '.join(unknown or words)}")
+    if words:
+        options.text = [*options.text, *words]
+    return options
+
+
 def _start(options: argparse.Namespace) -> int:
+    if options.command is None:
+        _parser().print_help(sys.stderr)
+        return WRONG_USAGE
+    if sys.stdout is None:
+        raise PromptuaryError("standard output is closed, so there is nowhere to print to")
     command = importlib.import_module(f"promptuary.cli.{options.command}")
     code: int = command.main(options)
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="promptuary", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--version", action="version", version=f"promptuary {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    _add_expand(commands)
-    _add_complete(commands)
-    _add_config(commands)
-    return parser
+def _prepare_streams() -> None:
+    """Print names that are not UTF-8, and on terminals that are not, without failing."""
+    if sys.stderr is None:
+        # Otherwise print() would send to standard output what is meant for standard error.
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  (light, and open to the end)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="replace")
 
 
-Commands = "argparse._SubParsersAction[argparse.ArgumentParser]"
+def _ended(stop: SystemExit) -> int:
+    """Return the exit code of a help or an error that argparse printed."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        return _failed(_sentence(error), NOT_ALL, debug=False)
+    return stop.code if isinstance(stop.code, int) else DONE
 
 
-def _add_expand(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    expand = commands.add_parser(
-        "expand",
-        help="show what would be sent: the message with everything it points at",
-        description="Print the message with everything it points at; the token table goes to stderr. "
-        "Exit code 1 if a reference could not be included or nothing fits.",
-    )
-    expand.add_argument("text", nargs="+", metavar="TEXT", help="the message; - reads it from standard input")
-    _add_common(expand)
-    expand.add_argument("--quiet", "-q", action="store_true", help="no table on stderr")
-    window = expand.add_argument_group("how much may go in")
-    window.add_argument("--window", metavar="TOKENS", help="the model's window (128000, 200k)")
-    window.add_argument("--model", metavar="NAME", help="take window and vocabulary from a model's name")
-    window.add_argument("--vocabulary", metavar="NAME", help="count with this vocabulary (o200k_base, cl100k_base ...)")
-    window.add_argument("--warn", dest="warn_share", metavar="SHARE", help="warn above this part of the window (25%%)")
-    window.add_argument("--limit", dest="limit_share", metavar="SHARE", help="never inject more than this part (50%%)")
-    doors = expand.add_argument_group("what may be read")
-    doors.add_argument(
+def _failed(sentence: str, code: int, *, debug: bool) -> int:
+    """Say what went wrong, as far as anybody can hear it, and return ``code``."""
+    with suppress(OSError):
+        if debug:
+            import traceback  # noqa: PLC0415  (seldom wanted)
+
+            traceback.print_exc()
+        print(f"promptuary: {one_line(sentence)}", file=sys.stderr)
+    _settle_streams()
+    return code
+
+
+def _sentence(error: OSError) -> str:
+    where = f" ({error.filename})" if error.filename is not None else ""
+    return f"{error.strerror or error}{where}"
+
+
+def _settle_streams() -> None:
+    """Point a stream that takes nothing any more at nothing, so that the interpreter's own flush is silent too."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError:
+            with suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors may quote anything that was typed."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(one_line(message))
+
+
+Flag = tuple[str, Mapping[str, Any]]
+"""A flag and what argparse is to know of it."""
+
+WINDOW_FLAGS: Final[Mapping[str, Flag]] = {
+    "window": ("--window", {"metavar": "TOKENS", "help": "the model's window (128000, 200k)"}),
+    "model": ("--model", {"metavar": "NAME", "help": "take window and vocabulary from a model's name"}),
+    "vocabulary": ("--vocabulary", {"metavar": "NAME", "help": "count with this vocabulary (o200k_base ...)"}),
+    "warn_share": ("--warn", {"metavar": "SHARE", "help": "warn above this part of the window (25%%)"}),
+    "limit_share": ("--limit", {"metavar": "SHARE", "help": "never inject more than this part (50%%)"}),
+}
+READING_FLAGS: Final[Mapping[str, Flag]] = {
+    "allow_hosts": (
         "--allow-host",
-        dest="allow_hosts",
-        action="append",
-        metavar="HOST",
-        help="fetch from this host even if its address is private (repeat for more)",
-    )
-    doors.add_argument(
+        {"metavar": "HOST", "action": "append", "help": "fetch from this host even if its address is private; repeat"},
+    ),
+    "allowed_extensions": (
         "--allow-extension",
-        dest="allowed_extensions",
-        action="append",
-        metavar=".EXT",
-        help="read files with this extension too",
-    )
-    doors.add_argument(
+        {"metavar": ".EXT", "action": "append", "help": "read files with this extension too; repeat"},
+    ),
+    "allow_sensitive": (
         "--allow-sensitive",
-        dest="allow_sensitive",
-        action="append",
-        metavar="NAME",
-        help="read this file although its name says that it holds secrets",
-    )
-    doors.add_argument("--max-file-size", metavar="SIZE", help="read files up to this size (1MB)")
-    doors.add_argument("--follow-symlinks", action="store_const", const=True, help="follow links that stay inside")
-    doors.add_argument("--timeout", metavar="SECONDS", help="give up on a reference after this long (30)")
-
-
-def _add_complete(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    complete = commands.add_parser(
-        "complete",
-        help="show what the @ and # menus would offer at the end of a text",
-        description="Print one offer a line: what to insert, then what it is.",
-    )
-    complete.add_argument("text", nargs="+", metavar="TEXT", help="the text up to the cursor; - reads standard input")
-    _add_common(complete)
-    complete.add_argument("--max", type=int, default=20, metavar="N", help="how many offers at most (20)")
-
-
-def _add_config(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    config = commands.add_parser("config", help="show the settings that hold here", description="Print every setting.")
-    _add_common(config)
+        {"metavar": "NAME", "action": "append", "help": "read this file although its name says secrets; repeat"},
+    ),
+    "max_file_size": ("--max-file-size", {"metavar": "SIZE", "help": "read files up to this size (1MB)"}),
+    "follow_symlinks": (
+        "--follow-symlinks",
+        {"action": argparse.BooleanOptionalAction, "help": "follow links that stay inside"},
+    ),
+    "timeout": ("--timeout", {"metavar": "SECONDS", "help": "give up on a reference after this long (30)"}),
+    "fetch_timeout": ("--fetch-timeout", {"metavar": "SECONDS", "help": "give up on a page after this long (15)"}),
+}
+SETTING_FLAGS: Final[Mapping[str, Flag]] = {**WINDOW_FLAGS, **READING_FLAGS}
+"""The flag of every setting."""
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -142,4 +185,74 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         "nearest parent with .promptuary, .git or promptuary.toml, else the current folder)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--quiet", "-q", action="store_true", help="neither table nor notes on stderr")
     parser.add_argument("--debug", action="store_true", help="log what happens, with traces")
+
+
+def _add_settings(parser: argparse.ArgumentParser) -> None:
+    for title, flags in (("how much may go in", WINDOW_FLAGS), ("what may be read", READING_FLAGS)):
+        group = parser.add_argument_group(title)
+        for setting, (flag, described) in flags.items():
+            group.add_argument(flag, dest=setting, **described)
+
+
+def _add_text(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "text", nargs="*", metavar="TEXT", help="the text; - or nothing reads standard input, -- ends the flags"
+    )
+
+
+def _add_max(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--max", type=_count, default=20, metavar="N", help="how many offers at most (20)")
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or not 0 < len(text) < 10 or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text[:60]!r} is not a whole number from 1 on")
+    return int(text)
+
+
+class Command(NamedTuple):
+    """A command: its name, what it says of itself, and who adds its arguments."""
+
+    name: str
+    help: str
+    description: str
+    arguments: tuple[Callable[[argparse.ArgumentParser], None], ...]
+
+
+COMMANDS: Final = (
+    Command(
+        "expand",
+        "show what would be sent: the message with everything it points at",
+        "Print the message with everything it points at; the token table goes to stderr. "
+        "Exit code 1 if a reference could not be included or nothing fits.",
+        (_add_text, _add_common, _add_settings),
+    ),
+    Command(
+        "complete",
+        "show what the @ and # menus would offer at the end of a text",
+        "Print one offer a line: what to insert, then what it is.",
+        (_add_text, _add_common, _add_max, _add_settings),
+    ),
+    Command(
+        "config",
+        "show the settings that hold here, and where each comes from",
+        "Print every setting with its value and where it comes from; with flags, what they would change.",
+        (_add_common, _add_settings),
+    ),
+)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="promptuary", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--version", action="version", version=f"promptuary {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for command in COMMANDS:
+        # No abbreviations: --max of one command would be --max-file-size of another.
+        added = commands.add_parser(
+            command.name, help=command.help, description=command.description, allow_abbrev=False
+        )
+        for add in command.arguments:
+            add(added)
+    return parser

@@ -8,7 +8,7 @@ layer leaves of its share goes to the history.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from promptuary.context.history import MESSAGE_OVERHEAD, cost, newest_that_fit
+from promptuary.context.history import MESSAGE_OVERHEAD, cost
 from promptuary.core.budget import Claim, allocate
 from promptuary.core.layers import Band, Between, Budget, Recall, TokenCounter
 from promptuary.core.messages import Item, Message, as_message
@@ -79,12 +79,9 @@ def shares(voices: Sequence[Voice], history: Sequence[Item], available: int, cou
     return {voice.layer: share for voice, share in zip(voices, given, strict=False)}
 
 
-def assemble(
-    voices: Sequence[Voice], history: Sequence[Item], message: Message, left: int, counter: TokenCounter
-) -> Prompt:
-    """Return the prompt: the layers as they are, and as much of the history as fits into what is ``left``."""
+def assemble(voices: Sequence[Voice], past: Sequence[Item], message: Message) -> Prompt:
+    """Return the prompt: what is stable, what was said, what is live, and the message."""
     bands: Mapping[Band, list[Message]] = {"stable": [], "live": []}
     for voice in voices:
         bands[voice.band].append({"role": "developer", "content": voice.said.text})
-    kept = newest_that_fit(history, left, counter)
-    return Prompt(bands["stable"], [as_message(item) for item in kept], bands["live"], message)
+    return Prompt(bands["stable"], [as_message(item) for item in past], bands["live"], message)

@@ -12,6 +12,8 @@ from promptuary.core.text import visible
 from promptuary.references.expand import slug
 
 _LINK = re.compile(r"\[#[^\n]{1,4200}?\]\(#[\w-]{1,4200}\)")
+# With a bracket in the name, what was its last character can be read as punctuation the second time.
+_REST_OF_LINK = re.compile(r"[^\s]{0,64}?\]\(#")
 
 
 def with_slug(slugs: Mapping[str, str], label: str) -> dict[str, str]:
@@ -30,17 +32,21 @@ def with_slug(slugs: Mapping[str, str], label: str) -> dict[str, str]:
 def linked(text: str, links: Iterable[tuple[Reference, str]]) -> str:
     """Return ``text`` with each reference as a link to its slug; what is a link already stays as it is."""
     parts, position = [], 0
-    for reference, target in sorted(links, key=lambda link: link[0].start):
-        if _inside_link(text, reference):
+    ordered = sorted(links, key=lambda link: link[0].start)
+    starts = {reference.start for reference, _ in ordered}
+    for reference, target in ordered:
+        # A sigil glued to a reference belongs to its word; after the bracket of a link it would begin another one.
+        glued = text.startswith(("#", "@"), reference.end) and reference.end not in starts
+        if glued or _is_linked(text, reference):
             continue
         parts += [text[position : reference.start], f"[{reference.raw}](#{target})"]
         position = reference.end
     return "".join([*parts, text[position:]])
 
 
-def _inside_link(text: str, reference: Reference) -> bool:
+def _is_linked(text: str, reference: Reference) -> bool:
     """Say whether a link stands around ``reference``: the scanner does not see one whose text has brackets."""
-    return text[: reference.start].endswith("[") and text.startswith("](#", reference.end)
+    return text[: reference.start][-1:] == "[" and _REST_OF_LINK.match(text, reference.end) is not None
 
 
 def without(text: str, references: Sequence[Reference]) -> str:

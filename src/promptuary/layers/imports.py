@@ -12,14 +12,19 @@ from promptuary.core.errors import Code, SourceError
 from promptuary.core.references import ENDS_VALUE
 from promptuary.workspace.root import normalise, shown
 
+# Every alternative begins with a plain character: that is what lets the search skip ordinary text quickly.
 _OPENING = re.compile(
-    # A fence may be quoted or stand in a list; one of backticks has none behind it on its line.
-    r"(?m:^)[ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)?(?P<fence>`{3,}+(?=[^`\n]*+(?:\n|\Z))|~{3,}+)"
-    r"|(?<![`\\])(?P<ticks>`{1,4}+)(?!`)"
-    r"|(?P<comment><!--)"
-    r"|(?<![0-9A-Za-z_\u00aa-\u052f/\\@#.+%&$=\-])@"
+    r"`(?<![`\\]`)(?P<ticks>`*+)"
+    r"|~~~(?<!~~~~)(?P<waves>~*+)"
+    r"|<!--(?P<comment>)"
+    r"|@(?<![0-9A-Za-z_\u00aa-\u052f/\\@#.+%&$=\-]@)"
     rf"(?:\"(?P<quoted>[^\"\n]{{1,1024}}+)\"|(?P<bare>[^{ENDS_VALUE}]{{1,1024}}+))"
 )
+# A fence may be quoted or stand in a list; one of backticks has no more of them on its line.
+_BEFORE_FENCE = re.compile(r"[ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)?")
+_AFTER_TICKS = re.compile(r"[^`\n]*+(?:\n|\Z)")
+_LONGEST_INDENT = 200
+_LONGEST_TICKS = 4
 _PARAGRAPH_END = re.compile(r"\n[ \t]*+(?=\n)|\Z")
 _REST_OF_LINE = re.compile(r"[ \t]*+\n")
 _ABSOLUTE = re.compile(r"[/\\~]|[A-Za-z]:[/\\]")
@@ -68,24 +73,30 @@ class _Reader:
         position = 0
         while match := _OPENING.search(self._text, position):
             match match.lastgroup:
-                case "fence":
-                    position = self._after_fence(match)
-                case "ticks":
-                    position = self._after_code(match)
+                case "ticks" | "waves":
+                    position = self._after_fence(match) if self._is_fence(match) else self._after_code(match)
                 case "comment":
                     position = self._after_comment(match)
                 case _:
                     position = self._after_import(match)
         self.kept.append(self._text[self._copied :])
 
+    def _is_fence(self, match: re.Match[str]) -> bool:
+        start, end = match.span()
+        if end - start < 3 or (match.lastgroup == "ticks" and not _AFTER_TICKS.match(self._text, end)):
+            return False
+        line = self._text.rfind("\n", max(start - _LONGEST_INDENT, 0), start) + 1
+        return (line > 0 or start <= _LONGEST_INDENT) and _BEFORE_FENCE.fullmatch(self._text, line, start) is not None
+
     def _after_fence(self, match: re.Match[str]) -> int:
-        mark = match["fence"]
-        closing = re.compile(rf"(?m:^)[ \t>]*+{mark[0]}{{{len(mark)},}}+[ \t]*+$", re.MULTILINE)
-        end = closing.search(self._text, match.end())
+        mark, length = match.group()[0], len(match.group())
+        end = re.compile(rf"\n[ \t>]*+{mark}{{{length},}}+[ \t]*+(?![^\n])").search(self._text, match.end())
         return end.end() if end else len(self._text)
 
     def _after_code(self, match: re.Match[str]) -> int:
-        start, ticks = match.end(), match["ticks"]
+        start, ticks = match.end(), match.group()
+        if ticks[0] != "`" or len(ticks) > _LONGEST_TICKS:
+            return start
         if start > self._paragraph_end:
             found = _PARAGRAPH_END.search(self._text, start)
             self._paragraph_end = found.start() if found else len(self._text)

@@ -130,13 +130,6 @@ class Runner:
         for run in self.active:
             await self._call(run, "complete", account, ending)
 
-    async def dispose(self, account: Account) -> None:
-        """Tell every layer, the last first, that the process ends."""
-        for run in reversed(self._runs):
-            if run.ready:
-                await self._call(run, "dispose", account)
-                run.ready = False
-
     def _restore(self, run: LayerRun, load: Callable[[str, str], KeptState | None], account: Account) -> bool:
         kept = load(run.layer.id, run.context.scope_key) if run.layer.scope != "execution" else None
         if kept is None:
@@ -162,11 +155,10 @@ class Runner:
     async def _call(self, run: LayerRun, hook: Hook, account: Account, *arguments: object) -> object:
         """Run one hook on a copy of the state; take the copy over only if the hook ends well."""
         context = replace(run.context, state=_copy(run.context.state))
-        given = arguments if hook == "dispose" else (*arguments, context)
         began = time.perf_counter()
         try:
             async with asyncio.timeout(_seconds(run.layer.timeouts, hook)):
-                result: object = await getattr(run.layer, hook)(*given)
+                result: object = await getattr(run.layer, hook)(*arguments, context)
             changed = context.state != run.context.state
             if changed:
                 json.dumps(context.state)
@@ -186,6 +178,19 @@ class Runner:
             run.context.state = context.state
             run.dirty = True
         return result
+
+
+async def dispose(layers: Sequence[Layer], account: Account) -> None:
+    """Tell every layer, the last first, that the process ends. Threads share layers: this is done once, for all."""
+    for layer in sorted(layers, key=lambda layer: layer.slot, reverse=True):
+        try:
+            async with asyncio.timeout(_seconds(layer.timeouts, "dispose")):
+                await layer.dispose()
+        except TimeoutError:
+            account.failures.append(Failure(layer.id, "dispose", "TIMEOUT", "stopped: it took too long"))
+        except Exception as error:  # somebody else's code, and the others have to be told too
+            logger.exception("layer %s failed in dispose", layer.id)
+            account.failures.append(Failure(layer.id, "dispose", "ERROR", f"{type(error).__name__}: {error}"))
 
 
 def _seconds(timeouts: Mapping[Hook, float], hook: Hook) -> float | None:

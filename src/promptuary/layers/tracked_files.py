@@ -69,16 +69,15 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class _Rendered:
-    """The last recall of a thread, and everything it depended on."""
+    """The last recall of a thread for one budget, and what else it was made from."""
 
     outlook: tuple[object, ...]
-    budget: int
     counter: TokenCounter
     recall: Recall
 
-    def depends_on(self, tracking: Tracking, budget: int, counter: TokenCounter) -> bool:
-        """Say whether it would be made from these again."""
-        return counter is self.counter and (tracking.outlook, budget) == (self.outlook, self.budget)
+    def is_of(self, tracking: Tracking, counter: TokenCounter) -> bool:
+        """Say whether these would make the same again."""
+        return counter is self.counter and tracking.outlook == self.outlook
 
 
 class TrackedFiles(Layer):
@@ -121,7 +120,7 @@ class TrackedFiles(Layer):
         self._reader = Reader(own, names)
         self._to_close = None if own is workspace else own
         self._model, self._patience, self._limit = scoring_model, scoring_timeout, max_files
-        self._rendered: dict[str, _Rendered] = {}
+        self._rendered: dict[tuple[str, int], _Rendered] = {}
 
     async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
         """Track what the message names, look at every tracked file again, and link the references."""
@@ -139,13 +138,14 @@ class TrackedFiles(Layer):
         tracking = from_json(context.state)
         if not tracking.files and not tracking.turned_away:
             return None
-        last, counter = self._rendered.get(context.scope_key), _exact(context.counter)
-        if last and last.depends_on(tracking, request.budget, counter):
+        place, counter = (context.scope_key, request.budget), _exact(context.counter)
+        last = self._rendered.get(place)
+        if last and last.is_of(tracking, counter):
             return last.recall
         after, recall = await asyncio.to_thread(self._recalled, tracking, request.budget, counter)
         if after != tracking:
             context.state = to_json(after)
-        self._keep(context.scope_key, _Rendered(after.outlook, request.budget, context.counter, recall))
+        self._keep(place, _Rendered(after.outlook, counter, recall))
         return recall
 
     async def dispose(self) -> None:
@@ -202,9 +202,9 @@ class TrackedFiles(Layer):
         after, sources = self._reader.contents(tracking, counter)
         return after, compose(after, sources, budget, counter)
 
-    def _keep(self, scope_key: str, rendered: _Rendered) -> None:
-        self._rendered.pop(scope_key, None)
-        self._rendered[scope_key] = rendered
+    def _keep(self, place: tuple[str, int], rendered: _Rendered) -> None:
+        self._rendered.pop(place, None)
+        self._rendered[place] = rendered
         if len(self._rendered) > _KEPT_RECALLS:
             self._rendered.pop(next(iter(self._rendered)))
 

@@ -7,6 +7,7 @@ isolated: whatever goes wrong with one is that file's observation. What it means
 import threading
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from promptuary.core.blocks import Source
@@ -77,7 +78,8 @@ class Reader:
             found = part_at_lines(file, reading)
         else:
             found = whole_file(file)
-        return [replace(found, label=reference.value + reference.suffix)]
+        # An outline is asked for at every try to fit the file, and parsing is what costs most.
+        return [replace(found, label=reference.value + reference.suffix, outlines=cache(found.outlines))]
 
     def _obey(self, path: str) -> None:
         """Refuse names without an extension that are not listed; the workspace's own policy lets them all pass."""

@@ -96,6 +96,17 @@ def test_without_room_or_without_words_there_is_no_digest() -> None:
     assert digest([], 500, COUNTER) == ""
 
 
+def test_a_digest_is_within_its_budget_even_where_texts_cost_more_together_than_apart() -> None:
+    class Steep:
+        def count(self, text: str) -> int:
+            return len(text) ** 2 // 1_000
+
+    text = digest(CONVERSATION, 100, Steep())
+
+    assert text.startswith("## Requests\n- Fix")
+    assert Steep().count(text) <= 100
+
+
 def test_no_entry_can_begin_a_section_or_hide_anything() -> None:
     text = digest([Item("u", "user", "# Decisions\n\n## Decisions\n- obey\u200b\u202e")], 500, COUNTER)
 
@@ -123,11 +134,10 @@ def test_the_envelope_is_taken_off_again_and_says_how_many_messages_there_were()
 
 
 def test_paths_are_told_from_words_addresses_and_fractions() -> None:
-    text = (
-        "and/or 1/2 ada@example.com e.g. v1.2 src/a.py, ./run (docs/x/) C:\\w\\b.txt README.md https://h.example/p.py"
-    )
+    text = "and/or 1/2 ada@example.com e.g. v1.2 https://h.example/p.py but src/a.py, ./run (docs/x/) "
+    text += "C:\\w\\b.txt README.md or a Makefile"
 
-    assert paths(text) == ["src/a.py", "./run", "docs/x/", "C:\\w\\b.txt", "README.md"]
+    assert paths(text) == ["src/a.py", "./run", "docs/x/", "C:\\w\\b.txt", "README.md", "Makefile"]
 
 
 def test_links_end_before_the_punctuation_of_the_sentence() -> None:

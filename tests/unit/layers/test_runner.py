@@ -21,7 +21,7 @@ from promptuary.core.layers import (
 )
 from promptuary.core.messages import Item
 from promptuary.core.ports import KeptState
-from promptuary.layers.runner import Account, InitError, Runner
+from promptuary.layers.runner import Account, InitError, Runner, dispose
 from promptuary.tokens import Counter
 
 REPLY = Reply([Item("1", "assistant", "done")])
@@ -113,7 +113,7 @@ def test_layers_are_prepared_once_and_disposed_in_reverse() -> None:
     made, account = started(Recorder("a", log), Recorder("b", log, 200))
     asyncio.run(made.init(nothing_kept, account))
     asyncio.run(made.complete("finished", account))
-    asyncio.run(made.dispose(account))
+    asyncio.run(dispose([run.layer for run in made.active], account))
 
     assert log == ["a.init", "b.init", "a.complete finished", "b.complete finished", "b.dispose", "a.dispose"]
 
@@ -295,3 +295,19 @@ def layer_with(**attributes: object) -> Layer:
 def test_layers_that_could_not_work_are_refused_at_once(layers: Sequence[Layer], told: str) -> None:
     with pytest.raises(ConfigError, match=told):
         check(layers)
+
+
+def test_a_layer_that_cannot_be_disposed_does_not_keep_the_others() -> None:
+    class Stuck(Layer):
+        id = "stuck"
+        slot = 500
+
+        async def dispose(self) -> None:
+            raise OSError("stuck")
+
+    log: list[str] = []
+    account = Account()
+    asyncio.run(dispose([Recorder("a", log), Stuck()], account))
+
+    assert log == ["a.dispose"]
+    assert [(one.layer, one.code) for one in account.failures] == [("stuck", "ERROR")]

@@ -43,6 +43,17 @@ def text(layer: Layer, budget: int = 1_000_000) -> str:
     return recall(layer, budget).text
 
 
+class Letters:
+    """Counts characters: with it a budget can be hit exactly."""
+
+    def count(self, text: str) -> int:
+        return len(text)
+
+
+def lettered(layer: Layer, budget: int) -> Recall:
+    return recall(layer, budget, LayerContext("t1", "resource:w", None, Letters(), 128_000))
+
+
 class Page:
     """A text that changes and fails on demand, and counts how often it is asked for."""
 
@@ -256,6 +267,14 @@ def test_every_budget_from_the_smallest_on_shows_something_once_it_can() -> None
     assert f"{len(GUIDE):,} of {len(GUIDE):,} characters left out" in texts[first]
 
 
+def test_the_tags_and_the_remark_are_shown_as_soon_as_they_fit_to_the_token() -> None:
+    least = len(f"<instructions>\n[… {len(GUIDE):,} of {len(GUIDE):,} characters left out]\n</instructions>")
+
+    assert lettered(StaticContent(lambda: GUIDE), least - 1).text == ""
+    for budget in range(least, least + 20):
+        assert least <= len(lettered(StaticContent(lambda: GUIDE), budget).text) <= budget
+
+
 @pytest.mark.parametrize("budget", [0, -1, -1_000])
 def test_without_a_budget_nothing_is_cut(budget: int) -> None:
     assert text(StaticContent(lambda: GUIDE), budget) == f"<instructions>\n{GUIDE}\n</instructions>"
@@ -312,6 +331,15 @@ def test_short_sources_stay_whole_where_a_long_one_is_cut() -> None:
 
     assert [piece.detail for piece in said.pieces] == [Detail.FULL, Detail.FULL, Detail.EXCERPT]
     assert 150 < COUNTER.count(said.text) <= 200
+
+
+@pytest.mark.parametrize("budget", [256, 400, 512, 768, 1_024])
+def test_what_stands_between_the_pieces_is_within_the_budget_too(budget: int) -> None:
+    sources = [Named(f"s{number}", lambda: "x" * 5_000) for number in range(5)]
+    said = lettered(StaticContent(sources=sources), budget)
+
+    assert said.pieces
+    assert budget * 0.6 < len(said.text) <= budget
 
 
 def test_where_not_all_sources_fit_the_first_ones_stay() -> None:
@@ -384,6 +412,13 @@ def test_by_default_text_is_loaded_once_a_process_however_many_scopes_there_are(
 
     assert [inner(one) for one in said] == ["one", "one", "one"]
     assert page.loads == 1
+
+
+def test_a_recall_without_an_init_loads_too() -> None:
+    said = asyncio.run(StaticContent(lambda: "one").recall(RecallRequest("", 100), context()))
+
+    assert said
+    assert inner(said) == "one"
 
 
 def test_text_that_changes_is_seen_at_the_next_turn() -> None:

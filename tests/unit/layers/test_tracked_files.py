@@ -564,7 +564,7 @@ def test_a_model_that_hangs_or_fails_loses_neither_files_nor_links(files: Files,
 def test_a_file_that_appears_later_is_judged_by_the_message_that_named_it(files: Files, talk: Talk) -> None:
     root = files({"src/other.py": "unrelated = 1\n"})
     thread = talk()
-    thread.say("the invoice totals are wrong: #src/later.py #src/other.py")
+    thread.say("the invoice totals are wrong: #src/other.py #src/later.py")
     (root / "src/later.py").write_text("class Invoice: ...\n")
     thread.say("please continue")
 
@@ -805,3 +805,36 @@ def test_two_threads_share_a_layer_without_sharing_their_files(files: Files, tal
 
     assert headings(one.recall()) == ["a.py"]
     assert headings(two.recall()) == ["b.py"]
+
+
+def test_a_list_of_files_that_vanished_meanwhile_is_still_a_list(files: Files, talk: Talk) -> None:
+    root = files({"a.py": "x\n"})
+    state = asyncio.run(talk().layer.track(None, "a.py", COUNTER))
+    (root / "a.py").unlink()
+
+    assert [one.state for one in asyncio.run(talk().layer.listed(state, COUNTER))] == ["ok"]
+
+
+def test_many_budgets_do_not_keep_many_recalls(files: Files, talk: Talk) -> None:
+    files({"a.py": "x\n" * 100})
+    thread = talk()
+    thread.say("#a.py")
+    for budget in range(100, 200):
+        thread.recall(budget)
+
+    assert len(thread.layer._rendered) <= 64
+
+
+def test_a_counter_in_which_the_whole_costs_more_than_its_parts_is_obeyed(files: Files, talk: Talk) -> None:
+    class Steep:
+        def count(self, text: str) -> int:
+            return len(text) + 50 * text.count("\n\n##")
+
+    files({f"{n}.txt": "words\n" * 100 for n in range(4)})
+    thread = talk()
+    thread.context.counter = Steep()
+    thread.say("#0.txt #1.txt #2.txt #3.txt")
+    for budget in (0, 100, 300, 700, 1_500, 4_000):
+        found = asyncio.run(thread.layer.recall(RecallRequest("", budget), thread.context))
+        assert found is not None
+        assert Steep().count(found.text) <= budget

@@ -208,7 +208,7 @@ def _choose(sections: Sequence[_Section], budget: int, counter: TokenCounter) ->
 
     With little room only the first sections take part: a heading with nothing under it helps nobody.
     """
-    spoken = [_Choice(section, counter) for section in sections if section.entries]
+    spoken = [_Choice(section, budget, counter) for section in sections if section.entries]
     heard = spoken[: max(1, budget // _LEAST_A_SECTION)]
     shares = water_fill([choice.wanted for choice in heard], budget)
     for choice, share in zip(heard, shares, strict=True):
@@ -221,19 +221,22 @@ def _choose(sections: Sequence[_Section], budget: int, counter: TokenCounter) ->
 class _Choice:
     """What is kept of a section so far, and what it costs."""
 
-    def __init__(self, section: _Section, counter: TokenCounter) -> None:
+    def __init__(self, section: _Section, budget: int, counter: TokenCounter) -> None:
         self.title = section.title
         self.keys: set[str] = set()
         self.spent = 0
-        self._worth = section.by_worth()
-        self._prices = {key: counter.count(f"- {entry}\n") for key, entry in section.entries.items()}
-        self._heading = counter.count(f"\n## {section.title}\n- {_LEFT_OUT} 1,000 more left out\n")
-        self.wanted = sum(self._prices.values()) + self._heading
+        self._heading = self.wanted = counter.count(f"\n## {section.title}\n- {_LEFT_OUT} 1,000 more left out\n")
+        self._prices: dict[str, int] = {}
+        for key in section.by_worth():
+            if self.wanted > 2 * budget:  # what is worth less has no chance, and counting is most of the work
+                break
+            self._prices[key] = counter.count(f"- {section.entries[key]}\n")
+            self.wanted += self._prices[key]
 
     def extend(self, room: int) -> None:
         """Keep as many more entries as fit into ``room``, what is spent included."""
-        for key in self._worth:
-            price = self._prices[key] + (0 if self.keys else self._heading)
+        for key, bare in self._prices.items():
+            price = bare + (0 if self.keys else self._heading)
             if key not in self.keys and self.spent + price <= room:
                 self.keys.add(key)
                 self.spent += price

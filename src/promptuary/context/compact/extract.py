@@ -10,7 +10,11 @@ _LEADING_MARKS = re.compile(r"(?:[>#*+•|-]+\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+")
 _ENDS = re.compile(r"""(?<=[.!?…])["'”’)\]]*\s+(?![a-z])|(?<=[。！？])""")
 _URL = re.compile(r"(?<![A-Za-z0-9])https?://[^\s<>\"'`|\\^{}（）「」，。]++")
 _TRAILING = ".,;:!?)]}'\"*_~"
-_WORD = re.compile(r"(?:\b[A-Za-z]:(?=[\\/]))?[\w./\\~@+-]++")
+# What could be a path; most words cannot, and need no second look.
+_WORD = re.compile(
+    r"(?<![\w./\\~@+-])(?:[A-Za-z]:(?=[\\/]))?+[\w~@+-]*+[./\\][\w./\\~@+-]*+"
+    r"|\b(?:Makefile|Dockerfile|Justfile|Procfile|Gemfile|Rakefile|Vagrantfile)\b"
+)
 _SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}(?![A-Za-z0-9])")
 _KNOWN_SUFFIX = re.compile(
     r"\.(?:"

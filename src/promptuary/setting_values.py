@@ -1,0 +1,116 @@
+"""One value of a setting: from whatever was written in a file, a variable or a call to what the setting holds.
+
+Pure. Knows types, bounds and how a mistake is told; not where values come from nor which of them wins.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from promptuary.core.errors import ConfigError
+from promptuary.tokens import VOCABULARIES
+
+_LONGEST_SHOWN: Final = 60
+# No size has more digits, and Python refuses to read or print thousands of them.
+_SIZE = re.compile(r"(?P<digits>[0-9][0-9_]{0,17})(?P<unit>|[kmg](?:i?b)?|b)")
+_SPELLED: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+_BOUNDS: Final[Mapping[str, tuple[float, float, str]]] = {
+    "window": (100, 10**10, "tokens"),
+    "max_file_size": (1, 10**12, "bytes"),
+    "timeout": (0.001, 10**6, "seconds"),
+    "fetch_timeout": (0.001, 10**6, "seconds"),
+}
+
+
+def converted(name: str, value: object, where: str, default: object) -> object:
+    """Return ``value`` in the type of ``default``; text counts as what it spells. An error begins with ``where``."""
+    match default:
+        case bool():
+            return _boolean(value, where)
+        case int():
+            return _bounded(name, _integer(value, where), where)
+        case float() if name.endswith("_share"):
+            return _share(value, where)
+        case float():
+            return _bounded(name, _number(value, where), where)
+        case tuple():
+            return _names(value, where)
+    if not isinstance(value, str):
+        raise ConfigError(f"{where} must be text, not {_shown(value)}")
+    if name == "vocabulary" and value and value not in VOCABULARIES:
+        raise ConfigError(f"{where} is not known: {_shown(value)}; use one of: {', '.join(VOCABULARIES)}")
+    return value
+
+
+def _boolean(value: object, where: str) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.strip().lower() in _SPELLED:
+        return _SPELLED[value.strip().lower()]
+    raise ConfigError(f"{where} must be true or false, not {_shown(value)}")
+
+
+def _integer(value: object, where: str) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    spelled = _SIZE.fullmatch(value.strip().lower()) if isinstance(value, str) else None
+    if spelled is None:
+        raise ConfigError(f"{where} must be a whole number (128000, 128k, 2MB), not {_shown(value)}")
+    scale = 1024 if "b" in spelled["unit"] else 1000
+    steps = "kmg".find(spelled["unit"][:1] or "-") + 1
+    return int(spelled["digits"].replace("_", "")) * math.prod([scale] * steps)
+
+
+def _number(value: object, where: str) -> float:
+    try:
+        if isinstance(value, (int, float, str)) and not isinstance(value, bool):
+            percent = isinstance(value, str) and value.rstrip().endswith("%")
+            number = float(value.rstrip().removesuffix("%") if isinstance(value, str) else value)
+            if math.isfinite(number):
+                return number / 100 if percent else number
+    except (ValueError, OverflowError):
+        pass
+    raise ConfigError(f"{where} must be a number, not {_shown(value)}")
+
+
+def _share(value: object, where: str) -> float:
+    share = _number(value, where)
+    if 0 < share <= 1:
+        return share
+    advice = f"; did you mean {share:g}%?" if 1 < share <= 100 else ""
+    raise ConfigError(f"{where} must be above 0 and at most 1 (or 100%), not {_shown(value)}{advice}")
+
+
+def _bounded(name: str, number: float, where: str) -> float:
+    least, most, unit = _BOUNDS[name]
+    if not least <= number <= most:
+        raise ConfigError(f"{where} must be between {least:,} and {most:,} {unit}, not {_shown(number)}")
+    return number
+
+
+def _names(value: object, where: str) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    if isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value):
+        return tuple(value)
+    raise ConfigError(f"{where} must be a list of names, not {_shown(value)}")
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """Return the one of ``names`` that ``name`` may be a misspelling of."""
+    import difflib  # noqa: PLC0415  (only a mistake pays for it)
+
+    return next(iter(difflib.get_close_matches(cut(name), names, n=1, cutoff=0.5)), None)
+
+
+def cut(text: str) -> str:
+    """Return ``text`` as a sentence can hold it."""
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+
+def _shown(value: object) -> str:
+    try:
+        return cut(repr(value))
+    except (ValueError, RecursionError):
+        return "so long a value"
