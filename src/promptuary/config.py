@@ -132,24 +132,26 @@ class _Draft:
     def take(self, given: Mapping[str, Any], origin: str, called: Callable[[str], str]) -> None:
         """Take settings that a person gave; ``called`` says how an error names one."""
         for name, value in given.items():
-            self.values[name] = _value(name, value, called(name))
-            self.origins[name] = origin
+            self._set(name, value, origin, called(name))
 
     def take_harmless(self, given: Mapping[str, Any], origin: str) -> None:
-        """Take what a workspace may set; note the rest."""
-        refused = []
-        for name, value in given.items():
+        """Take what a workspace may set; note the rest, of a flood of unknown names the first few."""
+        unknown = [name for name in given if name not in _FIELDS]
+        for name in (*(name for name in given if name in _FIELDS), *unknown[:_MOST_NOTES]):
             where = f"{cut(name)} in {origin}"
             if name in OPENS_A_DOOR:
-                refused.append(f"{where} is ignored: only you can set it, by a flag or in your own configuration")
+                self.notes.append(f"{where} is ignored: only you can set it, by a flag or in your own configuration")
                 continue
             try:
-                self.take({name: value}, origin, lambda _name, where=where: where)  # type: ignore[misc]
+                self._set(name, given[name], origin, where)
             except ConfigError as error:
-                refused.append(f"{error} (ignored)")
-        if len(refused) > _MOST_NOTES:
-            refused[_MOST_NOTES:] = [f"{origin}: {len(refused) - _MOST_NOTES:,} more settings are ignored"]
-        self.notes += refused
+                self.notes.append(f"{error} (ignored)")
+        if len(unknown) > _MOST_NOTES:
+            self.notes.append(f"{origin} sets {len(unknown) - _MOST_NOTES:,} more names that are no settings (ignored)")
+
+    def _set(self, name: str, value: object, origin: str, where: str) -> None:
+        self.values[name] = _value(name, value, where)
+        self.origins[name] = origin
 
     def settled(self) -> Settings:
         """Return the settings, with a note where the model is not known well enough to count exactly."""

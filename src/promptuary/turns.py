@@ -27,7 +27,7 @@ from promptuary.core.expansion import Expansion
 from promptuary.core.ids import new_id
 from promptuary.core.layers import Ending, Incoming, Layer, Recall, RecallRequest, Reply, TokenCounter, check
 from promptuary.core.messages import Item, Message, Replacement, ToolCall
-from promptuary.core.ports import ChatModel, Change, Recorded, StateStore, TurnStatus
+from promptuary.core.ports import Change, ChatModel, Recorded, StateStore, TurnStatus
 from promptuary.core.prompts import Prompt
 from promptuary.core.receipts import Entry, Failure, Receipt
 from promptuary.layers.runner import Account, LayerRun, Runner

@@ -96,13 +96,14 @@ def test_flipped_bytes_are_noticed_or_harmless(database: Path, figure: Figure) -
 def test_a_changed_text_is_never_taken_for_what_was_written(database: Path) -> None:
     """SQLite itself would not notice: the page is well-formed."""
     with closing(sqlite3.connect(database)) as raw:
-        found = raw.execute("SELECT id FROM content WHERE packed = 0 ORDER BY id DESC LIMIT 1").fetchone()
-        raw.execute("UPDATE content SET body = CAST('forged' AS BLOB) WHERE id = ?", found)
-        raw.execute("UPDATE content SET body = body || x'00' WHERE packed = 1")
+        raw.execute(
+            "UPDATE content SET packed = 0, body = CAST('forged' AS BLOB) "
+            "WHERE id IN (SELECT content FROM item WHERE compacted = 0)"
+        )
         raw.commit()
     with closing(EmbeddedStore(database)) as store:
-        for read in (store.verify, lambda: store.turns("t")):
-            with pytest.raises(PromptuaryError, match="damaged"):
+        for read in (store.verify, lambda: store.history("t")):
+            with pytest.raises(PromptuaryError, match="a text is not what was written"):
                 read()
 
 

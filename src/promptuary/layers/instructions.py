@@ -5,10 +5,10 @@ nearest last. They are read anew at every turn, through the door and under its p
 no clock or cache can be wrong. What ``@path`` in them imports follows them. How they are shown is known to ``xml``.
 """
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from promptuary import background
 from promptuary.core.budget import water_fill
 from promptuary.core.errors import Code, ConfigError, SourceError
 from promptuary.core.layers import Budget, Layer, LayerContext, Omitted, Recall, RecallRequest, Scope, Slot, check
@@ -79,7 +79,7 @@ class Instructions(Layer):
 
     async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | None:
         """Return the files as they are now; a budget of zero or less cuts nothing but what is over the caps."""
-        gathered = await asyncio.to_thread(self._gather)
+        gathered = await background.run(self._gather)
         sections = _capped(gathered.sections, *self._caps)
         return xml.recall(sections, request.budget, context.counter, gathered.omitted)
 

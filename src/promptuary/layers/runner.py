@@ -87,11 +87,9 @@ class Runner:
         return states
 
     async def init(self, load: Callable[[str, str], KeptState | None], account: Account) -> None:
-        """Prepare every layer that is not ready, one after the other, with the state that was kept for it."""
+        """Prepare every layer, one after the other, with the state that is kept for it: others may have changed that."""
         for run in self._runs:
-            if run.ready or run.disabled:
-                continue
-            if not self._restore(run, load, account):
+            if run.disabled or not self._restore(run, load, account) or run.ready:
                 continue
             done = await self._call(run, "init", account)
             run.ready = done is not _FAILED

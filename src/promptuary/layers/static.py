@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
+from promptuary import background
 from promptuary.core.errors import Code, ConfigError, SourceError
 from promptuary.core.layers import (
     TIMEOUTS,
@@ -216,7 +217,7 @@ async def _loaded(source: Named, known: _Held | None) -> _Held:
 
 
 async def _answer(function: Callable[[], Result | Awaitable[Result]]) -> Result:
-    result = function() if inspect.iscoroutinefunction(function) else await asyncio.to_thread(function)
+    result = function() if inspect.iscoroutinefunction(function) else await background.run(function)
     return await result if inspect.isawaitable(result) else result
 
 

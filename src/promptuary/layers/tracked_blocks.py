@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 
 from promptuary.core.blocks import Block, Detail, Source
 from promptuary.core.budget import water_fill
-from promptuary.core.layers import Omitted, Piece, Recall
+from promptuary.core.layers import Omitted, Piece, Recall, TokenCounter
 from promptuary.core.text import one_line
 from promptuary.layers.tracking import Tracked, Tracking
 from promptuary.references.detail import best_within, name_only, whole
-from promptuary.tokens import Counter
 
 HEADING = "# Referenced Files"
 
@@ -39,7 +38,7 @@ class Offer:
     least: Shown
     block: Block | None = None
 
-    def within(self, budget: int, counter: Counter) -> Shown | None:
+    def within(self, budget: int, counter: TokenCounter) -> Shown | None:
         """Return the richest form that costs at most ``budget``."""
         if self.block is None:
             return self.most if self.most.tokens <= budget else None
@@ -47,12 +46,12 @@ class Offer:
         return _shown(found) if found else None
 
 
-def offers(tracking: Tracking, sources: Mapping[str, Source], counter: Counter) -> list[Offer]:
+def offers(tracking: Tracking, sources: Mapping[str, Source], counter: TokenCounter) -> list[Offer]:
     """Return what can be shown of each file, by priority; a file without a source is a warning."""
     return [_offer(file, tracking.slugs[file.label], sources.get(file.label), counter) for file in tracking.in_order()]
 
 
-def _offer(file: Tracked, slug: str, source: Source | None, counter: Counter) -> Offer:
+def _offer(file: Tracked, slug: str, source: Source | None, counter: TokenCounter) -> Offer:
     if source is None or not file.condition.readable:
         text = warning(file, slug)
         shown = Shown(text, counter.count(text + _GAP), Detail.PATH)
@@ -81,7 +80,7 @@ def warning(file: Tracked, slug: str) -> str:
     return f"## {path} {{#{slug}}}\n{said}"
 
 
-def compose(tracking: Tracking, sources: Mapping[str, Source], budget: int, counter: Counter) -> Recall:
+def compose(tracking: Tracking, sources: Mapping[str, Source], budget: int, counter: TokenCounter) -> Recall:
     """Return the files as they fit into ``budget``, heading, gaps and last line included."""
     offered = offers(tracking, sources, counter)
     allowed = max(budget, 0)
@@ -93,7 +92,7 @@ def compose(tracking: Tracking, sources: Mapping[str, Source], budget: int, coun
         allowed -= excess  # a tokenizer that joins across pieces: ask for less, until nothing is left
 
 
-def _composed(tracking: Tracking, offered: Sequence[Offer], budget: int, counter: Counter) -> Recall:
+def _composed(tracking: Tracking, offered: Sequence[Offer], budget: int, counter: TokenCounter) -> Recall:
     available = budget - counter.count(HEADING + _GAP)
     seated, out, reserved = _seated_beside_notice(tracking, offered, available, counter)
     notice = _fitting_notice(tracking, out, reserved if seated else available, counter)
@@ -109,7 +108,7 @@ def _composed(tracking: Tracking, offered: Sequence[Offer], budget: int, counter
 
 
 def _seated_beside_notice(
-    tracking: Tracking, offered: Sequence[Offer], available: int, counter: Counter
+    tracking: Tracking, offered: Sequence[Offer], available: int, counter: TokenCounter
 ) -> tuple[list[Offer], list[Offer], int]:
     """Return who has a place, who has none, and what is kept for the line that names the latter: a quarter at most."""
     reserved = 0
@@ -133,7 +132,7 @@ def _seated(offered: Sequence[Offer], available: int) -> tuple[list[Offer], list
     return seated, out
 
 
-def _shared(seated: Sequence[Offer], room: int, counter: Counter) -> list[Shown]:
+def _shared(seated: Sequence[Offer], room: int, counter: TokenCounter) -> list[Shown]:
     rest = room - sum(one.least.tokens for one in seated)
     more = water_fill([one.most.tokens - one.least.tokens for one in seated], rest)
     chosen = [
@@ -160,7 +159,7 @@ def _piece(file: Tracked, shown: Shown) -> Piece:
     )
 
 
-def _fitting_notice(tracking: Tracking, out: Sequence[Offer], budget: int, counter: Counter) -> str:
+def _fitting_notice(tracking: Tracking, out: Sequence[Offer], budget: int, counter: TokenCounter) -> str:
     """Return the line that names what is not shown: all of it, or as many names as fit, or nothing."""
     names = max(len(out), len(tracking.turned_away))
     while names >= 0:

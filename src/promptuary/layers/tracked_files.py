@@ -5,12 +5,12 @@ This module only brings the others together: ``tracked_reading`` reads, ``tracki
 ``scoring`` what a file is worth, ``anchors`` how it is linked and ``tracked_blocks`` how it looks.
 """
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, cast
+from typing import ClassVar
 
+from promptuary import background
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.layers import (
     Band,
@@ -46,7 +46,6 @@ from promptuary.layers.tracking import (
     to_json,
 )
 from promptuary.references.resolve import Resolution
-from promptuary.tokens import Counter
 from promptuary.workspace.door import Workspace
 
 MAX_FILES = 100
@@ -125,7 +124,7 @@ class TrackedFiles(Layer):
     async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
         """Track what the message names, look at every tracked file again, and link the references."""
         before = from_json(context.state)
-        look = await asyncio.to_thread(self._look, message, before, _exact(context.counter))
+        look = await background.run(lambda: self._look(message, before, context.counter))
         after = await self._with_scores(look)
         if after != before:
             context.state = to_json(after)
@@ -138,11 +137,11 @@ class TrackedFiles(Layer):
         tracking = from_json(context.state)
         if not tracking.files and not tracking.turned_away:
             return None
-        place, counter = (context.scope_key, request.budget), _exact(context.counter)
+        place, counter = (context.scope_key, request.budget), context.counter
         last = self._rendered.get(place)
         if last and last.is_of(tracking, counter):
             return last.recall
-        after, recall = await asyncio.to_thread(self._recalled, tracking, request.budget, counter)
+        after, recall = await background.run(lambda: self._recalled(tracking, request.budget, counter))
         if after != tracking:
             context.state = to_json(after)
         self._keep(place, _Rendered(after.outlook, counter, recall))
@@ -160,7 +159,7 @@ class TrackedFiles(Layer):
         tracking = added(before, [wanted], self._limit)
         if tracking.turned_away:
             raise SourceError(Code.BUDGET_EXCEEDED, f"{len(before.files)} files are tracked; untrack one first.")
-        after, found = await asyncio.to_thread(self._reader.look, tracking, _exact(counter))
+        after, found = await background.run(lambda: self._reader.look(tracking, counter))
         if error := found[wanted.label].error:
             raise error
         return to_json(await self._with_scores(_Look(after, found, "", "", frozenset())))
@@ -179,13 +178,13 @@ class TrackedFiles(Layer):
 
     async def listed(self, state: Json, counter: TokenCounter) -> tuple[Line, ...]:
         """Return what is tracked as ``state`` has it, by priority."""
-        return await asyncio.to_thread(self._lines, from_json(state), _exact(counter))
+        return await background.run(lambda: self._lines(from_json(state), counter))
 
-    def _lines(self, tracking: Tracking, counter: Counter) -> tuple[Line, ...]:
+    def _lines(self, tracking: Tracking, counter: TokenCounter) -> tuple[Line, ...]:
         _, sources = self._reader.contents(tracking, counter)
         return tuple(_line(one.file, one.most.tokens) for one in offers(tracking, sources, counter))
 
-    def _look(self, message: Incoming, before: Tracking, counter: Counter) -> "_Look":
+    def _look(self, message: Incoming, before: Tracking, counter: TokenCounter) -> "_Look":
         # Only what the person wrote counts: a layer before this one may have put other people's words into the text.
         found = self._reader.references(message.original)
         query = without(message.original, spellings(message.original))
@@ -198,7 +197,7 @@ class TrackedFiles(Layer):
         links = [(one, slugs[label]) for one, _ in found if (label := meant.get(one.raw)) in slugs]
         return _Look(tracking, seen, linked(message.text, links), query, frozenset(named))
 
-    def _recalled(self, tracking: Tracking, budget: int, counter: Counter) -> tuple[Tracking, Recall]:
+    def _recalled(self, tracking: Tracking, budget: int, counter: TokenCounter) -> tuple[Tracking, Recall]:
         after, sources = self._reader.contents(tracking, counter)
         return after, compose(after, sources, budget, counter)
 
@@ -218,7 +217,7 @@ class TrackedFiles(Layer):
 
     async def _judged(self, questions: Sequence[Question]) -> list[Score]:
         if self._model is None:
-            return await asyncio.to_thread(lambda: list(map(judge, questions)))
+            return await background.run(lambda: list(map(judge, questions)))
         return await ask_all(self._model, questions, patience=self._patience)
 
 
@@ -240,8 +239,3 @@ class _Look:
 
 def _line(file: Tracked, tokens: int) -> Line:
     return Line(file.label, file.condition.state, file.condition.code, tokens, file.priority, file.pinned)
-
-
-def _exact(counter: TokenCounter) -> Counter:
-    # What shortens blocks is written for our counter; it asks for nothing but ``count``.
-    return cast("Counter", counter)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, ConfigError, SourceError
+from promptuary.core.layers import TokenCounter
 from promptuary.core.references import Reference
 from promptuary.layers.tracking import Gone, Observation, Refused, Seen, Tracked, Tracking, observed, target
 from promptuary.references.desk import Desk
@@ -19,7 +20,6 @@ from promptuary.references.kinds.file import part_at_lines, part_at_symbol, whol
 from promptuary.references.resolve import Resolution, resolve, settle
 from promptuary.references.scan import scan
 from promptuary.references.selection import readings
-from promptuary.tokens import Counter
 from promptuary.workspace.door import Workspace, open_workspace
 from promptuary.workspace.root import shown
 
@@ -50,7 +50,7 @@ class Reader:
         there = (one for one in tried if self.workspace.kind_of(one.path) is not None)
         return target(next(there, tried[-1]))
 
-    def look(self, tracking: Tracking, counter: Counter) -> tuple[Tracking, dict[str, Resolution]]:
+    def look(self, tracking: Tracking, counter: TokenCounter) -> tuple[Tracking, dict[str, Resolution]]:
         """Return ``tracking`` after a look at each file, and what was found, by label."""
         with self.workspace.visit() as visit:
             wanted = [_reference(file) for file in tracking.files]
@@ -59,7 +59,7 @@ class Reader:
         after = observed(tracking, [_observation(one) for one in found])
         return after, {file.label: one for file, one in zip(after.files, found, strict=True)}
 
-    def contents(self, tracking: Tracking, counter: Counter) -> tuple[Tracking, dict[str, Source]]:
+    def contents(self, tracking: Tracking, counter: TokenCounter) -> tuple[Tracking, dict[str, Source]]:
         """Return the content of each file; after a restart, or when it was let go of, by looking again."""
         readable = [file for file in tracking.files if file.condition.readable]
         kept = self._shelf.get(readable)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from promptuary.tokens import Counter
+from promptuary.core.layers import TokenCounter
 from promptuary.workspace.door import Visit, Workspace
 
 
@@ -11,7 +11,7 @@ class Desk:
     """The workspace, open for one message, and the counter of the model that is written to."""
 
     visit: Visit
-    counter: Counter
+    counter: TokenCounter
 
     @property
     def workspace(self) -> Workspace:

@@ -7,9 +7,9 @@ on the very text that is sent.
 from collections.abc import Callable
 
 from promptuary.core.blocks import Block, Detail, Source
+from promptuary.core.layers import TokenCounter
 from promptuary.core.references import format_reference
 from promptuary.core.wire import render
-from promptuary.tokens import Counter
 
 Maker = Callable[[int], Block]
 """Builds a block that keeps so many lines or characters."""
@@ -20,19 +20,19 @@ _READ_ON_LINES = 200
 _WORTH_SHOWING = 16  # with fewer tokens beyond the name, there is nothing to say
 
 
-def whole(source: Source, counter: Counter) -> Block:
+def whole(source: Source, counter: TokenCounter) -> Block:
     """Return all of ``source``."""
     return _block(source, Detail.FULL, source.text, counter)
 
 
-def name_only(source: Source, counter: Counter, full_cost: int | None = None) -> Block:
+def name_only(source: Source, counter: TokenCounter, full_cost: int | None = None) -> Block:
     """Return the block that only says that ``source`` is there, what it would cost and how to read on."""
     cost = f"{full_cost:,} tokens did not fit" if full_cost is not None else "did not fit"
     remark = f"{cost}; {source.read_on}" if source.read_on else cost
     return _block(source, Detail.PATH, None, counter, remark)
 
 
-def best_within(source: Source, budget: int, counter: Counter, full: Block) -> Block | None:
+def best_within(source: Source, budget: int, counter: TokenCounter, full: Block) -> Block | None:
     """Return the richest block of ``source`` that costs at most ``budget``; nothing if not even its name fits."""
     if full.tokens <= budget:
         return full
@@ -47,12 +47,12 @@ def best_within(source: Source, budget: int, counter: Counter, full: Block) -> B
     return _excerpt(source, budget, counter, remark) or name
 
 
-def _block(source: Source, detail: Detail, body: str | None, counter: Counter, remark: str = "") -> Block:
+def _block(source: Source, detail: Detail, body: str | None, counter: TokenCounter, remark: str = "") -> Block:
     text = render(source, detail, body, remark)
     return Block(source, detail, text, counter.count(text))
 
 
-def _excerpt(source: Source, budget: int, counter: Counter, remark: str) -> Block | None:
+def _excerpt(source: Source, budget: int, counter: TokenCounter, remark: str) -> Block | None:
     """Return head and tail of ``source``: as many lines as fit, or characters where lines are too long to fit."""
     lines = source.text.splitlines(keepends=True)
 

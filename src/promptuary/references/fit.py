@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from promptuary.core.blocks import Block, Detail, Source
 from promptuary.core.budget import water_fill
+from promptuary.core.layers import TokenCounter
 from promptuary.references.detail import best_within, name_only, whole
-from promptuary.tokens import Counter
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Candidate:
     rank: int = 0
 
 
-def fit(candidates: Sequence[Candidate], limit: int, counter: Counter) -> list[Block | None]:
+def fit(candidates: Sequence[Candidate], limit: int, counter: TokenCounter) -> list[Block | None]:
     """Return a block for each candidate, together at most ``limit`` tokens; ``None`` where not even the name fits."""
     full = [whole(one.source, counter) for one in candidates]
     if sum(block.tokens for block in full) <= limit:
@@ -40,7 +40,7 @@ def fit(candidates: Sequence[Candidate], limit: int, counter: Counter) -> list[B
     return chosen
 
 
-def _share(full: Sequence[Block], budget: int, counter: Counter) -> list[Block | None]:
+def _share(full: Sequence[Block], budget: int, counter: TokenCounter) -> list[Block | None]:
     shares = water_fill([block.tokens for block in full], budget)
     chosen = [best_within(b.source, share, counter, b) for b, share in zip(full, shares, strict=True)]
     left = budget - sum(block.tokens for block in chosen if block)

@@ -68,10 +68,9 @@ async def compact(
         if tokens <= bearable:
             continue
         step = await strategy.compact(now, goal, counter)
-        after = cost(step.items, counter)
-        if step.replacements and after < tokens:
+        if step.replacements:
             replacements = in_one_step(replacements, step.replacements)
-            now, tokens = _as_told(step.items, replacements), after
+            now, tokens = _as_told(step.items, replacements), cost(step.items, counter)
             names.append(step.name)
             remarks += [step.remark] if step.remark else []
     remarks.append(f"{tokens:,} tokens after {', '.join(names)}" if names else "nothing to do")

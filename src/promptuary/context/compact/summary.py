@@ -77,8 +77,8 @@ class Summary:
             if isinstance(written, Item) and item_cost(written, counter) <= budget:
                 return "summary", written, ""
             remark = written if isinstance(written, str) else "the model's summary was too long"
-        # Texts that are put together may cost a token more than they do apart.
-        body = digest(old, room - 2, counter)
+        # In a thread: a long history takes a while. Two tokens less: texts may cost more together than apart.
+        body = await asyncio.to_thread(digest, old, room - 2, counter)
         made = summary_of(old, body) if body else None
         return "digest", made if made and item_cost(made, counter) <= budget else None, remark
 

@@ -39,7 +39,7 @@ class Strategy(Protocol):
     """A way of making room. It takes whole groups only and leaves kept items and the newest ones alone."""
 
     async def compact(self, items: Sequence[Item], goal_tokens: int, counter: TokenCounter) -> Compacted:
-        """Bring ``items`` down towards ``goal_tokens``; what cannot be made smaller comes back as it is."""
+        """Bring ``items`` down towards ``goal_tokens``: what it replaces costs less than before, or nothing changes."""
         ...
 
 

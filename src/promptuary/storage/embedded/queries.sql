@@ -32,8 +32,8 @@ FROM thread
 ORDER BY used DESC;
 
 -- name: last_place
--- The last place in a thread, compacted items included; 0 if it is empty.
-SELECT coalesce(max(place), 0) FROM item WHERE thread = :thread;
+-- The last place in the history of a thread; 0 if it is empty.
+SELECT coalesce(max(place), 0) FROM item WHERE thread = :thread AND compacted = 0;
 
 -- name: add_item
 -- Put an item into a thread.

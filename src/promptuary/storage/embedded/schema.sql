@@ -38,8 +38,6 @@ CREATE TABLE item (
     turn TEXT NOT NULL
 );
 
-CREATE INDEX item_by_place ON item (thread, place);
-
 CREATE UNIQUE INDEX history ON item (thread, place) WHERE compacted = 0;
 
 -- `messages` is a content: JSON in which each message has the id of a content in the place of its own.

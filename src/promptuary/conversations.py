@@ -1,0 +1,92 @@
+"""Threads of a workspace: puts the store, the layers and the turn together. The engine loads it when a thread is used.
+
+A plain expansion needs none of this: no database is made in a workspace before somebody starts a thread in it.
+"""
+
+from collections.abc import Sequence
+
+from promptuary.config import Settings
+from promptuary.context.assemble import Room
+from promptuary.context.history import CompactionPolicy, Stats
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.layers import Layer, TokenCounter, check
+from promptuary.core.messages import Message
+from promptuary.core.ports import ChatModel, StateStore
+from promptuary.core.receipts import Receipt
+from promptuary.inview import InView
+from promptuary.layers.instructions import Instructions
+from promptuary.layers.runner import Account, dispose
+from promptuary.layers.tracked_files import TrackedFiles
+from promptuary.plugins import installed_layers
+from promptuary.sessions import Sessions
+from promptuary.storage.embedded.state import EmbeddedStore
+from promptuary.turns import Conversation, Expand, Thread, Turn
+from promptuary.workspace.door import Workspace
+from promptuary.workspace.durable import private_folder
+
+
+class Conversations:
+    """Every thread of a workspace."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        settings: Settings,
+        counter: TokenCounter,
+        expand: Expand,
+        layers: Sequence[Layer] = (),
+        model: ChatModel | None = None,
+        store: StateStore | None = None,
+    ) -> None:
+        self._files = TrackedFiles(workspace, scoring_model=model)
+        self._layers = [Instructions(workspace), self._files, *installed_layers(), *layers]
+        check(self._layers)
+        self._counter = counter
+        self._store = store or EmbeddedStore(private_folder(workspace.root.path) / "state.db")
+        self.sessions = Sessions(self._store, workspace)
+        window = settings.effective_window
+        self._common = Conversation(
+            store=self._store,
+            layers=self._layers,
+            counter=counter,
+            room=Room(window, min(settings.reply_reserve, window // 2)),
+            limit=int(window * settings.limit_share),
+            policy=CompactionPolicy(threshold=settings.compact_share, goal=settings.compact_share / 2),
+            model=model,
+            expand=expand,
+            resource=str(workspace.root.path),
+        )
+        self._threads: dict[str, Thread] = {}
+
+    async def prepare(self, text: str, thread: str) -> Turn:
+        """Put a turn together."""
+        return await self._thread(thread).prepare(text)
+
+    async def finish(self, turn: Turn, reply: str | Sequence[Message]) -> Receipt:
+        """Keep the reply to a turn."""
+        return await self._thread(turn.thread).finish(turn, reply)
+
+    async def abandon(self, turn: Turn) -> None:
+        """End a turn without a reply."""
+        await self._thread(turn.thread).abandon(turn)
+
+    def stats(self, thread: str) -> Stats:
+        """Return how full the window of a thread is."""
+        return self._thread(thread).stats()
+
+    def view(self, thread: str) -> InView:
+        """Return what is kept in view of a thread."""
+        return InView(self._named(thread), self._store, self._files, self._counter)
+
+    async def close(self) -> None:
+        """Dispose the layers and let go of the store."""
+        await dispose(self._layers, Account())
+        self._store.close()
+
+    def _thread(self, name: str) -> Thread:
+        return self._threads.setdefault(name, Thread(self._named(name), self._common))
+
+    def _named(self, name: str) -> str:
+        if not name or not name.isprintable() or len(name) > 200:
+            raise PromptuaryError(f"{name!r} cannot name a thread; use up to 200 printable characters")
+        return name

@@ -1,0 +1,84 @@
+"""What is kept in view of a thread, managed by hand: the same objects as ``#`` and ``@`` in a message.
+
+A path is tracked for the thread; any other reference (``@diff``, ``@url:…``) is queued for its next message.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from promptuary import background
+from promptuary.core.errors import Code, SourceError
+from promptuary.core.layers import Json, TokenCounter
+from promptuary.core.ports import Change, KeptState, StateStore
+from promptuary.layers.tracked_files import Line, TrackedFiles
+from promptuary.references.scan import scan
+from promptuary.turns import QUEUE
+
+_PATHS = frozenset({"file", "path"})
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is tracked, the most wanted first, and what goes with the next message."""
+
+    tracked: Sequence[Line]
+    queued: Sequence[str]
+
+
+class InView:
+    """What a thread keeps in view."""
+
+    def __init__(self, thread: str, store: StateStore, files: TrackedFiles, counter: TokenCounter) -> None:
+        self._thread, self._store, self._files, self._counter = thread, store, files, counter
+
+    async def add(self, word: str) -> None:
+        """Track a path, or queue a reference; raise ``SourceError`` if it cannot be had or is neither."""
+        found = scan(word if word.startswith(("@", "#")) else f'#"{word}"')
+        if len(found) == 1 and found[0].sigil == "@" and found[0].kind not in _PATHS:
+            queued = self._queued()
+            if found[0].raw not in queued:
+                await self._keep(self._state(QUEUE, [*queued, found[0].raw]))
+            return
+        path = found[0].value + found[0].suffix if len(found) == 1 else word
+        state = await self._files.track(self._tracked(), path, self._counter)
+        await self._keep(self._state(self._files.id, state, self._files.state_version))
+
+    async def drop(self, word: str) -> None:
+        """Untrack a path or take a reference off the queue; raise ``SourceError`` if it is in neither."""
+        queued = self._queued()
+        if word in queued:
+            await self._keep(self._state(QUEUE, [one for one in queued if one != word]))
+            return
+        state = self._files.untrack(self._tracked(), word.removeprefix("#").removeprefix("@file:"))
+        await self._keep(self._state(self._files.id, state, self._files.state_version))
+
+    async def pin(self, path: str, *, on: bool = True) -> None:
+        """Put a tracked file before all others, or let it go back."""
+        state = self._files.pin(self._tracked(), path.removeprefix("#"), on=on)
+        await self._keep(self._state(self._files.id, state, self._files.state_version))
+
+    async def clear(self) -> None:
+        """Track nothing and queue nothing."""
+        files = self._state(self._files.id, self._files.clear(self._tracked()), self._files.state_version)
+        await self._keep(files, self._state(QUEUE, []))
+
+    async def list(self) -> View:
+        """Return what is in view."""
+        return View(await self._files.listed(self._tracked(), self._counter), self._queued())
+
+    def _tracked(self) -> Json:
+        kept = self._store.state(self._files.id, f"thread:{self._thread}")
+        if kept is not None and kept.version != self._files.state_version:
+            reason = f"what {self._thread} tracks was kept by another version ({kept.version}); update, or clear it"
+            raise SourceError(Code.READ_FAILED, reason)
+        return kept.value if kept else None
+
+    def _queued(self) -> Sequence[str]:
+        kept = self._store.state(QUEUE, f"thread:{self._thread}")
+        return list(kept.value) if kept and isinstance(kept.value, list) else []
+
+    def _state(self, layer: str, value: Json, version: int = 1) -> KeptState:
+        return KeptState(layer, f"thread:{self._thread}", version, value)
+
+    async def _keep(self, *states: KeptState) -> None:
+        await background.run(lambda: self._store.apply(Change(self._thread, states=states)))
