@@ -12,13 +12,23 @@ from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from promptuary import engine
 from promptuary.config import Settings
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.expansion import Expansion
+from promptuary.core.layers import Layer
+from promptuary.core.messages import Message
+from promptuary.core.ports import ChatModel, Recorded, ThreadLine
+from promptuary.core.receipts import Receipt
 from promptuary.engine import Completion
+
+if TYPE_CHECKING:
+    from promptuary.context.history import Stats
+    from promptuary.inview import View
+    from promptuary.sessions import Replay
+    from promptuary.turns import Turn
 
 __all__ = ["Promptuary"]
 
@@ -35,9 +45,17 @@ class Promptuary:
         self._changing = threading.Lock()
 
     @classmethod
-    def open(cls, path: str | Path = ".", *, exact: bool = False, **options: Any) -> Self:
+    def open(
+        cls,
+        path: str | Path = ".",
+        *,
+        exact: bool = False,
+        layers: Sequence[Layer] = (),
+        model: ChatModel | None = None,
+        **options: Any,
+    ) -> Self:
         """Open the workspace that ``path`` lies in; ``options`` are settings by name."""
-        return cls(engine.Promptuary.open(path, exact=exact, **options))
+        return cls(engine.Promptuary.open(path, exact=exact, layers=layers, model=model, **options))
 
     @property
     def path(self) -> Path:
@@ -56,6 +74,58 @@ class Promptuary:
     def complete(self, text: str, *, limit: int = 20, patience: float = 0.0) -> Completion:
         """Return what the ``@`` and ``#`` menus offer at the end of ``text``."""
         return self._run(self._inner.complete(text, limit=limit, patience=patience))
+
+    def prepare(self, text: str, *, thread: str = "main") -> "Turn":
+        """Put a turn of a thread together."""
+        return self._run(self._inner.prepare(text, thread=thread))
+
+    def finish(self, turn: "Turn", reply: str | Sequence[Message]) -> Receipt:
+        """Keep the reply to a turn."""
+        return self._run(self._inner.finish(turn, reply))
+
+    def abandon(self, turn: "Turn") -> None:
+        """End a turn that gets no reply."""
+        self._run(self._inner.abandon(turn))
+
+    def stats(self, thread: str = "main") -> "Stats":
+        """Return how full the window of a thread is with what was said."""
+        return self._run(self._inner.stats(thread))
+
+    def add(self, word: str, *, thread: str = "main") -> None:
+        """Keep a path in view of a thread, or queue a reference for its next message."""
+        self._run(self._inner.add(word, thread=thread))
+
+    def drop(self, word: str, *, thread: str = "main") -> None:
+        """Take a path or a queued reference out of view again."""
+        self._run(self._inner.drop(word, thread=thread))
+
+    def pin(self, path: str, *, thread: str = "main", on: bool = True) -> None:
+        """Put a tracked file before all others, or let it go back."""
+        self._run(self._inner.pin(path, thread=thread, on=on))
+
+    def clear(self, *, thread: str = "main") -> None:
+        """Keep nothing in view of a thread."""
+        self._run(self._inner.clear(thread=thread))
+
+    def view(self, *, thread: str = "main") -> "View":
+        """Return what is kept in view of a thread, and what is queued for its next message."""
+        return self._run(self._inner.view(thread=thread))
+
+    def find(self, words: str, *, limit: int = 20) -> Sequence[str]:
+        """Return the files that ``words`` may mean, the likeliest first."""
+        return self._run(self._inner.find(words, limit=limit))
+
+    def threads(self) -> Sequence[ThreadLine]:
+        """Return every thread of the workspace, the last used first."""
+        return self._run(self._inner.threads())
+
+    def turns(self, thread: str = "main") -> Sequence[Recorded]:
+        """Return the turns of a thread as the ledger has them."""
+        return self._run(self._inner.turns(thread))
+
+    def replay(self, thread: str = "main", number: int | None = None) -> "Replay":
+        """Return a past turn exactly as it was sent, and which of its sources have changed since."""
+        return self._run(self._inner.replay(thread, number))
 
     def close(self) -> None:
         """Let go of the workspace; what is under way in other threads ends with an error. Again is harmless."""

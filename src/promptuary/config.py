@@ -47,6 +47,8 @@ class Settings:
     follow_symlinks: bool = False
     allow_hosts: tuple[str, ...] = ()
     fetch_timeout: float = 15.0
+    reply_reserve: int = 4096
+    compact_share: float = 0.7
     notes: tuple[str, ...] = field(default=(), metadata={"internal": True})
     """What was left out and why, and what else the person should know: a line of harmless text each."""
     origins: tuple[tuple[str, str], ...] = field(default=(), metadata={"internal": True})

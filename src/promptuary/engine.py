@@ -6,11 +6,15 @@ Everything a surface (command line, chat, server) may ask for is a method of ``P
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from promptuary import background
 from promptuary.config import Settings, find_workspace, load
 from promptuary.core.expansion import Expansion
+from promptuary.core.layers import Layer
+from promptuary.core.messages import Message
+from promptuary.core.ports import ChatModel, Recorded, ThreadLine
+from promptuary.core.receipts import Receipt
 from promptuary.references.completer import Completer
 from promptuary.references.desk import Desk
 from promptuary.references.expand import Limits, expand
@@ -21,7 +25,16 @@ from promptuary.workspace.door import Workspace, open_workspace
 from promptuary.workspace.fetch import FetchPolicy
 from promptuary.workspace.policy import ReadPolicy
 
+if TYPE_CHECKING:
+    from promptuary.context.history import Stats
+    from promptuary.conversations import Conversations
+    from promptuary.inview import View
+    from promptuary.sessions import Replay
+    from promptuary.turns import Turn
+
 __all__ = ["Completion", "Item", "Promptuary"]
+
+_PATIENCE = 10.0
 
 
 class Promptuary:
@@ -31,21 +44,44 @@ class Promptuary:
     async with Promptuary.open(".", window=128_000) as promptuary:
         expansion = await promptuary.expand("Review @file:src/app.py:10-50 against @diff")
         expansion.messages  # ready for any chat API
+
+        turn = await promptuary.prepare("And #docs/style.md?", thread="review")
+        await promptuary.finish(turn, reply)
     ```
     """
 
-    def __init__(self, workspace: Workspace, settings: Settings) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        settings: Settings,
+        layers: Sequence[Layer] = (),
+        model: ChatModel | None = None,
+    ) -> None:
         self.settings = settings
         self._workspace = workspace
+        self._layers, self._model = layers, model
         self._counter = Counter(settings.effective_vocabulary)
         self._completer: Completer | None = None
+        self._kept: Conversations | None = None
 
     @classmethod
-    def open(cls, path: str | Path = ".", *, exact: bool = False, **options: Any) -> Self:
-        """Open the workspace that ``path`` lies in (``exact``: ``path`` itself); ``options`` are settings by name."""
+    def open(
+        cls,
+        path: str | Path = ".",
+        *,
+        exact: bool = False,
+        layers: Sequence[Layer] = (),
+        model: ChatModel | None = None,
+        **options: Any,
+    ) -> Self:
+        """Open the workspace that ``path`` lies in (``exact``: ``path`` itself).
+
+        ``layers`` stand in every thread besides our own; ``model`` scores and summarises where it can, and is never
+        needed; ``options`` are settings by name.
+        """
         folder = Path(path) if exact else find_workspace(Path(path))
         settings = load(folder, options)
-        return cls(_opened(folder, settings), settings)
+        return cls(_opened(folder, settings), settings, layers, model)
 
     @property
     def path(self) -> Path:
@@ -54,20 +90,91 @@ class Promptuary:
 
     async def expand(self, text: str, *, pasted: Sequence[tuple[int, int]] = ()) -> Expansion:
         """Return ``text`` with everything it points at; ``pasted`` marks spans that are not looked into."""
-        return await background.run(lambda: self._expand(text, pasted))
+        limit = int(self.settings.effective_window * self.settings.limit_share)
+        return await background.run(lambda: self._expand(text, limit, pasted=pasted))
 
-    def _expand(self, text: str, pasted: Sequence[tuple[int, int]]) -> Expansion:
+    def _expand(
+        self,
+        text: str,
+        limit: int,
+        *,
+        pasted: Sequence[tuple[int, int]] = (),
+        also: str = "",
+        tracked: bool = True,
+    ) -> Expansion:
         window = self.settings.effective_window
-        limits = Limits(
-            window=window,
-            warn_at=int(window * self.settings.warn_share),
-            limit=int(window * self.settings.limit_share),
-            timeout=self.settings.timeout,
-        )
+        limits = Limits(window, int(window * self.settings.warn_share), limit, self.settings.timeout)
         with self._workspace.visit() as visit:
-            expansion = expand(text, Desk(visit, self._counter), KINDS, limits, pasted=pasted)
+            desk = Desk(visit, self._counter)
+            expansion = expand(text, desk, KINDS, limits, pasted=pasted, also=also, tracked=tracked)
         self._workspace.usage.record(expansion.named)
         return expansion
+
+    async def prepare(self, text: str, *, thread: str = "main") -> "Turn":
+        """Put a turn of a thread together: everything that stands in the window, and what ``text`` points at."""
+        return await self._conversations().prepare(text, thread)
+
+    async def finish(self, turn: "Turn", reply: str | Sequence[Message]) -> Receipt:
+        """Keep the reply to a turn: what the assistant said, or its messages with those of tools."""
+        return await self._conversations().finish(turn, reply)
+
+    async def abandon(self, turn: "Turn") -> None:
+        """End a turn that gets no reply; nothing of it enters the history."""
+        await self._conversations().abandon(turn)
+
+    async def stats(self, thread: str = "main") -> "Stats":
+        """Return how full the window of a thread is with what was said."""
+        return await background.run(lambda: self._conversations().stats(thread))
+
+    async def add(self, word: str, *, thread: str = "main") -> None:
+        """Keep a path in view of a thread, or queue a reference for its next message."""
+        await self._conversations().view(thread).add(word)
+
+    async def drop(self, word: str, *, thread: str = "main") -> None:
+        """Take a path or a queued reference out of view again."""
+        await self._conversations().view(thread).drop(word)
+
+    async def pin(self, path: str, *, thread: str = "main", on: bool = True) -> None:
+        """Put a tracked file before all others, or let it go back."""
+        await self._conversations().view(thread).pin(path, on=on)
+
+    async def clear(self, *, thread: str = "main") -> None:
+        """Keep nothing in view of a thread."""
+        await self._conversations().view(thread).clear()
+
+    async def view(self, *, thread: str = "main") -> "View":
+        """Return what is kept in view of a thread, and what is queued for its next message."""
+        return await self._conversations().view(thread).list()
+
+    async def find(self, words: str, *, limit: int = 20) -> Sequence[str]:
+        """Return the files that ``words`` may mean, the likeliest first: discovery without a menu."""
+        menu = await self.complete(f'@file:"{words}', limit=limit, patience=_PATIENCE)
+        return [item.label for item in menu.items]
+
+    async def threads(self) -> Sequence[ThreadLine]:
+        """Return every thread of the workspace, the last used first."""
+        return await background.run(lambda: self._conversations().sessions.threads())
+
+    async def turns(self, thread: str = "main") -> Sequence[Recorded]:
+        """Return the turns of a thread as the ledger has them."""
+        return await background.run(lambda: self._conversations().sessions.turns(thread))
+
+    async def replay(self, thread: str = "main", number: int | None = None) -> "Replay":
+        """Return a past turn exactly as it was sent, and which of its sources have changed since."""
+        return await background.run(lambda: self._conversations().sessions.replay(thread, number))
+
+    def _conversations(self) -> "Conversations":
+        """Return the threads of the workspace, whose parts are loaded and whose database is made only now."""
+        if self._kept is None:
+            from promptuary.conversations import Conversations  # noqa: PLC0415  (most expansions need no thread)
+
+            def attach(text: str, also: str, limit: int) -> Expansion:
+                return self._expand(text, limit, also=also, tracked=False)
+
+            self._kept = Conversations(
+                self._workspace, self.settings, self._counter, attach, self._layers, self._model
+            )
+        return self._kept
 
     async def complete(self, text: str, *, limit: int = 20, patience: float = 0.0) -> Completion:
         """Return what the ``@`` and ``#`` menus offer at the end of ``text``.
@@ -82,6 +189,8 @@ class Promptuary:
 
     async def close(self) -> None:
         """Let go of the workspace."""
+        if self._kept is not None:
+            await self._kept.close()
         self._workspace.close()
 
     async def __aenter__(self) -> Self:

@@ -74,7 +74,7 @@ def test_no_acknowledged_turn_is_lost_when_the_writer_is_killed(tmp_path: Path, 
     for kill in range(kills):
         # Every third dies while it starts: opening, recovering the log, making the tables.
         writing = kill % 3 > 0
-        acks = killed(path, after=chance.uniform(0, 0.03 if writing else 0.2), writing=writing)
+        acks = killed(path, after=chance.uniform(0, 0.1 if writing else 0.2), writing=writing)
         acknowledged = max([acknowledged, *acks])
         check(path, model, acknowledged)
     with closing(EmbeddedStore(path)) as store:

@@ -109,6 +109,14 @@ def test_what_is_kept_lasts_until_the_next_process(tmp_path: Path) -> None:
         assert [(line.created, line.updated) for line in store.threads()] == [("then", "now")]
 
 
+def test_threads_are_sorted_by_use_even_if_the_clock_goes_back(tmp_path: Path) -> None:
+    times = iter("321")
+    with closing(EmbeddedStore(tmp_path / "state.db", clock=lambda: next(times))) as store:
+        for thread in "abc":
+            store.apply(Change(thread))
+        assert [line.id for line in store.threads()] == ["c", "b", "a"]
+
+
 def test_the_same_text_is_kept_once(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     with closing(EmbeddedStore(path)) as store:

@@ -150,6 +150,8 @@ WINDOW_FLAGS: Final[Mapping[str, Flag]] = {
     "vocabulary": ("--vocabulary", {"metavar": "NAME", "help": "count with this vocabulary (o200k_base ...)"}),
     "warn_share": ("--warn", {"metavar": "SHARE", "help": "warn above this part of the window (25%%)"}),
     "limit_share": ("--limit", {"metavar": "SHARE", "help": "never inject more than this part (50%%)"}),
+    "reply_reserve": ("--reserve", {"metavar": "TOKENS", "help": "in a thread: keep this for the reply (4096)"}),
+    "compact_share": ("--compact", {"metavar": "SHARE", "help": "in a thread: compact a history above this (70%%)"}),
 }
 READING_FLAGS: Final[Mapping[str, Flag]] = {
     "allow_hosts": (
@@ -202,6 +204,29 @@ def _add_text(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_thread(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--thread", "-t", metavar="NAME", help="the thread to work in (main)")
+
+
+def _add_form(parser: argparse.ArgumentParser) -> None:
+    forms = ("text", "openai", "openai-responses", "anthropic")
+    parser.add_argument("--for", dest="form", choices=forms, help="with --thread: print the prompt for this provider")
+
+
+def _add_context_action(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "action",
+        choices=("add", "drop", "pin", "unpin", "list", "tokens", "find", "clear"),
+        help="what to do with what is kept in view",
+    )
+    parser.add_argument("words", nargs="*", metavar="WORD", help="paths, references, or words to find files by")
+
+
+def _add_session_action(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=("list", "show", "replay"), help="what to look back at")
+    parser.add_argument("number", nargs="?", type=_count, metavar="TURN", help="which turn (the last)")
+
+
 def _add_max(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max", type=_count, default=20, metavar="N", help="how many offers at most (20)")
 
@@ -226,14 +251,28 @@ COMMANDS: Final = (
         "expand",
         "show what would be sent: the message with everything it points at",
         "Print the message with everything it points at; the token table goes to stderr. "
+        "With --thread: the whole prompt of a turn, with what stands in the window of that thread. "
         "Exit code 1 if a reference could not be included or nothing fits.",
-        (_add_text, _add_common, _add_settings),
+        (_add_text, _add_thread, _add_form, _add_common, _add_settings),
     ),
     Command(
         "complete",
         "show what the @ and # menus would offer at the end of a text",
         "Print one offer a line: what to insert, then what it is.",
         (_add_text, _add_common, _add_max, _add_settings),
+    ),
+    Command(
+        "context",
+        "manage what is kept in view of a thread",
+        "add PATH keeps a file in view, add @diff (or any other reference) sends it along with the next message; "
+        "drop, pin and unpin take the same words; list and tokens show what there is; find WORDS finds files.",
+        (_add_context_action, _add_thread, _add_common, _add_settings),
+    ),
+    Command(
+        "session",
+        "look back: threads, what went into a turn, and its exact prompt",
+        "list shows the threads, show what went into a turn and why, replay its exact prompt and what changed since.",
+        (_add_session_action, _add_thread, _add_common, _add_settings),
     ),
     Command(
         "config",

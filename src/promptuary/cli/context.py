@@ -1,0 +1,83 @@
+"""``promptuary context``: what is kept in view of a thread, managed by hand."""
+
+import argparse
+from dataclasses import asdict
+from typing import Any
+
+from promptuary.blocking import Promptuary
+from promptuary.cli.common import opened, print_json
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.table import Column, table
+from promptuary.core.text import one_line
+
+DONE, NOT_ALL = 0, 1
+_TAKES_WORDS = frozenset({"add", "drop", "pin", "unpin", "find"})
+
+
+def main(options: argparse.Namespace) -> int:
+    """Do one thing with what is in view, then show it."""
+    if bool(options.words) != (options.action in _TAKES_WORDS):
+        told = "names what to" if options.action in _TAKES_WORDS else "takes no words to"
+        raise PromptuaryError(f"context {options.action} {told} {options.action}: promptuary context --help")
+    thread = options.thread or "main"
+    with opened(options) as promptuary:
+        if options.action == "find":
+            return _find(promptuary, " ".join(options.words), as_json=options.json)
+        _change(promptuary, options, thread)
+        _show(promptuary, thread, as_json=options.json)
+    return DONE
+
+
+def _change(promptuary: Promptuary, options: argparse.Namespace, thread: str) -> None:
+    if options.action == "clear":
+        promptuary.clear(thread=thread)
+    for word in options.words:
+        if options.action == "add":
+            promptuary.add(word, thread=thread)
+        elif options.action == "drop":
+            promptuary.drop(word, thread=thread)
+        else:
+            promptuary.pin(word, thread=thread, on=options.action == "pin")
+
+
+def _find(promptuary: Promptuary, words: str, *, as_json: bool) -> int:
+    found = promptuary.find(words)
+    if as_json:
+        print_json(list(found))
+    elif found:
+        print("\n".join(one_line(path) for path in found))
+    else:
+        print(f"no file of this workspace matches {one_line(words)}")
+    return DONE if found else NOT_ALL
+
+
+def _show(promptuary: Promptuary, thread: str, *, as_json: bool) -> None:
+    view, stats = promptuary.view(thread=thread), promptuary.stats(thread)
+    if as_json:
+        value: dict[str, Any] = {
+            "thread": thread,
+            "tracked": [asdict(line) for line in view.tracked],
+            "queued": list(view.queued),
+            "history": asdict(stats),
+        }
+        print_json(value)
+        return
+    window = promptuary.settings.effective_window
+    rows = [
+        (
+            one_line(line.path) + (" (pinned)" if line.pinned else ""),
+            line.code or line.state,
+            str(line.score),
+            f"{line.tokens:,}",
+            f"{line.tokens / window:.1%}",
+        )
+        for line in view.tracked
+    ]
+    rows += [(one_line(word), "with the next message", "", "", "") for word in view.queued]
+    if not rows:
+        print(f"nothing is kept in view of {one_line(thread)}: promptuary context add PATH, or #path in a message")
+    else:
+        columns = ("in view", "state"), ("score", "tokens", "window")
+        print(table([*map(Column, columns[0]), *(Column(one, right=True) for one in columns[1])], rows))
+    summaries = f", {stats.summaries} of them summaries" if stats.summaries else ""
+    print(f"history: {stats.messages} messages{summaries}, {stats.tokens:,} tokens, {stats.share:.1%} of the window")

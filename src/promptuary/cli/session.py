@@ -1,0 +1,54 @@
+"""``promptuary session``: looking back at threads and their turns."""
+
+import argparse
+import sys
+from typing import Any
+
+from promptuary.blocking import Promptuary
+from promptuary.cli.common import opened, print_json
+from promptuary.core.receipts import to_json
+from promptuary.core.table import Column, table
+from promptuary.core.text import one_line, visible
+
+DONE, NOTHING = 0, 1
+
+
+def main(options: argparse.Namespace) -> int:
+    """Show threads, an account, or a prompt."""
+    with opened(options) as promptuary:
+        if options.action == "list":
+            return _threads(promptuary, as_json=options.json)
+        return _turn(promptuary, options)
+
+
+def _threads(promptuary: Promptuary, *, as_json: bool) -> int:
+    threads = promptuary.threads()
+    if as_json:
+        print_json([{name: getattr(line, name) for name in line.__slots__} for line in threads])
+    elif threads:
+        rows = [(one_line(one.id), str(one.turns), str(one.items), one.updated) for one in threads]
+        columns = (Column("thread"), Column("turns", right=True), Column("messages", right=True), Column("last used"))
+        print(table(columns, rows))
+    else:
+        print("no thread yet: promptuary expand --thread NAME TEXT begins one", file=sys.stderr)
+    return DONE if threads else NOTHING
+
+
+def _turn(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    replay = promptuary.replay(options.thread or "main", options.number)
+    turn = replay.turn
+    drift = [{"path": one.path, "since": one.since} for one in replay.drift]
+    if options.json:
+        value: dict[str, Any] = {"turn": turn.number, "status": turn.status, "created": turn.created, "text": turn.text}
+        value |= {"messages": list(turn.messages)} if options.action == "replay" else {"receipt": to_json(turn.receipt)}
+        print_json(value | {"drift": drift})
+        return DONE
+    if options.action == "show":
+        print(f"turn {turn.number} ({turn.status}, {turn.created}): {one_line(turn.text)[:200]}")
+        print(turn.receipt.explain())
+    else:
+        prompt = "\n\n".join(f"[{message['role']}]\n{message['content']}" for message in turn.messages)
+        print(visible(prompt)[0] if sys.stdout.isatty() else prompt)
+    for one in replay.drift:
+        print(f"since then: {one_line(one.path)} is {one.since}", file=sys.stderr)
+    return DONE
