@@ -27,7 +27,7 @@ def main() -> None:
 
 def measure(sources: list[Path], count: int) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
-        names = []
+        names: list[str] = []
         for path in (sources * (count // len(sources) + 1))[:count]:
             names.append(f"{len(names):03}_{path.name}")
             (Path(folder) / names[-1]).write_bytes(path.read_bytes())

@@ -18,7 +18,7 @@ def main() -> int:
     print("A message, as a person writes it:\n")
     print("\n".join(f"    {line}" for line in MESSAGE.split("\n")))
     command = [sys.executable, "-m", "promptuary", "expand", "--workspace", str(ROOT), MESSAGE]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
     print(f"\nWhat would be sent to the model ({len(lines)} lines, the first {SHOWN}):\n")
     print("\n".join(f"    {line}" for line in lines[:SHOWN]))

@@ -34,6 +34,7 @@ class Conversations:
         settings: Settings,
         counter: TokenCounter,
         expand: Expand,
+        *,
         layers: Sequence[Layer] = (),
         model: ChatModel | None = None,
         store: StateStore | None = None,

@@ -153,7 +153,7 @@ class Promptuary:
 
     async def threads(self) -> Sequence[ThreadLine]:
         """Return every thread of the workspace, the last used first."""
-        return await background.run(lambda: self._conversations().sessions.threads())
+        return await background.run(self._conversations().sessions.threads)
 
     async def turns(self, thread: str = "main") -> Sequence[Recorded]:
         """Return the turns of a thread as the ledger has them."""
@@ -172,7 +172,7 @@ class Promptuary:
                 return self._expand(text, limit, also=also, tracked=False)
 
             self._kept = Conversations(
-                self._workspace, self.settings, self._counter, attach, self._layers, self._model
+                self._workspace, self.settings, self._counter, attach, layers=self._layers, model=self._model
             )
         return self._kept
 

@@ -103,7 +103,7 @@ class Thread:
         prompt = assemble(voices, past, message)
         entries = self._entries(voices, left_out, past, history, expansion)
         spent += said + cost(past, common.counter)
-        turn = self._turn(text, prompt, expansion, entries, spent, kept)
+        turn = self._turn(text, prompt, expansion, self._receipt(entries, expansion, spent, kept))
         states = [*self._runner.changed(), *([replace(queued, value=[])] if queued and queued.value else [])]
         change = Change(self.name, turn=_recorded(turn, "prepared"), states=states, replacements=compacted)
         await background.run(lambda: common.store.apply(change))
@@ -135,7 +135,7 @@ class Thread:
         """End a turn that got no reply: the layers are told, and nothing enters the history."""
         kept = Account()
         await self._runner.complete(ending, kept)
-        status = "failed" if ending == "failed" else "abandoned"
+        status: TurnStatus = "failed" if ending == "failed" else "abandoned"
         change = Change(self.name, turn=_recorded(turn, status), states=self._runner.changed())
         await background.run(lambda: self._common.store.apply(change))
 
@@ -192,8 +192,8 @@ class Thread:
         self,
         voices: Sequence[Voice],
         left_out: Sequence[Entry],
+        past: Sequence[Item],
         history: Sequence[Item],
-        left: int,
         expansion: Expansion,
     ) -> list[Entry]:
         counter, window = self._common.counter, self._common.room.window
@@ -203,13 +203,10 @@ class Thread:
         words = account.of_message(counter.count(expansion.text), window)
         return [*stable, *before, *live, *account.of_references(expansion, window), words, *left_out]
 
-    def _turn(
-        self, text: str, prompt: Prompt, expansion: Expansion, entries: list[Entry], spent: int, kept: Account
-    ) -> Turn:
-        room, last = self._common.room, self._common.store.turn(self.name)
-        number, name = (last.number + 1 if last else 1), new_id("turn")
-        receipt = Receipt(
-            turn=name,
+    def _receipt(self, entries: Sequence[Entry], expansion: Expansion, spent: int, kept: Account) -> Receipt:
+        room = self._common.room
+        return Receipt(
+            turn=new_id("turn"),
             thread=self.name,
             window=room.window,
             reserve=room.reserve,
@@ -220,7 +217,10 @@ class Thread:
             warnings=expansion.warnings,
             blocked=expansion.blocked or spent > room.usable,
         )
-        return Turn(name, self.name, number, text, prompt, receipt, expansion)
+
+    def _turn(self, text: str, prompt: Prompt, expansion: Expansion, receipt: Receipt) -> Turn:
+        last = self._common.store.turn(self.name)
+        return Turn(receipt.turn, self.name, last.number + 1 if last else 1, text, prompt, receipt, expansion)
 
 
 def _recorded(turn: Turn, status: TurnStatus) -> Recorded:

@@ -52,7 +52,7 @@ def test_what_can_be_used_is_what_is_declared_and_every_name_exists() -> None:
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
-        _ = promptuary.Nothing  # type: ignore[attr-defined]
+        _ = promptuary.Nothing
 
 
 def test_the_version_is_told_without_loading_anything_heavy() -> None:

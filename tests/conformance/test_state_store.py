@@ -9,6 +9,7 @@ import pytest
 
 pytest.register_assert_rewrite("promptuary.testing.conformance")
 
+from promptuary.core.messages import Replacement
 from promptuary.core.ports import Change, StateStore
 from promptuary.storage.embedded.state import EmbeddedStore
 from promptuary.storage.inmemory import InMemoryStore
@@ -34,4 +35,4 @@ def test_a_change_that_cannot_be_is_refused_where_it_is_made() -> None:
     with pytest.raises(ValueError, match="from 1 on, not 0"):
         Change("t", turn=turned(0))
     with pytest.raises(ValueError, match="name at least one item"):
-        Change("t", summary=said("s"))
+        Change("t", replacements=[Replacement((), said("s"))])

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from promptuary.core.errors import PromptuaryError
+from promptuary.core.messages import Replacement
 from promptuary.core.ports import Change
 from promptuary.storage import migrate
 from promptuary.storage.embedded.database import Database
@@ -102,7 +103,7 @@ def test_what_is_kept_lasts_until_the_next_process(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     with closing(EmbeddedStore(path, clock=lambda: "then")) as store:
         store.apply(Change("t", items=[said("a"), said("b")]))
-        store.apply(Change("t", replaced=["a"], summary=said("s")))
+        store.apply(Change("t", replacements=[Replacement(("a",), said("s"))]))
     with closing(EmbeddedStore(path, clock=lambda: "now")) as store:
         assert [item.id for item in store.history("t")] == ["s", "b"]
         store.apply(Change("t"))

@@ -10,8 +10,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from promptuary.core.messages import Item, ToolCall
-from promptuary.core.ports import Change, ConflictError, KeptState, StateStore, Turn
+from promptuary.core.messages import Item, Replacement, ToolCall
+from promptuary.core.ports import Change, ConflictError, KeptState, Recorded, StateStore
 from promptuary.storage.embedded.state import EmbeddedStore
 from promptuary.storage.inmemory import InMemoryStore
 from promptuary.testing.conformance import turned
@@ -77,17 +77,21 @@ class Stores(RuleBasedStateMachine):
 
     @rule(thread=THREADS, text=ANY_TEXT, number=st.integers(1, 4), name=st.sampled_from(["", "x"]), status=STATUSES)
     def take_a_turn(self, thread: str, text: str, number: int, name: str, status: str) -> None:
-        turn: Turn = replace(turned(number, thread, name=name, text=text), status=status)  # type: ignore[arg-type]
+        turn: Recorded = replace(turned(number, thread, name=name, text=text), status=status)  # type: ignore[arg-type]
         self.both(lambda store: store.apply(Change(thread, turn=turn)))
 
     @precondition(lambda self: any(self.model.history(line.id) for line in self.model.threads()))
-    @rule(data=st.data(), summary=ITEMS | st.none(), stray=st.lists(IDS, max_size=1))
-    def compact(self, data: st.DataObject, summary: Item | None, stray: list[str]) -> None:
+    @rule(data=st.data(), summary=ITEMS, stray=st.lists(IDS, max_size=1))
+    def compact(self, data: st.DataObject, summary: Item, stray: list[str]) -> None:
         thread = data.draw(st.sampled_from([line.id for line in self.model.threads() if line.items]))
         history = st.sampled_from([item.id for item in self.model.history(thread)])
         replaced = data.draw(st.lists(history, min_size=1, max_size=4)) + (stray if data.draw(st.booleans()) else [])
         pinned = [(one, False) for one in replaced] if data.draw(st.booleans()) and not stray else []
-        self.both(lambda store: store.apply(Change(thread, replaced=replaced, summary=summary, pinned=pinned)))
+        self.both(
+            lambda store: store.apply(
+                Change(thread, replacements=[Replacement(tuple(replaced), summary)], pinned=pinned)
+            )
+        )
 
     @rule(state=STATES)
     def forget(self, state: KeptState) -> None:

@@ -14,8 +14,8 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from promptuary.core.messages import Item
-from promptuary.core.ports import Change, ConflictError, KeptState, Turn, TurnStatus
+from promptuary.core.messages import Item, Replacement
+from promptuary.core.ports import Change, ConflictError, KeptState, Recorded, TurnStatus
 from promptuary.core.receipts import Receipt
 from promptuary.storage.embedded.state import EmbeddedStore
 
@@ -32,7 +32,7 @@ def steps(thread: str, number: int) -> tuple[Change, Change]:
         Item(f"a {name}", "assistant", words[::-1], turn=name),
     )
     receipt = Receipt(name, thread, 1000, 100, number)
-    prepared = Turn(
+    prepared = Recorded(
         name, thread, number, f"day {number}", "prepared", words, [{"role": "user", "content": words}], receipt
     )
     state = KeptState("counter", thread, 1, {"turns": number})
@@ -47,7 +47,7 @@ def _compacting(change: Change, number: int) -> Change:
     old = [f"{kind} {thread}-{one}" for one in range(first, number) for kind in "qa"]
     before = [f"s {thread}-{number - EVERY}"] if number > EVERY else []
     summary = Item(f"s {thread}-{number}", "assistant", "so far", kind="summary", stands_for=(*before, *old))
-    return replace(change, replaced=[*before, *old], summary=summary)
+    return replace(change, replacements=[Replacement((*before, *old), summary)])
 
 
 def written(thread: str, number: int, status: TurnStatus) -> Iterator[Change]:

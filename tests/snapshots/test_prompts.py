@@ -4,6 +4,7 @@ import os
 import re
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,7 @@ def project(files: Files, repository: Path) -> Path:
     return repository
 
 
-def prompt(project: Path, text: str, **options: object) -> str:
+def prompt(project: Path, text: str, **options: Any) -> str:
     with Promptuary.open(project, exact=True, **options) as promptuary:
         expansion = promptuary.expand(text)
     account = "\n".join(

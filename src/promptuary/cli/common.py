@@ -6,6 +6,7 @@ import logging
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.main import SETTING_FLAGS
@@ -36,7 +37,7 @@ def opened(options: argparse.Namespace) -> Promptuary:
     named = options.workspace is not None
     if named and not (options.workspace and Path(options.workspace).is_dir()):
         raise ConfigError(f"--workspace {options.workspace} is not a folder")
-    given = {name: getattr(options, name, None) for name in SETTINGS}
+    given: dict[str, Any] = {name: getattr(options, name, None) for name in SETTINGS}
     try:
         promptuary = Promptuary.open(options.workspace if named else ".", exact=named, **given)
     except ConfigError as error:

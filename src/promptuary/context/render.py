@@ -44,20 +44,18 @@ def _response_items(message: Message) -> list[dict[str, Any]]:
         call = message.get("tool_call_id", "")
         return [{"type": "function_call_output", "call_id": call, "output": message["content"]}]
     kind = "output_text" if message["role"] == "assistant" else "input_text"
-    items: list[dict[str, Any]] = []
-    if message["content"]:
-        content = [{"type": kind, "text": message["content"]}]
-        items.append({"type": "message", "role": message["role"], "content": content})
-    for call in message.get("tool_calls", ()):
-        items.append(
-            {"type": "function_call", "call_id": call["id"], "name": call["name"], "arguments": call["arguments"]}
-        )
-    return items
+    content = [{"type": kind, "text": message["content"]}]
+    said = [{"type": "message", "role": message["role"], "content": content}] if message["content"] else []
+    asked = [
+        {"type": "function_call", "call_id": one["id"], "name": one["name"], "arguments": one["arguments"]}
+        for one in message.get("tool_calls", ())
+    ]
+    return [*said, *asked]
 
 
 def anthropic(prompt: Prompt) -> dict[str, Any]:
     """Return ``system`` and ``messages`` of an Anthropic request, with marks where a cache may end."""
-    system = [{"type": "text", "text": message["content"]} for message in prompt.stable]
+    system: list[dict[str, Any]] = [{"type": "text", "text": message["content"]} for message in prompt.stable]
     if system:
         system[-1] = {**system[-1], "cache_control": _CACHE_MARK}
     history = _merged(prompt.history)
@@ -85,14 +83,12 @@ def _joined(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> list[d
 def _anthropic_blocks(message: Message) -> list[dict[str, Any]]:
     if message["role"] == "tool":
         return [{"type": "tool_result", "tool_use_id": message.get("tool_call_id", ""), "content": message["content"]}]
-    blocks: list[dict[str, Any]] = []
-    if message["content"]:
-        blocks.append({"type": "text", "text": message["content"]})
-    for call in message.get("tool_calls", ()):
-        blocks.append(
-            {"type": "tool_use", "id": call["id"], "name": call["name"], "input": _arguments(call["arguments"])}
-        )
-    return blocks or [{"type": "text", "text": "(empty)"}]
+    said = [{"type": "text", "text": message["content"]}] if message["content"] else []
+    asked = [
+        {"type": "tool_use", "id": one["id"], "name": one["name"], "input": _arguments(one["arguments"])}
+        for one in message.get("tool_calls", ())
+    ]
+    return [*said, *asked] or [{"type": "text", "text": "(empty)"}]
 
 
 def _arguments(text: str) -> Any:

@@ -56,6 +56,17 @@ class Item:
     turn: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """``item`` takes the place of the first of the items with these ids; the others leave the history.
+
+    They stay in the ledger. Nothing is ever only removed, so whatever left a history can be found from what is in it.
+    """
+
+    ids: tuple[str, ...]
+    item: Item
+
+
 def as_message(item: Item) -> Message:
     """Return ``item`` as a chat API takes it."""
     message: Message = {"role": item.role, "content": item.content}

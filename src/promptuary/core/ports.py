@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.layers import Json
-from promptuary.core.messages import Item, Message
+from promptuary.core.messages import Item, Message, Replacement
 from promptuary.core.receipts import Receipt
 
 TurnStatus = Literal["prepared", "finished", "failed", "abandoned"]
@@ -28,7 +28,7 @@ class KeptState:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class Recorded:
     """A turn as the ledger keeps it: ``messages`` is exactly what was sent, ``number`` counts from 1 in its thread."""
 
     id: str
@@ -56,17 +56,16 @@ class ThreadLine:
 class Change:
     """Everything one step of a turn changes, to be written at once or not at all.
 
-    It is done in this order. ``items`` are appended to the history. ``pinned`` sets and takes away pins. ``replaced``
-    are ids of items that leave the history for good reason (they were compacted); they stay in the ledger, and
-    ``summary`` takes the place of the first of them. ``states`` replace what was kept. ``turn`` is added, or, if one of
-    its id is there, gets a new status, text, messages and receipt.
+    It is done in this order. ``items`` are appended to the history. ``pinned`` sets and takes away pins. With
+    ``replacements`` items leave the history for others that stand for them; they stay in the ledger. ``states``
+    replace what was kept. ``turn`` is added, or, if one of its id is there, gets a new status, text, messages and
+    receipt.
     """
 
     thread: str
-    turn: Turn | None = None
+    turn: Recorded | None = None
     items: Sequence[Item] = ()
-    replaced: Sequence[str] = ()
-    summary: Item | None = None
+    replacements: Sequence[Replacement] = ()
     pinned: Sequence[tuple[str, bool]] = ()
     states: Sequence[KeptState] = ()
 
@@ -75,8 +74,8 @@ class Change:
             raise ValueError(f"a change of thread {self.thread!r} cannot hold a turn of {self.turn.thread!r}")
         if self.turn is not None and self.turn.number < 1:
             raise ValueError(f"turns are numbered from 1 on, not {self.turn.number}")
-        if self.summary is not None and not self.replaced:
-            raise ValueError("a summary takes the place of what it replaces; name at least one item")
+        if not all(one.ids for one in self.replacements):
+            raise ValueError("a replacement takes the place of something; name at least one item")
 
 
 class StateStore(Protocol):
@@ -103,11 +102,11 @@ class StateStore(Protocol):
         """Return these items, compacted ones too, in the order asked for; unknown ids are left out."""
         ...
 
-    def turn(self, thread: str, number: int | None = None) -> Turn | None:
+    def turn(self, thread: str, number: int | None = None) -> Recorded | None:
         """Return a turn by its number from 1 on; the last if no number is given."""
         ...
 
-    def turns(self, thread: str) -> Sequence[Turn]:
+    def turns(self, thread: str) -> Sequence[Recorded]:
         """Return the turns of a thread, the first first."""
         ...
 

@@ -87,7 +87,7 @@ class Runner:
         return states
 
     async def init(self, load: Callable[[str, str], KeptState | None], account: Account) -> None:
-        """Prepare every layer, one after the other, with the state that is kept for it: others may have changed that."""
+        """Prepare every layer, one after the other, with the state that is kept for it: another may have changed it."""
         for run in self._runs:
             if run.disabled or not self._restore(run, load, account) or run.ready:
                 continue

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from promptuary.core.messages import Item
-from promptuary.core.ports import Change, KeptState, StateStore, ThreadLine, Turn
+from promptuary.core.messages import Item, Replacement
+from promptuary.core.ports import Change, KeptState, Recorded, StateStore, ThreadLine
 from promptuary.storage.values import (
     item_is_missing,
     item_is_there,
@@ -39,7 +39,7 @@ class _Kept:
     threads: dict[str, _Thread]
     items: dict[str, Item]
     owners: dict[str, str]
-    turns: dict[str, Turn]
+    turns: dict[str, Recorded]
     states: dict[tuple[str, str], tuple[int, str]]
 
     def copy(self) -> Self:
@@ -64,7 +64,8 @@ class InMemoryStore(StateStore):
             _touch(after, change.thread, self._clock())
             _append(after, change.thread, change.items)
             _pin(after, change.thread, change.pinned)
-            _compact(after, change)
+            for replacement in change.replacements:
+                _compact(after, change.thread, replacement)
             for state in change.states:
                 after.states[state.layer, state.scope_key] = (state.version, state_text(state))
             if change.turn is not None:
@@ -81,12 +82,12 @@ class InMemoryStore(StateStore):
         kept = self._kept
         return tuple(kept.items[one] for one in ids if one in kept.items)
 
-    def turn(self, thread: str, number: int | None = None) -> Turn | None:
+    def turn(self, thread: str, number: int | None = None) -> Recorded | None:
         """Return a turn by its number; the last if no number is given."""
         turns = [turn for turn in self.turns(thread) if number is None or turn.number == number]
         return turns[-1] if turns else None
 
-    def turns(self, thread: str) -> Sequence[Turn]:
+    def turns(self, thread: str) -> Sequence[Recorded]:
         """Return the turns of a thread, the first first."""
         kept = self._kept
         ids = kept.threads[thread].turns if thread in kept.threads else ()
@@ -141,21 +142,19 @@ def _pin(kept: _Kept, thread: str, pins: Sequence[tuple[str, bool]]) -> None:
         kept.items[one] = replace(kept.items[one], pinned=pinned)
 
 
-def _compact(kept: _Kept, change: Change) -> None:
-    thread = kept.threads[change.thread]
-    history, gone = list(thread.history), set(change.replaced)
-    for one in change.replaced:
+def _compact(kept: _Kept, name: str, replacement: Replacement) -> None:
+    thread = kept.threads[name]
+    history, gone = list(thread.history), set(replacement.ids)
+    for one in replacement.ids:
         if one not in history or kept.items[one].pinned:
-            raise item_stays(change.thread, one)
-    if change.summary is not None:
-        _add(kept, change.thread, change.summary)
-        first = next(place for place, one in enumerate(history) if one in gone)
-        history.insert(first, change.summary.id)
-    left = tuple(one for one in history if one not in gone)
-    kept.threads[change.thread] = replace(thread, history=left)
+            raise item_stays(name, one)
+    _add(kept, name, replacement.item)
+    first = next(place for place, one in enumerate(history) if one in gone)
+    history.insert(first, replacement.item.id)
+    kept.threads[name] = replace(thread, history=tuple(one for one in history if one not in gone))
 
 
-def _record(kept: _Kept, turn: Turn) -> None:
+def _record(kept: _Kept, turn: Recorded) -> None:
     before = kept.turns.get(turn.id)
     if before is not None and (before.thread, before.number) != (turn.thread, turn.number):
         raise turn_is_another(turn)

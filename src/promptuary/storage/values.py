@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.layers import Json
-from promptuary.core.ports import ConflictError, KeptState, Turn
+from promptuary.core.ports import ConflictError, KeptState, Recorded
 from promptuary.core.receipts import Receipt
 
 
@@ -46,7 +46,7 @@ def settled_receipt(receipt: Receipt) -> Receipt:
     )
 
 
-def settled(turn: Turn) -> Turn:
+def settled(turn: Recorded) -> Recorded:
     """Return a copy of ``turn`` that nobody else can change."""
     return replace(turn, messages=copy.deepcopy(tuple(turn.messages)), receipt=settled_receipt(turn.receipt))
 
@@ -68,13 +68,13 @@ def item_stays(thread: str, item: str) -> ConflictError:
     )
 
 
-def number_is_taken(turn: Turn) -> ConflictError:
+def number_is_taken(turn: Recorded) -> ConflictError:
     """Say that somebody else had this turn."""
     return ConflictError(
         f"Thread {turn.thread!r} has moved on: turn {turn.number} was taken by somebody else; read it again and repeat."
     )
 
 
-def turn_is_another(turn: Turn) -> ConflictError:
+def turn_is_another(turn: Recorded) -> ConflictError:
     """Say that a turn of this id stands elsewhere."""
     return ConflictError(f"Turn {turn.id!r} is there with another thread or number; give this one an id of its own.")

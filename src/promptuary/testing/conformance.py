@@ -17,8 +17,8 @@ from typing import Final
 from promptuary.core.blocks import Detail
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.layers import Json
-from promptuary.core.messages import Item, ItemKind, Message, ToolCall
-from promptuary.core.ports import Change, ConflictError, KeptState, StateStore, Turn
+from promptuary.core.messages import Item, ItemKind, Message, Replacement, ToolCall
+from promptuary.core.ports import Change, ConflictError, KeptState, Recorded, StateStore
 from promptuary.core.receipts import Entry, Failure, HookRun, Receipt
 
 STRANGE: Final = ("", "\x00", "a\x00b", "\ud800", "\ud83d\ude00", "😀", "é", "e\u0301", "\u2028\r\n", "';--", "\ufeff")
@@ -47,7 +47,7 @@ def said(
     return Item(name, "user", text or f"the text of {name}", pinned=pinned, kind=kind, stands_for=stands_for)
 
 
-def turned(number: int, thread: str = "t", *, name: str = "", text: str = "hello") -> Turn:
+def turned(number: int, thread: str = "t", *, name: str = "", text: str = "hello") -> Recorded:
     """Return a turn with a prompt and a receipt that use every field."""
     called: Message = {
         "role": "assistant",
@@ -70,7 +70,7 @@ def turned(number: int, thread: str = "t", *, name: str = "", text: str = "hello
         warnings=("careful",),
         blocked=True,
     )
-    return Turn(name, thread, number, "2026-01-02T03:04:05Z", "prepared", text, messages, receipt)
+    return Recorded(name, thread, number, "2026-01-02T03:04:05Z", "prepared", text, messages, receipt)
 
 
 def names(store: StateStore, thread: str = "t") -> list[str]:
@@ -120,7 +120,22 @@ class StateStoreConformance:
     def test_a_summary_takes_the_place_of_the_first_that_it_replaces(self, store: StateStore) -> None:
         store.apply(Change("t", items=[said(one) for one in "abcdef"]))
         summary = said("s", kind="summary", stands_for=("b", "c", "e"))
-        store.apply(Change("t", items=[said("g")], replaced=["e", "c", "b"], summary=summary))
+        store.apply(
+            Change(
+                "t",
+                items=[said("g")],
+                replacements=[
+                    Replacement(
+                        (
+                            "e",
+                            "c",
+                            "b",
+                        ),
+                        summary,
+                    )
+                ],
+            )
+        )
 
         assert names(store) == ["a", "s", "d", "f", "g"]
         assert store.items(["c", "s", "e"]) == (said("c"), summary, said("e"))
@@ -129,41 +144,94 @@ class StateStoreConformance:
 
     def test_a_summary_can_itself_be_replaced(self, store: StateStore) -> None:
         store.apply(Change("t", items=[said(one) for one in "abcd"]))
-        store.apply(Change("t", replaced=["b", "c"], summary=said("s", stands_for=("b", "c"))))
-        store.apply(Change("t", replaced=["a", "s"], summary=said("r", stands_for=("a", "s"))))
-        store.apply(Change("t", replaced=["r", "d"], summary=said("q", stands_for=("r", "d"))))
+        store.apply(
+            Change(
+                "t",
+                replacements=[
+                    Replacement(
+                        (
+                            "b",
+                            "c",
+                        ),
+                        said("s", stands_for=("b", "c")),
+                    )
+                ],
+            )
+        )
+        store.apply(
+            Change(
+                "t",
+                replacements=[
+                    Replacement(
+                        (
+                            "a",
+                            "s",
+                        ),
+                        said("r", stands_for=("a", "s")),
+                    )
+                ],
+            )
+        )
+        store.apply(
+            Change(
+                "t",
+                replacements=[
+                    Replacement(
+                        (
+                            "r",
+                            "d",
+                        ),
+                        said("q", stands_for=("r", "d")),
+                    )
+                ],
+            )
+        )
         store.apply(Change("t", items=[said("e")]))
 
         assert names(store) == ["q", "e"]
         assert [item.id for item in store.items(list("abcdsrq"))] == list("abcdsrq")
 
-    def test_items_may_leave_without_a_summary_and_nothing_takes_their_place(self, store: StateStore) -> None:
-        store.apply(Change("t", items=[said(one) for one in "abc"]))
-        store.apply(Change("t", replaced=["a", "c", "a"]))
-        store.apply(Change("t", items=[said("d")]))
+    def test_several_replacements_are_made_at_once_and_an_id_named_twice_counts_once(self, store: StateStore) -> None:
+        store.apply(Change("t", items=[said(one) for one in "abcd"]))
+        short = [Replacement(("a", "a"), said("A", stands_for=("a",))), Replacement(("d", "c"), said("C"))]
+        store.apply(Change("t", replacements=short))
 
-        assert names(store) == ["b", "d"]
-        assert store.threads()[0].items == 2
-        store.apply(Change("t", items=[said("e")], replaced=["b", "d", "e"]))
-        assert names(store) == []
+        assert names(store) == ["A", "b", "C"]
+        assert store.threads()[0].items == 3
+        store.apply(Change("t", items=[said("e")], replacements=[Replacement(("A", "b", "C", "e"), said("s"))]))
+        assert names(store) == ["s"]
 
     def test_what_is_pinned_or_gone_or_elsewhere_is_not_replaced(self, store: StateStore) -> None:
         store.apply(Change("t", items=[said("a"), said("b", pinned=True), said("c")]))
         store.apply(Change("other", items=[said("o")]))
-        store.apply(Change("t", replaced=["a"]))
+        store.apply(Change("t", replacements=[Replacement(("a",), said("A"))]))
 
         for wrong in ("a", "b", "o", "nobody"):
-            assert refused(store, Change("t", replaced=["c", wrong], summary=said("s")))
-        assert refused(store, Change("t", pinned=[("c", True)], replaced=["c"]))
-        assert names(store) == ["b", "c"]
-        store.apply(Change("t", pinned=[("b", False)], replaced=["b"]))
-        assert names(store) == ["c"]
+            assert refused(
+                store,
+                Change(
+                    "t",
+                    replacements=[
+                        Replacement(
+                            (
+                                "c",
+                                wrong,
+                            ),
+                            said("s"),
+                        )
+                    ],
+                ),
+            )
+        assert refused(store, Change("t", pinned=[("c", True)], replacements=[Replacement(("c",), said("s"))]))
+        assert names(store) == ["A", "b", "c"]
+        store.apply(Change("t", pinned=[("b", False)], replacements=[Replacement(("b",), said("B"))]))
+        assert names(store) == ["A", "B", "c"]
 
     def test_pins_are_set_and_taken_away(self, store: StateStore) -> None:
         store.apply(Change("t", items=[said("a"), said("b", pinned=True)], pinned=[("a", True), ("b", False)]))
         assert [item.pinned for item in store.history("t")] == [True, False]
 
-        store.apply(Change("t", replaced=["b"]))
+        store.apply(Change("t", replacements=[Replacement(("b",), said("B"))]))
         store.apply(Change("t", pinned=[("a", False), ("b", True)]))
         assert [item.pinned for item in store.items(["a", "b"])] == [False, True]
         store.apply(Change("other"))
@@ -172,13 +240,13 @@ class StateStoreConformance:
 
     def test_an_id_belongs_to_one_item_for_ever(self, store: StateStore) -> None:
         store.apply(Change("t", items=[said("a"), said("b")]))
-        store.apply(Change("t", replaced=["a"]))
+        store.apply(Change("t", replacements=[Replacement(("a",), said("A"))]))
 
         assert refused(store, Change("t", items=[said("a")]))
         assert refused(store, Change("other", items=[said("b")]))
         assert refused(store, Change("t", items=[said("c"), said("c")]))
-        assert refused(store, Change("t", replaced=["b"], summary=said("b")))
-        assert names(store) == ["b"]
+        assert refused(store, Change("t", replacements=[Replacement(("b",), said("b"))]))
+        assert names(store) == ["A", "b"]
 
     def test_a_turn_comes_back_as_it_was_with_its_prompt_and_its_receipt(self, store: StateStore) -> None:
         first, second = turned(1), turned(2, text="and then?")

@@ -115,7 +115,8 @@ def _refuse_kind(path: str, mode: int) -> NoReturn:
 def _refuse_size(path: str, size: str, most: int) -> NoReturn:
     raise SourceError(
         Code.FILE_TOO_LARGE,
-        f"{shown(path)} is {size}, and files are read up to {human_size(most)}; raise it with --max-file-size, or max_file_size in your configuration.",
+        f"{shown(path)} is {size}, and files are read up to {human_size(most)}; "
+        "raise that with --max-file-size, or max_file_size in your configuration.",
     )
 
 

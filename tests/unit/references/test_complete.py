@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from promptuary.core.references import KEYWORDS, KINDS
+from promptuary.core.text import human_size
 from promptuary.references.complete import complete
-from promptuary.references.menu import HELP, CompletionSources, Item, extensions_of, human_size, size_hint
+from promptuary.references.menu import HELP, CompletionSources, Item, extensions_of, size_hint
 from promptuary.references.scan import scan
 from promptuary.workspace.git import CommitLine
 from promptuary.workspace.listing import folders_of

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,12 +12,12 @@ from promptuary.references.kinds.glob import MAX_FILES
 from tests.conftest import Files, git
 
 
-def expand(project: Path, text: str, **options: object) -> Expansion:
+def expand(project: Path, text: str, **options: Any) -> Expansion:
     with Promptuary.open(project, exact=True, **options) as promptuary:
         return promptuary.expand(text)
 
 
-def content(project: Path, text: str, **options: object) -> str:
+def content(project: Path, text: str, **options: Any) -> str:
     return expand(project, text, **options).messages[-1]["content"]
 
 
@@ -71,7 +72,7 @@ def test_a_pattern_that_matches_too_much_is_cut_with_a_notice(files: Files) -> N
 
 
 def test_braces_and_excludes_work_in_patterns(files: Files) -> None:
-    project = files({name: "x\n" for name in ("a.py", "b.ts", "c.go", "t/a.py", "t/deep/b.ts")})
+    project = files(dict.fromkeys(("a.py", "b.ts", "c.go", "t/a.py", "t/deep/b.ts"), "x\n"))
 
     blocks = expand(project, "@glob:**/*.{py,ts},!t/deep/**").blocks
     assert [block.source.label for block in blocks] == ["a.py", "b.ts", "t/a.py"]
@@ -196,7 +197,7 @@ def test_a_reference_that_takes_too_long_fails_alone(files: Files, monkeypatch: 
 
     project = files({"a.txt": "here\n"})
     released = threading.Event()
-    monkeypatch.setitem(KINDS, "symbol", lambda *_: released.wait() and [])  # type: ignore[arg-type]
+    monkeypatch.setitem(KINDS, "symbol", lambda *_: released.wait() and [])
     outcomes = expand(project, "@symbol:x @file:a.txt", timeout=0.2).outcomes
     released.set()
 
@@ -206,7 +207,7 @@ def test_a_reference_that_takes_too_long_fails_alone(files: Files, monkeypatch: 
 def test_a_defect_of_one_kind_fails_alone(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
     from promptuary.references.kinds import KINDS
 
-    monkeypatch.setitem(KINDS, "symbol", lambda *_: 1 / 0)  # type: ignore[arg-type]
+    monkeypatch.setitem(KINDS, "symbol", lambda *_: 1 / 0)
     outcomes = expand(files({"a.txt": "here\n"}), "@symbol:x @file:a.txt").outcomes
 
     assert [(one.status, one.code) for one in outcomes] == [("failed", "INTERNAL"), ("included", None)]

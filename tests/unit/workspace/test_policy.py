@@ -1,7 +1,7 @@
 import pytest
 
 from promptuary.core.errors import Code
-from promptuary.workspace.policy import ALLOWED, ReadPolicy
+from promptuary.workspace.policy import ReadPolicy
 
 POLICY = ReadPolicy()
 

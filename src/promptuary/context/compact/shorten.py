@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from promptuary.context.compact.attached import read
-from promptuary.context.compact.types import Compacted, Replacement, everything_behind, new_id, put_in_place
+from promptuary.context.compact.types import Compacted, everything_behind, new_id, put_in_place
 from promptuary.context.history import cost, item_cost, older
 from promptuary.core.layers import TokenCounter
-from promptuary.core.messages import Item
+from promptuary.core.messages import Item, Replacement
 from promptuary.core.text import one_line
 
 _HEAD_SHARE = 0.6

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from promptuary.context.compact.envelope import how_many, marker_for, marker_line
-from promptuary.context.compact.types import Compacted, Replacement, put_in_place
+from promptuary.context.compact.types import Compacted, put_in_place
 from promptuary.context.history import MESSAGE_OVERHEAD, cost, older
 from promptuary.core.layers import TokenCounter
-from promptuary.core.messages import Item
+from promptuary.core.messages import Item, Replacement
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,15 +11,7 @@ from typing import Protocol
 from uuid import uuid4
 
 from promptuary.core.layers import TokenCounter
-from promptuary.core.messages import Item
-
-
-@dataclass(frozen=True, slots=True)
-class Replacement:
-    """``item`` takes the place of the first of the items with these ids; the others leave the history."""
-
-    ids: tuple[str, ...]
-    item: Item
+from promptuary.core.messages import Item, Replacement
 
 
 @dataclass(frozen=True, slots=True)

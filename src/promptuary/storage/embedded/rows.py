@@ -8,7 +8,7 @@ import json
 from typing import Any, cast
 
 from promptuary.core.messages import Item, Message, ToolCall
-from promptuary.core.ports import KeptState, ThreadLine, Turn
+from promptuary.core.ports import KeptState, Recorded, ThreadLine
 from promptuary.core.receipts import from_json, to_json
 from promptuary.storage.embedded.contents import Contents, pack, unpack
 from promptuary.storage.values import settled_receipt, state_text, to_text
@@ -71,7 +71,7 @@ def to_item(row: Row) -> Item:
     )
 
 
-def of_turn(turn: Turn, thread: int, contents: Contents) -> Values:
+def of_turn(turn: Recorded, thread: int, contents: Contents) -> Values:
     """Return the row of ``turn``."""
     messages = [{**message, "content": contents.put(message["content"])} for message in turn.messages]
     return {
@@ -86,10 +86,10 @@ def of_turn(turn: Turn, thread: int, contents: Contents) -> Values:
     }
 
 
-def to_turn(row: Row, contents: Contents) -> Turn:
+def to_turn(row: Row, contents: Contents) -> Recorded:
     """Return the turn of a row."""
     number, thread, count, created, status, text, messages, receipt = row
-    return Turn(
+    return Recorded(
         id=freed(number),
         thread=freed(thread),
         number=int(count),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from promptuary.core.messages import Item
-from promptuary.core.ports import Change, KeptState, StateStore, ThreadLine, Turn
+from promptuary.core.ports import Change, KeptState, Recorded, StateStore, ThreadLine
 from promptuary.storage.embedded import rows
 from promptuary.storage.embedded.contents import Contents, unpack
 from promptuary.storage.embedded.database import Database, Result, Work
@@ -66,20 +66,20 @@ class EmbeddedStore(StateStore):
 
         return self._read(found)
 
-    def turn(self, thread: str, number: int | None = None) -> Turn | None:
+    def turn(self, thread: str, number: int | None = None) -> Recorded | None:
         """Return a turn by its number; the last if no number is given."""
         query = _QUERIES["last_turn" if number is None else "turn"]
 
-        def found(connection: sqlite3.Connection) -> Turn | None:
+        def found(connection: sqlite3.Connection) -> Recorded | None:
             row = connection.execute(query, {"thread": bound(thread), "number": number}).fetchone()
             return None if row is None else rows.to_turn(row, Contents(connection))
 
         return self._read(found)
 
-    def turns(self, thread: str) -> Sequence[Turn]:
+    def turns(self, thread: str) -> Sequence[Recorded]:
         """Return the turns of a thread, the first first."""
 
-        def found(connection: sqlite3.Connection) -> tuple[Turn, ...]:
+        def found(connection: sqlite3.Connection) -> tuple[Recorded, ...]:
             contents = Contents(connection)
             every = connection.execute(_QUERIES["turns"], {"thread": bound(thread)})
             return tuple(rows.to_turn(row, contents) for row in every)
@@ -175,17 +175,17 @@ class _Writing:
             self._connection.execute(_QUERIES["pin_item"], {"id": bound(one), "pinned": pinned})
 
     def _compact(self) -> None:
-        places = []
-        for one in dict.fromkeys(self._change.replaced):
-            thread, place, may_leave = self._found(one) or (None, 0, 0)
-            if thread != self._thread or not may_leave:
-                raise item_stays(self._change.thread, one)
-            self._connection.execute(_QUERIES["compact_item"], {"id": bound(one)})
-            places.append(place)
-        if self._change.summary is not None:
-            self._add(self._change.summary, min(places))
+        for replacement in self._change.replacements:
+            places = []
+            for one in dict.fromkeys(replacement.ids):
+                thread, place, may_leave = self._found(one) or (None, 0, 0)
+                if thread != self._thread or not may_leave:
+                    raise item_stays(self._change.thread, one)
+                self._connection.execute(_QUERIES["compact_item"], {"id": bound(one)})
+                places.append(place)
+            self._add(replacement.item, min(places))
 
-    def _record(self, turn: Turn) -> None:
+    def _record(self, turn: Recorded) -> None:
         before = self._connection.execute(_QUERIES["find_turn"], {"id": bound(turn.id)}).fetchone()
         if before is not None and before != (self._thread, turn.number):
             raise turn_is_another(turn)
