@@ -16,56 +16,104 @@ if TYPE_CHECKING:
     from promptuary.core.blocks import Block, Detail, Source, Trust
     from promptuary.core.errors import Code, ConfigError, PromptuaryError, SourceError
     from promptuary.core.expansion import Expansion, Outcome, Spend
+    from promptuary.core.layers import (
+        Between,
+        Changed,
+        Incoming,
+        Layer,
+        LayerContext,
+        Omitted,
+        Piece,
+        Recall,
+        RecallRequest,
+        Reply,
+        Slot,
+    )
     from promptuary.core.messages import Message
+    from promptuary.core.ports import ChatModel
+    from promptuary.core.receipts import Receipt
     from promptuary.core.references import LineRange, Reference, format_reference
-    from promptuary.engine import Completion, Item, Promptuary
+    from promptuary.engine import Promptuary
+    from promptuary.layers.static import StaticContent
+    from promptuary.references.menu import Completion, Item
     from promptuary.references.scan import scan
     from promptuary.tokens import Counter
+    from promptuary.turns import Turn
 
 _HOMES = {
+    "Between": "core.layers",
     "Block": "core.blocks",
+    "Changed": "core.layers",
+    "ChatModel": "core.ports",
     "Code": "core.errors",
-    "Completion": "engine",
+    "Completion": "references.menu",
     "ConfigError": "core.errors",
     "Counter": "tokens",
     "Detail": "core.blocks",
     "Expansion": "core.expansion",
-    "Item": "engine",
+    "Incoming": "core.layers",
+    "Item": "references.menu",
+    "Layer": "core.layers",
+    "LayerContext": "core.layers",
     "LineRange": "core.references",
     "Message": "core.messages",
+    "Omitted": "core.layers",
     "Outcome": "core.expansion",
+    "Piece": "core.layers",
     "Promptuary": "engine",
     "PromptuaryError": "core.errors",
+    "Recall": "core.layers",
+    "RecallRequest": "core.layers",
+    "Receipt": "core.receipts",
     "Reference": "core.references",
+    "Reply": "core.layers",
     "Settings": "config",
+    "Slot": "core.layers",
     "Source": "core.blocks",
     "SourceError": "core.errors",
     "Spend": "core.expansion",
+    "StaticContent": "layers.static",
     "Trust": "core.blocks",
+    "Turn": "turns",
     "format_reference": "core.references",
     "scan": "references.scan",
 }
 
 __all__ = [
+    "Between",
     "Block",
+    "Changed",
+    "ChatModel",
     "Code",
     "Completion",
     "ConfigError",
     "Counter",
     "Detail",
     "Expansion",
+    "Incoming",
     "Item",
+    "Layer",
+    "LayerContext",
     "LineRange",
     "Message",
+    "Omitted",
     "Outcome",
+    "Piece",
     "Promptuary",
     "PromptuaryError",
+    "Recall",
+    "RecallRequest",
+    "Receipt",
     "Reference",
+    "Reply",
     "Settings",
+    "Slot",
     "Source",
     "SourceError",
     "Spend",
+    "StaticContent",
     "Trust",
+    "Turn",
     "__version__",
     "format_reference",
     "scan",

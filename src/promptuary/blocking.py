@@ -4,29 +4,32 @@ The work is done by an event loop in a thread of its own, so a loop that runs in
 application) is neither needed nor in the way.
 """
 
+from __future__ import annotations
+
 import asyncio
 import threading
 import weakref
-from collections.abc import Coroutine, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
-from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from promptuary import engine
-from promptuary.config import Settings
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.expansion import Expansion
-from promptuary.core.layers import Layer
-from promptuary.core.messages import Message
-from promptuary.core.ports import ChatModel, Recorded, ThreadLine
-from promptuary.core.receipts import Receipt
-from promptuary.engine import Completion
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine, Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+    from promptuary.config import Settings
     from promptuary.context.history import Stats
+    from promptuary.core.expansion import Expansion
+    from promptuary.core.layers import Layer
+    from promptuary.core.messages import Message
+    from promptuary.core.ports import ChatModel, Recorded, ThreadLine
+    from promptuary.core.receipts import Receipt
     from promptuary.inview import View
+    from promptuary.references.menu import Completion
     from promptuary.sessions import Replay
     from promptuary.turns import Turn
 
@@ -51,11 +54,11 @@ class Promptuary:
         *,
         exact: bool = False,
         layers: Sequence[Layer] = (),
-        model: ChatModel | None = None,
+        chat_model: ChatModel | None = None,
         **options: Any,
     ) -> Self:
         """Open the workspace that ``path`` lies in; ``options`` are settings by name."""
-        return cls(engine.Promptuary.open(path, exact=exact, layers=layers, model=model, **options))
+        return cls(engine.Promptuary.open(path, exact=exact, layers=layers, chat_model=chat_model, **options))
 
     @property
     def path(self) -> Path:
@@ -75,19 +78,19 @@ class Promptuary:
         """Return what the ``@`` and ``#`` menus offer at the end of ``text``."""
         return self._run(self._inner.complete(text, limit=limit, patience=patience))
 
-    def prepare(self, text: str, *, thread: str = "main") -> "Turn":
+    def prepare(self, text: str, *, thread: str = "main") -> Turn:
         """Put a turn of a thread together."""
         return self._run(self._inner.prepare(text, thread=thread))
 
-    def finish(self, turn: "Turn", reply: str | Sequence[Message]) -> Receipt:
+    def finish(self, turn: Turn, reply: str | Sequence[Message]) -> Receipt:
         """Keep the reply to a turn."""
         return self._run(self._inner.finish(turn, reply))
 
-    def abandon(self, turn: "Turn") -> None:
+    def abandon(self, turn: Turn) -> None:
         """End a turn that gets no reply."""
         self._run(self._inner.abandon(turn))
 
-    def stats(self, thread: str = "main") -> "Stats":
+    def stats(self, thread: str = "main") -> Stats:
         """Return how full the window of a thread is with what was said."""
         return self._run(self._inner.stats(thread))
 
@@ -107,7 +110,7 @@ class Promptuary:
         """Keep nothing in view of a thread."""
         self._run(self._inner.clear(thread=thread))
 
-    def view(self, *, thread: str = "main") -> "View":
+    def view(self, *, thread: str = "main") -> View:
         """Return what is kept in view of a thread, and what is queued for its next message."""
         return self._run(self._inner.view(thread=thread))
 
@@ -123,7 +126,7 @@ class Promptuary:
         """Return the turns of a thread as the ledger has them."""
         return self._run(self._inner.turns(thread))
 
-    def replay(self, thread: str = "main", number: int | None = None) -> "Replay":
+    def replay(self, thread: str = "main", number: int | None = None) -> Replay:
         """Return a past turn exactly as it was sent, and which of its sources have changed since."""
         return self._run(self._inner.replay(thread, number))
 
@@ -157,7 +160,7 @@ class Promptuary:
             future = self._started().submit(work)
         return _result(future)
 
-    def _started(self) -> "_Loop":
+    def _started(self) -> _Loop:
         if self._loop is None:
             self._loop = _Loop()
             weakref.finalize(self, self._loop.stop).atexit = False
@@ -175,7 +178,7 @@ class _Loop:
         self.thread.start()
         running.wait()
 
-    def submit(self, work: Coroutine[Any, Any, Result]) -> "Future[Result]":
+    def submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
         """Begin ``work``."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
@@ -191,7 +194,7 @@ class _Loop:
         await self._stop.wait()
 
 
-def _result(future: "Future[Result]") -> Result:
+def _result(future: Future[Result]) -> Result:
     """Wait for what was begun; whatever interrupts the waiting, such as Ctrl-C, calls it off."""
     try:
         return future.result()

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from promptuary.config import Settings
 from promptuary.context.assemble import Room
 from promptuary.context.history import CompactionPolicy, Stats
+from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.layers import Layer, TokenCounter, check
+from promptuary.core.layers import Layer, check
 from promptuary.core.messages import Message
 from promptuary.core.ports import ChatModel, StateStore
 from promptuary.core.receipts import Receipt

@@ -3,36 +3,40 @@
 Everything a surface (command line, chat, server) may ask for is a method of ``Promptuary``.
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
+
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from promptuary import background
 from promptuary.config import Settings, find_workspace, load
-from promptuary.core.expansion import Expansion
-from promptuary.core.layers import Layer
-from promptuary.core.messages import Message
-from promptuary.core.ports import ChatModel, Recorded, ThreadLine
-from promptuary.core.receipts import Receipt
-from promptuary.references.completer import Completer
 from promptuary.references.desk import Desk
 from promptuary.references.expand import Limits, expand
 from promptuary.references.kinds import KINDS
-from promptuary.references.menu import Completion, Item
 from promptuary.tokens import Counter
 from promptuary.workspace.door import Workspace, open_workspace
 from promptuary.workspace.fetch import FetchPolicy
 from promptuary.workspace.policy import ReadPolicy
 
+# Loaded by whoever uses a menu or a thread, not by everyone who starts the program.
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+
     from promptuary.context.history import Stats
     from promptuary.conversations import Conversations
+    from promptuary.core.expansion import Expansion
+    from promptuary.core.layers import Layer
+    from promptuary.core.messages import Message
+    from promptuary.core.ports import ChatModel, Recorded, ThreadLine
+    from promptuary.core.receipts import Receipt
     from promptuary.inview import View
+    from promptuary.references.completer import Completer
+    from promptuary.references.menu import Completion
     from promptuary.sessions import Replay
     from promptuary.turns import Turn
 
-__all__ = ["Completion", "Item", "Promptuary"]
+__all__ = ["Promptuary"]
 
 _PATIENCE = 10.0
 
@@ -55,11 +59,11 @@ class Promptuary:
         workspace: Workspace,
         settings: Settings,
         layers: Sequence[Layer] = (),
-        model: ChatModel | None = None,
+        chat_model: ChatModel | None = None,
     ) -> None:
         self.settings = settings
         self._workspace = workspace
-        self._layers, self._model = layers, model
+        self._layers, self._model = layers, chat_model
         self._counter = Counter(settings.effective_vocabulary)
         self._completer: Completer | None = None
         self._kept: Conversations | None = None
@@ -71,17 +75,17 @@ class Promptuary:
         *,
         exact: bool = False,
         layers: Sequence[Layer] = (),
-        model: ChatModel | None = None,
+        chat_model: ChatModel | None = None,
         **options: Any,
     ) -> Self:
         """Open the workspace that ``path`` lies in (``exact``: ``path`` itself).
 
-        ``layers`` stand in every thread besides our own; ``model`` scores and summarises where it can, and is never
+        ``layers`` stand in every thread besides our own; ``chat_model`` scores and summarises where it can, and is not
         needed; ``options`` are settings by name.
         """
         folder = Path(path) if exact else find_workspace(Path(path))
         settings = load(folder, options)
-        return cls(_opened(folder, settings), settings, layers, model)
+        return cls(_opened(folder, settings), settings, layers, chat_model)
 
     @property
     def path(self) -> Path:
@@ -110,19 +114,19 @@ class Promptuary:
         self._workspace.usage.record(expansion.named)
         return expansion
 
-    async def prepare(self, text: str, *, thread: str = "main") -> "Turn":
+    async def prepare(self, text: str, *, thread: str = "main") -> Turn:
         """Put a turn of a thread together: everything that stands in the window, and what ``text`` points at."""
         return await self._conversations().prepare(text, thread)
 
-    async def finish(self, turn: "Turn", reply: str | Sequence[Message]) -> Receipt:
+    async def finish(self, turn: Turn, reply: str | Sequence[Message]) -> Receipt:
         """Keep the reply to a turn: what the assistant said, or its messages with those of tools."""
         return await self._conversations().finish(turn, reply)
 
-    async def abandon(self, turn: "Turn") -> None:
+    async def abandon(self, turn: Turn) -> None:
         """End a turn that gets no reply; nothing of it enters the history."""
         await self._conversations().abandon(turn)
 
-    async def stats(self, thread: str = "main") -> "Stats":
+    async def stats(self, thread: str = "main") -> Stats:
         """Return how full the window of a thread is with what was said."""
         return await background.run(lambda: self._conversations().stats(thread))
 
@@ -142,7 +146,7 @@ class Promptuary:
         """Keep nothing in view of a thread."""
         await self._conversations().view(thread).clear()
 
-    async def view(self, *, thread: str = "main") -> "View":
+    async def view(self, *, thread: str = "main") -> View:
         """Return what is kept in view of a thread, and what is queued for its next message."""
         return await self._conversations().view(thread).list()
 
@@ -159,11 +163,11 @@ class Promptuary:
         """Return the turns of a thread as the ledger has them."""
         return await background.run(lambda: self._conversations().sessions.turns(thread))
 
-    async def replay(self, thread: str = "main", number: int | None = None) -> "Replay":
+    async def replay(self, thread: str = "main", number: int | None = None) -> Replay:
         """Return a past turn exactly as it was sent, and which of its sources have changed since."""
         return await background.run(lambda: self._conversations().sessions.replay(thread, number))
 
-    def _conversations(self) -> "Conversations":
+    def _conversations(self) -> Conversations:
         """Return the threads of the workspace, whose parts are loaded and whose database is made only now."""
         if self._kept is None:
             from promptuary.conversations import Conversations  # noqa: PLC0415  (most expansions need no thread)
@@ -183,6 +187,8 @@ class Promptuary:
         wait for it.
         """
         if self._completer is None:
+            from promptuary.references.completer import Completer  # noqa: PLC0415  (most expansions need no menu)
+
             self._completer = Completer(self._workspace, self._counter, patience=patience)
         completer = self._completer
         return await background.run(lambda: completer.complete(text, limit=limit))

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from promptuary import background
+from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import Code, SourceError
-from promptuary.core.layers import Json, TokenCounter
+from promptuary.core.layers import Json
 from promptuary.core.ports import Change, KeptState, StateStore
 from promptuary.layers.tracked_files import Line, TrackedFiles
 from promptuary.references.scan import scan

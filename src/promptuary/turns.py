@@ -22,10 +22,11 @@ from promptuary.context.history import (
     newest_that_fit,
     stats,
 )
+from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.expansion import Expansion
 from promptuary.core.ids import new_id
-from promptuary.core.layers import Ending, Incoming, Layer, Recall, RecallRequest, Reply, TokenCounter, check
+from promptuary.core.layers import Ending, Incoming, Layer, Recall, RecallRequest, Reply, check
 from promptuary.core.messages import Item, Message, Replacement, ToolCall
 from promptuary.core.ports import Change, ChatModel, Recorded, StateStore, TurnStatus
 from promptuary.core.prompts import Prompt

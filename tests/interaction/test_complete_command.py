@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from promptuary import Item
 from promptuary.cli.complete import _told
 from promptuary.cli.main import main
-from promptuary.engine import Item
 from tests.conftest import Files, git
 
 

@@ -10,7 +10,8 @@ from tempfile import TemporaryDirectory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.core.layers import Incoming, LayerContext, Recall, RecallRequest, TokenCounter
+from promptuary.core.counting import TokenCounter
+from promptuary.core.layers import Incoming, LayerContext, Recall, RecallRequest
 from promptuary.layers.tracked_files import TrackedFiles
 from promptuary.tokens import Counter
 from promptuary.workspace.door import open_workspace

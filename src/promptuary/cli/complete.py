@@ -4,11 +4,11 @@ import argparse
 import sys
 from typing import Any
 
+from promptuary import Completion, Item
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import message, opened, print_json
 from promptuary.core.table import Column, table
 from promptuary.core.text import one_line
-from promptuary.engine import Completion, Item
 
 DONE, NOTHING = 0, 1
 _PATIENCE = 10.0

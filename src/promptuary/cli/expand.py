@@ -4,10 +4,8 @@ import argparse
 import sys
 from typing import Any
 
-from promptuary.blocking import Promptuary
 from promptuary.cli.common import message, opened, print_json
 from promptuary.core.expansion import Expansion, Outcome
-from promptuary.core.receipts import to_json
 from promptuary.core.table import Column, table
 from promptuary.core.text import one_line, visible
 
@@ -18,8 +16,6 @@ def main(options: argparse.Namespace) -> int:
     """Expand one message."""
     text = message(options)
     with opened(options) as promptuary:
-        if options.thread is not None or options.form is not None:
-            return _turn(promptuary, text, options)
         expansion = promptuary.expand(text)
     if options.json:
         print_json(as_json(expansion))
@@ -28,21 +24,6 @@ def main(options: argparse.Namespace) -> int:
     if not options.quiet:
         _print_account(expansion)
     return NOT_ALL if expansion.blocked or any(one.code for one in expansion.outcomes) else DONE
-
-
-def _turn(promptuary: Promptuary, text: str, options: argparse.Namespace) -> int:
-    """Prepare a turn of a thread and print its whole prompt; the account goes to stderr."""
-    turn = promptuary.prepare(text, thread=options.thread or "main")
-    if options.json:
-        print_json(as_json(turn.expansion) | {"messages": turn.messages, "receipt": to_json(turn.receipt)})
-    elif options.form in {None, "text"}:
-        prompt = turn.render("text")
-        print(visible(prompt)[0] if sys.stdout.isatty() else prompt, end="")
-    else:
-        print_json(turn.render(options.form))
-    if not options.quiet:
-        print(turn.receipt.explain(), file=sys.stderr)
-    return NOT_ALL if turn.receipt.blocked or any(one.code for one in turn.expansion.outcomes) else DONE
 
 
 def as_json(expansion: Expansion) -> dict[str, Any]:

@@ -81,7 +81,9 @@ def _start(options: argparse.Namespace) -> int:
         return WRONG_USAGE
     if sys.stdout is None:
         raise PromptuaryError("standard output is closed, so there is nowhere to print to")
-    command = importlib.import_module(f"promptuary.cli.{options.command}")
+    # A turn of a thread needs a database and layers, which a plain expansion should not have to load.
+    in_thread = options.command == "expand" and (options.thread is not None or options.form is not None)
+    command = importlib.import_module(f"promptuary.cli.{'turn' if in_thread else options.command}")
     code: int = command.main(options)
     return code
 

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from promptuary.context.assemble import Voice
 from promptuary.context.history import cost
 from promptuary.core.blocks import Detail
+from promptuary.core.counting import TokenCounter
 from promptuary.core.expansion import Expansion, Outcome
-from promptuary.core.layers import Recall, TokenCounter
+from promptuary.core.layers import Recall
 from promptuary.core.messages import Item
 from promptuary.core.receipts import Entry, Fate
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from promptuary.context.history import MESSAGE_OVERHEAD, cost
 from promptuary.core.budget import Claim, allocate
-from promptuary.core.layers import Band, Between, Budget, Recall, TokenCounter
+from promptuary.core.counting import TokenCounter
+from promptuary.core.layers import Band, Between, Budget, Recall
 from promptuary.core.messages import Item, Message, as_message
 from promptuary.core.prompts import Prompt
 

@@ -12,8 +12,8 @@ from collections import Counter as Tally
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import ConfigError
-from promptuary.core.layers import TokenCounter
 from promptuary.core.messages import Item
 
 MESSAGE_OVERHEAD = 4

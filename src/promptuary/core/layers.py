@@ -17,9 +17,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal
 
 from promptuary.core.blocks import Detail, Trust
+from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import ConfigError
 from promptuary.core.messages import Item
 
@@ -72,14 +73,6 @@ Budget = int | Between | Literal["auto"]
 
 Json = Any
 """A value that JSON can hold: what state is made of."""
-
-
-class TokenCounter(Protocol):
-    """Counts tokens exactly."""
-
-    def count(self, text: str) -> int:
-        """Return how many tokens ``text`` is."""
-        ...
 
 
 @dataclass(slots=True)

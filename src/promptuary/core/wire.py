@@ -38,7 +38,7 @@ def render(source: Source, detail: Detail, body: str | None, remark: str = "") -
     anchor = f" {{#{source.anchor}}}" if source.anchor else ""
     lines = [
         f"## {one_line(source.label)}{anchor}",
-        one_line(" · ".join(facts)),
+        one_line("; ".join(facts)),
         *(one_line(n) for n in source.notes),
     ]
     if remark:

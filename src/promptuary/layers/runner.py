@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.core.layers import (
     TIMEOUTS,
@@ -26,7 +27,6 @@ from promptuary.core.layers import (
     Recall,
     RecallRequest,
     Reply,
-    TokenCounter,
 )
 from promptuary.core.ports import KeptState
 from promptuary.core.receipts import Failure, HookRun

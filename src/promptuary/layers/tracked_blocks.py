@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 from promptuary.core.blocks import Block, Detail, Source
 from promptuary.core.budget import water_fill
-from promptuary.core.layers import Omitted, Piece, Recall, TokenCounter
+from promptuary.core.counting import TokenCounter
+from promptuary.core.layers import Omitted, Piece, Recall
 from promptuary.core.text import one_line
 from promptuary.layers.tracking import Tracked, Tracking
 from promptuary.references.detail import best_within, name_only, whole

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from promptuary import background
+from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.layers import (
     Band,
@@ -25,7 +26,6 @@ from promptuary.core.layers import (
     RecallRequest,
     Scope,
     Slot,
-    TokenCounter,
 )
 from promptuary.core.ports import ChatModel
 from promptuary.core.references import Reference

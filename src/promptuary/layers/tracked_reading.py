@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 
 from promptuary.core.blocks import Source
+from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import Code, ConfigError, SourceError
-from promptuary.core.layers import TokenCounter
 from promptuary.core.references import Reference
 from promptuary.layers.tracking import Gone, Observation, Refused, Seen, Tracked, Tracking, observed, target
 from promptuary.references.desk import Desk

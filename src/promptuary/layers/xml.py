@@ -16,8 +16,9 @@ from functools import lru_cache
 
 from promptuary.core.blocks import Detail
 from promptuary.core.budget import Claim, allocate
+from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import ConfigError
-from promptuary.core.layers import Omitted, Piece, Recall, TokenCounter
+from promptuary.core.layers import Omitted, Piece, Recall
 from promptuary.core.text import one_line, visible, with_unix_lines
 
 _NAME_START = (

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from promptuary.core.layers import TokenCounter
+from promptuary.core.counting import TokenCounter
 from promptuary.workspace.door import Visit, Workspace
 
 

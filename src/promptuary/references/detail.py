@@ -7,7 +7,7 @@ on the very text that is sent.
 from collections.abc import Callable
 
 from promptuary.core.blocks import Block, Detail, Source
-from promptuary.core.layers import TokenCounter
+from promptuary.core.counting import TokenCounter
 from promptuary.core.references import format_reference
 from promptuary.core.wire import render
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from promptuary.core.blocks import Block, Detail, Source
 from promptuary.core.budget import water_fill
-from promptuary.core.layers import TokenCounter
+from promptuary.core.counting import TokenCounter
 from promptuary.references.detail import best_within, name_only, whole
 
 

@@ -24,7 +24,8 @@ CONCURRENCY = 8
 """How many references are fetched at a time."""
 
 _QUICK = frozenset({"file", "folder", "glob"})
-_QUICK_WORKERS = 2
+_STALLED = 0.05
+"""Seconds after which a reading is no longer quick, and another thread goes on with the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +86,13 @@ class _Race:
     def run(self) -> list[Resolution]:
         # Reading files keeps one interpreter busy: more threads only wait for each other. Git and servers do not.
         slow = sum(reference.kind not in _QUICK for reference in self._references)
-        for _ in range(min(CONCURRENCY, len(self._references), slow + _QUICK_WORKERS)):
+        workers = min(CONCURRENCY, len(self._references), slow + 1)
+        for _ in range(workers):
             self._start_worker()
-        while self._references and not self._over.wait(self._patience()):
+        while self._references and not self._over.wait(min(self._patience(), _STALLED)):
+            if self._waiting and workers < CONCURRENCY:
+                self._start_worker()
+                workers += 1
             for index in self._late():
                 self._start_worker()
                 self._end(index, Resolution(self._references[index], error=_too_late(self._timeout)))

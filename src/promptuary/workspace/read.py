@@ -113,9 +113,12 @@ def _refuse_kind(path: str, mode: int) -> NoReturn:
 
 
 def _refuse_size(path: str, size: str, most: int) -> NoReturn:
+    limit = human_size(most)
+    if size == limit:
+        limit = f"{most:,} bytes, and it has more"
     raise SourceError(
         Code.FILE_TOO_LARGE,
-        f"{shown(path)} is {size}, and files are read up to {human_size(most)}; "
+        f"{shown(path)} is {size}, and files are read up to {limit}; "
         "raise that with --max-file-size, or max_file_size in your configuration.",
     )
 

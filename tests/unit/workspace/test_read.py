@@ -108,8 +108,8 @@ def test_a_file_up_to_the_limit_is_read_and_one_byte_more_is_not(files: Files) -
     assert read(path, "fits.md", policy).size == 2048
     error = refusal(path, "over.md", policy)
     assert error.code is Code.FILE_TOO_LARGE
-    assert "2.0 KiB" in error.reason
-    assert "up to 2 KiB" in error.reason
+    assert "is 2.0 kB" in error.reason
+    assert "up to 2,048 bytes, and it has more" in error.reason
     assert "max_file_size" in error.reason
 
 

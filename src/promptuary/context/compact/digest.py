@@ -16,7 +16,7 @@ from promptuary.context.compact.attached import read
 from promptuary.context.compact.envelope import body_of
 from promptuary.context.compact.extract import is_question, links, names, paths, prose, sentences
 from promptuary.core.budget import water_fill
-from promptuary.core.layers import TokenCounter
+from promptuary.core.counting import TokenCounter
 from promptuary.core.messages import Item
 from promptuary.core.text import one_line
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from promptuary.context.compact.attached import read
 from promptuary.context.compact.types import Compacted, everything_behind, new_id, put_in_place
 from promptuary.context.history import cost, item_cost, older
-from promptuary.core.layers import TokenCounter
+from promptuary.core.counting import TokenCounter
 from promptuary.core.messages import Item, Replacement
 from promptuary.core.text import one_line
 

@@ -19,7 +19,7 @@ from promptuary.context.compact.shorten import excerpt
 from promptuary.context.compact.types import Compacted, put_in_place
 from promptuary.context.history import cost, item_cost, older
 from promptuary.core.budget import water_fill
-from promptuary.core.layers import TokenCounter
+from promptuary.core.counting import TokenCounter
 from promptuary.core.messages import Item, Message, Replacement
 from promptuary.core.ports import ChatModel
 from promptuary.core.text import visible

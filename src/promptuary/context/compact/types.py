@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 from uuid import uuid4
 
-from promptuary.core.layers import TokenCounter
+from promptuary.core.counting import TokenCounter
 from promptuary.core.messages import Item, Replacement
 
 
