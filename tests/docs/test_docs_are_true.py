@@ -61,7 +61,7 @@ def test_links_lead_somewhere(path: Path) -> None:
         assert (path.parent / target).exists(), target
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/library.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/library.md", "docs/threads.md", "docs/layers.md"])
 def test_python_in_the_documents_runs(files: Files, name: str) -> None:
     project = files({"src/app.py": "x = 1\n" * 60, "docs/style.md": "Be brief.\n"})
     for code in re.findall(r"```python\n(.*?)```", page(name), re.DOTALL):
@@ -83,6 +83,24 @@ def test_the_asynchronous_and_the_blocking_engine_offer_the_same() -> None:
         return {name for name in dir(cls) if not name.startswith("_")} | set(getattr(cls, "__annotations__", ()))
 
     assert surface(blocking.Promptuary) - {"settings"} == surface(Promptuary) - {"settings"}
-    for name in surface(Promptuary) & {"expand", "complete", "close"}:
+    for name in surface(Promptuary) - {"open", "path", "settings"}:
         assert asyncio.iscoroutinefunction(getattr(Promptuary, name))
         assert not asyncio.iscoroutinefunction(getattr(blocking.Promptuary, name))
+
+
+def test_the_layer_of_the_guide_is_short_and_works(files: Files) -> None:
+    from promptuary.blocking import Promptuary
+
+    (code,) = re.findall(r"```python\n(.*?)```", page("docs/layers.md"), re.DOTALL)
+    namespace: dict[str, object] = {}
+    exec(compile(code, "docs/layers.md", "exec"), namespace)
+    layer = namespace["Todos"]
+    assert isinstance(layer, type)
+
+    assert code.partition("class ")[2].count("\n") <= 20
+    with Promptuary.open(files({}), exact=True, layers=[layer()]) as promptuary:
+        first = promptuary.prepare("What is left?")
+        promptuary.finish(first, "All is well: done: write the tests")
+        second = promptuary.prepare("And now?")
+    assert first.messages[0]["content"] == "Still to do:\nwrite the tests"
+    assert [message["role"] for message in second.messages] == ["user", "assistant", "user"]

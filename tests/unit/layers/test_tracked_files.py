@@ -311,7 +311,7 @@ def test_an_emptied_file_shows_no_old_content_and_says_that_it_is_empty(files: F
     assert thread.say("now?") == Changed(None, "immediate")
     text = thread.recall().text
     assert "secret plan" not in text
-    assert text.count("file · empty") == 2
+    assert text.count("file; empty") == 2
 
 
 @pytest.mark.parametrize("obstacle", ["large", "link", "permission", "folder"])
@@ -584,8 +584,8 @@ def test_the_message_of_a_small_thread_reads_as_written_here(files: Files, talk:
     hashes = {file["path"]: file["sha256"][:12] for file in thread.context.state["files"]}
     assert thread.recall().text == (
         "# Referenced Files\n\n"
-        f"## a.py {{#a-py}}\nfile · 1 line · sha256 {hashes['a.py']}\n\n```python\nx = 1\n```\n\n"
-        f"## b/doc.md {{#b-doc-md}}\nfile · 5 lines · sha256 {hashes['b/doc.md']}\n\n"
+        f"## a.py {{#a-py}}\nfile; 1 line; sha256 {hashes['a.py']}\n\n```python\nx = 1\n```\n\n"
+        f"## b/doc.md {{#b-doc-md}}\nfile; 5 lines; sha256 {hashes['b/doc.md']}\n\n"
         "````markdown\n# T\n\n```sh\nls\n```\n````\n\n"
         "## gone.py {#gone-py}\n[FILE DELETED: gone.py]\n\n"
         "## src/nope.py {#src-nope-py}\n[MISSING: src/nope.py]"

@@ -97,13 +97,13 @@ def test_several_ranges_are_joined_with_what_lies_between_them_marked(files: Fil
 def test_a_range_past_the_end_is_clamped_and_says_so(files: Files) -> None:
     project = files({"a.txt": "1\n2\n3\n"})
 
-    assert "lines 2-3 of 3 · the file ends at line 3" in content(project, "@file:a.txt:2-99")
+    assert "lines 2-3 of 3; the file ends at line 3" in content(project, "@file:a.txt:2-99")
 
 
 def test_an_empty_file_is_included_as_empty(files: Files) -> None:
     project = files({"a.txt": ""})
 
-    assert "file · empty" in content(project, "@file:a.txt")
+    assert "file; empty" in content(project, "@file:a.txt")
     assert expand(project, "@file:a.txt").outcomes[0].status == "included"
 
 
