@@ -1,5 +1,6 @@
 """No block, and no prompt, ever costs more than it may."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +10,8 @@ from promptuary.core.wire import preamble, render
 from promptuary.references.detail import best_within, whole
 from promptuary.references.fit import Candidate, fit
 from promptuary.tokens import Counter
+
+pytestmark = pytest.mark.torture
 
 COUNTER = Counter()
 NASTY = st.sampled_from(

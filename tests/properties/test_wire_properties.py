@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,6 +10,8 @@ from promptuary.core.blocks import Detail, Source, Trust
 from promptuary.core.text import visible, with_unix_lines
 from promptuary.core.wire import preamble, render
 from tests.conftest import TORTURE
+
+pytestmark = pytest.mark.torture
 
 PIECES = st.one_of(
     st.text(max_size=40),
