@@ -2,7 +2,10 @@
 
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+
+from promptuary.blocking import Promptuary
 
 ROOT = Path(__file__).parents[1]
 SHOWN = 34
@@ -11,6 +14,17 @@ MESSAGE = (
     "The rest is in @folder:src/promptuary/core, the last change in @git:1; mail me@example.com about it.\n"
     "And what is in @file:../../etc/passwd and @file:.env?"
 )
+
+
+def thread() -> str:
+    """Return the account of the second turn of a small thread, in a folder that is gone afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "AGENTS.md").write_text("Be brief.\n", encoding="utf-8")
+        Path(folder, "app.py").write_text("def main() -> int:\n    return 1\n", encoding="utf-8")
+        with Promptuary.open(folder, exact=True) as promptuary:
+            first = promptuary.prepare("What does #app.py do?", thread="demo")
+            promptuary.finish(first, "It returns 1.")
+            return promptuary.prepare("And how would @file:AGENTS.md have it?", thread="demo").receipt.explain()
 
 
 def main() -> int:
@@ -25,10 +39,15 @@ def main() -> int:
     print("    ...\n\nWhat went in, what it costs, and what was refused and why:\n")
     print("\n".join(f"    {line}" for line in done.stderr.splitlines()))
     print(
+        "\nAnd a thread: instructions and files stay in view, what was said is remembered, and all of it is accounted for:\n"
+    )
+    print("\n".join(f"    {line}" for line in thread().splitlines()))
+    print(
         "\nTry next:\n\n"
         "    .venv/bin/promptuary expand 'Explain @diff'            what you are working on\n"
         "    .venv/bin/promptuary expand --json 'Sum up @README.md' for programs\n"
         "    .venv/bin/promptuary complete 'look at @file:read'     what a menu would offer\n"
+        "    .venv/bin/promptuary expand --thread t 'Sum up #README.md'  a turn of a thread\n"
         "    docs/references.md                                     every kind of reference\n"
     )
     return 0 if done.returncode == 1 and "PATH_TRAVERSAL" in done.stderr else 1

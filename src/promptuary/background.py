@@ -6,6 +6,7 @@ The standard executor's threads are waited for at exit: after Ctrl-C a slow serv
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 Result = TypeVar("Result")
@@ -29,7 +30,7 @@ async def run(function: Callable[[], Result]) -> Result:
             told: tuple[Result | None, BaseException | None] = (function(), None)
         except BaseException as error:  # noqa: BLE001  (carried over to whoever waits)
             told = (None, error)
-        if not loop.is_closed():
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(tell, *told)
 
     threading.Thread(target=work, name="promptuary-background", daemon=True).start()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from promptuary.context.history import Stats
     from promptuary.core.expansion import Expansion
     from promptuary.core.layers import Layer
+    from promptuary.core.messages import Item as HistoryItem
     from promptuary.core.messages import Message
     from promptuary.core.ports import ChatModel, Recorded, ThreadLine
     from promptuary.core.receipts import Receipt
@@ -125,6 +126,10 @@ class Promptuary:
     def turns(self, thread: str = "main") -> Sequence[Recorded]:
         """Return the turns of a thread as the ledger has them."""
         return self._run(self._inner.turns(thread))
+
+    def history(self, thread: str = "main", *, everything: bool = False) -> Sequence[HistoryItem]:
+        """Return what was said in a thread; ``everything`` brings back what was compacted."""
+        return self._run(self._inner.history(thread, everything=everything))
 
     def replay(self, thread: str = "main", number: int | None = None) -> Replay:
         """Return a past turn exactly as it was sent, and which of its sources have changed since."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from promptuary.conversations import Conversations
     from promptuary.core.expansion import Expansion
     from promptuary.core.layers import Layer
+    from promptuary.core.messages import Item as HistoryItem
     from promptuary.core.messages import Message
     from promptuary.core.ports import ChatModel, Recorded, ThreadLine
     from promptuary.core.receipts import Receipt
@@ -162,6 +163,10 @@ class Promptuary:
     async def turns(self, thread: str = "main") -> Sequence[Recorded]:
         """Return the turns of a thread as the ledger has them."""
         return await background.run(lambda: self._conversations().sessions.turns(thread))
+
+    async def history(self, thread: str = "main", *, everything: bool = False) -> Sequence[HistoryItem]:
+        """Return what was said in a thread; ``everything`` brings back what was compacted."""
+        return await background.run(lambda: self._conversations().sessions.history(thread, everything=everything))
 
     async def replay(self, thread: str = "main", number: int | None = None) -> Replay:
         """Return a past turn exactly as it was sent, and which of its sources have changed since."""

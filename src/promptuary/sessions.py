@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from promptuary.core.errors import Code, SourceError
+from promptuary.core.messages import Item
 from promptuary.core.ports import Recorded, StateStore, ThreadLine
 from promptuary.workspace.door import Workspace
 
@@ -42,6 +43,15 @@ class Sessions:
     def turns(self, thread: str) -> Sequence[Recorded]:
         """Return the turns of a thread, the first first."""
         return self._store.turns(thread)
+
+    def history(self, thread: str, *, everything: bool = False) -> Sequence[Item]:
+        """Return what was said, as it stands in the history; ``everything`` brings back what was compacted."""
+        items = self._store.history(thread)
+        return [one for item in items for one in self._behind(item)] if everything else items
+
+    def _behind(self, item: Item) -> Sequence[Item]:
+        originals = [one for one in self._store.items(item.stands_for) if not one.stands_for]
+        return originals or [item]
 
     def replay(self, thread: str, number: int | None = None) -> Replay:
         """Return a turn by its number, the last if none is given; raise ``SourceError`` if there is no such turn."""

@@ -225,8 +225,9 @@ def _add_context_action(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_session_action(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("list", "show", "replay"), help="what to look back at")
+    parser.add_argument("action", choices=("list", "show", "replay", "history"), help="what to look back at")
     parser.add_argument("number", nargs="?", type=_count, metavar="TURN", help="which turn (the last)")
+    parser.add_argument("--all", action="store_true", help="with history: bring back what was compacted")
 
 
 def _add_max(parser: argparse.ArgumentParser) -> None:
@@ -273,7 +274,8 @@ COMMANDS: Final = (
     Command(
         "session",
         "look back: threads, what went into a turn, and its exact prompt",
-        "list shows the threads, show what went into a turn and why, replay its exact prompt and what changed since.",
+        "list shows the threads, show what went into a turn and why, replay its exact prompt and what changed since, "
+        "history what was said (--all: what was compacted, too).",
         (_add_session_action, _add_thread, _add_common, _add_settings),
     ),
     Command(

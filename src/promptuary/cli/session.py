@@ -6,6 +6,7 @@ from typing import Any
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import opened, print_json
+from promptuary.core.messages import as_message
 from promptuary.core.receipts import to_json
 from promptuary.core.table import Column, table
 from promptuary.core.text import one_line, visible
@@ -18,6 +19,8 @@ def main(options: argparse.Namespace) -> int:
     with opened(options) as promptuary:
         if options.action == "list":
             return _threads(promptuary, as_json=options.json)
+        if options.action == "history":
+            return _history(promptuary, options)
         return _turn(promptuary, options)
 
 
@@ -32,6 +35,18 @@ def _threads(promptuary: Promptuary, *, as_json: bool) -> int:
     else:
         print("no thread yet: promptuary expand --thread NAME TEXT begins one", file=sys.stderr)
     return DONE if threads else NOTHING
+
+
+def _history(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    items = promptuary.history(options.thread or "main", everything=options.all)
+    if options.json:
+        print_json([{"id": one.id, "kind": one.kind, "pinned": one.pinned, **as_message(one)} for one in items])
+    for one in items if not options.json else ():
+        said = f"[{one.role}]\n{one.content}\n"
+        print(visible(said)[0] if sys.stdout.isatty() else said)
+    if not items:
+        print("nothing was said in this thread yet", file=sys.stderr)
+    return DONE if items else NOTHING
 
 
 def _turn(promptuary: Promptuary, options: argparse.Namespace) -> int:

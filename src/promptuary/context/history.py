@@ -28,6 +28,26 @@ SUMMARY_SHARE = 0.25
 _INSTRUCTIONS = frozenset({"system", "developer"})
 
 
+class OneTurn:
+    """A counter for the length of one turn: a history is priced several times, and each text is measured once.
+
+    It holds what it has seen, so it must not outlive the turn.
+    """
+
+    __slots__ = ("_counter", "_seen")
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self._counter = counter
+        self._seen: dict[str, int] = {}
+
+    def count(self, text: str) -> int:
+        """Return how many tokens ``text`` is."""
+        known = self._seen.get(text)
+        if known is None:
+            known = self._seen[text] = self._counter.count(text)
+        return known
+
+
 @dataclass(frozen=True, slots=True)
 class CompactionPolicy:
     """When a history is compacted and how far.
@@ -98,8 +118,12 @@ class Stats:
 
 def item_cost(item: Item, counter: TokenCounter) -> int:
     """Return what ``item`` costs when it is sent: content, tool calls with names and arguments, envelopes."""
-    calls = sum(CALL_OVERHEAD + counter.count(call.name) + counter.count(call.arguments) for call in item.tool_calls)
-    return MESSAGE_OVERHEAD + counter.count(item.content) + calls
+    said = MESSAGE_OVERHEAD + counter.count(item.content)
+    if not item.tool_calls:
+        return said
+    return said + sum(
+        CALL_OVERHEAD + counter.count(call.name) + counter.count(call.arguments) for call in item.tool_calls
+    )
 
 
 def cost(items: Iterable[Item], counter: TokenCounter) -> int:
@@ -112,8 +136,9 @@ def groups(items: Sequence[Item]) -> list[Group]:
     found, start = [], 0
     while start < len(items):
         end = start + 1
-        while _calls(items[start]) and end < len(items) and items[end].role == "tool":
-            end += 1
+        if _calls(items[start]):
+            while end < len(items) and items[end].role == "tool":
+                end += 1
         run = tuple(items[start:end])
         found.append(Group(start, run, _sendable(run)))
         start = end
@@ -126,12 +151,12 @@ def _calls(item: Item) -> bool:
 
 def _sendable(run: tuple[Item, ...]) -> tuple[Item, ...]:
     """Return the call with one result for each of its calls; nothing if a result is missing."""
-    head, *results = run
+    head = run[0]
     if not _calls(head):
         return () if head.role == "tool" else run
     waiting = Tally(call.id for call in head.tool_calls)
     answers = []
-    for result in results:
+    for result in run[1:]:
         if waiting[result.tool_call_id] > 0:
             waiting[result.tool_call_id] -= 1
             answers.append(result)
@@ -151,22 +176,21 @@ def newest_that_fit(items: Sequence[Item], budget: int, counter: TokenCounter) -
     stands for much: it comes next, as long as it takes a small part of the room. Then the newest groups, up to the
     first that does not fit.
     """
-    every = [group for group in groups(items) if group.sendable]
-    taken = {group.start for group in every if group.kept}
-    room = budget - sum(cost(group.sendable, counter) for group in every if group.kept)
-    for group in reversed(every):
-        price = cost(group.sendable, counter)
+    priced = [(group, cost(group.sendable, counter)) for group in groups(items) if group.sendable]
+    taken = {group.start for group, _ in priced if group.kept}
+    room = budget - sum(price for group, price in priced if group.start in taken)
+    for group, price in reversed(priced):
         if group.start not in taken and _is_summary(group) and price <= room * SUMMARY_SHARE:
             taken.add(group.start)
             room -= price
-    for group in reversed(every):
+    for group, price in reversed(priced):
         if group.start in taken:
             continue
-        room -= cost(group.sendable, counter)
+        room -= price
         if room < 0:
             break
         taken.add(group.start)
-    return tuple(item for group in every if group.start in taken for item in group.sendable)
+    return tuple(item for group, _ in priced if group.start in taken for item in group.sendable)
 
 
 def _is_summary(group: Group) -> bool:

@@ -1,6 +1,7 @@
 """From references to sources: concurrently, each with its deadline, each failing alone."""
 
 import logging
+import re
 import threading
 import time
 from collections import deque
@@ -23,6 +24,7 @@ logger = logging.getLogger(__name__)
 CONCURRENCY = 8
 """How many references are fetched at a time."""
 
+_FILE_IN_FOLDER = re.compile(r".+/[^/]*\.[^/.]*[A-Za-z][^/.]*")
 _QUICK = frozenset({"file", "folder", "glob"})
 _STALLED = 0.05
 """Seconds after which a reading is no longer quick, and another thread goes on with the rest."""
@@ -52,7 +54,7 @@ def _settled(reference: Reference, workspace: Workspace) -> Reference | None:
             return replace(reference, kind="file")
     # A path with folders and a known ending after a "#" is meant: better a clear answer than silence.
     path = reference.value.partition("#")[0]
-    meant = reference.sigil == "#" and "/" in path and "." in path.rsplit("/", 1)[-1]
+    meant = reference.sigil == "#" and _FILE_IN_FOLDER.fullmatch(path)
     if meant and workspace.policy.refusal(path) is None:
         return replace(reference, kind="file")
     return None

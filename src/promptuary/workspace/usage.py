@@ -81,7 +81,8 @@ class Usage:
 def state_folder() -> Path:
     """Return the folder for what Promptuary remembers outside workspaces."""
     base = os.environ.get("XDG_STATE_HOME", "")
-    return (Path(base) if base.startswith("/") else Path.home() / ".local" / "state") / "promptuary"
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111  (unlike Path.home, it does not fail for a user without one)
+    return (Path(base) if base.startswith("/") else home / ".local" / "state") / "promptuary"
 
 
 def _read(file: Path) -> dict[str, Use]:
