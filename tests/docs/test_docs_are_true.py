@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.cli.main import _parser
+from promptuary.cli.arguments import make_parser
 from promptuary.config import OPENS_A_DOOR, Settings
 from promptuary.core.errors import Code
 from promptuary.core.references import KEYWORDS, KINDS
@@ -48,7 +48,7 @@ def test_every_setting_is_documented_with_its_default() -> None:
 
 
 def test_every_command_and_flag_has_help() -> None:
-    commands = next(action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction))
+    commands = next(action for action in make_parser()._actions if isinstance(action, argparse._SubParsersAction))
     for name, parser in commands.choices.items():
         assert parser.description
         assert f"promptuary {name}" in page("README.md")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from promptuary.cli.main import SETTING_FLAGS, main
+from promptuary.cli.arguments import SETTING_FLAGS, main
 from promptuary.config import SETTINGS
 from tests.conftest import Files
 

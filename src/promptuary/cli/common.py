@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from promptuary.blocking import Promptuary
-from promptuary.cli.main import SETTING_FLAGS
+from promptuary.cli.arguments import SETTING_FLAGS
 from promptuary.config import SETTINGS
 from promptuary.core.errors import ConfigError, PromptuaryError
 

@@ -1,7 +1,7 @@
 """``promptuary``: reads the arguments and starts one command.
 
-Nothing heavy is imported here: each command is a module of its own, loaded when it is asked for. A new command is a row
-of ``COMMANDS`` and a module ``promptuary.cli.<name>`` with ``main(options) -> exit code``.
+Nothing heavy is imported here: each command is a module of its own, loaded when it is asked for. What they take
+is in ``arguments``; a new command is a row there and a module ``promptuary.cli.<name>`` with ``main(options) -> exit code``.
 """
 
 import argparse
@@ -9,25 +9,16 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Final, NamedTuple, NoReturn
 
-from promptuary._version import __version__
+from promptuary.cli.arguments import make_parser
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.text import one_line
 
 DONE, NOT_ALL, WRONG_USAGE = 0, 1, 2
 INTERRUPTED = 130
 
-_DESCRIPTION = """\
-Write a message with references in it; Promptuary fetches exactly what they point at,
-safely, fits it into the model's window, and shows what went in, what was cut and why.
-
-  @file:src/app.py  @file:src/app.py:10-50  @file:src/app.py#main  @folder:src
-  @glob:src/**/*.py  @diff  @staged  @status  @git:5  @git:main..HEAD
-  @commit:abc123  @symbol:Class.method  @url:https://...  #docs/style.md
-"""
 # What argparse takes for a word although it begins with a dash.
 _DASHED_WORD = re.compile(r"-|-\d+|-\d*\.\d+|-.* .*", re.DOTALL)
 
@@ -62,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the arguments; the words of a TEXT may stand before, between and after flags, and after ``--`` anything."""
-    parser = _parser()
+    parser = make_parser()
     given = list(arguments)
     end = given.index("--") if "--" in given else len(given)
     options, others = parser.parse_known_args(given[:end])
@@ -77,7 +68,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
 
 def _start(options: argparse.Namespace) -> int:
     if options.command is None:
-        _parser().print_help(sys.stderr)
+        make_parser().print_help(sys.stderr)
         return WRONG_USAGE
     if sys.stdout is None:
         raise PromptuaryError("standard output is closed, so there is nowhere to print to")
@@ -134,168 +125,3 @@ def _settle_streams() -> None:
         except OSError:
             with suppress(OSError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-class _Parser(argparse.ArgumentParser):
-    """A parser whose errors may quote anything that was typed."""
-
-    def error(self, message: str) -> NoReturn:
-        super().error(one_line(message))
-
-
-Flag = tuple[str, Mapping[str, Any]]
-"""A flag and what argparse is to know of it."""
-
-WINDOW_FLAGS: Final[Mapping[str, Flag]] = {
-    "window": ("--window", {"metavar": "TOKENS", "help": "the model's window (128000, 200k)"}),
-    "model": ("--model", {"metavar": "NAME", "help": "take window and vocabulary from a model's name"}),
-    "vocabulary": ("--vocabulary", {"metavar": "NAME", "help": "count with this vocabulary (o200k_base ...)"}),
-    "warn_share": ("--warn", {"metavar": "SHARE", "help": "warn above this part of the window (25%%)"}),
-    "limit_share": ("--limit", {"metavar": "SHARE", "help": "never inject more than this part (50%%)"}),
-    "reply_reserve": ("--reserve", {"metavar": "TOKENS", "help": "in a thread: keep this for the reply (4096)"}),
-    "compact_share": ("--compact", {"metavar": "SHARE", "help": "in a thread: compact a history above this (70%%)"}),
-}
-READING_FLAGS: Final[Mapping[str, Flag]] = {
-    "allow_hosts": (
-        "--allow-host",
-        {"metavar": "HOST", "action": "append", "help": "fetch from this host even if its address is private; repeat"},
-    ),
-    "allowed_extensions": (
-        "--allow-extension",
-        {"metavar": ".EXT", "action": "append", "help": "read files with this extension too; repeat"},
-    ),
-    "allow_sensitive": (
-        "--allow-sensitive",
-        {"metavar": "NAME", "action": "append", "help": "read this file although its name says secrets; repeat"},
-    ),
-    "max_file_size": ("--max-file-size", {"metavar": "SIZE", "help": "read files up to this size (1MB)"}),
-    "follow_symlinks": (
-        "--follow-symlinks",
-        {"action": argparse.BooleanOptionalAction, "help": "follow links that stay inside"},
-    ),
-    "timeout": ("--timeout", {"metavar": "SECONDS", "help": "give up on a reference after this long (30)"}),
-    "fetch_timeout": ("--fetch-timeout", {"metavar": "SECONDS", "help": "give up on a page after this long (15)"}),
-}
-SETTING_FLAGS: Final[Mapping[str, Flag]] = {**WINDOW_FLAGS, **READING_FLAGS}
-"""The flag of every setting."""
-
-
-def _add_common(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--workspace",
-        "-w",
-        metavar="DIR",
-        help="the folder that paths start from (default: the "
-        "nearest parent with .promptuary, .git or promptuary.toml, else the current folder)",
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--quiet", "-q", action="store_true", help="neither table nor notes on stderr")
-    parser.add_argument("--debug", action="store_true", help="log what happens, with traces")
-
-
-def _add_settings(parser: argparse.ArgumentParser) -> None:
-    for title, flags in (("how much may go in", WINDOW_FLAGS), ("what may be read", READING_FLAGS)):
-        group = parser.add_argument_group(title)
-        for setting, (flag, described) in flags.items():
-            group.add_argument(flag, dest=setting, **described)
-
-
-def _add_text(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "text", nargs="*", metavar="TEXT", help="the text; - or nothing reads standard input, -- ends the flags"
-    )
-
-
-def _add_thread(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--thread", "-t", metavar="NAME", help="the thread to work in (main)")
-
-
-def _add_form(parser: argparse.ArgumentParser) -> None:
-    forms = ("text", "openai", "openai-responses", "anthropic")
-    parser.add_argument("--for", dest="form", choices=forms, help="with --thread: print the prompt for this provider")
-
-
-def _add_context_action(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "action",
-        choices=("add", "drop", "pin", "unpin", "list", "tokens", "find", "clear"),
-        help="what to do with what is kept in view",
-    )
-    parser.add_argument("words", nargs="*", metavar="WORD", help="paths, references, or words to find files by")
-
-
-def _add_session_action(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("list", "show", "replay", "history"), help="what to look back at")
-    parser.add_argument("number", nargs="?", type=_count, metavar="TURN", help="which turn (the last)")
-    parser.add_argument("--all", action="store_true", help="with history: bring back what was compacted")
-
-
-def _add_max(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--max", type=_count, default=20, metavar="N", help="how many offers at most (20)")
-
-
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or not 0 < len(text) < 10 or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text[:60]!r} is not a whole number from 1 on")
-    return int(text)
-
-
-class Command(NamedTuple):
-    """A command: its name, what it says of itself, and who adds its arguments."""
-
-    name: str
-    help: str
-    description: str
-    arguments: tuple[Callable[[argparse.ArgumentParser], None], ...]
-
-
-COMMANDS: Final = (
-    Command(
-        "expand",
-        "show what would be sent: the message with everything it points at",
-        "Print the message with everything it points at; the token table goes to stderr. "
-        "With --thread: the whole prompt of a turn, with what stands in the window of that thread. "
-        "Exit code 1 if a reference could not be included or nothing fits.",
-        (_add_text, _add_thread, _add_form, _add_common, _add_settings),
-    ),
-    Command(
-        "complete",
-        "show what the @ and # menus would offer at the end of a text",
-        "Print one offer a line: what to insert, then what it is.",
-        (_add_text, _add_common, _add_max, _add_settings),
-    ),
-    Command(
-        "context",
-        "manage what is kept in view of a thread",
-        "add PATH keeps a file in view, add @diff (or any other reference) sends it along with the next message; "
-        "drop, pin and unpin take the same words; list and tokens show what there is; find WORDS finds files.",
-        (_add_context_action, _add_thread, _add_common, _add_settings),
-    ),
-    Command(
-        "session",
-        "look back: threads, what went into a turn, and its exact prompt",
-        "list shows the threads, show what went into a turn and why, replay its exact prompt and what changed since, "
-        "history what was said (--all: what was compacted, too).",
-        (_add_session_action, _add_thread, _add_common, _add_settings),
-    ),
-    Command(
-        "config",
-        "show the settings that hold here, and where each comes from",
-        "Print every setting with its value and where it comes from; with flags, what they would change.",
-        (_add_common, _add_settings),
-    ),
-)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="promptuary", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--version", action="version", version=f"promptuary {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for command in COMMANDS:
-        # No abbreviations: --max of one command would be --max-file-size of another.
-        added = commands.add_parser(
-            command.name, help=command.help, description=command.description, allow_abbrev=False
-        )
-        for add in command.arguments:
-            add(added)
-    return parser
