@@ -38,9 +38,7 @@ def main() -> int:
     print("\n".join(f"    {line}" for line in lines[:SHOWN]))
     print("    ...\n\nWhat went in, what it costs, and what was refused and why:\n")
     print("\n".join(f"    {line}" for line in done.stderr.splitlines()))
-    print(
-        "\nAnd a thread: instructions and files stay in view, what was said is remembered, and all of it is accounted for:\n"
-    )
+    print("\nAnd a thread: instructions and files stay in view, and all of it is accounted for:\n")
     print("\n".join(f"    {line}" for line in thread().splitlines()))
     print(
         "\nTry next:\n\n"

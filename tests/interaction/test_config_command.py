@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from promptuary.cli.arguments import SETTING_FLAGS, main
+from promptuary.cli.arguments import SETTING_FLAGS
+from promptuary.cli.main import main
 from promptuary.config import SETTINGS
 from tests.conftest import Files
 

@@ -1,7 +1,7 @@
-"""``promptuary``: reads the arguments and starts one command.
+"""``promptuary``: starts one command.
 
-Nothing heavy is imported here: each command is a module of its own, loaded when it is asked for. What they take
-is in ``arguments``; a new command is a row there and a module ``promptuary.cli.<name>`` with ``main(options) -> exit code``.
+Nothing heavy is imported here: each command is a module of its own, loaded when it is asked for. ``arguments`` says what
+the commands take; a new one is a row there and a module ``promptuary.cli.<name>`` with ``main(options) -> exit code``.
 """
 
 import argparse
