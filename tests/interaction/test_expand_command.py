@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from promptuary.cli.arguments import SETTING_FLAGS, _parsed, main
+from promptuary.cli.arguments import SETTING_FLAGS
+from promptuary.cli.main import _parsed, main
 from promptuary.config import SETTINGS, load
 from promptuary.testing.loopback import Loopback, answer
 from tests.conftest import Files, git

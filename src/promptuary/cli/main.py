@@ -1,6 +1,6 @@
 """``promptuary``: starts one command.
 
-Nothing heavy is imported here: each command is a module of its own, loaded when it is asked for. ``arguments`` says what
+Nothing heavy is imported here: each command is a module of its own, loaded when asked for. ``arguments`` says what
 the commands take; a new one is a row there and a module ``promptuary.cli.<name>`` with ``main(options) -> exit code``.
 """
 
