@@ -4,6 +4,7 @@ A plain expansion needs none of this: no database is made in a workspace before 
 """
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from promptuary.config import Settings
 from promptuary.context.assemble import Room
@@ -21,13 +22,16 @@ from promptuary.layers.tracked_files import TrackedFiles
 from promptuary.plugins import installed_layers
 from promptuary.sessions import Sessions
 from promptuary.storage.embedded.state import EmbeddedStore
+from promptuary.storage.inmemory import InMemoryStore
 from promptuary.turns import Conversation, Expand, Thread, Turn
 from promptuary.workspace.door import Workspace
 from promptuary.workspace.durable import private_folder
 
 
 class Conversations:
-    """Every thread of a workspace."""
+    """Every thread of a workspace; ``lasting`` says whether they are kept, or forgotten with the process."""
+
+    DATABASE: ClassVar = ".promptuary/state.db"
 
     def __init__(
         self,
@@ -38,13 +42,13 @@ class Conversations:
         *,
         layers: Sequence[Layer] = (),
         model: ChatModel | None = None,
-        store: StateStore | None = None,
+        lasting: bool = True,
     ) -> None:
         self._files = TrackedFiles(workspace, scoring_model=model)
         self._layers = [Instructions(workspace), self._files, *installed_layers(), *layers]
         check(self._layers)
         self._counter = counter
-        self._store = store or EmbeddedStore(private_folder(workspace.root.path) / "state.db")
+        self._store = _store(workspace) if lasting else InMemoryStore()
         self.sessions = Sessions(self._store, workspace)
         window = settings.effective_window
         self._common = Conversation(
@@ -92,3 +96,7 @@ class Conversations:
         if not name or not name.isprintable() or len(name) > 200:
             raise PromptuaryError(f"{name!r} cannot name a thread; use up to 200 printable characters")
         return name
+
+
+def _store(workspace: Workspace) -> StateStore:
+    return EmbeddedStore(private_folder(workspace.root.path) / Conversations.DATABASE.rpartition("/")[2])

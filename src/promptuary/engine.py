@@ -129,7 +129,7 @@ class Promptuary:
 
     async def stats(self, thread: str = "main") -> Stats:
         """Return how full the window of a thread is with what was said."""
-        return await background.run(lambda: self._conversations().stats(thread))
+        return await background.run(lambda: self._conversations(only_look=True).stats(thread))
 
     async def add(self, word: str, *, thread: str = "main") -> None:
         """Keep a path in view of a thread, or queue a reference for its next message."""
@@ -149,7 +149,7 @@ class Promptuary:
 
     async def view(self, *, thread: str = "main") -> View:
         """Return what is kept in view of a thread, and what is queued for its next message."""
-        return await self._conversations().view(thread).list()
+        return await self._conversations(only_look=True).view(thread).list()
 
     async def find(self, words: str, *, limit: int = 20) -> Sequence[str]:
         """Return the files that ``words`` may mean, the likeliest first: discovery without a menu."""
@@ -158,32 +158,41 @@ class Promptuary:
 
     async def threads(self) -> Sequence[ThreadLine]:
         """Return every thread of the workspace, the last used first."""
-        return await background.run(self._conversations().sessions.threads)
+        return await background.run(self._conversations(only_look=True).sessions.threads)
 
     async def turns(self, thread: str = "main") -> Sequence[Recorded]:
         """Return the turns of a thread as the ledger has them."""
-        return await background.run(lambda: self._conversations().sessions.turns(thread))
+        return await background.run(lambda: self._conversations(only_look=True).sessions.turns(thread))
 
     async def history(self, thread: str = "main", *, everything: bool = False) -> Sequence[HistoryItem]:
         """Return what was said in a thread; ``everything`` brings back what was compacted."""
-        return await background.run(lambda: self._conversations().sessions.history(thread, everything=everything))
+        return await background.run(
+            lambda: self._conversations(only_look=True).sessions.history(thread, everything=everything)
+        )
 
     async def replay(self, thread: str = "main", number: int | None = None) -> Replay:
         """Return a past turn exactly as it was sent, and which of its sources have changed since."""
-        return await background.run(lambda: self._conversations().sessions.replay(thread, number))
+        return await background.run(lambda: self._conversations(only_look=True).sessions.replay(thread, number))
 
-    def _conversations(self) -> Conversations:
-        """Return the threads of the workspace, whose parts are loaded and whose database is made only now."""
-        if self._kept is None:
-            from promptuary.conversations import Conversations  # noqa: PLC0415  (most expansions need no thread)
+    def _conversations(self, *, only_look: bool = False) -> Conversations:
+        """Return the threads of the workspace, whose parts are loaded and whose database is made only now.
 
-            def attach(text: str, also: str, limit: int) -> Expansion:
-                return self._expand(text, limit, also=also, tracked=False)
+        Who only looks makes no database: where there is none, there are no threads.
+        """
+        if self._kept is not None:
+            return self._kept
+        from promptuary.conversations import Conversations  # noqa: PLC0415  (most expansions need no thread)
 
-            self._kept = Conversations(
-                self._workspace, self.settings, self._counter, attach, layers=self._layers, model=self._model
-            )
-        return self._kept
+        def attach(text: str, also: str, limit: int) -> Expansion:
+            return self._expand(text, limit, also=also, tracked=False)
+
+        begun = not only_look or self._workspace.kind_of(Conversations.DATABASE) is not None
+        found = Conversations(
+            self._workspace, self.settings, self._counter, attach, layers=self._layers, model=self._model, lasting=begun
+        )
+        if begun:
+            self._kept = found
+        return found
 
     async def complete(self, text: str, *, limit: int = 20, patience: float = 0.0) -> Completion:
         """Return what the ``@`` and ``#`` menus offer at the end of ``text``.

@@ -11,6 +11,7 @@ from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.layers import Json
 from promptuary.core.ports import Change, KeptState, StateStore
+from promptuary.core.references import Reference
 from promptuary.layers.tracked_files import Line, TrackedFiles
 from promptuary.references.scan import scan
 from promptuary.turns import QUEUE
@@ -34,14 +35,13 @@ class InView:
 
     async def add(self, word: str) -> None:
         """Track a path, or queue a reference; raise ``SourceError`` if it cannot be had or is neither."""
-        found = scan(word if word.startswith(("@", "#")) else f'#"{word}"')
-        if len(found) == 1 and found[0].sigil == "@" and found[0].kind not in _PATHS:
+        found = _reference(word)
+        if found and found.sigil == "@" and found.kind not in _PATHS:
             queued = self._queued()
-            if found[0].raw not in queued:
-                await self._keep(self._state(QUEUE, [*queued, found[0].raw]))
+            if found.raw not in queued:
+                await self._keep(self._state(QUEUE, [*queued, found.raw]))
             return
-        path = found[0].value + found[0].suffix if len(found) == 1 else word
-        state = await self._files.track(self._tracked(), path, self._counter)
+        state = await self._files.track(self._tracked(), _path(word), self._counter)
         await self._keep(self._state(self._files.id, state, self._files.state_version))
 
     async def drop(self, word: str) -> None:
@@ -50,17 +50,19 @@ class InView:
         if word in queued:
             await self._keep(self._state(QUEUE, [one for one in queued if one != word]))
             return
-        state = self._files.untrack(self._tracked(), word.removeprefix("#").removeprefix("@file:"))
+        state = self._files.untrack(self._tracked(), _path(word))
         await self._keep(self._state(self._files.id, state, self._files.state_version))
 
     async def pin(self, path: str, *, on: bool = True) -> None:
         """Put a tracked file before all others, or let it go back."""
-        state = self._files.pin(self._tracked(), path.removeprefix("#"), on=on)
+        state = self._files.pin(self._tracked(), _path(path), on=on)
         await self._keep(self._state(self._files.id, state, self._files.state_version))
 
     async def clear(self) -> None:
-        """Track nothing and queue nothing."""
-        files = self._state(self._files.id, self._files.clear(self._tracked()), self._files.state_version)
+        """Track nothing and queue nothing, whichever version kept it."""
+        kept = self._kept()
+        known = kept.value if kept and kept.version == self._files.state_version else None
+        files = self._state(self._files.id, self._files.clear(known), self._files.state_version)
         await self._keep(files, self._state(QUEUE, []))
 
     async def list(self) -> View:
@@ -68,11 +70,14 @@ class InView:
         return View(await self._files.listed(self._tracked(), self._counter), self._queued())
 
     def _tracked(self) -> Json:
-        kept = self._store.state(self._files.id, f"thread:{self._thread}")
+        kept = self._kept()
         if kept is not None and kept.version != self._files.state_version:
             reason = f"what {self._thread} tracks was kept by another version ({kept.version}); update, or clear it"
             raise SourceError(Code.READ_FAILED, reason)
         return kept.value if kept else None
+
+    def _kept(self) -> KeptState | None:
+        return self._store.state(self._files.id, f"thread:{self._thread}")
 
     def _queued(self) -> Sequence[str]:
         kept = self._store.state(QUEUE, f"thread:{self._thread}")
@@ -83,3 +88,14 @@ class InView:
 
     async def _keep(self, *states: KeptState) -> None:
         await background.run(lambda: self._store.apply(Change(self._thread, states=states)))
+
+
+def _reference(word: str) -> Reference | None:
+    """Return the reference that ``word`` is, all of it; a word without a sign is a path as it stands."""
+    found = scan(word) if word.startswith(("@", "#")) else []
+    return found[0] if len(found) == 1 and found[0].raw == word else None
+
+
+def _path(word: str) -> str:
+    found = _reference(word)
+    return found.value + found.suffix if found else word

@@ -4,7 +4,8 @@
 ``finish`` shows the reply to the layers and keeps it. Whatever either changes is written at once or not at all.
 """
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -28,7 +29,7 @@ from promptuary.core.expansion import Expansion
 from promptuary.core.ids import new_id
 from promptuary.core.layers import Ending, Incoming, Layer, Recall, RecallRequest, Reply, check
 from promptuary.core.messages import Item, Message, Replacement, ToolCall
-from promptuary.core.ports import Change, ChatModel, Recorded, StateStore, TurnStatus
+from promptuary.core.ports import Change, ChatModel, ConflictError, Recorded, StateStore, TurnStatus
 from promptuary.core.prompts import Prompt
 from promptuary.core.receipts import Entry, Failure, Receipt
 from promptuary.layers.runner import Account, LayerRun, Runner
@@ -86,9 +87,14 @@ class Thread:
         self.name = name
         self._common = common
         self._runner = Runner(common.layers, name, common.resource, common.counter, common.room.window)
+        self._at_work = asyncio.Lock()
 
     async def prepare(self, text: str) -> Turn:
         """Put everything together for ``text``, write it down, and return it."""
+        async with self._at_work:
+            return await self._prepare(text)
+
+    async def _prepare(self, text: str) -> Turn:
         common, kept = self._common, Account()
         await self._runner.init(common.store.state, kept)
         rewritten = await self._runner.on_message(Incoming(text, text), kept)
@@ -112,12 +118,17 @@ class Thread:
 
     async def finish(self, turn: Turn, reply: str | Sequence[Message]) -> Receipt:
         """Show the reply to the layers, keep it in the history, and return what the hooks did."""
-        kept = Account()
         said = Reply([_item(message, turn.id) for message in _messages(reply)])
+        async with self._at_work:
+            return await self._finish(turn, said)
+
+    async def _finish(self, turn: Turn, said: Reply) -> Receipt:
+        kept = await self._taken_up(turn)
         await self._runner.after_model(said, kept)
         await self._runner.store(said, kept)
         await self._runner.complete("finished", kept)
-        asked = Item(new_id("item"), "user", turn.prompt.message["content"], turn=turn.id)
+        # An id that follows from the turn's: of two who finish it at once, the store refuses the second.
+        asked = Item(f"item-of-{turn.id}", "user", turn.prompt.message["content"], turn=turn.id)
         receipt = replace(
             turn.receipt,
             hooks=[*turn.receipt.hooks, *kept.hooks],
@@ -134,24 +145,37 @@ class Thread:
 
     async def abandon(self, turn: Turn, ending: Ending = "abandoned") -> None:
         """End a turn that got no reply: the layers are told, and nothing enters the history."""
-        kept = Account()
-        await self._runner.complete(ending, kept)
-        status: TurnStatus = "failed" if ending == "failed" else "abandoned"
-        change = Change(self.name, turn=_recorded(turn, status), states=self._runner.changed())
-        await background.run(lambda: self._common.store.apply(change))
+        async with self._at_work:
+            kept = await self._taken_up(turn)
+            await self._runner.complete(ending, kept)
+            status: TurnStatus = "failed" if ending == "failed" else "abandoned"
+            change = Change(self.name, turn=_recorded(turn, status), states=self._runner.changed())
+            await background.run(lambda: self._common.store.apply(change))
 
     def stats(self) -> Stats:
         """Return how full the window is with what was said."""
-        history = self._common.store.history(self.name)
-        return stats(history, self._common.room.window, self._common.counter, self._common.policy)
+        common = self._common
+        history = common.store.history(self.name)
+        due = needs_compaction(history, common.room.usable, common.counter, common.policy)
+        return replace(stats(history, common.room.window, common.counter, common.policy), needs_compaction=due)
+
+    async def _taken_up(self, turn: Turn) -> Account:
+        """Go on with a turn that waits for its end: others may have changed states since, or ended it already."""
+        store, kept = self._common.store, Account()
+        known = await background.run(lambda: store.turn(self.name, turn.number))
+        if known is None or known.id != turn.id or known.status != "prepared":
+            became = f"is {known.status} already" if known and known.id == turn.id else "is not in the ledger"
+            raise ConflictError(f"turn {turn.number} of thread {self.name!r} {became}; prepare a new one")
+        await self._runner.init(store.state, kept)
+        return kept
 
     async def _history(self) -> tuple[Sequence[Item], Sequence[Replacement]]:
         """Return the history, made shorter if it is time for that, and what was replaced in it."""
         common = self._common
         history = await background.run(lambda: common.store.history(self.name))
-        if not needs_compaction(history, common.room.window, common.counter, common.policy):
+        if not needs_compaction(history, common.room.usable, common.counter, common.policy):
             return history, ()
-        done = await compact(history, common.room.window, common.counter, policy=common.policy, model=common.model)
+        done = await compact(history, common.room.usable, common.counter, policy=common.policy, model=common.model)
         return done.items, done.replacements
 
     async def _expanded(self, text: str, queued: Sequence[str]) -> Expansion:
@@ -180,8 +204,11 @@ class Thread:
                 left_out.append(Entry(voice.layer, voice.layer, "out", voice.tokens, reason=reason))
             elif voice.tokens:
                 voices.append(voice)
-            else:
+            elif voice.said.omitted:
                 left_out += account.left_out(voice.layer, voice.said)
+            else:
+                reason = f"{first.tokens:,} tokens, and {share:,} are left for it"
+                left_out.append(Entry(voice.layer, voice.layer, "out", first.tokens, reason=reason))
         return voices, left_out
 
     async def _ask(self, run: LayerRun, query: str, history: Sequence[Item], share: int, kept: Account) -> Voice:
@@ -235,16 +262,24 @@ def _messages(reply: str | Sequence[Message]) -> Sequence[Message]:
 
 def _item(message: Message, turn: str) -> Item:
     """Return what a model or a tool said as an entry of the history; what is no such message is refused."""
-    if message.get("role") not in {"assistant", "tool"}:
+    given: object = message
+    if not isinstance(given, Mapping):
+        raise PromptuaryError(f"a reply is text or a list of messages, not of {type(given).__name__}")
+    if given.get("role") not in {"assistant", "tool"}:
         raise PromptuaryError(
-            f"a reply is made of messages of the assistant and of tools, not of {message.get('role')!r}"
+            f"a reply is made of messages of the assistant and of tools, not of {given.get('role')!r}"
         )
-    calls = tuple(ToolCall(call["id"], call["name"], call["arguments"]) for call in message.get("tool_calls", ()))
-    return Item(
-        new_id("item"),
-        message["role"],
-        message["content"],
-        tool_calls=calls,
-        tool_call_id=message.get("tool_call_id", ""),
-        turn=turn,
-    )
+    # Providers leave out, or set to null, the content of a message that only calls tools.
+    content, answers = given.get("content") or "", given.get("tool_call_id") or ""
+    if not isinstance(content, str) or not isinstance(answers, str):
+        raise PromptuaryError("the content and the tool_call_id of a reply's message are text")
+    calls = tuple(map(_call, given.get("tool_calls") or ()))
+    return Item(new_id("item"), message["role"], content, tool_calls=calls, tool_call_id=answers, turn=turn)
+
+
+def _call(call: object) -> ToolCall:
+    match call:
+        case {"id": str(name), "name": str(tool), "arguments": str(arguments)}:
+            return ToolCall(name, tool, arguments)
+        case _:
+            raise PromptuaryError("a tool call has an id, a name and arguments, each of them text")

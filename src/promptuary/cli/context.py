@@ -1,12 +1,13 @@
 """``promptuary context``: what is kept in view of a thread, managed by hand."""
 
 import argparse
+import sys
 from dataclasses import asdict
 from typing import Any
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import opened, print_json
-from promptuary.core.errors import PromptuaryError
+from promptuary.core.errors import PromptuaryError, SourceError
 from promptuary.core.table import Column, table
 from promptuary.core.text import one_line
 
@@ -19,25 +20,35 @@ def main(options: argparse.Namespace) -> int:
     if bool(options.words) != (options.action in _TAKES_WORDS):
         told = "names what to" if options.action in _TAKES_WORDS else "takes no words to"
         raise PromptuaryError(f"context {options.action} {told} {options.action}: promptuary context --help")
-    thread = options.thread or "main"
+    thread = "main" if options.thread is None else options.thread
     with opened(options) as promptuary:
         if options.action == "find":
             return _find(promptuary, " ".join(options.words), as_json=options.json)
-        _change(promptuary, options, thread)
-        _show(promptuary, thread, as_json=options.json)
-    return DONE
+        if options.action == "clear":
+            promptuary.clear(thread=thread)
+        refused = [error for word in options.words if (error := _changed(promptuary, options.action, word, thread))]
+        for error in refused:
+            print(f"promptuary: {one_line(str(error))}", file=sys.stderr)
+        try:
+            _show(promptuary, thread, as_json=options.json)
+        except SourceError as error:
+            print(f"promptuary: {one_line(str(error))}", file=sys.stderr)
+            return NOT_ALL
+    return NOT_ALL if refused else DONE
 
 
-def _change(promptuary: Promptuary, options: argparse.Namespace, thread: str) -> None:
-    if options.action == "clear":
-        promptuary.clear(thread=thread)
-    for word in options.words:
-        if options.action == "add":
+def _changed(promptuary: Promptuary, action: str, word: str, thread: str) -> SourceError | None:
+    """Do one thing with one word; what is refused keeps none of the others from being done."""
+    try:
+        if action == "add":
             promptuary.add(word, thread=thread)
-        elif options.action == "drop":
+        elif action == "drop":
             promptuary.drop(word, thread=thread)
         else:
-            promptuary.pin(word, thread=thread, on=options.action == "pin")
+            promptuary.pin(word, thread=thread, on=action == "pin")
+    except SourceError as error:
+        return error
+    return None
 
 
 def _find(promptuary: Promptuary, words: str, *, as_json: bool) -> int:
@@ -47,7 +58,7 @@ def _find(promptuary: Promptuary, words: str, *, as_json: bool) -> int:
     elif found:
         print("\n".join(one_line(path) for path in found))
     else:
-        print(f"no file of this workspace matches {one_line(words)}")
+        print(f"no file of this workspace matches {one_line(words)}", file=sys.stderr)
     return DONE if found else NOT_ALL
 
 

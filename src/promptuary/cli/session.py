@@ -6,7 +6,8 @@ from typing import Any
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import opened, print_json
-from promptuary.core.messages import as_message
+from promptuary.core.errors import SourceError
+from promptuary.core.messages import Message, as_message
 from promptuary.core.receipts import to_json
 from promptuary.core.table import Column, table
 from promptuary.core.text import one_line, visible
@@ -24,6 +25,10 @@ def main(options: argparse.Namespace) -> int:
         return _turn(promptuary, options)
 
 
+def _thread(options: argparse.Namespace) -> str:
+    return "main" if options.thread is None else str(options.thread)
+
+
 def _threads(promptuary: Promptuary, *, as_json: bool) -> int:
     threads = promptuary.threads()
     if as_json:
@@ -38,7 +43,7 @@ def _threads(promptuary: Promptuary, *, as_json: bool) -> int:
 
 
 def _history(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    items = promptuary.history(options.thread or "main", everything=options.all)
+    items = promptuary.history(_thread(options), everything=options.all)
     if options.json:
         print_json([{"id": one.id, "kind": one.kind, "pinned": one.pinned, **as_message(one)} for one in items])
     for one in items if not options.json else ():
@@ -50,7 +55,11 @@ def _history(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
 
 def _turn(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    replay = promptuary.replay(options.thread or "main", options.number)
+    try:
+        replay = promptuary.replay(_thread(options), options.number)
+    except SourceError as error:
+        print(f"promptuary: {one_line(error.reason)}", file=sys.stderr)
+        return NOTHING
     turn = replay.turn
     drift = [{"path": one.path, "since": one.since} for one in replay.drift]
     if options.json:
@@ -62,8 +71,13 @@ def _turn(promptuary: Promptuary, options: argparse.Namespace) -> int:
         print(f"turn {turn.number} ({turn.status}, {turn.created}): {one_line(turn.text)[:200]}")
         print(turn.receipt.explain())
     else:
-        prompt = "\n\n".join(f"[{message['role']}]\n{message['content']}" for message in turn.messages)
+        prompt = "\n\n".join(f"[{message['role']}]\n{_said(message)}" for message in turn.messages)
         print(visible(prompt)[0] if sys.stdout.isatty() else prompt)
     for one in replay.drift:
         print(f"since then: {one_line(one.path)} is {one.since}", file=sys.stderr)
     return DONE
+
+
+def _said(message: Message) -> str:
+    calls = [f"(calls {call['name']} with {call['arguments']})" for call in message.get("tool_calls", ())]
+    return "\n".join([*([message["content"]] if message["content"] else []), *calls])

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from promptuary.context.assemble import Voice
-from promptuary.context.history import cost
+from promptuary.context.history import cost, groups
 from promptuary.core.blocks import Detail
 from promptuary.core.counting import TokenCounter
 from promptuary.core.expansion import Expansion, Outcome
@@ -25,7 +25,7 @@ def of_layer(voice: Voice, window: int, counter: TokenCounter) -> list[Entry]:
             revision=piece.revision,
             detail=piece.detail,
             score=piece.score,
-            reason=piece.reason,
+            reason=piece.reason or "said by the layer",
         )
         for piece in voice.said.pieces
         if piece.text
@@ -45,9 +45,12 @@ def of_history(kept: Sequence[Item], everything: Sequence[Item], window: int, co
     if not everything:
         return []
     tokens = cost(kept, counter)
-    missing = len(everything) - len(kept)
-    fate: Fate = "in" if not missing else "degraded" if kept else "out"
-    reason = f"the oldest {missing} do not fit" if missing else ""
+    sendable = sum(len(group.sendable) for group in groups(everything))
+    missing, stray = sendable - len(kept), len(everything) - sendable
+    fate: Fate = "in" if not missing + stray else "degraded" if kept else "out"
+    reasons = [f"the oldest {missing} do not fit"] if missing else []
+    reasons += [f"{stray} of tool calls without their results are never sent"] if stray else []
+    reason = "; ".join(reasons) or "what was said before"
     label = f"{len(kept)} of {len(everything)} messages"
     return [Entry("history", label, fate, tokens, tokens / window, reason=reason)]
 
@@ -61,10 +64,10 @@ def of_references(expansion: Expansion, window: int) -> list[Entry]:
             fate="in" if block.detail is Detail.FULL else "degraded",
             tokens=block.tokens,
             share=block.tokens / window,
-            source=block.source.key,
+            source=f"file:{block.source.path}" if block.source.path else block.source.key,
             revision=block.source.revision,
             detail=block.detail,
-            reason="" if block.detail is Detail.FULL else "does not fit whole",
+            reason="named in the message" if block.detail is Detail.FULL else "does not fit whole",
         )
         for block in expansion.blocks
     ]
@@ -77,4 +80,4 @@ def _absent(outcome: Outcome) -> Entry:
 
 def of_message(tokens: int, window: int) -> Entry:
     """Return the entry for the person's own words, which are always kept whole."""
-    return Entry("message", "the message", "in", tokens, tokens / window, detail=Detail.FULL)
+    return Entry("message", "the message", "in", tokens, tokens / window, detail=Detail.FULL, reason="always whole")

@@ -8,7 +8,7 @@ layer leaves of its share goes to the history.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from promptuary.context.history import MESSAGE_OVERHEAD, cost
+from promptuary.context.history import MESSAGE_OVERHEAD, cost, groups
 from promptuary.core.budget import Claim, allocate
 from promptuary.core.counting import TokenCounter
 from promptuary.core.layers import Band, Between, Budget, Recall
@@ -71,12 +71,20 @@ def spoken(said: Recall, counter: TokenCounter) -> int:
 
 
 def shares(voices: Sequence[Voice], history: Sequence[Item], available: int, counter: TokenCounter) -> dict[str, int]:
-    """Return how many tokens each layer may use, envelope included; the history has the rest."""
-    wanted = cost(history, counter)
-    reserved = sum(min(voice.tokens, promise(voice.budget)) for voice in voices)
-    counted_on = int(max(available - reserved, 0) * HISTORY_SHARE)
-    claims = [Claim(voice.tokens, promise(voice.budget)) for voice in voices]
-    given = allocate([*claims, Claim(wanted, min(wanted, counted_on))], available)
+    """Return how many tokens each layer may use, envelope included; the history has the rest.
+
+    What may never leave the history (instructions, pins) is not shared: it is taken off first.
+    """
+    sendable = [group for group in groups(history) if group.sendable]
+    stays = sum(cost(group.sendable, counter) for group in sendable if group.kept)
+    wanted = sum(cost(group.sendable, counter) for group in sendable) - stays
+    left = max(available - stays, 0)
+    # A layer that says more than it may wants no more than it may.
+    wants = [min(voice.tokens, ceiling(voice.budget, available)) for voice in voices]
+    reserved = sum(min(want, promise(voice.budget)) for want, voice in zip(wants, voices, strict=True))
+    counted_on = int(max(left - reserved, 0) * HISTORY_SHARE)
+    claims = [Claim(want, promise(voice.budget)) for want, voice in zip(wants, voices, strict=True)]
+    given = allocate([*claims, Claim(wanted, counted_on)], left)
     return {voice.layer: share for voice, share in zip(voices, given, strict=False)}
 
 

@@ -8,10 +8,12 @@ The runner knows no layer by name, and neither storage nor budgets.
 import asyncio
 import json
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from promptuary.core.blocks import Detail
 from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.core.layers import (
@@ -23,6 +25,7 @@ from promptuary.core.layers import (
     Json,
     Layer,
     LayerContext,
+    Omitted,
     Piece,
     Recall,
     RecallRequest,
@@ -56,6 +59,7 @@ class LayerRun:
     context: LayerContext
     ready: bool = False
     disabled: bool = False
+    refused: bool = False
     dirty: bool = False
     rerender: bool = False
 
@@ -77,7 +81,7 @@ class Runner:
     @property
     def active(self) -> list[LayerRun]:
         """The layers that take part."""
-        return [run for run in self._runs if run.ready and not run.disabled]
+        return [run for run in self._runs if run.ready and not run.disabled and not run.refused]
 
     def changed(self) -> list[KeptState]:
         """Return the states that are to be kept, and take them for kept."""
@@ -102,7 +106,9 @@ class Runner:
         for run in self.active:
             changed = await self._call(run, "on_message", account, replace(message, text=text))
             run.rerender = False
-            if isinstance(changed, Changed):
+            if isinstance(changed, Changed) and not _is_text(changed.text or ""):
+                account.failures.append(_misfit(run, "on_message", changed.text, "text"))
+            elif isinstance(changed, Changed):
                 text = text if changed.text is None else changed.text
                 run.rerender = changed.rerender == "immediate"
         return text
@@ -112,7 +118,11 @@ class Runner:
         said = await self._call(run, "recall", account, request)
         if isinstance(said, str):
             return Recall([Piece(said, run.layer.id)] if said else ())
-        return said if isinstance(said, Recall) else Recall()
+        if isinstance(said, Recall) and _is_sound(said):
+            return said
+        if said is not None and said is not _FAILED:
+            account.failures.append(_misfit(run, "recall", said, "text, a Recall or nothing"))
+        return Recall()
 
     async def after_model(self, reply: Reply, account: Account) -> None:
         """Show the reply to every layer, one after the other."""
@@ -129,16 +139,21 @@ class Runner:
             await self._call(run, "complete", account, ending)
 
     def _restore(self, run: LayerRun, load: Callable[[str, str], KeptState | None], account: Account) -> bool:
-        kept = load(run.layer.id, run.context.scope_key) if run.layer.scope != "execution" else None
-        if kept is None:
+        if run.layer.scope == "execution":
             return True
-        if kept.version != run.layer.state_version:
+        kept = load(run.layer.id, run.context.scope_key)
+        run.refused = kept is not None and kept.version != run.layer.state_version
+        if kept is None:
+            if run.context.state is not None and not run.dirty:
+                # It was cleared, or the turn that made it could not be written: the layer begins anew.
+                run.context.state, run.ready = None, False
+            return True
+        if run.refused:
             reason = (
                 f"its state is of version {kept.version}, and this program knows version {run.layer.state_version}; "
                 "it is kept as it is: update the program, or clear the state to start anew"
             )
             account.failures.append(Failure(run.layer.id, "init", "BAD_STATE", reason))
-            run.disabled = True
             return False
         run.context.state = kept.value
         return True
@@ -161,8 +176,7 @@ class Runner:
             if changed:
                 json.dumps(context.state)
         except TimeoutError:
-            seconds = _seconds(run.layer.timeouts, hook)
-            account.failures.append(Failure(run.layer.id, hook, "TIMEOUT", f"stopped after {seconds:g} s"))
+            account.failures.append(Failure(run.layer.id, hook, "TIMEOUT", _late(_seconds(run.layer.timeouts, hook))))
             return _FAILED
         except (ConfigError, asyncio.CancelledError):
             raise
@@ -194,6 +208,32 @@ async def dispose(layers: Sequence[Layer], account: Account) -> None:
 def _seconds(timeouts: Mapping[Hook, float], hook: Hook) -> float | None:
     seconds = timeouts.get(hook, TIMEOUTS[hook])
     return seconds if seconds > 0 else None
+
+
+def _late(seconds: float | None) -> str:
+    return "gave up by itself" if seconds is None else f"stopped after {seconds:g} s"
+
+
+def _is_sound(said: Recall) -> bool:
+    """Tell whether a recall is made of what it should be: people write layers without a type checker too."""
+    try:
+        pieces = [(one.text, one.revision, Detail(one.detail)) for one in said.pieces]
+        both: list[Piece | Omitted] = [*said.pieces, *said.omitted]
+        told = [(one.label, one.source, one.reason) for one in both]
+        scores = [float(one.score or 0) for one in both]
+    except (AttributeError, TypeError, ValueError):
+        return False
+    texts = [said.heading, *(text for one in (*pieces, *told) for text in one)]
+    return all(map(_is_text, texts)) and all(map(math.isfinite, scores))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _misfit(run: LayerRun, hook: Hook, given: object, wanted: str) -> Failure:
+    reason = f"returned {type(given).__name__} that is not made as it should be; {wanted} is wanted"
+    return Failure(run.layer.id, hook, "ERROR", reason)
 
 
 def _copy(state: Json) -> Json:

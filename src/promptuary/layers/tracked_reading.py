@@ -17,7 +17,7 @@ from promptuary.core.references import Reference
 from promptuary.layers.tracking import Gone, Observation, Refused, Seen, Tracked, Tracking, observed, target
 from promptuary.references.desk import Desk
 from promptuary.references.kinds.file import part_at_lines, part_at_symbol, whole_file
-from promptuary.references.resolve import Resolution, resolve, settle
+from promptuary.references.resolve import CONCURRENCY, Resolution, resolve, settle
 from promptuary.references.scan import scan
 from promptuary.references.selection import readings
 from promptuary.workspace.door import Workspace, open_workspace
@@ -25,6 +25,9 @@ from promptuary.workspace.root import shown
 
 READ_TIMEOUT = 5.0
 """Seconds for one file; a disk that hangs costs that file its turn, not the others theirs."""
+
+LOOK_TIMEOUT = 8.0
+"""Seconds for all files together, should every one of them hang: the hook that looks must not be late itself."""
 
 _KEPT_CHARACTERS = 32 * 1024 * 1024
 
@@ -54,7 +57,8 @@ class Reader:
         """Return ``tracking`` after a look at each file, and what was found, by label."""
         with self.workspace.visit() as visit:
             wanted = [_reference(file) for file in tracking.files]
-            found = resolve(wanted, Desk(visit, counter), {"file": self._source}, timeout=READ_TIMEOUT)
+            patience = min(READ_TIMEOUT, round(LOOK_TIMEOUT * CONCURRENCY / max(len(wanted), 1), 1))
+            found = resolve(wanted, Desk(visit, counter), {"file": self._source}, timeout=patience)
         self._shelf.put(one.sources[0] for one in found if one.sources)
         after = observed(tracking, [_observation(one) for one in found])
         return after, {file.label: one for file, one in zip(after.files, found, strict=True)}

@@ -19,6 +19,9 @@ _LEVEL: Final = 1
 """The fastest: higher levels take several times as long for a tenth less."""
 
 
+_KNOWN_NUMBERS: Final = 50_000
+
+
 @dataclass(frozen=True, slots=True)
 class Packed:
     """A text as it is stored."""
@@ -47,22 +50,51 @@ def unpack(sha256: bytes, packed: int, body: bytes) -> str:
     return data.decode("utf-8", "surrogatepass")
 
 
+class Numbers:
+    """Under which numbers texts are kept, by their hashes, as far as that is known. A text never gets another number.
+
+    Any thread may ask or tell.
+    """
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, int] = {}
+
+    def of(self, digest: bytes) -> int | None:
+        """Return the number of a text, if it is known."""
+        return self._known.get(digest)
+
+    def learn(self, contents: "Contents") -> None:
+        """Take over what a transaction that was committed found out."""
+        if len(self._known) > _KNOWN_NUMBERS:
+            self._known = {}
+        self._known.update(contents.numbers)
+
+
 class Contents:
-    """The texts of a database, within one transaction."""
+    """The texts of a database, within one transaction; ``numbers`` are those that it had to look up or add."""
 
-    __slots__ = ("_connection", "_seen")
+    __slots__ = ("_connection", "_known", "_seen", "numbers")
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, known: Numbers | None = None) -> None:
+        self.numbers: dict[bytes, int] = {}
         self._connection = connection
+        self._known = known or Numbers()
         self._seen: dict[int, str] = {}
 
     def put(self, text: str) -> int:
         """Keep ``text`` and return its number."""
         # Not packed before it is known to be new: nearly everything in a prompt was there a turn ago.
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+        known = self._known.of(digest)
+        if known is not None:
+            return known
         found = self._connection.execute(_QUERIES["find_content"], {"sha256": digest}).fetchone()
-        if found is not None:
-            return int(found[0])
+        number = self.numbers[digest] = self._add(text) if found is None else int(found[0])
+        return number
+
+    def _add(self, text: str) -> int:
         kept = pack(text)
         values = {"sha256": kept.sha256, "packed": kept.packed, "body": kept.body}
         return int(self._connection.execute(_QUERIES["add_content"], values).lastrowid or 0)

@@ -52,15 +52,22 @@ UPDATE item SET pinned = :pinned WHERE id = :id;
 -- Take an item out of the history, not out of the ledger.
 UPDATE item SET compacted = 1 WHERE id = :id;
 
+-- name: standing
+-- Which items stand in the history of a thread, in order, and what alone can change of them.
+SELECT item.number, pinned
+FROM thread
+JOIN item ON item.thread = thread.id AND item.compacted = 0
+WHERE thread.name = :thread
+ORDER BY item.place;
+
 -- name: history
--- What stands in the history of a thread, in order.
+-- What stands in the history of a thread, from the number of an item on.
 SELECT
-    item.id, role, pinned, kind, tool_calls, tool_call_id, stands_for, turn, sha256, packed, body
+    item.number, item.id, role, pinned, kind, tool_calls, tool_call_id, stands_for, turn, sha256, packed, body
 FROM thread
 JOIN item ON item.thread = thread.id AND item.compacted = 0
 JOIN content ON content.id = item.content
-WHERE thread.name = :thread
-ORDER BY item.place;
+WHERE thread.name = :thread AND item.number >= :first;
 
 -- name: item
 -- One item, compacted or not.
@@ -102,6 +109,13 @@ JOIN turn ON turn.thread = thread.id
 WHERE thread.name = :thread
 ORDER BY number DESC
 LIMIT 1;
+
+-- name: last_number
+-- The highest number of a turn; 0 if there is none.
+SELECT coalesce(max(number), 0)
+FROM thread
+JOIN turn ON turn.thread = thread.id
+WHERE thread.name = :thread;
 
 -- name: turns
 -- The turns of a thread, the first first.

@@ -5,7 +5,7 @@ a blob of its bytes. The two never meet: a text has one form only. What cannot b
 """
 
 import json
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from promptuary.core.messages import Item, Message, ToolCall
 from promptuary.core.ports import KeptState, Recorded, ThreadLine
@@ -17,6 +17,8 @@ Row = tuple[Any, ...]
 """What the database gives; anything if it is damaged."""
 
 Values = dict[str, str | bytes | int]
+
+_NONE: Final = "[]"
 
 
 def bound(text: str) -> str | bytes:
@@ -62,11 +64,11 @@ def to_item(row: Row) -> Item:
         id=freed(number),
         role=freed(role),  # type: ignore[arg-type]  # what was written was a role
         content=unpack(*content),
-        tool_calls=tuple(ToolCall(*map(_text, one)) for one in json.loads(freed(calls))),
+        tool_calls=() if calls == _NONE else tuple(ToolCall(*map(_text, one)) for one in json.loads(freed(calls))),
         tool_call_id=freed(call),
         pinned=bool(pinned),
         kind=freed(kind),  # type: ignore[arg-type]  # likewise
-        stands_for=tuple(map(_text, json.loads(freed(stands_for)))),
+        stands_for=() if stands_for == _NONE else tuple(map(_text, json.loads(freed(stands_for)))),
         turn=freed(turn),
     )
 

@@ -13,9 +13,10 @@ from typing import Final
 from promptuary.core.messages import Item
 from promptuary.core.ports import Change, KeptState, Recorded, StateStore, ThreadLine
 from promptuary.storage.embedded import rows
-from promptuary.storage.embedded.contents import Contents, unpack
+from promptuary.storage.embedded.contents import Contents, Numbers, unpack
 from promptuary.storage.embedded.database import Database, Result, Work
 from promptuary.storage.embedded.faults import damaged
+from promptuary.storage.embedded.histories import Histories
 from promptuary.storage.embedded.rows import bound
 from promptuary.storage.sql import queries, script
 from promptuary.storage.values import (
@@ -42,20 +43,24 @@ class EmbeddedStore(StateStore):
 
     def __init__(self, path: Path, *, patience: float = 30.0, clock: Callable[[], str] = now) -> None:
         self._clock = clock
+        self._histories, self._numbers = Histories(), Numbers()
         self._database = Database(path, [script(__package__, step) for step in STEPS], patience=patience)
 
     def apply(self, change: Change) -> None:
         """Write ``change`` at once or not at all; when this returns it is on the disk."""
         time = self._clock()
-        self._database.write(lambda connection: _Writing(connection, change).run(time))
+
+        def written(connection: sqlite3.Connection) -> Contents:
+            contents = Contents(connection, self._numbers)
+            _Writing(connection, change, contents).run(time)
+            return contents
+
+        # Only now, when it is on the disk: what a transaction added may have been taken back.
+        self._numbers.learn(self._database.write(written))
 
     def history(self, thread: str) -> Sequence[Item]:
         """Return what stands in the history now, in order."""
-        return self._read(
-            lambda connection: tuple(
-                map(rows.to_item, connection.execute(_QUERIES["history"], {"thread": bound(thread)}))
-            )
-        )
+        return self._read(lambda connection: self._histories.read(connection, thread))
 
     def items(self, ids: Sequence[str]) -> Sequence[Item]:
         """Return these items, compacted ones too."""
@@ -75,6 +80,11 @@ class EmbeddedStore(StateStore):
             return None if row is None else rows.to_turn(row, Contents(connection))
 
         return self._read(found)
+
+    def last_number(self, thread: str) -> int:
+        """Return the highest number of a turn; 0 if there is none."""
+        key = {"thread": bound(thread)}
+        return self._read(lambda connection: int(connection.execute(_QUERIES["last_number"], key).fetchone()[0]))
 
     def turns(self, thread: str) -> Sequence[Recorded]:
         """Return the turns of a thread, the first first."""
@@ -139,10 +149,10 @@ class _Writing:
 
     __slots__ = ("_change", "_connection", "_contents", "_thread")
 
-    def __init__(self, connection: sqlite3.Connection, change: Change) -> None:
+    def __init__(self, connection: sqlite3.Connection, change: Change, contents: Contents) -> None:
         self._connection = connection
         self._change = change
-        self._contents = Contents(connection)
+        self._contents = contents
         self._thread = 0
 
     def run(self, time: str) -> None:
