@@ -13,13 +13,9 @@ def water_fill(wants: Sequence[int], total: int) -> list[int]:
     left = max(total, 0)
     waiting = sorted(range(len(wants)), key=lambda index: (wants[index], index))
     for position, index in enumerate(waiting):
-        fair = left // (len(waiting) - position)
+        fair = -(-left // (len(waiting) - position))
         shares[index] = min(max(wants[index], 0), fair)
         left -= shares[index]
-    for index in range(len(wants)):  # the remainder of the division, a token each
-        if left and shares[index] < wants[index]:
-            shares[index] += 1
-            left -= 1
     return shares
 
 

@@ -231,9 +231,11 @@ def _check_budget(layer: Layer) -> None:
     budget = layer.budget
     if budget == "auto":
         return
-    numbers = (budget.min, budget.max) if isinstance(budget, Between) else (budget,)
+    numbers: list[object] = [budget]
+    if isinstance(budget, Between):
+        numbers = [budget.min] if budget.max is None else [budget.min, budget.max]
     for number in numbers:
-        if number is not None and not _is_whole(number):
+        if not _is_whole(number):
             raise ConfigError(f"layer {layer.id!r}: budget must be whole tokens from 0 on, or auto, not {budget!r}")
     if isinstance(budget, Between) and budget.max is not None and budget.min > budget.max:
         raise ConfigError(f"layer {layer.id!r}: budget has min {budget.min} above max {budget.max}")

@@ -76,6 +76,9 @@ class Reader:
         reading = next(readings(reference))
         self._obey(reading.path)
         file = self.workspace.read(reading.path)
+        label = reference.value + reference.suffix
+        if kept := self._shelf.same(label, file.sha256):
+            return [kept]  # the same bytes under the same name: with the outlines that were made of it
         if reading.selection.symbol and file.text:
             found = part_at_symbol(file, reading.selection.symbol)
         elif reading.selection.ranges and file.text:
@@ -83,7 +86,7 @@ class Reader:
         else:
             found = whole_file(file)
         # An outline is asked for at every try to fit the file, and parsing is what costs most.
-        return [replace(found, label=reference.value + reference.suffix, outlines=cache(found.outlines))]
+        return [replace(found, label=label, outlines=cache(found.outlines))]
 
     def _obey(self, path: str) -> None:
         """Refuse names without an extension that are not listed; the workspace's own policy lets them all pass."""
@@ -129,6 +132,11 @@ class _Shelf:
             total = sum(len(source.text) for source in self._sources.values())
             while total > _KEPT_CHARACTERS:
                 total -= len(self._sources.pop(next(iter(self._sources))).text)
+
+    def same(self, label: str, revision: str) -> Source | None:
+        """Return the content of that name, if it is of that revision."""
+        kept = self._sources.get(label)
+        return kept if kept and kept.revision == revision else None
 
     def get(self, files: Iterable[Tracked]) -> dict[str, Source]:
         """Return the contents that are of the revision that is wanted."""

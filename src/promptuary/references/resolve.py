@@ -145,4 +145,4 @@ def _attempt(reference: Reference, desk: Desk, kind: "Kind") -> Resolution:
 
 
 def _too_late(timeout: float) -> SourceError:
-    return SourceError(Code.TIMEOUT, f"it took longer than {timeout:g} s; ask for less, or allow more with --timeout")
+    return SourceError(Code.TIMEOUT, f"it took longer than {timeout:.2g} s; ask for less, or allow more time")

@@ -6,11 +6,15 @@ a layer's message four besides its words, so that every share can be worked out 
 
 import asyncio
 import json
+import os
+import shutil
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -26,6 +30,7 @@ from promptuary.core.layers import (
     Budget,
     Changed,
     Ending,
+    Hook,
     Incoming,
     Layer,
     LayerContext,
@@ -156,6 +161,15 @@ def test_reservations_that_are_too_much_together_share_and_nobody_else_gets_anyt
 
     assert shares(workspace, 6_000, *layers) == [3_000, 3_000, 0]
     assert shares(workspace, 4_000, *layers) == [2_000, 2_000, 0]
+
+
+def test_a_layer_for_which_nothing_is_left_is_named_in_the_receipt(workspace: Path) -> None:
+    layers = Says("a", budget=Between(9_000)), Says("b", 40)
+    [turn] = turns(workspace, *layers, window=1_000 + HI)
+
+    assert [entry.layer for entry in turn.receipt.entries if entry.fate == "out"] == ["b"]
+    assert "44 tokens" in next(entry.reason for entry in turn.receipt.entries if entry.layer == "b")
+    assert turn.receipt.failures == []
 
 
 def test_a_reservation_comes_before_what_is_shared_and_takes_part_in_that(workspace: Path) -> None:
@@ -358,23 +372,25 @@ def test_layers_are_told_how_a_turn_ended_whichever_way_that_was(workspace: Path
 
 def test_a_timeout_of_zero_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     class Slow(Layer):
-        def __init__(self, name: str, seconds: float | None) -> None:
-            self.id = name
-            self.timeouts = {} if seconds is None else {"recall": seconds}
+        id = "default"
 
         async def recall(self, request: RecallRequest, context: LayerContext) -> str:
             await asyncio.sleep(0.05)
             return "at last"
 
+    class Unhurried(Slow):
+        id = "none"
+        timeouts: ClassVar[Mapping[Hook, float]] = {"recall": 0}
+
     async def main() -> list[str]:
         account = Account()
-        runner = Runner([Slow("default", None), Slow("none", 0)], "t", "r", COUNTER, 1_000)
+        runner = Runner([Slow(), Unhurried()], "t", "r", COUNTER, 1_000)
         await runner.init(lambda _layer, _key: None, account)
         said = [await runner.recall(run, RecallRequest("", 100), account) for run in runner.active]
         assert [(one.layer, one.code) for one in account.failures] == [("default", "TIMEOUT")]
         return [one.text for one in said]
 
-    monkeypatch.setitem(TIMEOUTS, "recall", 0.001)  # type: ignore[arg-type]
+    monkeypatch.setitem(TIMEOUTS, "recall", 0.001)
     assert asyncio.run(main()) == ["", "at last"]
 
 
@@ -535,6 +551,35 @@ def test_a_file_that_shrinks_below_the_limit_is_read_again(files: Files, thread:
     assert "\nok\n" in talk.recall().text
 
 
+FORBIDDEN = """
+import asyncio, pathlib, sys
+from promptuary import Promptuary
+
+async def main(root):
+    file = root / "a.py"
+    async with Promptuary.open(root, exact=True) as promptuary:
+        for mode in (0o644, 0, 0o644):
+            file.chmod(mode)
+            turn = await promptuary.prepare("look at #a.py and #b.py")
+            shown = turn.prompt.stable[0]["content"]
+            print("secret plan" in shown, "[ERROR PERMISSION_DENIED: " in shown, "always there" in shown)
+
+asyncio.run(main(pathlib.Path(sys.argv[1])))
+"""
+
+
+def test_a_file_that_may_not_be_read_for_a_while_is_an_error_for_as_long(files: Files) -> None:
+    root = files({"a.py": "secret plan\n", "b.py": "always there\n"})
+    command = [sys.executable, "-c", FORBIDDEN, str(root)]
+    if os.geteuid() == 0:  # who may read everything has to give that up first
+        if not shutil.which("setpriv"):
+            pytest.skip("this user may read everything")
+        command = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", *command]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    assert done.stdout.split("\n")[:3] == ["True False True", "False True True", "True False True"]
+
+
 def test_headings_inside_a_tracked_document_are_never_taken_for_other_files(
     files: Files, thread: Callable[..., Thread]
 ) -> None:
@@ -593,7 +638,7 @@ def test_a_disk_that_hangs_costs_its_files_their_turn_and_nothing_else(
         return read(self, path)
 
     monkeypatch.setattr(Workspace, "read", hanging)
-    monkeypatch.setattr(tracked_reading, "LOOK_TIMEOUT", 1.5)
+    monkeypatch.setattr(tracked_reading, "LOOK_TIMEOUT", 1.2)
     talk = thread()
     try:
         began = time.monotonic()
