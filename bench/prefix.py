@@ -18,7 +18,6 @@ import sysconfig
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from os.path import commonprefix
 from pathlib import Path
 
 from bench.report import Row, report
@@ -131,7 +130,7 @@ def _fill(folder: Path) -> list[str]:
     library = Path(sysconfig.get_paths()["stdlib"])
     sources = [path for path in sorted(library.glob("*/*.py")) if 1024 <= path.stat().st_size <= 6 * 1024]
     (folder / "AGENTS.md").write_text("# How we work\n\n- Tests first.\n- Small functions.\n- Say why, not what.\n" * 4)
-    names = []
+    names: list[str] = []
     for path in sources[:: len(sources) // FILES][:FILES]:
         names.append(f"{len(names)}_{path.name}")
         (folder / names[-1]).write_bytes(path.read_bytes())
@@ -188,11 +187,20 @@ def _reordered(message: Message, names: Sequence[str], query: str) -> Message:
 def _compared(prompts: Sequence[str], sent: Sequence[Sent]) -> list[Same]:
     counter, found = Counter(), []
     for before, now, one in zip(prompts, prompts[1:], sent[1:], strict=False):
-        common = commonprefix([before, now])
+        common = now[: _same(before, now)]
         total, covered = counter.count(now), counter.count(common)
         share = len(common.encode()) / len(now.encode())
         found.append(Same(share, covered / total, total - covered, total, not one.edited))
     return found
+
+
+def _same(before: str, now: str) -> int:
+    """Return how many characters two texts begin with in common, by bisection."""
+    low, high = 0, min(len(before), len(now))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if before[:middle] == now[:middle] else (low, middle - 1)
+    return low
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 Each turn is prepared and abandoned, so the history stays as long as it is. Every run measures, in turn: the whole of
 ``prepare``; within it, the store's ``apply``, which ends when the turn is on the disk; and beside it, the same files
-read and hashed with no checks at all. What remains after those two is the overhead: layers, references, history, fitting,
+read and hashed with no checks at all. What remains after those two is the overhead: layers, references, history, room,
 the receipt. That nothing is counted twice is counted, not assumed: ``encoded`` is the characters that reached the
 tokenizer in one ``prepare`` after the first. Then messages, layers and files each grow tenfold alone: what ten times as
 many cost may be ten times what as few cost, and no more.
@@ -67,7 +67,7 @@ class Standing(Layer):
         context.state = {"seen": [f"note {number} of {self.id}" for number in range(20)]}
 
     async def recall(self, request: RecallRequest, context: LayerContext) -> str:
-        return self._text
+        return self._text if context.counter.count(self._text) <= request.budget else ""
 
 
 @dataclass(slots=True)
@@ -121,7 +121,7 @@ def fill(folder: Path, size: Size) -> list[str]:
     """Put files of real source and a history into a new workspace."""
     library = Path(sysconfig.get_paths()["stdlib"])
     sources = [path for path in sorted(library.rglob("*.py")) if 1024 <= path.stat().st_size <= 6 * 1024]
-    names = []
+    names: list[str] = []
     for path in sources[:: len(sources) // size.files][: size.files]:
         names.append(f"{len(names):02}_{path.name}")
         (folder / names[-1]).write_bytes(path.read_bytes())

@@ -66,7 +66,7 @@ class Promptuary:
         self._workspace = workspace
         self._layers, self._model = layers, chat_model
         self._counter = Counter(settings.effective_vocabulary)
-        self._completer: Completer | None = None
+        self._completers: dict[bool, Completer] = {}
         self._kept: Conversations | None = None
 
     @classmethod
@@ -194,17 +194,18 @@ class Promptuary:
             self._kept = found
         return found
 
-    async def complete(self, text: str, *, limit: int = 20, patience: float = 0.0) -> Completion:
+    async def complete(self, text: str, *, limit: int = 20, patience: float = 0.0, ignored: bool = False) -> Completion:
         """Return what the ``@`` and ``#`` menus offer at the end of ``text``.
 
         The listing of the workspace grows in the background; ``patience`` is how many seconds a first answer may
-        wait for it.
+        wait for it. ``ignored`` offers what ignore files hide, too.
         """
-        if self._completer is None:
+        completer = self._completers.get(ignored)
+        if completer is None:
             from promptuary.references.completer import Completer  # noqa: PLC0415  (most expansions need no menu)
 
-            self._completer = Completer(self._workspace, self._counter, patience=patience)
-        completer = self._completer
+            completer = Completer(self._workspace, self._counter, patience=patience, ignored=ignored)
+            self._completers[ignored] = completer
         return await background.run(lambda: completer.complete(text, limit=limit))
 
     async def close(self) -> None:

@@ -139,3 +139,11 @@ def test_flags_that_are_settings_count_here_too(project: Path, capsys: pytest.Ca
     assert complete(project, capsys, "@file:table.parquet") == []
     main(["complete", "--json", "-w", str(project), "--allow-extension", ".parquet", "@file:table.parquet"])
     assert json.loads(capsys.readouterr().out)["items"][0]["insert"] == "@file:table.parquet"
+
+
+def test_what_is_ignored_is_offered_when_asked_for(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["complete", "--json", "--ignored", "--workspace", str(project), "@file:dist/app"])
+    items = json.loads(capsys.readouterr().out)["items"]
+
+    assert "@file:dist/app.js" in [item["insert"] for item in items]
+    assert not any(".git/" in item["insert"] for item in items)

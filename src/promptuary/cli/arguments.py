@@ -113,6 +113,7 @@ def _add_session_action(parser: argparse.ArgumentParser) -> None:
 
 def _add_max(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max", type=_count, default=20, metavar="N", help="how many offers at most (20)")
+    parser.add_argument("--ignored", action="store_true", help="offer what ignore files hide, too")
 
 
 def _count(text: str) -> int:

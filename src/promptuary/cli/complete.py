@@ -18,7 +18,9 @@ def main(options: argparse.Namespace) -> int:
     """Print the offers for the end of a text."""
     text = message(options)
     with opened(options) as promptuary:
-        completion = promptuary.complete(text.removesuffix("\n"), limit=options.max, patience=_PATIENCE)
+        completion = promptuary.complete(
+            text.removesuffix("\n"), limit=options.max, patience=_PATIENCE, ignored=options.ignored
+        )
         why = "" if completion.items else _why_nothing(completion, promptuary)
     if options.json:
         print_json(_as_json(completion))

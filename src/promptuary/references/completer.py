@@ -28,11 +28,12 @@ Value = TypeVar("Value")
 class Completer:
     """Answers what to offer at the end of a text."""
 
-    def __init__(self, workspace: Workspace, counter: Counter, *, patience: float = 0.0) -> None:
+    def __init__(self, workspace: Workspace, counter: Counter, *, patience: float = 0.0, ignored: bool = False) -> None:
         self._workspace = workspace
+        self._listing = workspace.everything() if ignored else workspace.listing
         self._counter = counter
         self._patience = patience
-        self._ranker = Ranker(workspace.listing)
+        self._ranker = Ranker(self._listing)
         self._symbols = Symbols(workspace)
         self._changed = _Kept(lambda: frozenset(self._ask(Repository.changed) or ()))
         self._commits = _Kept(lambda: self._ask(lambda git: git.recent(_COMMITS)) or [])
@@ -40,7 +41,7 @@ class Completer:
 
     def complete(self, text: str, *, limit: int = LIMIT) -> Completion:
         """Return what to offer; while the listing is still being made, what is known so far."""
-        listing = self._workspace.listing.start()
+        listing = self._listing.start()
         if listing.stale():
             listing.refresh()
         if not listing.complete:
@@ -51,13 +52,13 @@ class Completer:
         return CompletionSources(
             rank=self._rank,
             recent=self._recent,
-            extensions=lambda folder: extensions_of(self._workspace.listing.paths, folder),
+            extensions=lambda folder: extensions_of(self._listing.paths, folder),
             commits=self._commits.get,
             branches=self._branches.get,
             symbols=lambda query: self._symbols.search(query, wait=self._patience),
             allowed=self._allowed,
             measure=self._measure,
-            scanning=lambda: not self._workspace.listing.complete,
+            scanning=lambda: not self._listing.complete,
         )
 
     def _preferred(self) -> Preferred:

@@ -76,6 +76,10 @@ class Workspace:
         self.listing.wait(wait)
         return self.listing.paths
 
+    def everything(self) -> Listing:
+        """Return a listing of its own that shows what is ignored, too."""
+        return Listing(self.root.path, show_ignored=True)
+
     def files_below(self, folder: str) -> list[str]:
         """Return the files below ``folder``, even where git ignores the folder: it was named outright."""
         prefix = f"{folder}/" if folder else ""
