@@ -58,11 +58,9 @@ class Status(Layer):
     def __init__(self) -> None:
         self._turn = 0
 
-    async def recall(self, request: RecallRequest, context: LayerContext) -> str:
+    async def recall(self, _: RecallRequest, context: LayerContext) -> str:
         self._turn += 1
-        return (
-            f"Cursor in line {self._turn * 37 % 211}; {self._turn % 4} unsaved changes; it is the {self._turn}. turn."
-        )
+        return f"{context.thread}: line {self._turn * 37 % 211}, {self._turn % 4} unsaved changes, turn {self._turn}."
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class Sessions:
         turn = self._store.turn(thread, number)
         if turn is None:
             known = ", ".join(line.id for line in self._store.threads()[:5])
-            which = f"turn {number} of thread" if number is not None else "a turn of thread"
+            which = f"turn {number} of thread" if number is not None else "turn of thread"
             advice = f"there are the threads {known}" if known else "no thread has been used yet"
             raise SourceError(Code.NOT_FOUND, f"there is no {which} {thread}; {advice}")
         return Replay(turn, self._drift(turn))

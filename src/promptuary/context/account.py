@@ -67,7 +67,7 @@ def of_references(expansion: Expansion, window: int) -> list[Entry]:
             source=f"file:{block.source.path}" if block.source.path else block.source.key,
             revision=block.source.revision,
             detail=block.detail,
-            reason="named in the message" if block.detail is Detail.FULL else "does not fit whole",
+            reason="goes with the message" if block.detail is Detail.FULL else "does not fit whole",
         )
         for block in expansion.blocks
     ]

@@ -75,9 +75,9 @@ def shares(voices: Sequence[Voice], history: Sequence[Item], available: int, cou
 
     What may never leave the history (instructions, pins) is not shared: it is taken off first.
     """
-    sendable = [group for group in groups(history) if group.sendable]
-    stays = sum(cost(group.sendable, counter) for group in sendable if group.kept)
-    wanted = sum(cost(group.sendable, counter) for group in sendable) - stays
+    priced = [(group.kept, cost(group.sendable, counter)) for group in groups(history)]
+    stays = sum(price for kept, price in priced if kept)
+    wanted = sum(price for kept, price in priced if not kept)
     left = max(available - stays, 0)
     # A layer that says more than it may wants no more than it may.
     wants = [min(voice.tokens, ceiling(voice.budget, available)) for voice in voices]

@@ -136,11 +136,14 @@ def groups(items: Sequence[Item]) -> list[Group]:
     found, start = [], 0
     while start < len(items):
         end = start + 1
-        if _calls(items[start]):
+        if not _calls(items[start]):  # nearly always: a message by itself
+            run: tuple[Item, ...] = (items[start],)
+            found.append(Group(start, run, () if run[0].role == "tool" else run))
+        else:
             while end < len(items) and items[end].role == "tool":
                 end += 1
-        run = tuple(items[start:end])
-        found.append(Group(start, run, _sendable(run)))
+            run = tuple(items[start:end])
+            found.append(Group(start, run, _answered(run)))
         start = end
     return found
 
@@ -149,11 +152,9 @@ def _calls(item: Item) -> bool:
     return item.role == "assistant" and bool(item.tool_calls)
 
 
-def _sendable(run: tuple[Item, ...]) -> tuple[Item, ...]:
+def _answered(run: tuple[Item, ...]) -> tuple[Item, ...]:
     """Return the call with one result for each of its calls; nothing if a result is missing."""
     head = run[0]
-    if not _calls(head):
-        return () if head.role == "tool" else run
     waiting = Tally(call.id for call in head.tool_calls)
     answers = []
     for result in run[1:]:

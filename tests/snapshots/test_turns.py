@@ -1,0 +1,52 @@
+"""A whole turn, as a person would read it. ``make snapshots`` writes it anew; then read the diff."""
+
+import re
+from pathlib import Path
+
+from promptuary.blocking import Promptuary
+from promptuary.turns import Turn
+from tests.conftest import Files
+from tests.snapshots.test_prompts import APP, STYLE, matches
+
+
+def shown(turn: Turn) -> str:
+    """Return the prompt and its account, without the name of the turn and without times."""
+    account = re.sub(r"^turn \S+", "turn turn-0", turn.receipt.explain())
+    account = "\n".join(line.rstrip() for line in account.splitlines() if not line.startswith("hooks: "))
+    return f"{turn.render('text')}\n===== account =====\n{account}\n"
+
+
+def test_a_turn_with_instructions_tracked_files_history_and_attachments(files: Files) -> None:
+    project = files(
+        {
+            "AGENTS.md": "# House rules\n\nAnswer briefly.\n",
+            "src/app.py": APP,
+            "src/util/paths.py": "ROOT = '.'\n",
+            "docs/style.md": STYLE,
+        }
+    )
+    with Promptuary.open(project, exact=True, window=16_000) as promptuary:
+        first = promptuary.prepare("Keep #docs/style.md and #src/app.py in view: does run follow the style?")
+        promptuary.finish(
+            first,
+            [
+                {
+                    "role": "assistant",
+                    "content": "I look at the tests.",
+                    "tool_calls": [{"id": "c1", "name": "list_files", "arguments": '{"folder": "tests"}'}],
+                },
+                {"role": "tool", "content": "tests/test_app.py", "tool_call_id": "c1"},
+                {"role": "assistant", "content": "It does. The port should have a shorter name."},
+            ],
+        )
+        (project / "src/app.py").write_text(APP.replace("8000", "9000"))
+        turn = promptuary.prepare("Compare it with @file:src/util/paths.py and @file:src/missing.py, please.")
+
+    matches("turn", shown(turn))
+
+
+def test_the_snapshot_is_the_one_that_is_looked_at() -> None:
+    text = (Path(__file__).parent / "turn.md").read_text(encoding="utf-8")
+
+    assert " ms" not in text
+    assert text.count("[user]") == 2
