@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-BENCHMARKS = ("starting", "tokens", "expanding", "refusing", "listing", "completion")
+BENCHMARKS = ("starting", "tokens", "expanding", "refusing", "listing", "completion", "prefix", "preparing")
 
 
 def main() -> None:

@@ -112,7 +112,8 @@ class Promptuary:
         with self._workspace.visit() as visit:
             desk = Desk(visit, self._counter)
             expansion = expand(text, desk, KINDS, limits, pasted=pasted, also=also, tracked=tracked)
-        self._workspace.usage.record(expansion.named)
+        if expansion.named:
+            self._workspace.usage.record(expansion.named)
         return expansion
 
     async def prepare(self, text: str, *, thread: str = "main") -> Turn:

@@ -17,6 +17,7 @@ from promptuary.context.compact.run import compact
 from promptuary.context.history import (
     MESSAGE_OVERHEAD,
     CompactionPolicy,
+    OneTurn,
     Stats,
     cost,
     needs_compaction,
@@ -95,21 +96,25 @@ class Thread:
             return await self._prepare(text)
 
     async def _prepare(self, text: str) -> Turn:
-        common, kept = self._common, Account()
+        common, kept, counter = self._common, Account(), OneTurn(self._common.counter)
         await self._runner.init(common.store.state, kept)
         rewritten = await self._runner.on_message(Incoming(text, text), kept)
-        history, compacted = await self._history()
+        history, compacted = await self._history(counter)
         queued = common.store.state(QUEUE, f"thread:{self.name}")
         expansion = await self._expanded(rewritten, queued.value if queued else [])
         message: Message = {"role": "user", "content": expansion.messages[-1]["content"]}
         spent = common.counter.count(message["content"]) + MESSAGE_OVERHEAD
         available = common.room.usable - spent
-        voices, left_out = await self._voices(text, history, available, kept)
+        voices, left_out = await self._voices(text, history, available, counter, kept)
         said = sum(voice.tokens for voice in voices)
-        past = newest_that_fit(history, available - said, common.counter)
+        past = newest_that_fit(history, available - said, counter)
         prompt = assemble(voices, past, message)
-        entries = self._entries(voices, left_out, past, history, expansion)
-        spent += said + cost(past, common.counter)
+        entries = self._entries(voices, left_out, past, history, expansion, counter=counter)
+        spent += said + cost(past, counter)
+        if available <= MESSAGE_OVERHEAD and self._runner.active:
+            expansion = replace(
+                expansion, warnings=(*expansion.warnings, "the message leaves no room for anything else")
+            )
         turn = self._turn(text, prompt, expansion, self._receipt(entries, expansion, spent, kept))
         states = [*self._runner.changed(), *([replace(queued, value=[])] if queued and queued.value else [])]
         change = Change(self.name, turn=_recorded(turn, "prepared"), states=states, replacements=compacted)
@@ -169,11 +174,11 @@ class Thread:
         await self._runner.init(store.state, kept)
         return kept
 
-    async def _history(self) -> tuple[Sequence[Item], Sequence[Replacement]]:
+    async def _history(self, counter: TokenCounter) -> tuple[Sequence[Item], Sequence[Replacement]]:
         """Return the history, made shorter if it is time for that, and what was replaced in it."""
         common = self._common
         history = await background.run(lambda: common.store.history(self.name))
-        if not needs_compaction(history, common.room.usable, common.counter, common.policy):
+        if not needs_compaction(history, common.room.usable, counter, common.policy):
             return history, ()
         done = await compact(history, common.room.usable, common.counter, policy=common.policy, model=common.model)
         return done.items, done.replacements
@@ -185,7 +190,7 @@ class Thread:
         return await background.run(lambda: self._common.expand(text, " ".join(queued), limit))
 
     async def _voices(
-        self, query: str, history: Sequence[Item], available: int, kept: Account
+        self, query: str, history: Sequence[Item], available: int, counter: TokenCounter, kept: Account
     ) -> tuple[list[Voice], list[Entry]]:
         """Ask every layer what it has to say, then those again that have more to say than there is room."""
         asked: list[tuple[LayerRun, Voice]] = []
@@ -193,7 +198,7 @@ class Thread:
             voice = await self._ask(run, query, history, ceiling(run.layer.budget, available), kept)
             if voice.tokens or voice.said.omitted:
                 asked.append((run, voice))
-        given = shares([voice for _, voice in asked], history, available, self._common.counter)
+        given = shares([voice for _, voice in asked], history, available, counter)
         voices, left_out = [], []
         for run, first in asked:
             share = given[first.layer]
@@ -223,8 +228,10 @@ class Thread:
         past: Sequence[Item],
         history: Sequence[Item],
         expansion: Expansion,
+        *,
+        counter: TokenCounter,
     ) -> list[Entry]:
-        counter, window = self._common.counter, self._common.room.window
+        window = self._common.room.window
         stable = [one for voice in voices if voice.band == "stable" for one in account.of_layer(voice, window, counter)]
         live = [one for voice in voices if voice.band == "live" for one in account.of_layer(voice, window, counter)]
         before = account.of_history(past, history, window, counter)
@@ -247,8 +254,9 @@ class Thread:
         )
 
     def _turn(self, text: str, prompt: Prompt, expansion: Expansion, receipt: Receipt) -> Turn:
-        last = self._common.store.turn(self.name)
-        return Turn(receipt.turn, self.name, last.number + 1 if last else 1, text, prompt, receipt, expansion)
+        return Turn(
+            receipt.turn, self.name, self._common.store.last_number(self.name) + 1, text, prompt, receipt, expansion
+        )
 
 
 def _recorded(turn: Turn, status: TurnStatus) -> Recorded:

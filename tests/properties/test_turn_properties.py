@@ -3,12 +3,14 @@
 import asyncio
 import logging
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from promptuary.blocking import Promptuary
 from promptuary.context.assemble import Room, ceiling, promise
 from promptuary.context.history import (
     CALL_OVERHEAD,
@@ -20,6 +22,7 @@ from promptuary.context.history import (
 )
 from promptuary.core.budget import Claim, allocate
 from promptuary.core.expansion import Expansion, Spend
+from promptuary.core.ids import new_id
 from promptuary.core.layers import Band, Between, Budget, Layer, LayerContext, Piece, Recall, RecallRequest
 from promptuary.core.messages import Item, Message, as_message
 from promptuary.core.ports import Change
@@ -311,3 +314,48 @@ def test_allocations_are_whole_sum_exactly_and_keep_promises_that_fit(claims: li
     assert sum(given_to) == min(sum(claim.wants for claim in claims), max(total, 0))
     if sum(promised) <= total:
         assert all(share >= least for share, least in zip(given_to, promised, strict=True))
+
+
+WRITTEN = {
+    "a.py": "def main() -> int:\n    return 1\n" * 20,
+    "b.md": "# Title\n\n```python\nx = 1\n```\n" * 30,
+    "c.txt": "日本語 🧑‍🚀\u200b\n" * 60,
+    "AGENTS.md": "Answer briefly. " * 40,
+}
+WORDS = st.sampled_from(
+    [
+        "@file:a.py",
+        "@file:b.md:3-9",
+        "#c.txt",
+        "#a.py",
+        "@folder:.",
+        "@file:gone.py",
+        "@glob:*.md",
+        "hello",
+        "\n",
+        "🧑‍🚀",
+    ]
+)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("written")
+    for name, text in WRITTEN.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+@given(st.data(), st.integers(100, 3_000), st.integers(0, 800), st.sampled_from([0.1, 0.5, 1.0]))
+def test_a_prompt_with_real_files_costs_exactly_what_its_receipt_says_and_no_more_than_it_may(
+    written: Path, data: st.DataObject, window: int, reserve: int, limit: float
+) -> None:
+    thread = new_id("thread")
+    options: dict[str, Any] = {"window": window, "reply_reserve": reserve, "limit_share": limit}
+    with Promptuary.open(written, exact=True, **options) as promptuary:
+        for text in data.draw(st.lists(st.lists(WORDS, min_size=1, max_size=6).map(" ".join), min_size=1, max_size=3)):
+            turn = promptuary.prepare(text, thread=thread)
+            assert turn.receipt.tokens == cost_of(turn.messages)
+            assert turn.receipt.tokens <= turn.receipt.window - turn.receipt.reserve or turn.receipt.blocked
+            assert turn.messages[-1]["content"].endswith(turn.expansion.text)
+            promptuary.finish(turn, "Done.")

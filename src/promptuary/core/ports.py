@@ -106,6 +106,10 @@ class StateStore(Protocol):
         """Return a turn by its number from 1 on; the last if no number is given."""
         ...
 
+    def last_number(self, thread: str) -> int:
+        """Return the highest number of a turn; 0 if there is none."""
+        ...
+
     def turns(self, thread: str) -> Sequence[Recorded]:
         """Return the turns of a thread, the first first."""
         ...

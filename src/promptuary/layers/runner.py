@@ -61,7 +61,9 @@ class LayerRun:
     disabled: bool = False
     refused: bool = False
     dirty: bool = False
-    rerender: bool = False
+    as_before: bool = False
+    """Whether the layer asked to say what it said last: what changed is for the next turn."""
+    last: Recall | None = None
 
     def kept(self) -> KeptState:
         """Return the state as it is kept."""
@@ -105,20 +107,23 @@ class Runner:
         text = message.text
         for run in self.active:
             changed = await self._call(run, "on_message", account, replace(message, text=text))
-            run.rerender = False
+            run.as_before = False
             if isinstance(changed, Changed) and not _is_text(changed.text or ""):
                 account.failures.append(_misfit(run, "on_message", changed.text, "text"))
             elif isinstance(changed, Changed):
                 text = text if changed.text is None else changed.text
-                run.rerender = changed.rerender == "immediate"
+                run.as_before = changed.rerender == "next_turn"
         return text
 
     async def recall(self, run: LayerRun, request: RecallRequest, account: Account) -> Recall:
-        """Return what a layer has to say, nothing if it fails."""
+        """Return what a layer has to say, nothing if it fails; what it said last if it asked for that and it fits."""
+        if run.as_before and run.last and run.context.counter.count(run.last.text) <= request.budget:
+            return run.last
         said = await self._call(run, "recall", account, request)
         if isinstance(said, str):
-            return Recall([Piece(said, run.layer.id)] if said else ())
+            said = Recall([Piece(said, run.layer.id)] if said else ())
         if isinstance(said, Recall) and _is_sound(said):
+            run.last = said
             return said
         if said is not None and said is not _FAILED:
             account.failures.append(_misfit(run, "recall", said, "text, a Recall or nothing"))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from promptuary import background
+from promptuary.core.blocks import Detail
 from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.layers import (
@@ -68,11 +69,19 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class _Rendered:
-    """The last recall of a thread for one budget, and what else it was made from."""
+    """The last recall of a thread, and what it was made from."""
 
     outlook: tuple[object, ...]
     counter: TokenCounter
     recall: Recall
+    budget: int
+
+    def fits(self, budget: int) -> bool:
+        """Say whether another budget would make no difference: it is the same, or everything is whole and fits."""
+        if budget == self.budget:
+            return True
+        whole = all(piece.detail is Detail.FULL or not piece.revision for piece in self.recall.pieces)
+        return whole and not self.recall.omitted and self.counter.count(self.recall.text) <= budget
 
     def is_of(self, tracking: Tracking, counter: TokenCounter) -> bool:
         """Say whether these would make the same again."""
@@ -119,7 +128,7 @@ class TrackedFiles(Layer):
         self._reader = Reader(own, names)
         self._to_close = None if own is workspace else own
         self._model, self._patience, self._limit = scoring_model, scoring_timeout, max_files
-        self._rendered: dict[tuple[str, int], _Rendered] = {}
+        self._rendered: dict[str, _Rendered] = {}
 
     async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
         """Track what the message names, look at every tracked file again, and link the references."""
@@ -137,14 +146,14 @@ class TrackedFiles(Layer):
         tracking = from_json(context.state)
         if not tracking.files and not tracking.turned_away:
             return None
-        place, counter = (context.scope_key, request.budget), context.counter
+        place, counter = context.scope_key, context.counter
         last = self._rendered.get(place)
-        if last and last.is_of(tracking, counter):
+        if last and last.is_of(tracking, counter) and last.fits(request.budget):
             return last.recall
         after, recall = await background.run(lambda: self._recalled(tracking, request.budget, counter))
         if after != tracking:
             context.state = to_json(after)
-        self._keep(place, _Rendered(after.outlook, counter, recall))
+        self._keep(place, _Rendered(after.outlook, counter, recall, request.budget))
         return recall
 
     async def dispose(self) -> None:
@@ -201,7 +210,7 @@ class TrackedFiles(Layer):
         after, sources = self._reader.contents(tracking, counter)
         return after, compose(after, sources, budget, counter)
 
-    def _keep(self, place: tuple[str, int], rendered: _Rendered) -> None:
+    def _keep(self, place: str, rendered: _Rendered) -> None:
         self._rendered.pop(place, None)
         self._rendered[place] = rendered
         if len(self._rendered) > _KEPT_RECALLS:
@@ -210,6 +219,8 @@ class TrackedFiles(Layer):
     async def _with_scores(self, look: "_Look") -> Tracking:
         """Return what is tracked with a score for each file that is new or changed."""
         questions = {file.label: look.question(file) for file in look.tracking.files if file.needs_score}
+        if not questions:
+            return look.tracking
         scores = await self._judged(list(questions.values()))
         return scored(
             look.tracking, {label: (one.value, one.why) for label, one in zip(questions, scores, strict=True)}

@@ -87,6 +87,10 @@ class InMemoryStore(StateStore):
         turns = [turn for turn in self.turns(thread) if number is None or turn.number == number]
         return turns[-1] if turns else None
 
+    def last_number(self, thread: str) -> int:
+        """Return the highest number of a turn; 0 if there is none."""
+        return max((turn.number for turn in self.turns(thread)), default=0)
+
     def turns(self, thread: str) -> Sequence[Recorded]:
         """Return the turns of a thread, the first first."""
         kept = self._kept

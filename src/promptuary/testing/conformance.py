@@ -248,6 +248,14 @@ class StateStoreConformance:
         assert refused(store, Change("t", replacements=[Replacement(("b",), said("b"))]))
         assert names(store) == ["A", "b"]
 
+    def test_the_number_of_the_last_turn_is_known_without_reading_it(self, store: StateStore) -> None:
+        assert store.last_number("t") == 0
+        store.apply(Change("t", turn=turned(1)))
+        store.apply(Change("t", turn=turned(4)))
+        store.apply(Change("other", turn=turned(9, "other")))
+
+        assert store.last_number("t") == 4
+
     def test_a_turn_comes_back_as_it_was_with_its_prompt_and_its_receipt(self, store: StateStore) -> None:
         first, second = turned(1), turned(2, text="and then?")
         store.apply(Change("t", turn=first))

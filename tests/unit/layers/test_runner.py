@@ -311,3 +311,27 @@ def test_a_layer_that_cannot_be_disposed_does_not_keep_the_others() -> None:
 
     assert log == ["a.dispose"]
     assert [(one.layer, one.code) for one in account.failures] == [("stuck", "ERROR")]
+
+
+def test_a_layer_may_leave_what_changed_for_the_next_turn() -> None:
+    class Patient(Layer):
+        id = "patient"
+        asked = 0
+
+        async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
+            context.state = message.text
+            return Changed(rerender="next_turn" if message.text == "two" else "immediate")
+
+        async def recall(self, request: RecallRequest, context: LayerContext) -> str:
+            self.asked += 1
+            return str(context.state)
+
+    layer = Patient()
+    made, account = started(layer)
+
+    def turn(text: str) -> str:
+        asyncio.run(made.on_message(Incoming(text, text), account))
+        return asyncio.run(made.recall(made.active[0], RecallRequest(text, 100), account)).text
+
+    assert [turn("one"), turn("two"), turn("three")] == ["one", "one", "three"]
+    assert layer.asked == 2
