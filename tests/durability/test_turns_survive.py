@@ -62,12 +62,12 @@ def killed(workspace: Path, *, after: float, writing: bool) -> list[str]:
 
 
 def everything(store: EmbeddedStore, thread: str) -> Sequence[Item]:
-    """Return the history with what was compacted in its place."""
+    """Return the history with what was compacted in its place: a summary names all that it stands for."""
     return [one for item in store.history(thread) for one in originals(store, item)]
 
 
 def originals(store: EmbeddedStore, item: Item) -> Sequence[Item]:
-    return [one for part in store.items(item.stands_for) for one in originals(store, part)] or [item]
+    return [one for one in store.items(item.stands_for) if not one.stands_for] or [item]
 
 
 def check(workspace: Path, thread: str, acknowledged: Sequence[str]) -> int:
