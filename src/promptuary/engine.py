@@ -130,7 +130,8 @@ class Promptuary:
 
     async def stats(self, thread: str = "main") -> Stats:
         """Return how full the window of a thread is with what was said."""
-        return await background.run(lambda: self._conversations(only_look=True).stats(thread))
+        kept = self._conversations(only_look=True)
+        return await background.run(lambda: kept.stats(thread))
 
     async def add(self, word: str, *, thread: str = "main") -> None:
         """Keep a path in view of a thread, or queue a reference for its next message."""
@@ -163,17 +164,18 @@ class Promptuary:
 
     async def turns(self, thread: str = "main") -> Sequence[Recorded]:
         """Return the turns of a thread as the ledger has them."""
-        return await background.run(lambda: self._conversations(only_look=True).sessions.turns(thread))
+        sessions = self._conversations(only_look=True).sessions
+        return await background.run(lambda: sessions.turns(thread))
 
     async def history(self, thread: str = "main", *, everything: bool = False) -> Sequence[HistoryItem]:
         """Return what was said in a thread; ``everything`` brings back what was compacted."""
-        return await background.run(
-            lambda: self._conversations(only_look=True).sessions.history(thread, everything=everything)
-        )
+        sessions = self._conversations(only_look=True).sessions
+        return await background.run(lambda: sessions.history(thread, everything=everything))
 
     async def replay(self, thread: str = "main", number: int | None = None) -> Replay:
         """Return a past turn exactly as it was sent, and which of its sources have changed since."""
-        return await background.run(lambda: self._conversations(only_look=True).sessions.replay(thread, number))
+        sessions = self._conversations(only_look=True).sessions
+        return await background.run(lambda: sessions.replay(thread, number))
 
     def _conversations(self, *, only_look: bool = False) -> Conversations:
         """Return the threads of the workspace, whose parts are loaded and whose database is made only now.

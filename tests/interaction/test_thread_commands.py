@@ -327,3 +327,10 @@ def test_who_only_looks_leaves_nothing_behind(run: Run, project: Path) -> None:
         run(command, action)
 
     assert not (project / ".promptuary").exists()
+
+
+def test_words_may_follow_the_flags(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    project = files({"a.py": "x = 1\n"})
+
+    assert main(["context", "add", "--workspace", str(project), "--thread", "t", "a.py"]) == 0
+    assert "a.py" in capsys.readouterr().out

@@ -52,17 +52,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
-    """Read the arguments; the words of a TEXT may stand before, between and after flags, and after ``--`` anything."""
+    """Read the arguments; a command's words may stand before, between and after flags, and after ``--`` anything."""
     parser = make_parser()
     given = list(arguments)
     end = given.index("--") if "--" in given else len(given)
     options, others = parser.parse_known_args(given[:end])
     unknown = [one for one in others if one.startswith("-") and not _DASHED_WORD.fullmatch(one)]
     words = [*others, *given[end + 1 :]]
-    if unknown or (words and not hasattr(options, "text")):
+    takes = next((name for name in ("text", "words") if hasattr(options, name)), None)
+    if unknown or (words and takes is None):
         parser.error(f"unrecognized arguments: {' '.join(unknown or words)}")
-    if words:
-        options.text = [*options.text, *words]
+    if takes is not None:
+        setattr(options, takes, [*getattr(options, takes), *words])
     return options
 
 

@@ -165,7 +165,7 @@ class _Gathering:
             body,
             file.path,
             name=file.path,
-            source=file.path,
+            source=f"file:{file.path}",
             revision=file.sha256,
             reason=f"imported by {importer}" if importer else "instruction file",
             rest=file.path,

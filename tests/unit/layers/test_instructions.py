@@ -59,7 +59,7 @@ def test_a_file_stands_between_tags_that_name_it(files: Files, say: Say) -> None
     [piece] = said.pieces
     assert (piece.label, piece.source, piece.detail, piece.trust, piece.reason) == (
         "AGENTS.md",
-        "AGENTS.md",
+        "file:AGENTS.md",
         Detail.FULL,
         Trust.WORKSPACE,
         "instruction file",

@@ -1,6 +1,7 @@
 import hashlib
 import os
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -143,8 +144,9 @@ def test_a_file_that_does_not_stand_still_is_not_passed_off_as_whole(files: File
     writer = threading.Thread(target=append)
     writer.start()
     codes: list[Code] = []
+    until = time.monotonic() + 20
     try:
-        while len(codes) < 5:
+        while len(codes) < 5 and time.monotonic() < until:
             try:
                 assert not read(path, "log.md", policy).text.replace("line\n", "")
             except SourceError as error:
@@ -153,6 +155,8 @@ def test_a_file_that_does_not_stand_still_is_not_passed_off_as_whole(files: File
         stop.set()
         writer.join()
 
+    if not codes:
+        pytest.skip("the writer never came between two looks at the file")
     assert set(codes) == {Code.READ_FAILED}
     assert read(path, "log.md", policy).size == (path / "log.md").stat().st_size
 
