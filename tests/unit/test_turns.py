@@ -274,7 +274,7 @@ def test_a_turn_that_another_program_prepared_is_shown_to_the_layers_too(project
         receipt = promptuary.finish(turn, "Hi.")
         after = promptuary.prepare("Again")
 
-    assert {"after_model", "store", "complete"} <= {run.hook for run in receipt.hooks}
+    assert {"store", "complete"} <= {run.hook for run in receipt.hooks}
     assert contents(after)[0] == "state [('finished', 1), ('messages', 2), ('replies', 1)]"
 
 

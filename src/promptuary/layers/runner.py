@@ -172,6 +172,8 @@ class Runner:
 
     async def _call(self, run: LayerRun, hook: Hook, account: Account, *arguments: object) -> object:
         """Run one hook on a copy of the state; take the copy over only if the hook ends well."""
+        if getattr(type(run.layer), hook, None) is getattr(Layer, hook) and hook not in vars(run.layer):
+            return None  # the layer has no such hook
         context = replace(run.context, state=_copy(run.context.state))
         began = time.perf_counter()
         try:
