@@ -45,7 +45,7 @@ _NO_VALUE = rf"['{ENDS_VALUE}]|\Z|[,;:!?~()\[\]{{}}]++(?:[{ENDS_VALUE}@#]|\Z)"
 
 # Marks up to the next line with as many, or to the end of the text; quoted and indented like a list needs it.
 _FENCE = (
-    r"(?=[ \t>`~])[ \t>]*+(?:(`{3,}+)[^`\n]*+|(~{3,}+)[^\n]*+)(?![^\n])"
+    r"(?=[ \t>`~])[ \t>]*+(?=```|~~~)(?:(`{3,}+)[^`\n]*+|(~{3,}+)[^\n]*+)(?![^\n])"
     r"(?s:.*?)(?:\n[ \t>]*+(?:\1`*+|\2~*+)[ \t\r]*+(?![^\n])|\Z)"
 )
 # One to four backticks up to as many, within a paragraph; a run of another length is part of the code.
@@ -67,6 +67,8 @@ _BRACKETS = {")": "(", "]": "[", "}": "{"}
 
 def scan(text: str, *, kinds: frozenset[str] = KINDS, skip: Sequence[Span] = ()) -> tuple[Reference, ...]:
     """Return the references of ``text`` in order; ``skip`` marks spans (pasted text) that are not looked into."""
+    if "@" not in text and "#" not in text:
+        return ()
     return tuple(_scan(_masked(text, skip), kinds))
 
 
@@ -142,9 +144,11 @@ def _trimmed(run: str, kind: str, before: str) -> str:
     trailing = _TRAILING + ("*" if kind != "glob" or before == "*" else "") + ("_" if before == "_" else "")
     unopened = {mark: run.count(mark) - run.count(opening) for mark, opening in _BRACKETS.items()}
     end = len(run.rstrip(trailing))
+    possessive = False
     while end:
         last = run[end - 1]
-        if run.endswith("'s", 0, end):
+        if run.endswith("'s", 0, end) and not possessive:
+            possessive = True
             end -= 2
         elif last in trailing:
             end -= 1
@@ -168,8 +172,12 @@ def _pattern(kinds: frozenset[str], *, bare: bool) -> re.Pattern[str]:
     path = rf"(?:{_DOUBLE}{SUFFIX}?|(?=\w|\.\w|\.{{1,2}}[/\\]){_RUN})"
     at = rf"(?P<named>{named})|(?P<keyword>{alone})"
     alternatives = [*_PASSED_OVER]
+    first = r"[\w.\"]"
+    if not bare:  # nothing else can begin, and telling it by the first letter is quick
+        letters = {name[0] for name in kinds | KEYWORDS}
+        first = f"[{''.join(sorted(letters | {letter.upper() for letter in letters}))}]"
     if bare:
         at += rf"|(?!(?ai:{kind}):)(?P<path>{path})"
         alternatives.append(rf"#(?<![{_BEFORE}]#)(?<!\]\(#)(?P<tracked>{path})")
-    alternatives.append(rf"@(?=[\w.\"])(?<![{_BEFORE}]@)(?:{at})")
+    alternatives.append(rf"@(?={first})(?<![{_BEFORE}]@)(?:{at})")
     return re.compile("|".join(alternatives))
