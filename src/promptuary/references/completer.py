@@ -58,6 +58,8 @@ class Completer:
             symbols=lambda query: self._symbols.search(query, wait=self._patience),
             allowed=self._allowed,
             measure=self._measure,
+            # Who can wait for the listing, such as a command that answers once, can wait for the sizes, too.
+            measuring=min(max(self._patience, 0.010), 0.5),
             scanning=lambda: not self._listing.complete,
         )
 

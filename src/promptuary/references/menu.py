@@ -36,8 +36,6 @@ HELP: Mapping[str, str] = {
 }
 """Every kind with one line of explanation, in the order of the menu."""
 
-_MEASURE_SECONDS = 0.010
-
 
 @dataclass(frozen=True, slots=True)
 class Item:
@@ -76,6 +74,8 @@ class CompletionSources:
     urls: Callable[[], Sequence[str]] = tuple
     allowed: Callable[[str], bool] = lambda _path: True
     measure: Callable[[str], Size | None] = lambda _path: None
+    measuring: float = 0.010
+    """Seconds that measuring the offers of one menu may take; the others go without."""
     scanning: Callable[[], bool] = lambda: False
     kinds: Mapping[str, str] = field(default_factory=lambda: HELP)
     clock: Callable[[], float] = time.perf_counter
@@ -102,7 +102,7 @@ def path_items(
     hits: Sequence[Hit], spell: Callable[[str, Kind], str], sources: CompletionSources, limit: int
 ) -> list[Item]:
     """Return offers for the paths that may be offered, measured as long as that takes no time to speak of."""
-    until = sources.clock() + _MEASURE_SECONDS
+    until = sources.clock() + sources.measuring
     items: list[Item] = []
     for hit in hits:
         if len(items) == limit:
