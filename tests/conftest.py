@@ -15,7 +15,7 @@ settings.register_profile("torture", deadline=None, max_examples=5_000, suppress
 settings.load_profile("torture" if TORTURE else "short")
 
 Figure = Callable[[int, int], int]
-"""Chooses between the short slice that CI runs and the figure that the issue names."""
+"""Chooses between the short slice that CI runs and the full figure of ``make torture``."""
 
 Files = Callable[[Mapping[str, str | bytes]], Path]
 """Writes files into the workspace and returns its path."""

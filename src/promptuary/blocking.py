@@ -95,6 +95,10 @@ class Promptuary:
         """Return how full the window of a thread is with what was said."""
         return self._run(self._inner.stats(thread))
 
+    def needs_compaction(self, thread: str = "main") -> bool:
+        """Return whether the next turn of a thread will make room in its history first."""
+        return self._run(self._inner.needs_compaction(thread))
+
     def add(self, word: str, *, thread: str = "main") -> None:
         """Keep a path in view of a thread, or queue a reference for its next message."""
         self._run(self._inner.add(word, thread=thread))

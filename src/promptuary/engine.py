@@ -133,6 +133,10 @@ class Promptuary:
         kept = self._conversations(only_look=True)
         return await background.run(lambda: kept.stats(thread))
 
+    async def needs_compaction(self, thread: str = "main") -> bool:
+        """Return whether the next turn of a thread will make room in its history first."""
+        return (await self.stats(thread)).needs_compaction
+
     async def add(self, word: str, *, thread: str = "main") -> None:
         """Keep a path in view of a thread, or queue a reference for its next message."""
         await self._conversations().view(thread).add(word)

@@ -652,3 +652,13 @@ def test_a_name_that_cannot_be_a_threads_is_refused(project: Path, name: str) ->
     for error in asyncio.run(main()):
         assert isinstance(error, PromptuaryError)
         assert "cannot name a thread" in str(error)
+
+
+def test_a_thread_says_when_it_needs_compaction(project: Path) -> None:
+    with opened(project, window=1_000, reply_reserve=100) as promptuary:
+        before = promptuary.needs_compaction()
+        for number in range(6):
+            promptuary.finish(promptuary.prepare(f"Question {number}"), "word " * 110)
+        after = promptuary.needs_compaction()
+
+    assert (before, after) == (False, True)
