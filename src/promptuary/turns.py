@@ -99,7 +99,7 @@ class Thread:
         common, kept, counter = self._common, Account(), OneTurn(self._common.counter)
         await self._runner.init(common.store.state, kept)
         rewritten = await self._runner.on_message(Incoming(text, text), kept)
-        history, compacted = await self._history(counter)
+        history, compacted, warnings = await self._history(counter)
         queued = common.store.state(QUEUE, f"thread:{self.name}")
         expansion = await self._expanded(rewritten, queued.value if queued else [])
         message: Message = {"role": "user", "content": expansion.messages[-1]["content"]}
@@ -112,9 +112,8 @@ class Thread:
         entries = self._entries(voices, left_out, past, history, expansion, counter=counter)
         spent += said + cost(past, counter)
         if available <= MESSAGE_OVERHEAD and self._runner.active:
-            expansion = replace(
-                expansion, warnings=(*expansion.warnings, "the message leaves no room for anything else")
-            )
+            warnings = (*warnings, "the message leaves no room for anything else")
+        expansion = replace(expansion, warnings=(*expansion.warnings, *warnings))
         turn = self._turn(text, prompt, expansion, self._receipt(entries, expansion, spent, kept))
         states = [*self._runner.changed(), *([replace(queued, value=[])] if queued and queued.value else [])]
         change = Change(self.name, turn=_recorded(turn, "prepared"), states=states, replacements=compacted)
@@ -174,14 +173,14 @@ class Thread:
         await self._runner.init(store.state, kept)
         return kept
 
-    async def _history(self, counter: TokenCounter) -> tuple[Sequence[Item], Sequence[Replacement]]:
-        """Return the history, made shorter if it is time for that, and what was replaced in it."""
+    async def _history(self, counter: TokenCounter) -> tuple[Sequence[Item], Sequence[Replacement], tuple[str, ...]]:
+        """Return the history, made shorter if it is time for that, what was replaced in it, and what to tell of it."""
         common = self._common
         history = await background.run(lambda: common.store.history(self.name))
         if not needs_compaction(history, common.room.usable, counter, common.policy):
-            return history, ()
+            return history, (), ()
         done = await compact(history, common.room.usable, common.counter, policy=common.policy, model=common.model)
-        return done.items, done.replacements
+        return done.items, done.replacements, (f"the history was compacted: {done.reason}",) if done.changed else ()
 
     async def _expanded(self, text: str, queued: Sequence[str]) -> Expansion:
         """Attach what the message points at, within its limit and what the message itself leaves."""

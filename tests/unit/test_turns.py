@@ -660,5 +660,7 @@ def test_a_thread_says_when_it_needs_compaction(project: Path) -> None:
         for number in range(6):
             promptuary.finish(promptuary.prepare(f"Question {number}"), "word " * 110)
         after = promptuary.needs_compaction()
+        turn = promptuary.prepare("And now?")
 
     assert (before, after) == (False, True)
+    assert any(warning.startswith("the history was compacted: ") for warning in turn.receipt.warnings)
