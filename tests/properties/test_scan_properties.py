@@ -229,10 +229,12 @@ def slow_trim(run: str, kind: str, before: str) -> str:
     if glued := GLUED.search(run):
         run = run[: glued.end()]
     value = run
+    possessives = 0
     while value:
         last = value[-1]
         opening = {")": "(", "]": "[", "}": "{"}.get(last)
-        if value.endswith("'s"):
+        if value.endswith("'s") and not possessives:
+            possessives += 1
             value = value[:-2]
         elif (
             last in ".,;:!?~'\\"

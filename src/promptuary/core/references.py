@@ -77,7 +77,7 @@ GLUED = re.compile(
 )
 """An extension, perhaps with lines, that a script without spaces follows at once: there the value ends."""
 
-_PLAIN = re.compile(rf"[^{ENDS_VALUE}{PUNCTUATION}\\]+(?<![.:~_])")
+_PLAIN = re.compile(rf"(?![:~]+[@#])[^{ENDS_VALUE}{PUNCTUATION}\\]+(?<![.:~_])")
 
 
 def quote(value: str) -> str:

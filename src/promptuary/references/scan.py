@@ -49,9 +49,11 @@ _FENCE = (
     r"(?s:.*?)(?:\n[ \t>]*+(?:\1`*+|\2~*+)[ \t\r]*+(?![^\n])|\Z)"
 )
 # One to four backticks up to as many, within a paragraph; a run of another length is part of the code. One is by far
-# the commonest and has a form of its own, without a group. The pieces are counted because each costs memory meanwhile.
+# the commonest: it has a form of its own, without a group, and several in a row are passed over at once. The pieces
+# are counted because each costs memory meanwhile.
+_ONE_TICK = r"(?!`)[^`\n]*+(?:(?:\n(?![ \t\r]*+\n)|``++)[^`\n]*+){0,10000}`(?!`)"
 _CODE_SPAN = (
-    r"`(?<![`\\]`)(?:(?!`)[^`\n]*+(?:(?:\n(?![ \t\r]*+\n)|``++)[^`\n]*+){0,10000}`(?!`)"
+    rf"`(?<![`\\]`)(?:{_ONE_TICK}(?:[ \n]?`{_ONE_TICK}){{0,50}}"
     r"|(`{1,3}+)(?!`)[^`\n]*+(?:(?:\n(?![ \t\r]*+\n)|(?!`\3(?!`))`++)[^`\n]*+){0,10000}`\3(?!`))"
 )
 _LINK = r"\[[@#][^\[\]\n]{1,300}+\]\([^()\n]{0,300}+\)"
