@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
@@ -16,6 +17,8 @@ from promptuary.core.references import (
 )
 from promptuary.references.scan import MAX_VALUE, scan
 from promptuary.references.selection import SUFFIX, readings
+
+pytestmark = pytest.mark.torture
 
 Span = tuple[int, int]
 Slow = tuple[int, int, str, str, str]
