@@ -14,7 +14,8 @@ REPEATED = [
     '@file:"a":1,', '@file:"a"#L', "@file:`'\"", "@file:*@", "@file:!@a,", "@diff ", "@diff", "@diff=",
     "@status \t", "[#", "[#a](", "[@a](", "[#a](b)", "` ", "`a", "``a", "``` ", "`\n", "\n`", "\n\n`",
     "` `` ``` ```` ", "```` ``` `` ` ", "\\`", "\n```", "\n~~~", "~~~\n", "\n```a`", "\n> > ", "\n \t", "\n````\n```",
-    "http://", "https://a ", "日本語@", "的.py", "@a.py的 ", "\0", "\ud800", "the quick brown fox\n",
+    "http://", "https://a ", "日本語@", "的.py", "@a.py的 ", "\0", "\ud800", "the quick brown fox\n", "`a` b",
+    "`a` b`\n\n",
 ]  # fmt: skip
 OPENED = [
     ("@file:", "("), ("@file:", ")"), ("@file:", "."), ("@file:", "'s"), ("@file:", "a,"), ("@file:", "a"),

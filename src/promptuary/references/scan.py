@@ -41,20 +41,27 @@ _RUN = (
     rf"[^{ENDS_VALUE}{PUNCTUATION}]*+"
     rf"(?:[{PUNCTUATION}]++(?![@#])[^{ENDS_VALUE}{PUNCTUATION}]*+){{0,{MAX_VALUE}}}(?!\0)"
 )
+# A path without a kind begins with a quote, with a dot that goes on like one, or with a letter or digit.
+_QUOTED_PATH = rf"{_DOUBLE}{SUFFIX}?"
+_DOTTED_PATH = rf"\.(?=\w|\.?[/\\]){_RUN}"
 _NO_VALUE = rf"['{ENDS_VALUE}]|\Z|[,;:!?~()\[\]{{}}]++(?:[{ENDS_VALUE}@#]|\Z)"
 
 # Marks up to the next line with as many, or to the end of the text; quoted and indented like a list needs it.
 _FENCE = (
-    r"(?=[ \t>`~])[ \t>]*+(?=```|~~~)(?:(`{3,}+)[^`\n]*+|(~{3,}+)[^\n]*+)(?![^\n])"
+    r"(?=[ \t>]|```|~~~)[ \t>]*+(?=```|~~~)(?:(`{3,}+)[^`\n]*+|(~{3,}+)[^\n]*+)(?![^\n])"
     r"(?s:.*?)(?:\n[ \t>]*+(?:\1`*+|\2~*+)[ \t\r]*+(?![^\n])|\Z)"
 )
 # One to four backticks up to as many, within a paragraph; a run of another length is part of the code. One is by far
-# the commonest: it has a form of its own, without a group, and several in a row are passed over at once. The pieces
-# are counted because each costs memory meanwhile.
-_ONE_TICK = r"(?!`)[^`\n]*+(?:(?:\n(?![ \t\r]*+\n)|``++)[^`\n]*+){0,10000}`(?!`)"
+# the commonest: it has a form of its own, without a group, and several are passed over at once, with the text between
+# them if nothing else can begin in it. The pieces are counted because each costs memory meanwhile; the first stands
+# alone, since a span that ends before it, or cannot go on, is then told without beginning to count.
+_NEXT_LINE = r"\n(?![ \t\r]*+\n)"
+_PIECE = rf"(?:{_NEXT_LINE}|``++)[^`\n]*+"
+_ONE_TICK = rf"(?!`)[^`\n]*+(?:`(?!`)|{_PIECE}(?:{_PIECE}){{0,9999}}`(?!`))"
+_LONGER_PIECE = rf"(?:{_NEXT_LINE}|(?!`\3(?!`))`++)[^`\n]*+"
 _CODE_SPAN = (
-    rf"`(?<![`\\]`)(?:{_ONE_TICK}(?:[ \n]?`{_ONE_TICK}){{0,50}}"
-    r"|(`{1,3}+)(?!`)[^`\n]*+(?:(?:\n(?![ \t\r]*+\n)|(?!`\3(?!`))`++)[^`\n]*+){0,10000}`\3(?!`))"
+    rf"`(?<![`\\]`)(?:{_ONE_TICK}(?:[^`@#\[:\n\\]*+\n?`{_ONE_TICK}){{0,50}}"
+    rf"|(`{{1,3}}+)(?!`)[^`\n]*+(?:`\3(?!`)|{_LONGER_PIECE}(?:{_LONGER_PIECE}){{0,9999}}`\3(?!`)))"
 )
 _LINK = r"\[[@#][^\[\]\n]{1,300}+\]\([^()\n]{0,300}+\)"
 _URL = rf"://[^{ENDS_VALUE}]*+"
@@ -143,6 +150,8 @@ def _trimmed(run: str, kind: str, before: str) -> str:
         return ""
     if glued := GLUED.search(run):
         run = run[: glued.end()]
+    if run[-1:].isalnum() and not run.endswith("'s"):  # as nearly all do: nothing to take away
+        return run
     trailing = _TRAILING + ("*" if kind != "glob" or before == "*" else "") + ("_" if before == "_" else "")
     unopened = {mark: run.count(mark) - run.count(opening) for mark, opening in _BRACKETS.items()}
     end = len(run.rstrip(trailing))
@@ -167,19 +176,20 @@ def _trimmed(run: str, kind: str, before: str) -> str:
 @lru_cache(maxsize=16)
 def _pattern(kinds: frozenset[str], *, bare: bool) -> re.Pattern[str]:
     # Every alternative begins with a plain character: that is what lets the search skip ordinary text quickly.
-    kind = "|".join(sorted(map(re.escape, kinds)))
+    kind = f"(?ai:{'|'.join(sorted(map(re.escape, kinds)))}):"
     keyword = "|".join(sorted(KEYWORDS))
-    named = rf"(?=[\w\-]++:)(?ai:{kind}):(?:{_QUOTED}{SUFFIX}?|(?!{_NO_VALUE}){_RUN})"
+    named = rf"(?=[\w\-]++:){kind}(?:{_QUOTED}{SUFFIX}?|(?!{_NO_VALUE}){_RUN})"
     alone = rf"(?ai:{keyword})(?![{_LETTERS}_/(\-\0]|[.:][\w/\"'`]|[ \t]*+(?:[|&+\-*]|\|\||&&)?=)"
-    path = rf"(?:{_DOUBLE}{SUFFIX}?|(?=\w|\.\w|\.{{1,2}}[/\\]){_RUN})"
     at = rf"(?P<named>{named})|(?P<keyword>{alone})"
     alternatives = [*_PASSED_OVER]
+    # What cannot begin is told by one character, before anything else is tried.
     first = r"[\w.\"]"
-    if not bare:  # nothing else can begin, and telling it by the first letter is quick
+    if bare:
+        at = rf"(?P<quoted>{_QUOTED_PATH})|(?P<dotted>{_DOTTED_PATH})|(?=\w)(?:{at}|(?!{kind})(?P<path>{_RUN}))"
+        tracked = rf"{_QUOTED_PATH}|{_DOTTED_PATH}|(?=\w){_RUN}"
+        alternatives.append(rf"#(?={first})(?<![{_BEFORE}]#)(?<!\]\(#)(?P<tracked>{tracked})")
+    else:
         letters = {name[0] for name in kinds | KEYWORDS}
         first = f"[{''.join(sorted(letters | {letter.upper() for letter in letters}))}]"
-    if bare:
-        at += rf"|(?!(?ai:{kind}):)(?P<path>{path})"
-        alternatives.append(rf"#(?<![{_BEFORE}]#)(?<!\]\(#)(?P<tracked>{path})")
     alternatives.append(rf"@(?={first})(?<![{_BEFORE}]@)(?:{at})")
     return re.compile("|".join(alternatives))

@@ -5,13 +5,17 @@ in git or often used have a shelf of their own, in the order of preference, so t
 missed among thousands of equal matches. Knows paths only as text.
 """
 
+import gc
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
-from promptuary.workspace.shelf import FEW, Shelf, in_order, matcher_for
+from promptuary.workspace.shelf import FEW, Pattern, Shelf, in_order
 from promptuary.workspace.tiers import Query, Tier
+
+if TYPE_CHECKING:
+    from frizbee import Matcher
 
 Kind = Literal["file", "folder"]
 
@@ -20,6 +24,9 @@ _BATCH: Final = 10_000
 
 _AT_ONCE: Final = 20_000
 """Up to this many paths are put in order while the question waits."""
+
+_A_LOOK: Final = 100
+"""To look one path up costs as much as to pass so many."""
 
 
 class Paths(Protocol):
@@ -79,6 +86,7 @@ class Ranker:
         self._ordered = 0
         self._ordering: threading.Thread | None = None
         self._favourites: tuple[object, Shelf] = (None, Shelf())
+        self._met = _Met()
 
     def rank(
         self,
@@ -117,7 +125,7 @@ class Ranker:
             if len(self._listing.paths) <= _AT_ONCE:
                 self._order()
             else:
-                self._ordering = threading.Thread(target=self._order, name="promptuary-order", daemon=True)
+                self._ordering = threading.Thread(target=self._order_aside, name="promptuary-order", daemon=True)
                 self._ordering.start()
 
     def _append(self) -> None:
@@ -128,6 +136,12 @@ class Ranker:
         self._live_folders |= folders
         self._shelves["folder"].extend(sorted(folders))
 
+    def _order_aside(self) -> None:
+        self._order()
+        # Lists of this length are young only once: otherwise they are walked through twice while somebody types.
+        if gc.isenabled():
+            gc.collect(1)
+
     def _order(self) -> None:
         generation = self._listing.generation
         shelves: dict[Kind, Shelf] = {"file": Shelf(), "folder": Shelf()}
@@ -136,14 +150,38 @@ class Ranker:
         self._shelves = shelves
         self._ordered = generation
 
-    def _favourite_shelf(self, preferred: Preferred) -> "Shelf":
-        key = (self._listing.generation, len(self._listing.paths), preferred)
+    def _favourite_shelf(self, preferred: Preferred) -> Shelf:
+        ordered = self._shelves["file"] if self._ordered == self._listing.generation else None
+        present = self._met.among(self._listing, preferred.changed.union(preferred.used), ordered)
+        key = (self._listing.generation, present, preferred)
         if self._favourites[0] != key:
-            present = {*preferred.changed, *preferred.used}.intersection(self._listing.paths)
             shelf = Shelf()
             shelf.extend(sorted(in_order(present), key=preferred.rank))
             self._favourites = (key, shelf)
         return self._favourites[1]
+
+
+@dataclass(slots=True)
+class _Met:
+    """Which of some paths a listing has; the listing is gone through once, not again for every new score of use."""
+
+    wanted: frozenset[str] = frozenset()
+    generation: int = -1
+    seen: int = 0
+    present: frozenset[str] = frozenset()
+
+    def among(self, listing: Paths, wanted: frozenset[str], ordered: Shelf | None) -> frozenset[str]:
+        """Return those of ``wanted`` that are listed so far; few are looked up if the listing is in order."""
+        generation, paths = listing.generation, listing.paths
+        if (generation, wanted) != (self.generation, self.wanted) or len(paths) < self.seen:
+            self.wanted, self.generation, self.seen, self.present = wanted, generation, 0, frozenset()
+            if ordered and len(wanted) * _A_LOOK < len(paths):
+                self.seen, self.present = len(paths), frozenset(filter(ordered.holds, wanted))
+        new = paths[self.seen :]
+        if new:
+            self.present |= wanted.intersection(new)
+            self.seen += len(new)
+        return self.present
 
 
 def _best(found: Mapping[tuple[Kind, str], int], query: Query, limit: int, preferred: Preferred) -> list[Hit]:
@@ -155,27 +193,37 @@ def _best(found: Mapping[tuple[Kind, str], int], query: Query, limit: int, prefe
         return tier, finer, loose, preferred.rank(path), path.count("/"), len(path), path, kind
 
     best = sorted(found.items(), key=key)[:limit]
-    return [Hit(path, kind, query.grade(path)[0], positions(query, path)) for (kind, path), _ in best]
+    marks = _Marks(query)
+    return [Hit(path, kind, query.grade(path)[0], marks.of(path)) for (kind, path), _ in best]
 
 
-def positions(query: Query, path: str) -> tuple[int, ...]:
-    """Return which characters of ``path`` to show as matching."""
-    shown = path if query.exact_case else path.lower()
-    marked: set[int] = set()
-    for word in query.words:
-        at = shown.find(word, 0 if "/" in word else path.rfind("/") + 1)
-        at = at if at >= 0 else shown.find(word)
-        marked.update(range(at, at + len(word)) if at >= 0 else _scattered(word, path))
-    return tuple(sorted(index for index in marked if index < len(path)))
+class _Marks:
+    """Which characters of a path to show as matching."""
 
+    def __init__(self, query: Query) -> None:
+        self._query = query
+        self._matchers: dict[str, Matcher] = {}
 
-def _scattered(word: str, path: str) -> list[int]:
-    start = path.rfind("/") + 1
-    for text, offset in ((path[start:], start), (path, 0)):
-        matcher = matcher_for(word, max_typos=1, max_items=None, matching="fuzzy", exact_case=False)
-        match = matcher.match_one_indices(text, 0)
-        if match:
-            # The matcher counts bytes.
-            encoded = text.encode()
-            return sorted({offset + len(encoded[:index].decode(errors="ignore")) for index in match.indices})
-    return []
+    def of(self, path: str) -> tuple[int, ...]:
+        """Return the indices of the characters, in order."""
+        shown = path if self._query.exact_case else path.lower()
+        marked: set[int] = set()
+        for word in self._query.words:
+            at = shown.find(word, 0 if "/" in word else path.rfind("/") + 1)
+            at = at if at >= 0 else shown.find(word)
+            marked.update(range(at, at + len(word)) if at >= 0 else self._scattered(word, path))
+        return tuple(sorted(index for index in marked if index < len(path)))
+
+    def _scattered(self, word: str, path: str) -> list[int]:
+        # To make a matcher costs more than to use it for one path.
+        matcher = self._matchers.get(word)
+        if matcher is None:
+            matcher = self._matchers[word] = Pattern((word,), "fuzzy", exact_case=False, typos=1).matcher()
+        start = path.rfind("/") + 1
+        for text, offset in ((path[start:], start), (path, 0)):
+            match = matcher.match_one_indices(text, 0)
+            if match:
+                # The matcher counts bytes.
+                encoded = text.encode()
+                return sorted({offset + len(encoded[:index].decode(errors="ignore")) for index in match.indices})
+        return []

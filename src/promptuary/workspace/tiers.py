@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 
 class Tier(IntEnum):
@@ -69,6 +69,8 @@ class Query:
         return known
 
     def _grade(self, path: str) -> Grade:
+        if len(self.words) == 1:
+            return self._grade_word(self.words[0], path)
         first, *others = [self._grade_word(word, path) for word in self.words] or [(Tier.EXACT, 0)]
         worst = max([first[0], *(tier for tier, _ in others)])
         return worst, first[1] + sum(tier + finer for tier, finer in others)
@@ -81,7 +83,10 @@ class Query:
         if tier is not Tier.LOOSE:
             return tier, 0
         name = shown[shown.rfind("/") + 1 :]
-        return tier, int(not (mistyped(word, name) or mistyped(word, _WORD_GAPS.sub("", name))))
+        if mistyped(word, name):
+            return tier, 0
+        joined = _WORD_GAPS.sub("", name)
+        return tier, int(joined == name or not mistyped(word, joined))
 
     def _grade_name(self, word: str, path: str, shown: str) -> Tier:
         start = path.rfind("/") + 1
@@ -126,23 +131,26 @@ def _in_order(parts: list[str], segments: list[str]) -> bool:
 
 def abbreviates(text: str, name: str, *, exact_case: bool = False) -> bool:
     """Return whether ``text`` is made of beginnings of the words of ``name``, in their order."""
-    words = [match.group() if exact_case else match.group().lower() for match in _WORD.finditer(name)]
+    words = _WORD.findall(name)
     wanted = _WORD_GAPS.sub("", text)
     if not wanted or len(words) > _MOST_WORDS:
         return False
     # Each word extends every reach by as many letters as fit: a set of reached lengths, no search.
     reached = {0}
-    for word in words:
-        reached |= set(_extended(wanted, word, reached))
-        if len(wanted) in reached:
-            return True
+    for word in words if exact_case else map(str.lower, words):
+        # Most words begin with a letter that is not wanted next: told before anything is made.
+        begun = [length for length in reached if wanted[length] == word[0]]
+        if begun:
+            reached.update(_extended(wanted, word, begun))
+            if len(wanted) in reached:
+                return True
     shown = name if exact_case else name.lower()
     # Whole at the beginning of a word, running on over the next ones with what stands between them.
     return text in shown and any(shown.startswith(text, match.start()) for match in _WORD.finditer(name))
 
 
-def _extended(wanted: str, word: str, reached: set[int]) -> Iterator[int]:
-    for length in reached:
+def _extended(wanted: str, word: str, begun: list[int]) -> Iterator[int]:
+    for length in begun:
         for more in range(1, min(len(word), len(wanted) - length) + 1):
             if wanted[length + more - 1] != word[more - 1]:
                 break
@@ -155,16 +163,45 @@ def mistyped(text: str, name: str) -> bool:
         return False
     # One slip leaves one half whole, unless it swaps the letters where the halves meet.
     half = len(text) // 2
-    swapped = text[: half - 1] + text[half] + text[half - 1] + text[half + 1 :]
-    if text[:half] not in name and text[half:] not in name:
-        return swapped in name
-    places = range(len(text))
-    if any(text[:at] + text[at + 1 : at + 2] + text[at] + text[at + 2 :] in name for at in places[:-1]):
-        return True
-    if any(text[:at] + text[at + 1 :] in name for at in places):
-        return True
+    left, right = text[:half] in name, text[half:] in name
+    slips = _slips(text)
+    if not left and not right:
+        return slips.in_the_middle in name
+    for slip in slips.any if left and right else slips.behind if left else slips.before:
+        if slip in name:
+            return True
     # A wrong letter, or a missing one, leaves one half as it should be and the other half near it.
-    return any(_halves_meet(text[:at], text[at:], name) for at in places[1:])
+    for at in range(1 if right else half, len(text) if left else half):
+        if text[:at] not in name:
+            return False
+        if _halves_meet(text[:at], text[at:], name):
+            return True
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Slips:
+    """What may have been meant: two letters the other way round, or one letter less."""
+
+    in_the_middle: str
+    any: tuple[str, ...]
+    before: tuple[str, ...]
+    """Without those that need the first half as it was typed."""
+    behind: tuple[str, ...]
+    """Without those that need the second."""
+
+
+@lru_cache(maxsize=64)
+def _slips(text: str) -> _Slips:
+    half, places = len(text) // 2, range(len(text))
+    swapped = [text[:at] + text[at + 1] + text[at] + text[at + 2 :] for at in places[:-1]]
+    every = tuple(dict.fromkeys([*swapped, *(text[:at] + text[at + 1 :] for at in places)]))
+    return _Slips(
+        swapped[half - 1],
+        every,
+        tuple(slip for slip in every if text[:half] not in slip),
+        tuple(slip for slip in every if text[half:] not in slip),
+    )
 
 
 def _halves_meet(left: str, right: str, name: str) -> bool:

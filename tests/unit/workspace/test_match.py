@@ -172,3 +172,43 @@ def test_a_tier_is_told_for_every_kind_of_match() -> None:
     }
 
     assert list(tiers.values()) == [Tier.EXACT, Tier.PREFIX, Tier.WORDS, Tier.SUBSTRING, Tier.PATH]
+
+
+TYPED = [
+    "config", "cofnig", "user_config", "UserConfig", "usrcfg", "src/config", "sr/cnofig", "src/deep/user", "/config",
+    "deep//x", "user config", "us cofig", "été/conf", "conféé", "config.py", "zzqx", "deep/zzq", "./src/app",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("query", TYPED)
+@pytest.mark.parametrize("limit", [3, 20])
+def test_typing_letter_by_letter_answers_as_asking_at_once(query: str, limit: int) -> None:
+    stems = ["config", "user_config", "UserConfig", "reconfigure", "app", "usual_cfg", "cofin", "confé", "x"]
+    folders = ["src", "src/deep", "src/deep/user", "lib/config", "été", "src/configs/app", "cfg", "tests/unit"]
+    paths = sorted(f"{folder}/{stem}_{n}.py" for folder in folders for stem in stems for n in range(40))
+    listing = Fixed([*paths, *(f"{folder}/{stem}.py" for folder in folders for stem in stems)])
+    typing = Ranker(listing)
+    preferred = Preferred(frozenset(paths[::90]), dict.fromkeys(paths[::70], 1.0))
+    letters = range(1, len(query) + 1)
+
+    for end in [*letters, *reversed(letters)]:
+        at_once = Ranker(listing).rank(query[:end], limit=limit, preferred=preferred)
+        assert typing.rank(query[:end], limit=limit, preferred=preferred) == at_once
+
+
+def test_what_typing_left_is_forgotten_when_paths_are_added() -> None:
+    listing = Fixed([f"src/other_{number}.py" for number in range(300)], complete=False, generation=0)
+    ranker = Ranker(listing)
+    assert ranker.rank("app_conf") == []
+
+    listing.paths = [*listing.paths, "src/app_config.py"]
+    assert [hit.path for hit in ranker.rank("app_confi")] == ["src/app_config.py"]
+
+
+def test_a_favourite_is_looked_up_in_a_large_listing() -> None:
+    paths = [f"{number % 70}/{number}/app.py" for number in range(21_000)]
+    ranker = Ranker(Fixed(paths))
+    ranker.settle()
+
+    for used, expected in (("69/20999/app.py", "69/20999/app.py"), ("70/21000/app.py", "0/0/app.py")):
+        assert ranker.rank("app", preferred=Preferred(used={used: 1.0}), limit=1)[0].path == expected
