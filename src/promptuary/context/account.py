@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from promptuary.context.assemble import Voice
-from promptuary.context.history import cost, groups
+from promptuary.context.history import Past
 from promptuary.core.blocks import Detail
 from promptuary.core.counting import TokenCounter
 from promptuary.core.expansion import Expansion, Outcome
@@ -40,12 +40,12 @@ def left_out(layer: str, said: Recall) -> list[Entry]:
     ]
 
 
-def of_history(kept: Sequence[Item], everything: Sequence[Item], window: int, counter: TokenCounter) -> list[Entry]:
-    """Return an entry for the history, if there is one."""
+def of_history(kept: Sequence[Item], history: Past, tokens: int, window: int) -> list[Entry]:
+    """Return an entry for the history, if there is one: what is ``kept`` of it costs ``tokens``."""
+    everything = history.items
     if not everything:
         return []
-    tokens = cost(kept, counter)
-    sendable = sum(len(group.sendable) for group in groups(everything))
+    sendable = sum(len(group.sendable) for group, _ in history.priced)
     missing, stray = sendable - len(kept), len(everything) - sendable
     fate: Fate = "in" if not missing + stray else "degraded" if kept else "out"
     reasons = [f"the oldest {missing} do not fit"] if missing else []

@@ -8,7 +8,7 @@ layer leaves of its share goes to the history.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from promptuary.context.history import MESSAGE_OVERHEAD, cost, groups
+from promptuary.context.history import MESSAGE_OVERHEAD, Past
 from promptuary.core.budget import Claim, allocate
 from promptuary.core.counting import TokenCounter
 from promptuary.core.layers import Band, Between, Budget, Recall
@@ -67,24 +67,23 @@ def promise(budget: Budget) -> int:
 
 def spoken(said: Recall, counter: TokenCounter) -> int:
     """Return what a layer's message costs, its envelope included; nothing said costs nothing."""
-    return counter.count(said.text) + MESSAGE_OVERHEAD if said.text else 0
+    text = said.text
+    return counter.count(text) + MESSAGE_OVERHEAD if text else 0
 
 
-def shares(voices: Sequence[Voice], history: Sequence[Item], available: int, counter: TokenCounter) -> dict[str, int]:
+def shares(voices: Sequence[Voice], history: Past, available: int) -> dict[str, int]:
     """Return how many tokens each layer may use, envelope included; the history has the rest.
 
     What may never leave the history (instructions, pins) is not shared: it is taken off first.
     """
-    priced = [(group.kept, cost(group.sendable, counter)) for group in groups(history)]
-    stays = sum(price for kept, price in priced if kept)
-    wanted = sum(price for kept, price in priced if not kept)
+    stays = history.stays
     left = max(available - stays, 0)
     # A layer that says more than it may wants no more than it may.
     wants = [min(voice.tokens, ceiling(voice.budget, available)) for voice in voices]
     reserved = sum(min(want, promise(voice.budget)) for want, voice in zip(wants, voices, strict=True))
     counted_on = int(max(left - reserved, 0) * HISTORY_SHARE)
     claims = [Claim(want, promise(voice.budget)) for want, voice in zip(wants, voices, strict=True)]
-    given = allocate([*claims, Claim(wanted, counted_on)], left)
+    given = allocate([*claims, Claim(history.sent - stays, counted_on)], left)
     return {voice.layer: share for voice, share in zip(voices, given, strict=False)}
 
 

@@ -28,23 +28,31 @@ SUMMARY_SHARE = 0.25
 _INSTRUCTIONS = frozenset({"system", "developer"})
 
 
-class OneTurn:
-    """A counter for the length of one turn: a history is priced several times, and each text is measured once.
+_KEPT_CHARACTERS = 16 * 1024 * 1024
 
-    It holds what it has seen, so it must not outlive the turn.
+
+class Recent:
+    """A counter that remembers the texts it has seen, up to a number of characters. Safe to share between threads.
+
+    Nearly all of a prompt was in the last one too, and most of it is the very same text objects: those are found
+    without looking at a single character.
     """
 
-    __slots__ = ("_counter", "_seen")
+    __slots__ = ("_counter", "_seen", "_size")
 
     def __init__(self, counter: TokenCounter) -> None:
         self._counter = counter
         self._seen: dict[str, int] = {}
+        self._size = 0
 
     def count(self, text: str) -> int:
         """Return how many tokens ``text`` is."""
         known = self._seen.get(text)
         if known is None:
+            if self._size > _KEPT_CHARACTERS:
+                self._seen, self._size = {}, 0
             known = self._seen[text] = self._counter.count(text)
+            self._size += len(text)
         return known
 
 
@@ -96,7 +104,15 @@ class Group:
     @property
     def kept(self) -> bool:
         """Whether nothing may ever take it away: instructions, and what somebody pinned."""
-        return any(item.pinned or item.role in _INSTRUCTIONS for item in self.items)
+        for item in self.items:  # noqa: SIM110  (asked of a whole history, and `any` takes three times as long)
+            if item.pinned or item.role in _INSTRUCTIONS:
+                return True
+        return False
+
+    @property
+    def has_strays(self) -> bool:
+        """Whether some of it is never sent."""
+        return len(self.sendable) != len(self.items)
 
     @property
     def end(self) -> int:
@@ -128,28 +144,29 @@ def item_cost(item: Item, counter: TokenCounter) -> int:
 
 def cost(items: Iterable[Item], counter: TokenCounter) -> int:
     """Return what ``items`` cost together."""
-    return sum(item_cost(item, counter) for item in items)
+    tokens = 0
+    for item in items:
+        tokens += item_cost(item, counter)
+    return tokens
 
 
 def groups(items: Sequence[Item]) -> list[Group]:
     """Return ``items`` as groups, in order; every item is in exactly one."""
-    found, start = [], 0
-    while start < len(items):
+    found: list[Group] = []
+    end = 0
+    for start, item in enumerate(items):
+        if start < end:
+            continue  # a result that belongs to the call before it
         end = start + 1
-        if not _calls(items[start]):  # nearly always: a message by itself
-            run: tuple[Item, ...] = (items[start],)
-            found.append(Group(start, run, () if run[0].role == "tool" else run))
+        if not item.tool_calls or item.role != "assistant":  # nearly always: a message by itself
+            run: tuple[Item, ...] = (item,)
+            found.append(Group(start, run, () if item.role == "tool" else run))
         else:
             while end < len(items) and items[end].role == "tool":
                 end += 1
             run = tuple(items[start:end])
             found.append(Group(start, run, _answered(run)))
-        start = end
     return found
-
-
-def _calls(item: Item) -> bool:
-    return item.role == "assistant" and bool(item.tool_calls)
 
 
 def _answered(run: tuple[Item, ...]) -> tuple[Item, ...]:
@@ -170,14 +187,53 @@ def older(items: Sequence[Item], keep_last: int) -> list[Group]:
     return [group for group in groups(items) if group.end <= tail and not group.kept]
 
 
-def newest_that_fit(items: Sequence[Item], budget: int, counter: TokenCounter) -> tuple[Item, ...]:
-    """Return the view of ``items`` that costs at most ``budget``: whole groups, in order.
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A history as a turn sees it: grouped and priced once, and looked at several times.
 
-    System and developer messages and pinned items are always in it, even above the budget. A summary is cheap and
-    stands for much: it comes next, as long as it takes a small part of the room. Then the newest groups, up to the
-    first that does not fit.
+    ``priced`` has each group that can be sent, and what that costs; ``sent`` is the sum. ``tokens`` is what all items
+    cost, those too that are never sent.
     """
-    priced = [(group, cost(group.sendable, counter)) for group in groups(items) if group.sendable]
+
+    items: Sequence[Item]
+    priced: Sequence[tuple[Group, int]]
+    sent: int
+    tokens: int
+
+    @classmethod
+    def of(cls, items: Sequence[Item], counter: TokenCounter) -> "Past":
+        """Return ``items`` grouped and priced."""
+        every = groups(items)
+        priced = [(group, cost(group.sendable, counter)) for group in every if group.sendable]
+        sent = sum(price for _, price in priced)
+        left = (cost(group.items, counter) - cost(group.sendable, counter) for group in every if group.has_strays)
+        return cls(items, priced, sent, sent + sum(left))
+
+    @property
+    def stays(self) -> int:
+        """What of it may never be taken away costs."""
+        return sum(price for group, price in self.priced if group.kept)
+
+    def newest(self, budget: int) -> tuple[Item, ...]:
+        """Return the view of it that costs at most ``budget``: whole groups, in order.
+
+        System and developer messages and pinned items are always in it, even above the budget. A summary is cheap and
+        stands for much: it comes next, as long as it takes a small part of the room. Then the newest groups, up to the
+        first that does not fit.
+        """
+        taken = None if self.sent <= budget else _taken(self.priced, budget)
+        return tuple(
+            item for group, _ in self.priced if taken is None or group.start in taken for item in group.sendable
+        )
+
+
+def newest_that_fit(items: Sequence[Item], budget: int, counter: TokenCounter) -> tuple[Item, ...]:
+    """Return the newest of ``items`` that fit into ``budget``, as ``Past.newest`` does."""
+    return Past.of(items, counter).newest(budget)
+
+
+def _taken(priced: Sequence[tuple[Group, int]], budget: int) -> set[int]:
+    """Return where the groups start that have a place in ``budget``."""
     taken = {group.start for group, _ in priced if group.kept}
     room = budget - sum(price for group, price in priced if group.start in taken)
     for group, price in reversed(priced):
@@ -191,7 +247,7 @@ def newest_that_fit(items: Sequence[Item], budget: int, counter: TokenCounter) -
         if room < 0:
             break
         taken.add(group.start)
-    return tuple(item for group, _ in priced if group.start in taken for item in group.sendable)
+    return taken
 
 
 def _is_summary(group: Group) -> bool:
@@ -203,11 +259,7 @@ def stats(
 ) -> Stats:
     """Return ``items`` in figures, and whether they need compaction in a window of this size."""
     tokens = cost(items, counter)
-    due = (
-        len(items) >= policy.min_messages
-        and tokens > policy.threshold * window
-        and any(not _is_summary(group) for group in older(items, policy.keep_last))
-    )
+    due = is_due(items, tokens, window, policy)
     return Stats(
         messages=len(items),
         tokens=tokens,
@@ -221,5 +273,14 @@ def stats(
 def needs_compaction(
     items: Sequence[Item], window: int, counter: TokenCounter, policy: CompactionPolicy = DEFAULT_POLICY
 ) -> bool:
-    """Return whether it is time to make room: long enough, dear enough, and something there that can go."""
-    return stats(items, window, counter, policy).needs_compaction
+    """Return whether it is time to make room for ``items``."""
+    return is_due(items, cost(items, counter), window, policy)
+
+
+def is_due(items: Sequence[Item], tokens: int, window: int, policy: CompactionPolicy) -> bool:
+    """Return whether ``items`` of so many ``tokens`` are long enough, dear enough, and something of them can go."""
+    return (
+        len(items) >= policy.min_messages
+        and tokens > policy.threshold * window
+        and any(not _is_summary(group) for group in older(items, policy.keep_last))
+    )

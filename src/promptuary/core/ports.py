@@ -17,6 +17,10 @@ class ConflictError(PromptuaryError):
     """A change does not fit what is kept by now: somebody else went on with the thread. Read it again and repeat."""
 
 
+StateKey = tuple[str, str]
+"""What a state is kept under: the id of its layer, and the scope."""
+
+
 @dataclass(frozen=True, slots=True)
 class KeptState:
     """The state of a layer in one scope, with the version of its shape."""
@@ -120,6 +124,10 @@ class StateStore(Protocol):
 
     def state(self, layer: str, scope_key: str) -> KeptState | None:
         """Return what is kept for a layer in a scope."""
+        ...
+
+    def states(self, keys: Sequence[StateKey]) -> Sequence[KeptState | None]:
+        """Return what ``state`` does for each key, in the order asked for, all of it as it was at one moment."""
         ...
 
     def forget(self, layer: str, scope_key: str) -> None:

@@ -8,6 +8,7 @@ The runner knows no layer by name, and neither storage nor budgets.
 import asyncio
 import json
 import logging
+import marshal
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -31,12 +32,15 @@ from promptuary.core.layers import (
     RecallRequest,
     Reply,
 )
-from promptuary.core.ports import KeptState
+from promptuary.core.ports import KeptState, StateKey
 from promptuary.core.receipts import Failure, HookRun
 
 logger = logging.getLogger(__name__)
 
 _FAILED = object()
+
+Load = Callable[[Sequence[StateKey]], Sequence[KeptState | None]]
+"""Returns what is kept under each key, in their order."""
 
 
 class InitError(PromptuaryError):
@@ -92,10 +96,13 @@ class Runner:
             run.dirty = False
         return states
 
-    async def init(self, load: Callable[[str, str], KeptState | None], account: Account) -> None:
+    async def init(self, load: Load, account: Account) -> None:
         """Prepare every layer, one after the other, with the state that is kept for it: another may have changed it."""
+        lasting = [run for run in self._runs if not run.disabled and run.layer.scope != "execution"]
+        found = load([(run.layer.id, run.context.scope_key) for run in lasting])
+        kept = {run.layer.id: one for run, one in zip(lasting, found, strict=True)}
         for run in self._runs:
-            if run.disabled or not self._restore(run, load, account) or run.ready:
+            if run.disabled or not self._restore(run, kept.get(run.layer.id), account) or run.ready:
                 continue
             done = await self._call(run, "init", account)
             run.ready = done is not _FAILED
@@ -143,10 +150,9 @@ class Runner:
         for run in self.active:
             await self._call(run, "complete", account, ending)
 
-    def _restore(self, run: LayerRun, load: Callable[[str, str], KeptState | None], account: Account) -> bool:
+    def _restore(self, run: LayerRun, kept: KeptState | None, account: Account) -> bool:
         if run.layer.scope == "execution":
             return True
-        kept = load(run.layer.id, run.context.scope_key)
         run.refused = kept is not None and kept.version != run.layer.state_version
         if kept is None:
             if run.context.state is not None and not run.dirty:
@@ -174,14 +180,13 @@ class Runner:
         """Run one hook on a copy of the state; take the copy over only if the hook ends well."""
         if getattr(type(run.layer), hook, None) is getattr(Layer, hook) and hook not in vars(run.layer):
             return None  # the layer has no such hook
-        context = replace(run.context, state=_copy(run.context.state))
         began = time.perf_counter()
         try:
+            context = replace(run.context, state=_copy(run.context.state))
             async with asyncio.timeout(_seconds(run.layer.timeouts, hook)):
                 result: object = await getattr(run.layer, hook)(*arguments, context)
             changed = context.state != run.context.state
-            if changed:
-                json.dumps(context.state)
+            state = _settled(context.state) if changed else run.context.state
         except TimeoutError:
             account.failures.append(Failure(run.layer.id, hook, "TIMEOUT", _late(_seconds(run.layer.timeouts, hook))))
             return _FAILED
@@ -194,8 +199,7 @@ class Runner:
         finally:
             account.hooks.append(HookRun(run.layer.id, hook, (time.perf_counter() - began) * 1000))
         if changed:
-            run.context.state = context.state
-            run.dirty = True
+            run.context.state, run.dirty = state, True
         return result
 
 
@@ -224,13 +228,16 @@ def _late(seconds: float | None) -> str:
 def _is_sound(said: Recall) -> bool:
     """Tell whether a recall is made of what it should be: people write layers without a type checker too."""
     try:
-        pieces = [(one.text, one.revision, Detail(one.detail)) for one in said.pieces]
         both: list[Piece | Omitted] = [*said.pieces, *said.omitted]
-        told = [(one.label, one.source, one.reason) for one in both]
+        texts: list[object] = [said.heading]
+        for piece in said.pieces:
+            texts += (piece.text, piece.revision)
+            Detail(piece.detail)
+        for one in both:
+            texts += (one.label, one.source, one.reason)
         scores = [float(one.score or 0) for one in both]
     except (AttributeError, TypeError, ValueError):
         return False
-    texts = [said.heading, *(text for one in (*pieces, *told) for text in one)]
     return all(map(_is_text, texts)) and all(map(math.isfinite, scores))
 
 
@@ -243,6 +250,11 @@ def _misfit(run: LayerRun, hook: Hook, given: object, wanted: str) -> Failure:
     return Failure(run.layer.id, hook, "ERROR", reason)
 
 
+def _settled(state: Json) -> Json:
+    """Return ``state`` as it comes back from a store, and nobody else's to change; raise if it is not JSON."""
+    return json.loads(json.dumps(state, ensure_ascii=False))
+
+
 def _copy(state: Json) -> Json:
-    """Return ``state`` anew: it is JSON, so its text is the whole of it."""
-    return None if state is None else json.loads(json.dumps(state))
+    """Return ``state`` anew. It is settled, so this can copy all of it, in a quarter of the time that JSON takes."""
+    return marshal.loads(marshal.dumps(state))  # noqa: S302  (it was dumped a moment ago)

@@ -8,7 +8,7 @@ This module only brings the others together: ``tracked_reading`` reads, ``tracki
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from promptuary import background
 from promptuary.core.blocks import Detail
@@ -49,10 +49,13 @@ from promptuary.layers.tracking import (
 from promptuary.references.resolve import Resolution
 from promptuary.workspace.door import Workspace
 
+Value = TypeVar("Value")
+
 MAX_FILES = 100
 """How many files one thread tracks."""
 
-_KEPT_RECALLS = 64
+_KEPT_THREADS = 64
+"""Of how many threads it is remembered what they track, and what was last said of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,7 @@ class Line:
 class _Rendered:
     """The last recall of a thread, and what it was made from."""
 
-    outlook: tuple[object, ...]
+    tracking: Tracking
     counter: TokenCounter
     recall: Recall
     budget: int
@@ -85,7 +88,30 @@ class _Rendered:
 
     def is_of(self, tracking: Tracking, counter: TokenCounter) -> bool:
         """Say whether these would make the same again."""
-        return counter is self.counter and tracking.outlook == self.outlook
+        return counter is self.counter and (tracking is self.tracking or tracking.outlook == self.tracking.outlook)
+
+
+class _Known:
+    """What threads track, as their states were last read or written: comparing a state is cheap, reading it is not."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[Json, Tracking]] = {}
+
+    def read(self, place: str, state: Json) -> Tracking:
+        """Return what ``state`` says; of equal states the same object."""
+        last = self._last.get(place)
+        if last and last[0] == state:
+            return last[1]
+        return self._keep(place, from_json(state))
+
+    def written(self, place: str, tracking: Tracking) -> Json:
+        """Return ``tracking`` as a state."""
+        return to_json(self._keep(place, tracking))
+
+    def _keep(self, place: str, tracking: Tracking) -> Tracking:
+        # In a form of our own: a state is somebody else's to change.
+        _remember(self._last, place, (to_json(tracking), tracking))
+        return tracking
 
 
 class TrackedFiles(Layer):
@@ -128,32 +154,33 @@ class TrackedFiles(Layer):
         self._reader = Reader(own, names)
         self._to_close = None if own is workspace else own
         self._model, self._patience, self._limit = scoring_model, scoring_timeout, max_files
-        self._rendered: dict[str, _Rendered] = {}
+        self._known, self._rendered = _Known(), dict[str, _Rendered]()
 
     async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
         """Track what the message names, look at every tracked file again, and link the references."""
-        before = from_json(context.state)
+        before = self._known.read(context.scope_key, context.state)
         look = await background.run(lambda: self._look(message, before, context.counter))
         after = await self._with_scores(look)
-        if after != before:
-            context.state = to_json(after)
+        changed = after != before
+        if changed:
+            context.state = self._known.written(context.scope_key, after)
         text = look.text if look.text != message.text else None
-        news = after.outlook != before.outlook
+        news = changed and after.outlook != before.outlook
         return Changed(text, "immediate" if news else None) if news or text is not None else None
 
     async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | None:
         """Return the tracked files by priority, within the budget; the same bytes while nothing changed."""
-        tracking = from_json(context.state)
+        place, counter = context.scope_key, context.counter
+        tracking = self._known.read(place, context.state)
         if not tracking.files and not tracking.turned_away:
             return None
-        place, counter = context.scope_key, context.counter
         last = self._rendered.get(place)
         if last and last.is_of(tracking, counter) and last.fits(request.budget):
             return last.recall
         after, recall = await background.run(lambda: self._recalled(tracking, request.budget, counter))
         if after != tracking:
-            context.state = to_json(after)
-        self._keep(place, _Rendered(after.outlook, counter, recall, request.budget))
+            context.state = self._known.written(place, after)
+        _remember(self._rendered, place, _Rendered(after, counter, recall, request.budget))
         return recall
 
     async def dispose(self) -> None:
@@ -210,12 +237,6 @@ class TrackedFiles(Layer):
         after, sources = self._reader.contents(tracking, counter)
         return after, compose(after, sources, budget, counter)
 
-    def _keep(self, place: str, rendered: _Rendered) -> None:
-        self._rendered.pop(place, None)
-        self._rendered[place] = rendered
-        if len(self._rendered) > _KEPT_RECALLS:
-            self._rendered.pop(next(iter(self._rendered)))
-
     async def _with_scores(self, look: "_Look") -> Tracking:
         """Return what is tracked with a score for each file that is new or changed."""
         questions = {file.label: look.question(file) for file in look.tracking.files if file.needs_score}
@@ -246,6 +267,13 @@ class _Look:
         """Return what to judge ``file`` by: the message that named it counts, even if it appears only later."""
         words = self.query if file.label in self.named else f"{file.asked}\n{self.query}".strip()
         return Question(words, file.path, self.found[file.label].sources[0].text)
+
+
+def _remember(kept: dict[str, Value], place: str, value: Value) -> None:
+    kept.pop(place, None)
+    kept[place] = value
+    if len(kept) > _KEPT_THREADS:
+        kept.pop(next(iter(kept)))
 
 
 def _line(file: Tracked, tokens: int) -> Line:

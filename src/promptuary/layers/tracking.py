@@ -175,10 +175,13 @@ def added(tracking: Tracking, targets: Iterable[Tracked], limit: int) -> Trackin
 
 def observed(tracking: Tracking, found: Sequence[Observation]) -> Tracking:
     """Return ``tracking`` after one look at each of its files, in order."""
-    pairs = zip(tracking.files, found, strict=True)
-    return replace(
-        tracking, files=tuple(replace(file, condition=transition(file.condition, one)[0]) for file, one in pairs)
-    )
+    files = tuple(_seen(file, one) for file, one in zip(tracking.files, found, strict=True))
+    return replace(tracking, files=files)
+
+
+def _seen(file: Tracked, found: Observation) -> Tracked:
+    condition, changed = transition(file.condition, found)
+    return replace(file, condition=condition) if changed else file
 
 
 def scored(tracking: Tracking, scores: Mapping[str, tuple[int, str]]) -> Tracking:
@@ -251,13 +254,14 @@ def from_json(value: Json) -> Tracking:
     kept = value if isinstance(value, dict) else {}
     entries = kept.get("files")
     files = {file.label: file for one in (entries if isinstance(entries, list) else ()) if (file := _from_json(one))}
-    slugs: dict[str, str] = {}
+    labels: dict[str, str] = {}
     known = kept.get("slugs")
     for label, slug in (known if isinstance(known, dict) else {}).items():
-        if isinstance(label, str) and isinstance(slug, str) and slug not in slugs.values():
-            slugs[label] = slug
+        if isinstance(label, str) and isinstance(slug, str):
+            labels.setdefault(slug, label)
+    slugs = {label: slug for slug, label in labels.items()}
     for label in files:
-        slugs = with_slug(slugs, label)
+        slugs = slugs if label in slugs else with_slug(slugs, label)
     away = kept.get("turned_away")
     names = tuple(one for one in away if isinstance(one, str)) if isinstance(away, list) else ()
     return Tracking(tuple(files.values()), slugs, names)

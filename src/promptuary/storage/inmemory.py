@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from promptuary.core.messages import Item, Replacement
-from promptuary.core.ports import Change, KeptState, Recorded, StateStore, ThreadLine
+from promptuary.core.ports import Change, KeptState, Recorded, StateKey, StateStore, ThreadLine
 from promptuary.storage.values import (
     item_is_missing,
     item_is_there,
@@ -106,8 +106,12 @@ class InMemoryStore(StateStore):
 
     def state(self, layer: str, scope_key: str) -> KeptState | None:
         """Return what is kept for a layer in a scope."""
-        found = self._kept.states.get((layer, scope_key))
-        return None if found is None else KeptState(layer, scope_key, found[0], json.loads(found[1]))
+        return self.states([(layer, scope_key)])[0]
+
+    def states(self, keys: Sequence[StateKey]) -> Sequence[KeptState | None]:
+        """Return what is kept under each key, as it was at one moment."""
+        kept = self._kept.states
+        return tuple(KeptState(*key, kept[key][0], json.loads(kept[key][1])) if key in kept else None for key in keys)
 
     def forget(self, layer: str, scope_key: str) -> None:
         """Remove what is kept for a layer in a scope."""

@@ -308,6 +308,18 @@ class StateStoreConformance:
         assert store.state("l", "s") == KeptState("l", "s", 7, None)
         assert (store.state("l", "r"), store.state("m", "s")) == (None, three)
 
+    def test_states_are_read_together_in_the_order_asked_for(self, store: StateStore) -> None:
+        one, two = KeptState("l", "s", 1, {"a": [1]}), KeptState("m", "s", 3, None)
+        store.apply(Change("t", states=[one, two]))
+        keys = [("m", "s"), ("l", "r"), ("l", "s"), ("m", "s")]
+
+        assert store.states(keys) == (two, None, one, two)
+        assert store.states([]) == ()
+        for found in store.states(keys):
+            if found and found.value:
+                found.value["a"].append(2)
+        assert store.states(keys) == (two, None, one, two)
+
     def test_any_json_is_a_state_and_nothing_else_is(self, store: StateStore) -> None:
         for value in VALUES:
             store.apply(Change("t", states=[KeptState("l", "s", 1, value)]))

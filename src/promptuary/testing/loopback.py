@@ -7,6 +7,7 @@ that arrives is counted, which is how a test proves that none did.
 """
 
 import contextlib
+import re
 import socket
 import ssl
 import struct
@@ -25,6 +26,7 @@ Route = bytes | Callable[[], Iterable[Step]]
 """A whole response, or a function that gives the steps of one."""
 
 _HEAD_LIMIT = 65_536
+_LENGTH = re.compile(r"^content-length: *([0-9]{1,9})\r$", re.IGNORECASE | re.MULTILINE)
 
 
 def answer(
@@ -52,7 +54,7 @@ class Loopback:
 
     ``routes`` maps a path (without its query) to a route, ``"*"`` is for all others; a path without a
     route gets status 404. It can be changed while the server runs. ``accepted`` counts connections,
-    ``requests`` keeps the head of each request.
+    ``requests`` keeps the head of each request, ``bodies`` what came behind it.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class Loopback:
         self.routes = dict(routes or {})
         self.accepted = 0
         self.requests: list[str] = []
+        self.bodies: list[bytes] = []
         self._tls = tls
         self._stopping = threading.Event()
         self._lock = threading.Lock()
@@ -136,8 +139,16 @@ class Loopback:
             if not data:
                 return
             head += data
-        text = head.decode("latin-1")
+        head, _, body = head.partition(b"\r\n\r\n")
+        text = f"{head.decode('latin-1')}\r\n\r\n"
+        length = _LENGTH.search(text)
+        while length is not None and len(body) < int(length[1]):
+            data = connection.recv(65_536)
+            if not data:
+                return
+            body += data
         self.requests.append(text)
+        self.bodies.append(body)
         path = text.split(" ", 2)[1].partition("?")[0]
         route = self.routes.get(path, self.routes.get("*", answer("nothing here", "text/plain", status=404)))
         for step in (route,) if isinstance(route, bytes) else route():

@@ -1,9 +1,11 @@
 """Who gets how much of a window, and in which order it is sent."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from promptuary.context.assemble import HISTORY_SHARE, Room, Voice, assemble, ceiling, promise, shares, spoken
-from promptuary.context.history import MESSAGE_OVERHEAD, cost
+from promptuary.context.history import MESSAGE_OVERHEAD, Past, cost
 from promptuary.core.layers import Band, Between, Budget, Piece, Recall
 from promptuary.core.messages import Item, ToolCall
 from promptuary.tokens import Counter
@@ -19,6 +21,10 @@ def said(tokens: int, *, pinned: bool = False) -> Item:
     item = Item(f"{tokens}{pinned}", "user", "word" + " word" * (tokens - MESSAGE_OVERHEAD - 1), pinned=pinned)
     assert cost([item], COUNTER) == tokens
     return item
+
+
+def past(items: Sequence[Item]) -> Past:
+    return Past.of(items, COUNTER)
 
 
 @pytest.mark.parametrize(
@@ -44,46 +50,46 @@ def test_a_room_is_what_the_reserve_leaves() -> None:
 
 
 def test_everyone_gets_what_they_want_where_there_is_room() -> None:
-    assert shares([voice("a", 100), voice("b", 50, 60)], [said(200)], 1_000, COUNTER) == {"a": 100, "b": 50}
+    assert shares([voice("a", 100), voice("b", 50, 60)], past([said(200)]), 1_000) == {"a": 100, "b": 50}
 
 
 def test_reservations_go_first_and_the_rest_is_shared() -> None:
-    given = shares([voice("kept", 400, 400), voice("greedy", 5_000)], [said(5_000)], 1_000, COUNTER)
+    given = shares([voice("kept", 400, 400), voice("greedy", 5_000)], past([said(5_000)]), 1_000)
 
     assert given["kept"] == 400
     assert given["greedy"] <= 600 * (1 - HISTORY_SHARE)
 
 
 def test_a_promise_holds_only_for_what_is_wanted() -> None:
-    given = shares([voice("modest", 20, 500), voice("greedy", 5_000)], [], 1_000, COUNTER)
+    given = shares([voice("modest", 20, 500), voice("greedy", 5_000)], past([]), 1_000)
 
     assert given == {"modest": 20, "greedy": 980}
 
 
 def test_the_history_may_count_on_its_part_and_leaves_what_it_does_not_need() -> None:
-    assert shares([voice("greedy", 5_000)], [said(5_000)], 1_000, COUNTER)["greedy"] <= 600
-    assert shares([voice("greedy", 5_000)], [said(100)], 1_000, COUNTER) == {"greedy": 900}
+    assert shares([voice("greedy", 5_000)], past([said(5_000)]), 1_000)["greedy"] <= 600
+    assert shares([voice("greedy", 5_000)], past([said(100)]), 1_000) == {"greedy": 900}
 
 
 def test_a_layer_that_says_more_than_its_ceiling_gets_no_more_than_that() -> None:
-    given = shares([voice("liar", 900, 50), voice("other", 2_000, Between(0, 80))], [], 1_000, COUNTER)
+    given = shares([voice("liar", 900, 50), voice("other", 2_000, Between(0, 80))], past([]), 1_000)
 
     assert given == {"liar": 50, "other": 80}
 
 
 def test_what_can_never_leave_the_history_is_taken_off_first() -> None:
     history = [said(700, pinned=True), said(5_000)]
-    given = shares([voice("kept", 200, 200), voice("greedy", 5_000)], history, 1_000, COUNTER)
+    given = shares([voice("kept", 200, 200), voice("greedy", 5_000)], past(history), 1_000)
 
     assert given["kept"] == 200
     assert sum(given.values()) <= 300
-    assert shares([voice("greedy", 500)], [said(2_000, pinned=True)], 1_000, COUNTER) == {"greedy": 0}
+    assert shares([voice("greedy", 500)], past([said(2_000, pinned=True)]), 1_000) == {"greedy": 0}
 
 
 def test_what_is_never_sent_costs_the_layers_nothing() -> None:
     unanswered = Item("1", "assistant", "word " * 500, tool_calls=(ToolCall("c", "read", "{}"),))
 
-    assert shares([voice("a", 900)], [unanswered], 900, COUNTER) == {"a": 900}
+    assert shares([voice("a", 900)], past([unanswered]), 900) == {"a": 900}
 
 
 def test_nothing_said_costs_nothing_and_an_envelope_is_counted_once() -> None:

@@ -8,6 +8,8 @@ from promptuary.context.history import (
     CALL_OVERHEAD,
     MESSAGE_OVERHEAD,
     CompactionPolicy,
+    Past,
+    Recent,
     cost,
     groups,
     item_cost,
@@ -51,6 +53,38 @@ def test_an_item_costs_its_content_its_calls_and_their_envelopes() -> None:
 
     assert item_cost(item, COUNTER) == MESSAGE_OVERHEAD + 3 + CALL_OVERHEAD + 2 + 2
     assert cost([item, item], COUNTER) == 2 * item_cost(item, COUNTER)
+
+
+class Asked(Words):
+    """Notes what it is asked."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def count(self, text: str) -> int:
+        self.texts.append(text)
+        return super().count(text)
+
+
+def test_a_text_is_counted_once_as_long_as_it_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("promptuary.context.history._KEPT_CHARACTERS", 9)
+    asked = Asked()
+    counter = Recent(asked)
+
+    assert [counter.count(text) for text in ("one two", "one", "one two", "", "")] == [2, 1, 2, 0, 0]
+    assert asked.texts == ["one two", "one", ""]
+    assert [counter.count(text) for text in ("and more", "and more", "one two")] == [2, 2, 2]
+    assert asked.texts == ["one two", "one", "", "and more", "one two"]
+
+
+def test_a_past_knows_what_is_sent_what_stays_and_what_it_all_costs() -> None:
+    unanswered = (call("a", "1", "2"), result("r1", "1"))
+    past = Past.of([said("s", "system"), said("u"), *unanswered, said("p", pinned=True)], COUNTER)
+
+    assert (past.sent, past.stays) == (30, 20)
+    assert past.tokens == cost(past.items, COUNTER) == 30 + cost(unanswered, COUNTER)
+    assert ids(past.newest(30)) == ["s", "u", "p"]
+    assert ids(past.newest(29)) == ["s", "p"]
 
 
 def test_a_call_and_its_results_are_one_group() -> None:

@@ -385,7 +385,7 @@ def test_a_timeout_of_zero_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> list[str]:
         account = Account()
         runner = Runner([Slow(), Unhurried()], "t", "r", COUNTER, 1_000)
-        await runner.init(lambda _layer, _key: None, account)
+        await runner.init(lambda keys: [None] * len(keys), account)
         said = [await runner.recall(run, RecallRequest("", 100), account) for run in runner.active]
         assert [(one.layer, one.code) for one in account.failures] == [("default", "TIMEOUT")]
         return [one.text for one in said]

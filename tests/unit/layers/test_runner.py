@@ -1,7 +1,8 @@
 """Hooks are timed, isolated, cancelled when late, and change state only when they end well."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -20,16 +21,15 @@ from promptuary.core.layers import (
     check,
 )
 from promptuary.core.messages import Item
-from promptuary.core.ports import KeptState
-from promptuary.layers.runner import Account, InitError, Runner, dispose
+from promptuary.core.ports import KeptState, StateKey
+from promptuary.layers.runner import Account, InitError, Load, Runner, dispose
 from promptuary.tokens import Counter
 
 REPLY = Reply([Item("1", "assistant", "done")])
-Load = Callable[[str, str], KeptState | None]
 
 
-def nothing_kept(_layer: str, _key: str) -> None:
-    return None
+def nothing_kept(keys: Sequence[StateKey]) -> list[None]:
+    return [None] * len(keys)
 
 
 def runner(*layers: Layer) -> Runner:
@@ -188,7 +188,7 @@ class Counting(Layer):
 
 def test_state_is_restored_and_only_changes_are_kept() -> None:
     kept = KeptState("counting", "thread:t1", 1, {"count": 41})
-    made, account = started(Counting(), load=lambda layer, key: kept if key == "thread:t1" else None)
+    made, account = started(Counting(), load=lambda keys: [kept if key == "thread:t1" else None for _, key in keys])
 
     assert made.changed() == []
     asyncio.run(made.on_message(Incoming("hi", "hi"), account))
@@ -196,8 +196,90 @@ def test_state_is_restored_and_only_changes_are_kept() -> None:
     assert made.changed() == []
 
 
+class Keeping(Layer):
+    """Keeps hold of every state that it saw or set."""
+
+    id = "keeping"
+
+    def __init__(self, *states: object) -> None:
+        self.states, self.seen = list(states), list[Any]()
+
+    async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
+        self.seen.append(context.state)
+        if self.states:
+            context.state = self.states.pop(0)
+        return None
+
+
+def test_a_state_is_nobody_elses_to_change_once_its_hook_has_ended() -> None:
+    given: Any = {"notes": ["one"]}
+    layer = Keeping(given)
+    made, account = started(layer)
+    asyncio.run(made.on_message(Incoming("1", "1"), account))
+    (kept,) = made.changed()
+    given["notes"].append("two")
+    asyncio.run(made.on_message(Incoming("2", "2"), account))
+    layer.seen[1]["notes"].append("three")
+    asyncio.run(made.on_message(Incoming("3", "3"), account))
+
+    assert kept.value == layer.seen[2] == {"notes": ["one"]}
+    assert made.changed() == []
+
+
+DEEP: Any = None
+for _ in range(400):
+    DEEP = [DEEP]
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ({"a": (1, 2.5), 3: None}, {"a": [1, 2.5], "3": None}),
+        ("\ud83d\ude00 in two halves, \x00 and \udcff", "\ud83d\ude00 in two halves, \x00 and \udcff"),
+        ([10**100, -(2**63), True, 1e308, ""], [10**100, -(2**63), True, 1e308, ""]),
+        (DEEP, DEEP),
+    ],
+)
+def test_the_next_hook_finds_a_state_as_a_store_would_give_it_back(given: object, found: object) -> None:
+    layer = Keeping(given)
+    made, account = started(layer)
+    for text in ("1", "2", "3"):
+        asyncio.run(made.on_message(Incoming(text, text), account))
+
+    assert account.failures == []
+    assert layer.seen == [None, found, found]
+    assert [state.value for state in made.changed()] == [found]
+
+
+@pytest.mark.parametrize("given", [{1, 2}, object(), {"a": b"bytes"}, {(1, 2): 3}])
+def test_a_state_that_is_not_json_is_the_failure_of_its_hook(given: object) -> None:
+    layer = Keeping(given)
+    made, account = started(layer)
+    asyncio.run(made.on_message(Incoming("1", "1"), account))
+    asyncio.run(made.on_message(Incoming("2", "2"), account))
+
+    assert [(one.hook, one.code) for one in account.failures] == [("on_message", "ERROR")]
+    assert layer.seen == [None, None]
+    assert made.changed() == []
+
+
+def test_all_states_are_asked_for_at_once_and_only_those_that_last() -> None:
+    asked: list[Sequence[StateKey]] = []
+
+    def load(keys: Sequence[StateKey]) -> list[None]:
+        asked.append(keys)
+        return [None] * len(keys)
+
+    passing = Recorder("passing", [])
+    passing.scope = "execution"
+    made, account = started(Counting(), passing, Recorder("r", []), load=load)
+    asyncio.run(made.init(load, account))
+
+    assert asked == [[("counting", "thread:t1"), ("r", "thread:t1")]] * 2
+
+
 def test_state_of_another_version_is_refused_and_left_alone() -> None:
-    made, account = started(Counting(), load=lambda *_: KeptState("counting", "thread:t1", 9, {"new": 1}))
+    made, account = started(Counting(), load=lambda _: [KeptState("counting", "thread:t1", 9, {"new": 1})])
 
     assert made.active == []
     assert [(one.code, "version 9" in one.reason) for one in account.failures] == [("BAD_STATE", True)]

@@ -581,7 +581,7 @@ def test_a_load_that_is_too_slow_counts_as_failed_before_the_hook_is_cancelled()
 def run(layer: StaticContent) -> tuple[Account, str]:
     async def main() -> tuple[Account, str]:
         account, runner = Account(), Runner([layer], "t1", "w", COUNTER, 128_000)
-        await runner.init(lambda _layer, _scope: None, account)
+        await runner.init(lambda keys: [None] * len(keys), account)
         said = [await runner.recall(one, RecallRequest("", 100), account) for one in runner.active]
         return account, "".join(one.text for one in said)
 

@@ -807,6 +807,24 @@ def test_two_threads_share_a_layer_without_sharing_their_files(files: Files, tal
     assert headings(two.recall()) == ["b.py"]
 
 
+def test_a_state_that_somebody_else_wrote_or_changed_is_read_anew(files: Files, talk: Talk) -> None:
+    files({"a.py": "x\n", "b.py": "y\n"})
+    thread = talk()
+    thread.say("#a.py")
+    assert headings(thread.recall()) == ["a.py"]
+
+    thread.context.state = asyncio.run(talk().layer.track(thread.context.state, "b.py", COUNTER))
+    assert headings(thread.recall()) == ["a.py", "b.py"]
+
+    thread.context.state["files"][1]["pinned"] = True  # in place: the same object says something else
+    assert headings(thread.recall()) == ["b.py", "a.py"]
+    thread.say("hello")
+    assert [file["pinned"] for file in thread.context.state["files"]] == [False, True]
+
+    thread.context.state = None
+    assert asyncio.run(thread.layer.recall(RecallRequest("", 10_000), thread.context)) is None
+
+
 def test_a_list_of_files_that_vanished_meanwhile_is_still_a_list(files: Files, talk: Talk) -> None:
     root = files({"a.py": "x\n"})
     state = asyncio.run(talk().layer.track(None, "a.py", COUNTER))
