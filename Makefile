@@ -42,7 +42,7 @@ snapshots: $(READY) ## Write the prompt snapshots anew (then read the diff)
 lock: $(READY) ## Resolve the dependencies anew into requirements.lock
 	$(BIN)/pip install -q uv
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-		--extra languages --group dev --output-file requirements.lock pyproject.toml
+		--extra languages --extra embeddings --group dev --output-file requirements.lock pyproject.toml
 
 clean: ## Remove what the other commands made
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage* dist

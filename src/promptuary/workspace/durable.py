@@ -28,19 +28,23 @@ _OPEN_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXE
 _NO_LINKS: Final = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
 
-def private_folder(root: Path) -> Path:
-    """Return ``.promptuary`` in the workspace ``root``, made for its user alone if it is not there.
+def private_folder(root: Path, inner: str = "") -> Path:
+    """Return ``.promptuary`` in the workspace ``root``, or ``inner`` in it, made for its user alone if it is not there.
 
     It gets a ``.gitignore`` if it has none. What is there already, a person's edits above all, stays as it is.
     """
     try:
         with _folder(root, above=None, flags=_OPEN_FOLDER & ~os.O_NOFOLLOW) as above:
-            _make(above)
+            _make(FOLDER, above)
             with _folder(FOLDER, above=above, flags=_OPEN_FOLDER) as folder:
                 _add(folder, ".gitignore", _IGNORED.encode())
+                if inner:
+                    _make(inner, folder)
+                    with _folder(inner, above=folder, flags=_OPEN_FOLDER):
+                        pass  # it can be opened, so it is no link
     except OSError as error:
-        raise _translated(error) from error
-    return root / FOLDER
+        raise _translated(error, f"{FOLDER}/{inner}".rstrip("/")) from error
+    return root / FOLDER / inner
 
 
 @contextmanager
@@ -52,9 +56,9 @@ def _folder(path: str | Path, *, above: int | None, flags: int) -> Iterator[int]
         os.close(descriptor)
 
 
-def _make(above: int) -> None:
+def _make(name: str, above: int) -> None:
     try:
-        os.mkdir(FOLDER, 0o700, dir_fd=above)
+        os.mkdir(name, 0o700, dir_fd=above)
     except FileExistsError:
         return
     os.fsync(above)
@@ -104,12 +108,12 @@ def _name(folder: int, temporary: str, name: str) -> None:
         os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
-def _translated(error: OSError) -> ConfigError:
+def _translated(error: OSError, name: str) -> ConfigError:
     if error.errno in {errno.ELOOP, errno.ENOTDIR}:
         return ConfigError(
-            f"{FOLDER} in the workspace is a link or not a folder, and is not used; move it elsewhere, "
+            f"{name} in the workspace is a link or not a folder, and is not used; move it elsewhere, "
             "and a folder is made in its place."
         )
     return ConfigError(
-        f"{FOLDER} cannot be made in the workspace ({error.strerror}); make sure that you may write there."
+        f"{name} cannot be made in the workspace ({error.strerror}); make sure that you may write there."
     )

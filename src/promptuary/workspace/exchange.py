@@ -57,6 +57,29 @@ def exchange(target: "Target", addresses: Sequence[str], *, max_bytes: int, dead
     return reply if reply.redirect is not None else _unpacked(target.host, reply, max_bytes)
 
 
+def submit(
+    target: "Target",
+    addresses: Sequence[str],
+    body: bytes,
+    headers: Iterable[tuple[str, str]],
+    *,
+    max_bytes: int,
+    deadline: "Deadline",
+) -> tuple[int, Reply]:
+    """Send ``body`` to ``target``, at one of ``addresses``; return the answer with its status, whatever it is."""
+    guard = _Pinned(addresses, deadline, max_bytes + _HEAD_ROOM)
+    url = httpcore2.URL(scheme=target.scheme, host=target.host, port=target.port, target=target.path)
+    sent = [("Host", target.authority), _HEADERS[0], *_HEADERS[2:], *headers, ("Content-Length", str(len(body)))]
+    with (
+        _translated(target.host, deadline),
+        httpcore2.ConnectionPool(network_backend=guard) as pool,
+        pool.stream("POST", url, headers=sent, content=body) as response,
+    ):
+        told = _headers(target.host, response)
+        reply = Reply(told, _body(target.host, response, told, max_bytes, deadline))
+    return response.status, _unpacked(target.host, reply, max_bytes)
+
+
 @contextmanager
 def _translated(host: str, deadline: "Deadline") -> Iterator[None]:
     """Turn the errors of the HTTP library into ours, at one edge."""
@@ -75,13 +98,23 @@ def _translated(host: str, deadline: "Deadline") -> Iterator[None]:
 
 
 def _reply(host: str, response: httpcore2.Response, max_bytes: int, deadline: "Deadline") -> Reply:
-    if len(response.headers) > _MAX_HEADERS:
-        raise _failed(f"{host} sends more than {_MAX_HEADERS} headers.")
-    headers = {name.decode("latin-1").lower(): value.decode("utf-8", "replace") for name, value in response.headers}
+    headers = _headers(host, response)
     if response.status in _REDIRECTS and "location" in headers:
         return Reply(headers, b"", headers["location"])
     if not 200 <= response.status < 300:
         raise _failed(f"{host} answers with HTTP status {response.status}.")
+    return Reply(headers, _body(host, response, headers, max_bytes, deadline))
+
+
+def _headers(host: str, response: httpcore2.Response) -> dict[str, str]:
+    if len(response.headers) > _MAX_HEADERS:
+        raise _failed(f"{host} sends more than {_MAX_HEADERS} headers.")
+    return {name.decode("latin-1").lower(): value.decode("utf-8", "replace") for name, value in response.headers}
+
+
+def _body(
+    host: str, response: httpcore2.Response, headers: dict[str, str], max_bytes: int, deadline: "Deadline"
+) -> bytes:
     declared = headers.get("content-length", "")
     if declared.isdecimal() and int(declared) > max_bytes:
         raise _too_large(host, max_bytes)
@@ -91,7 +124,7 @@ def _reply(host: str, response: httpcore2.Response, max_bytes: int, deadline: "D
         body += chunk
         if len(body) > max_bytes:
             raise _too_large(host, max_bytes)
-    return Reply(headers, bytes(body))
+    return bytes(body)
 
 
 def _unpacked(host: str, reply: Reply, max_bytes: int) -> Reply:

@@ -118,13 +118,13 @@ def _vetted(
     if not opened and target.local:
         raise _not_public(target)
     literal = target.address
-    found = (literal,) if literal else _look_up(target, resolve, deadline)
+    found = (literal,) if literal else look_up(target, resolve, deadline)
     if not opened and not all(is_public(address) for address in found):
         raise _not_public(target)
     return tuple(str(address) for address in found[:_MAX_ADDRESSES])
 
 
-def _look_up(target: Target, resolve: Resolver, deadline: Deadline) -> tuple[IPv4Address | IPv6Address, ...]:
+def look_up(target: Target, resolve: Resolver, deadline: Deadline) -> tuple[IPv4Address | IPv6Address, ...]:
     """Resolve a name once. A lookup cannot be cancelled: past the deadline it is left to end by itself."""
     answers: list[Sequence[str]] = []
     errors: list[Exception] = []

@@ -27,6 +27,7 @@ from promptuary.workspace.untracked import as_new_files
 MAX_COMMITS: Final = 100
 
 _MAX_NAMES = 64 << 20
+_MAX_ALL_NAMES = 1 << 30
 _ATTEMPTS = 3
 _PLAIN = (
     "--no-color",
@@ -161,6 +162,17 @@ class Repository:
     def tracked_and_untracked(self) -> Iterator[bytes]:
         """Yield both; files that are deleted but tracked are among them."""
         return self._names("--cached", "--others", "--exclude-standard", "--deduplicate")
+
+    def names(self, *paths: str) -> tuple[list[str], int]:
+        """Return both as they are now, all of them or those at and below ``paths``, and how many folders were closed.
+
+        What is said of ``tracked`` holds here, too.
+        """
+        asked = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate", "--", *paths)
+        done = self._run(*asked, max_output=_MAX_ALL_NAMES)
+        if done.truncated:
+            raise SourceError(Code.GIT_FAILED, "the repository has more files than can be listed")
+        return os.fsdecode(done.output).split("\0")[:-1], done.errors.count("could not open directory")
 
     def _names(self, *options: str) -> Iterator[bytes]:
         try:

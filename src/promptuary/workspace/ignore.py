@@ -9,6 +9,7 @@ skipped. This module reads ignore files; it does not walk.
 import os
 import re
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -126,10 +127,12 @@ class FolderRules:
 class OwnIgnores:
     """The verdict of ``.ignore`` and ``.promptuaryignore`` on whole paths, for a list that git made.
 
-    A file is hidden if a rule hides it or any folder above it; folders are decided once.
+    A file is hidden if a rule hides it or any folder above it; folders are decided once. ``counts`` says in which
+    folders, empty or ending in ``/``, such a file counts at all; without it, wherever one lies.
     """
 
     root: Path
+    counts: Callable[[str], bool] | None = None
     _inside: dict[str, Ignores | None] = field(default_factory=dict)
 
     def hides(self, path: str) -> bool:
@@ -148,6 +151,8 @@ class OwnIgnores:
         above = self._rules_inside(folder[: folder.rfind("/", 0, -1) + 1]) if folder else Ignores(noise=False)
         if above is None or (folder and above.hides(folder[:-1], folder=True)):
             return None
+        if self.counts is not None and not self.counts(folder):
+            return above
         files = tuple(read_rules(self.root / folder / name) for name in reversed(OWN_RULES))
         return above.within(folder, FolderRules(own=tuple(file for file in files if file)))
 
