@@ -41,6 +41,7 @@ class Code(StrEnum):
     # What is not there.
     NOT_FOUND = "NOT_FOUND"
     NO_MATCH = "NO_MATCH"
+    NOT_INDEXED = "NOT_INDEXED"
     NOT_A_REPOSITORY = "NOT_A_REPOSITORY"
     # What was tried in vain.
     PERMISSION_DENIED = "PERMISSION_DENIED"
@@ -61,7 +62,7 @@ class Code(StrEnum):
         return "refused"
 
 
-_MISSING = frozenset({Code.NOT_FOUND, Code.NO_MATCH, Code.NOT_A_REPOSITORY})
+_MISSING = frozenset({Code.NOT_FOUND, Code.NO_MATCH, Code.NOT_INDEXED, Code.NOT_A_REPOSITORY})
 _FAILED = frozenset(
     {
         Code.PERMISSION_DENIED,

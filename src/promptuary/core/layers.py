@@ -110,6 +110,8 @@ class RecallRequest:
     query: str
     budget: int
     history: Sequence[Item] = ()
+    in_view: Sequence[str] = ()
+    """What stands in the window already: the message with what it attaches, and what earlier layers said."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ Sigil = Literal["@", "#"]
 KEYWORDS = frozenset({"diff", "staged", "status"})
 """Kinds that stand alone: they take no value."""
 
-KINDS = frozenset({"file", "folder", "glob", "git", "commit", "url", "symbol"})
+KINDS = frozenset({"file", "folder", "glob", "git", "commit", "url", "symbol", "search", "memory"})
 """Kinds that need a value after the colon."""
 
 PATH_KINDS = frozenset({"file", "folder"})

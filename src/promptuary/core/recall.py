@@ -1,0 +1,162 @@
+"""What the file memory is made of and asked for: chunks of files, questions, and what was found.
+
+Values only. A chunk is always whole lines, so that its lines slice back to exactly its text.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+FileKind = Literal["markdown", "code", "text", "data"]
+"""What a file is for searching: prose with headings, source code, other prose, configuration and tables."""
+
+FILE_KINDS: tuple[FileKind, ...] = ("markdown", "code", "text", "data")
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some whole lines of a file. ``first`` and ``last`` count from one, both included.
+
+    ``text`` is exactly these lines, with the ends of all but the last. ``trail`` says where in the file it stands: the
+    headings above it, or the names of the definitions around it, the outermost first.
+    """
+
+    first: int
+    last: int
+    text: str
+    trail: tuple[str, ...] = ()
+
+    @property
+    def sha256(self) -> str:
+        """What tells two chunks apart wherever they stand: the hash of trail and text."""
+        return self.digest.hex()
+
+    @property
+    def digest(self) -> bytes:
+        """The same hash as bytes."""
+        whole = "\x1f".join((*self.trail, self.text)) if self.trail else self.text
+        return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).digest()
+
+    @property
+    def context(self) -> str:
+        """The text as it is embedded: under its headings."""
+        return f"{' > '.join(self.trail)}\n{self.text}" if self.trail else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """How a file looked on disk: what changes when it does. Times are nanoseconds."""
+
+    size: int
+    modified: int
+    changed: int
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder that is indexed, by its absolute path; ``owner`` is whose it is, empty for everybody's."""
+
+    path: str
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedFile:
+    """A file as the index knows it. ``date`` is seconds since 1970: a date of its own, else its last change."""
+
+    path: str
+    stamp: Stamp
+    sha256: str
+    kind: FileKind
+    date: int
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What may be found at all. Empty means everything; ``since`` and ``until`` are seconds since 1970."""
+
+    folders: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    kinds: tuple[FileKind, ...] = ()
+    owners: tuple[str, ...] = ()
+    since: int | None = None
+    until: int | None = None
+
+    def __bool__(self) -> bool:
+        return self != Filters()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked: any text, how many answers at most, what may be among them, and whether words alone decide."""
+
+    text: str
+    limit: int = 10
+    filters: Filters = Filters()
+    by_words: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A question taken apart for full text search: each part is what a person typed, not yet analysed.
+
+    ``phrases`` must stand in a hit as they are, ``prefixes`` are beginnings of words, ``terms`` are the rest.
+    """
+
+    terms: tuple[str, ...] = ()
+    phrases: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
+    def __len__(self) -> int:
+        return len(self.terms) + len(self.phrases) + len(self.prefixes)
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why a hit stands where it does: the parts of its score. ``None``: it was not compared in that way."""
+
+    lexical: float | None = None
+    cosine: float | None = None
+    matched: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One chunk that answers a question; ``folder`` is the indexed folder and ``path`` the file in it."""
+
+    folder: str
+    path: str
+    first: int
+    last: int
+    text: str
+    trail: tuple[str, ...]
+    kind: FileKind
+    date: int
+    sha256: str
+    score: float
+    why: Why
+
+    @property
+    def place(self) -> str:
+        """Where to read it: path and lines."""
+        return f"{self.path}:{self.first}-{self.last}"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The answer to a search. ``mode`` tells what took part; ``partly``: some chunks have no vector yet."""
+
+    hits: Sequence[Hit] = ()
+    mode: Literal["lexical", "hybrid"] = "lexical"
+    auto_synced: bool = False
+    partly: bool = False
+    notes: tuple[str, ...] = ()
+
+
+Search = Callable[[Question], Found]
+"""Answers a question from what is indexed. Raises ``PromptuaryError`` if nothing is."""

@@ -1,0 +1,215 @@
+"""The words of questions and texts: what a person asks for, and what a text can be found by besides its own words.
+
+Any text is a question: there is no syntax to get wrong. Everything here takes time in proportion to the text. Stems and
+scores are not known here: whoever keeps an index analyses further, the same way for questions and texts.
+"""
+
+import re
+import string
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from promptuary.core.recall import Words
+
+MOST_TERMS: Final = 64
+"""Words of a question that count; a longer question has said by then what it is about."""
+MOST_PHRASES: Final = 16
+LONGEST_PHRASE: Final = 512
+"""Characters of a phrase that count."""
+LONGEST_NAME: Final = 72
+"""Characters of a name that is taken apart; what is longer is data rather than a name."""
+
+STOP_WORDS: Final = frozenset(
+    """a about above after again all also am an and any are as at be because been before being below between both but
+    by can could did do does doing done down during each few for from further had has have having he her here hers him
+    his how i if in into is it its itself just me more most my no nor not of off on once only or other our ours out over
+    own please same she should so some such than that the their theirs them then there these they this those through to
+    too under until up us very was we were what when where which while who whom whose why will with would you your yours
+    aren't can't couldn't didn't doesn't don't hadn't hasn't haven't he's i'd i'll i'm i've isn't it's let's she's
+    shouldn't that's there's they're they've wasn't we'll we're we've weren't what's where's who's won't wouldn't you'll
+    you're you've""".split()  # noqa: SIM905  (read as the text it is)
+)
+
+# A letter is what Unicode says, or a mark that belongs to one, which Python's \w leaves out: anything beyond ASCII that
+# is neither space nor punctuation. Bounded, so that a text without spaces is words too.
+_LETTER = (
+    r"\w\u00aa\u00b5\u00ba\u00c0-\u1fff\u2c00-\u2fff\u3005-\u3007\u3021-\ud7ff"
+    r"\uf900-\ufdff\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uff66-\uffdc\U00010000-\U0010ffff"
+)
+
+
+def _term_pattern(letter: str) -> re.Pattern[str]:
+    word = rf"[{letter}]{{1,128}}"
+    return re.compile(rf"({word}(?:[-.:/'’]{word}){{0,7}})(\*(?![{letter}*]))?")
+
+
+_TERM = _term_pattern(_LETTER)
+# Several times as fast, and most questions are of it.
+_ASCII_TERM = _term_pattern("A-Za-z0-9_")
+# An opening mark inside ends the search for the closing one: otherwise a text of opening marks takes quadratic time.
+_QUOTED = re.compile(r'"([^"]*)"|“([^“”]*)”|«([^«»]*)»|「([^「」]*)」')
+
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
+_ACCENTS = re.compile(r"[\u0300-\u036f\ufe00-\ufe0f]+")
+_SURROGATES = re.compile(r"[\ud800-\udfff]+")
+_LETTERS_OF_THEIR_OWN = str.maketrans(
+    {"ß": "ss", "ẞ": "SS", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L"}
+    | {"đ": "d", "Đ": "D", "ð": "d", "Ð": "D", "þ": "th", "Þ": "TH", "ı": "i", "’": "'", "‘": "'"}
+)
+_SLICE = 256
+"""Characters that are normalised at a time: putting marks in order takes quadratic time."""
+
+# The capital comes first: a search for a set of characters is fast, and few are capitals.
+_TURN = re.compile(r"[A-Z](?:(?<=[a-z0-9][A-Z])|(?<=[A-Z][A-Z])(?=[a-z]))[A-Za-z0-9]*+")
+_NAME = re.compile(r"[A-Za-z0-9]*")
+_NAMING = string.ascii_letters + string.digits
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+
+# Scripts that are written without spaces, and Korean, whose particles are joined to the words: Thai, Lao, Myanmar,
+# Khmer, kana, Han, Hangul.
+_UNSPACED = re.compile(
+    r"[\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u1000-\u109f\u1780-\u17d3\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa"
+    r"\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff]+"
+)
+_SILENT = re.compile(
+    r"[\u0e47-\u0e4c\u0e4e\u0eba\u0ec7-\u0ecc\u1037\u1039-\u103a\u104a-\u104f\u109e-\u109f\u17b4-\u17b5\u17c9-\u17d3]+"
+)
+"""Signs of these scripts that are no letters: tones, killers and the like. An index takes them for spaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a piece of a question can be found.
+
+    ``texts``: as it stands; ``parts``: what its names are made of; ``runs``: its runs of a script without spaces, each
+    as the pairs that follow one another in it.
+    """
+
+    texts: tuple[str, ...]
+    parts: tuple[str, ...]
+    runs: tuple[str, ...]
+
+
+def parse(question: str) -> Words:
+    """Take a question apart. Words that say nothing are left out, unless there are no others."""
+    phrases: dict[str, None] = {}
+    rest: list[str] = []
+    end = 0
+    for quoted in _QUOTED.finditer(question):
+        rest.append(question[end : quoted.start()])
+        end = quoted.end()
+        if _TERM.search(phrase := quoted[quoted.lastindex or 0][:LONGEST_PHRASE].strip()):
+            phrases[phrase] = None
+    rest.append(question[end:])
+    terms, prefixes, stop_words = _terms(rest)
+    if not (terms or prefixes or phrases):
+        terms = stop_words
+    return Words(tuple(terms), tuple(phrases)[:MOST_PHRASES], tuple(prefixes))
+
+
+def _terms(texts: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
+    """Return the words, the beginnings of words and the stop words of ``texts``, each once and not too many."""
+    terms: dict[str, str] = {}
+    prefixes: dict[str, str] = {}
+    stop_words: dict[str, str] = {}
+    for text in texts:
+        for found in (_ASCII_TERM if text.isascii() else _TERM).finditer(text):
+            term = found[1]
+            key = term.casefold().replace("’", "'")
+            # A star on both sides is emphasis, not a beginning.
+            if found[2] and text[found.start() - 1 : found.start()] != "*":
+                prefixes.setdefault(key, term)
+            else:
+                (stop_words if key in STOP_WORDS else terms).setdefault(key, term)
+            if len(terms) + len(prefixes) >= MOST_TERMS:
+                return list(terms.values()), list(prefixes.values()), []
+    return list(terms.values()), list(prefixes.values()), list(stop_words.values())[:MOST_TERMS]
+
+
+def folded(text: str) -> str:
+    """Return ``text`` with one spelling for what looks alike: no accents, no ligatures, no widths; valid UTF-8."""
+    return text if text.isascii() else _BEYOND_ASCII.sub(_fold_match, text)
+
+
+def extra_terms(text: str) -> str:
+    """Return what a folded text can be found by besides its words; often nothing.
+
+    The parts of ``camelCase`` names; pairs and single characters of scripts without spaces, and what is glued to them.
+    """
+    found = _parts(text)
+    if not text.isascii():
+        found.extend(_unspaced(text))
+    return " ".join(found)
+
+
+def reading(piece: str) -> Reading:
+    """Return how ``piece``, a term or a phrase of a question, is looked for in texts that were indexed with us."""
+    text = folded(piece)
+    parts = tuple(_parts(text))
+    if text.isascii():
+        return Reading((text,), parts, ())
+    texts = tuple(one for one in _UNSPACED.split(text) if not one.isspace() and one)
+    return Reading(texts, parts, tuple(" ".join(_pairs(run)) or run for run in _runs(text)))
+
+
+def _fold_match(found: re.Match[str]) -> str:
+    run = found[0]
+    if len(run) <= 16:
+        return _fold_known(run)
+    return "".join(_fold(run[start : start + _SLICE]) for start in range(0, len(run), _SLICE))
+
+
+def _fold(run: str) -> str:
+    plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", run)).translate(_LETTERS_OF_THEIR_OWN)
+    return _SURROGATES.sub(" ", unicodedata.normalize("NFC", plain))
+
+
+_fold_known = lru_cache(maxsize=4096)(_fold)
+
+
+def _parts(text: str) -> list[str]:
+    """Return the parts of the names in ``text`` that are written as several words in one, each name once."""
+    names: dict[str, None] = {}
+    for found in _TURN.finditer(text):
+        at = found.start()
+        before = text[at - LONGEST_NAME if at > LONGEST_NAME else 0 : at]
+        names[before[len(before.rstrip(_NAMING)) :] + found[0]] = None
+    return [part for name in names if len(name) <= LONGEST_NAME for part in _parts_of(name)]
+
+
+@lru_cache(maxsize=65_536)
+def _parts_of(name: str) -> list[str]:
+    """Return the words that a name is made of. The same names come again and again."""
+    return _PART.findall(name)
+
+
+def _unspaced(text: str) -> Iterator[str]:
+    """Yield pairs and single characters of the runs of ``text``, and the ASCII words joined to a run."""
+    behind = 0
+    for run in _UNSPACED.finditer(text):
+        start = run.start()
+        while start > behind and text[start - 1].isascii() and text[start - 1].isalnum():
+            start -= 1
+        if start < run.start():
+            yield text[start : run.start()]
+        letters = _SILENT.sub("", run[0])
+        yield from _pairs(letters)
+        # Between the pairs of one run and those of the next, so that no phrase reaches across.
+        yield from letters
+        glued = _NAME.match(text, run.end())
+        behind = glued.end() if glued else run.end()
+        if behind > run.end():
+            yield text[run.end() : behind]
+
+
+def _runs(text: str) -> Iterator[str]:
+    for run in _UNSPACED.findall(text):
+        if letters := _SILENT.sub("", run):
+            yield letters
+
+
+def _pairs(letters: str) -> Iterator[str]:
+    return (letters[at : at + 2] for at in range(len(letters) - 1))

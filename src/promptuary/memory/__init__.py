@@ -1,0 +1,1 @@
+"""The file memory: chunks, sync, search, and what recalls from it."""

@@ -1,0 +1,38 @@
+"""What the file memory is made of: a file's text cut into chunks, each whole lines with a trail of titles.
+
+Markdown and its relatives are cut at headings, code at definitions, everything else at paragraphs and lines. The same
+text under the same name always gives the same chunks, and takes time in proportion to its length.
+"""
+
+from typing import Final
+
+from promptuary.core.counting import TokenCounter
+from promptuary.core.recall import Chunk
+from promptuary.memory.code import code_parts
+from promptuary.memory.cutting import Cutter, Sizes
+from promptuary.memory.headings import heading_parts
+from promptuary.memory.kinds import kind_of
+from promptuary.memory.parts import Lines, Part
+
+__all__ = ["VERSION", "Sizes", "chunks"]
+
+VERSION: Final = 1
+"""Which chunker made an index. It grows whenever the same text would be cut differently."""
+
+
+def chunks(text: str, path: str, sizes: Sizes, counter: TokenCounter) -> list[Chunk]:
+    """Cut ``text``, the content of the file called ``path``, into chunks in the order of their lines.
+
+    Every line that is not blank is in a chunk. A chunk of several lines is at most ``sizes.tokens`` tokens.
+    """
+    lines = Lines(text)
+    match kind_of(path):
+        case "markdown":
+            whole = heading_parts(lines, path)
+        case "code":
+            whole = code_parts(lines, path)
+        case _:
+            whole = Part(0, len(lines))
+    cutter = Cutter(lines, sizes, counter)
+    cutter.cut(whole)
+    return cutter.chunks

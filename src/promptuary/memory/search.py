@@ -1,0 +1,111 @@
+"""Answers a question from the index: candidates by words and by meaning, put in one order.
+
+The order of the first results never depends on how many are asked for: the candidates are a pool of fixed size, and
+only who asks for more than the pool holds gets what follows in the order of the full text index.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from promptuary.core import words as language
+from promptuary.core.errors import SourceError
+from promptuary.core.indexing import Embedder, IndexReader, Row
+from promptuary.core.recall import Filters, Hit, Question, Why, Words
+from promptuary.memory.fuse import NEAREST, Candidate, Ranked, fuse
+from promptuary.workspace.glob import match_glob
+
+POOL: Final = 200
+"""How many candidates the words give, and how many the meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The hits, the best first, and whether meaning took part."""
+
+    hits: Sequence[Hit] = ()
+    hybrid: bool = False
+
+
+def search(question: Question, index: IndexReader, embedder: Embedder | None) -> Answered:
+    """Return the best hits for ``question``; without an ``embedder`` by words alone."""
+    words = language.parse(question.text)
+    if not words or question.limit < 1:
+        return Answered()
+    files = _allowed(question.filters, index)
+    if files is not None and not files:
+        return Answered()
+    lexical = dict(index.lexical(words, POOL, files=files))
+    vector = embedder.embed([question.text], "query")[0] if embedder else None
+    cosines: dict[int, float] = {}
+    if vector is not None:
+        # A quoted phrase must be in a hit, and only the full text index knows.
+        cosines = {} if words.phrases else dict(index.nearest(vector, POOL, files=files))
+        cosines |= index.cosines(vector, [one for one in lexical if one not in cosines])
+    pool = [*lexical, *(one for one in cosines if one not in lexical)]
+    code = index.code(sorted(cosines, key=lambda one: (-cosines[one], one))[:NEAREST])
+    ranked = fuse([Candidate(one, lexical.get(one), cosines.get(one), one in code) for one in pool], len(words))
+    hits = list(_hits(ranked, question.limit, words, index))
+    if len(hits) < question.limit and len(lexical) >= POOL:
+        hits += _more(question.limit - len(hits), words, index, files, known=set(pool))
+    return Answered(hits, hybrid=bool(cosines))
+
+
+def _hits(ranked: Sequence[Ranked], limit: int, words: Words, index: IndexReader) -> Iterator[Hit]:
+    """Yield the first hits that are still there; only so many are read as are wanted."""
+    found = 0
+    for start in range(0, len(ranked), limit):
+        batch = ranked[start : start + limit]
+        rows = index.rows([one.chunk for one in batch])
+        for one in batch:
+            if one.chunk in rows and found < limit:
+                found += 1
+                yield _hit(rows[one.chunk], one, words)
+        if found >= limit:
+            return
+
+
+def _allowed(filters: Filters, index: IndexReader) -> Collection[int] | None:
+    """Return the numbers of the files that may be found; ``None`` is all."""
+    if not filters:
+        return None
+    passing = index.select(filters)
+    if not filters.paths:
+        return {number for number, _, _ in passing}
+    wanted = set(_matching({path for _, _, path in passing}, filters.paths))
+    return {number for number, _, path in passing if path in wanted}
+
+
+def _matching(paths: Collection[str], patterns: Sequence[str]) -> Sequence[str]:
+    """Return the paths that a pattern names: a glob, a file, or a folder with all below it."""
+    excludes = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
+    includes = [pattern for pattern in patterns if not pattern.startswith("!")] or ["**"]
+    try:
+        return match_glob(sorted(paths), [*_spread(includes)], [*_spread(excludes)])
+    except SourceError as error:
+        raise SourceError(error.code, f"the path filter cannot be used: {error.reason}") from error
+
+
+def _spread(patterns: Sequence[str]) -> Iterator[str]:
+    for pattern in patterns:
+        plain = pattern.removeprefix("./").rstrip("/")
+        yield plain or "**"
+        if plain:
+            yield f"{plain}/**"
+
+
+def _more(
+    limit: int, words: Words, index: IndexReader, files: Collection[int] | None, *, known: set[int]
+) -> Iterator[Hit]:
+    """Yield what follows the pool, in the order of the full text index."""
+    further = [(one, score) for one, score in index.lexical(words, len(known) + limit, files=files) if one not in known]
+    rows = index.rows([one for one, _ in further])
+    there = [(rows[one], score) for one, score in further if one in rows]
+    for row, score in there[:limit]:
+        yield _hit(row, Ranked(0, 0.0, Why(lexical=score)), words)
+
+
+def _hit(row: Row, ranked: Ranked, words: Words) -> Hit:
+    said = row.hit.text.casefold()
+    matched = tuple(word for word in (*words.phrases, *words.terms, *words.prefixes) if word.casefold() in said)
+    return replace(row.hit, score=ranked.score, why=replace(ranked.why, matched=matched))

@@ -1,0 +1,81 @@
+"""No file makes chunking slow: twice the text takes twice the time, whatever it is made of and called."""
+
+import time
+
+import pytest
+
+from promptuary.memory.chunk import Sizes, chunks
+from promptuary.tokens import Counter
+from tests.conftest import TORTURE, Figure
+
+REPEATED = {
+    "a.md": [
+        "a", "a ", "\n", " \n", "\r\n", "#", "# ", "# a\n", "###### a\n", "# a\n## b\n### c\n#### d\n", "## a\n\n",
+        "```\n", "```py\n", "````\n```\n", "~~~\n```\n", "```\na\n```\n", "| a | b |\n", "|\n\n", "a\n===\n",
+        "a\n---\n", "---\n", "===\n", "-\n", "a\n\n", "a\n", "[", "# [a](\n", "# `a\n", "# **a\n",
+        "日本語の文章です。\n", "日本語", "word " * 400 + "\n", "x" * 3000 + "\n" + "y\n" * 30,
+        "\n" * 400 + "a\n", "\x0c\n", "\u2028", "\0\n",
+        "- a\n  - b\n", "a" * 40 + "\n" + "```\n" + "b c d\n" * 40 + "```\n",
+    ],
+    "a.rst": ["a\n===\n", "===\na\n===\n", "===\n", "a\n", "a\n---\n\nb\n~~~\n\n"],
+    "a.org": ["* a\n", "** a\n", "*" * 50 + " a\n", "*\n"],
+    "a.adoc": ["= a\n", "=\n", "====== a\n"],
+    "a.txt": ["a", "a\n", "a\n\n", "\n", "\t", "the quick brown fox\n", "\ud800\n", "😀\n"],
+    "a.json": ['{"a": 1},\n', '{"a": [1, 2, 3]},', "[", "[\n"],
+    "a.py": [
+        "def f():\n    return 1\n", "def f():\n    return 1\n\n\n", "class A:\n    def f(self): pass\n", "# a\n",
+        "a = 1\n", "@d\ndef f(): pass\n", "a = (1,\n", "a; ", "def f(): pass; ", "if a:\n    def f(): pass\n",
+        "\r", "(", "'", "a\\\n",
+    ],
+    "a.ts": ["function f() {}\n", "class A { f() {} }\n", "f();", "// a\n", "{\n", "const f = () => 1\n",
+             "function f() {"],
+    "a.c": ["int f(void) { return 1; }\n", "#define A 1\n", "(", "struct a { int b; };\n"],
+}  # fmt: skip
+OPENED = {
+    "a.md": [("---\n", "a: b\n"), ("```\n", "a\n"), ("```\n", "# a\n"), ("# a\n", "b\n\n"), ("~~~", "~\n"),
+             ("\ufeff", "#")],
+    "a.txt": [("a\n", "\n"), ("a" * 5000 + "\n", "b\n")],
+    "a.py": [("class A:\n", "    def f(self): pass\n"), ("def f():\n", "    a = 1\n"), ("x = '''", "a\n"),
+             ("x = [\n", "1,\n")],
+}  # fmt: skip
+FAMILIES = {
+    **{f"{name}: {piece[:20]!a} repeated": (name, "", piece) for name, some in REPEATED.items() for piece in some},
+    **{
+        f"{name}: {opening[:20]!a}, then {piece!a}": (name, opening, piece)
+        for name, some in OPENED.items()
+        for opening, piece in some
+    },
+}
+
+
+def seconds(name: str, opening: str, piece: str, size: int) -> float:
+    """Return the processor time that chunking takes: what else the machine does counts less."""
+    text = opening + piece * (size // len(piece)) + "\nend"
+    best = float("inf")
+    for _ in range(2):
+        counter = Counter()  # with nothing counted before
+        start = time.process_time()
+        chunks(text, name, Sizes(), counter)
+        best = min(best, time.process_time() - start)
+    return best
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("family", FAMILIES)
+def test_twice_the_text_takes_twice_the_time(family: str, figure: Figure) -> None:
+    name, opening, piece = FAMILIES[family]
+    size = figure(20_000, 500_000)
+    small = large = 0.0
+    for _ in range(5):
+        small, large = seconds(name, opening, piece, size), seconds(name, opening, piece, 2 * size)
+        # Below a few milliseconds the clock decides, and a text that grew faster than itself would take longer.
+        if large <= 2.5 * max(small, 0.004):
+            break
+    else:
+        pytest.fail(f"twice the text took {large / small:.1f} times as long: {small:.4f} s, {large:.4f} s")
+    if TORTURE:
+        print(f"\n{large * 1e9 / size / 2:8.1f} ms per MB  {family}")
+
+
+def test_there_are_many_families() -> None:
+    assert len(FAMILIES) >= 60
