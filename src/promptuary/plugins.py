@@ -1,17 +1,20 @@
-"""Layers that other packages bring along.
+"""Layers and embedders that other packages bring along.
 
-A package names them in the entry point group ``promptuary.layers``; each is a ``Layer`` subclass or any function
+A package names layers in the entry point group ``promptuary.layers``; each is a ``Layer`` subclass or any function
 without arguments that returns a layer. One that cannot be loaded is logged and left out: it must not take the others
-along.
+along. Embedders are named in ``promptuary.embedders`` in the same way; one is loaded only when it is asked for.
 """
 
 import logging
-from importlib.metadata import entry_points
+from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
 
-from promptuary.core.errors import ConfigError
+from promptuary.core.errors import ConfigError, PromptuaryError
+from promptuary.core.indexing import Embedder
 from promptuary.core.layers import Layer, check
 
 GROUP = "promptuary.layers"
+EMBEDDERS = "promptuary.embedders"
 
 logger = logging.getLogger(__name__)
 
@@ -35,3 +38,33 @@ def installed_layers() -> list[Layer]:
             continue
         layers.append(layer)
     return layers
+
+
+def installed_embedders() -> dict[str, Callable[[], Embedder]]:
+    """Return how to make each embedder, by the name of its entry point; of two with one name the first counts.
+
+    Making one raises ``PromptuaryError`` if its package cannot: the person asked for this one and for no other.
+    """
+    found: dict[str, Callable[[], Embedder]] = {}
+    for entry in sorted(entry_points(group=EMBEDDERS), key=lambda entry: (entry.name, entry.value)):
+        if entry.name in found:
+            logger.error("the embedder %s of %s is left out: the name is taken", entry.name, entry.value)
+            continue
+        found[entry.name] = _maker(entry)
+    return found
+
+
+def _maker(entry: EntryPoint) -> Callable[[], Embedder]:
+    def make() -> Embedder:
+        try:
+            embedder = entry.load()()
+        except PromptuaryError:
+            raise
+        except Exception as error:  # somebody else's package: whatever it raises is its own failure
+            raise PromptuaryError(f"The embedder {entry.name} ({entry.value}) cannot be made: {error!r}") from error
+        if not all(hasattr(type(embedder), name) or hasattr(embedder, name) for name in ("id", "dimensions", "embed")):
+            raise PromptuaryError(f"The embedder {entry.name} ({entry.value}) has no id, dimensions or embed().")
+        made: Embedder = embedder
+        return made
+
+    return make

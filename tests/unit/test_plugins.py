@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from promptuary.blocking import Promptuary
-from promptuary.plugins import GROUP, installed_layers
+from promptuary.core.errors import PromptuaryError
+from promptuary.plugins import EMBEDDERS, GROUP, installed_embedders, installed_layers
 
 MODULE = """
 from promptuary import Layer
@@ -91,3 +92,63 @@ def test_a_broken_one_is_logged_and_left_out(package: Path, broken: str, caplog:
 
     assert [layer.id for layer in layers] == ["weather"]
     assert "broken" in caplog.text
+
+
+EMBEDDER = """
+from promptuary import Layer
+
+
+class Small:
+    id = "small"
+    dimensions = 2
+
+    def embed(self, texts, purpose):
+        return [b"12345678" for _ in texts]
+
+
+def fail():
+    raise RuntimeError("no licence")
+
+
+def nothing():
+    return "not an embedder"
+"""
+
+
+def install_embedders(folder: Path, name: str, **entries: str) -> None:
+    install(folder, name)
+    (folder / f"{name}.py").write_text(EMBEDDER)
+    lines = [f"{entry} = {value}" for entry, value in entries.items()]
+    (folder / f"{name}-1.0.dist-info" / "entry_points.txt").write_text("\n".join([f"[{EMBEDDERS}]", *lines, ""]))
+
+
+def test_without_packages_there_are_no_embedders() -> None:
+    assert installed_embedders() == {}
+
+
+def test_an_embedder_of_a_package_is_made_when_it_is_asked_for(package: Path) -> None:
+    install_embedders(package, "small_one", small="small_one:Small", broken="small_one:fail")
+    found = installed_embedders()
+    assert list(found) == ["broken", "small"]
+    embedder = found["small"]()
+
+    assert (embedder.id, embedder.dimensions, embedder.embed(["a"], "query")) == ("small", 2, [b"12345678"])
+
+
+@pytest.mark.parametrize("broken", ["small_two:fail", "small_two:nothing", "small_two:gone", "no_such:Embedder"])
+def test_an_embedder_that_cannot_be_made_says_which(package: Path, broken: str) -> None:
+    install_embedders(package, "small_two", mine=broken)
+    make = installed_embedders()["mine"]
+    with pytest.raises(PromptuaryError, match=f"The embedder mine \\({broken}\\)"):
+        make()
+
+
+def test_of_two_embedders_with_one_name_the_first_counts(package: Path, caplog: pytest.LogCaptureFixture) -> None:
+    install_embedders(package, "small_three", mine="small_three:Small")
+    install_embedders(package, "small_four", mine="small_four:fail")
+    with caplog.at_level(logging.ERROR):
+        found = installed_embedders()
+    with pytest.raises(PromptuaryError, match="small_four:fail"):
+        found["mine"]()
+
+    assert "small_three:Small is left out" in caplog.text

@@ -15,6 +15,10 @@ APPLICATION = 0x50524D54
 """Marks a database as ours ("PRMT")."""
 
 
+class UnknownFormatError(PromptuaryError):
+    """A database is not ours, or of a version after this one; it was not changed."""
+
+
 def version(connection: sqlite3.Connection) -> int:
     """Return how many steps were taken; 0 for a new database."""
     return _number(connection, "PRAGMA user_version")
@@ -25,9 +29,9 @@ def check(connection: sqlite3.Connection, name: str, steps: Sequence[str]) -> in
     found = version(connection)
     filled = _number(connection, "SELECT EXISTS (SELECT 1 FROM sqlite_master)")
     if filled and _number(connection, "PRAGMA application_id") != APPLICATION:
-        raise PromptuaryError(f"{name} is a database of another program; it was not changed. Move it elsewhere.")
+        raise UnknownFormatError(f"{name} is a database of another program; it was not changed. Move it elsewhere.")
     if found > len(steps):
-        raise PromptuaryError(
+        raise UnknownFormatError(
             f"{name} was written by a newer Promptuary (format {found}, this one knows {len(steps)}); "
             "it was not changed. Upgrade Promptuary."
         )

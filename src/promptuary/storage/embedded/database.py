@@ -37,13 +37,18 @@ _SMALLEST: Final = 512
 
 
 class Database:
-    """The file ``path``, brought to the last of ``steps``. ``patience`` is how many seconds to wait for others."""
+    """The file ``path``, brought to the last of ``steps``. ``patience`` is how many seconds to wait for others.
 
-    def __init__(self, path: Path, steps: Sequence[str], *, patience: float) -> None:
+    ``lasting`` says whether a write is on the disk when it returns. Where it is not, a power cut may take back the last
+    writes, in order and each as a whole, up to the last ``settle``.
+    """
+
+    def __init__(self, path: Path, steps: Sequence[str], *, patience: float, lasting: bool = True) -> None:
         self.name = f"{path.parent.name}/{path.name}"
         self._path = path
         self._steps = steps
         self._patience = patience
+        self._lasting = lasting
         self._process = os.getpid()
         self._locks = (threading.Lock(), threading.Lock())
         self._closed = False
@@ -66,11 +71,22 @@ class Database:
 
         def checked(connection: sqlite3.Connection) -> Result:
             # A newer version may have changed the tables since this process opened them.
-            migrate.check(connection, self.name, self._steps)
+            if self._lasting:
+                migrate.check(connection, self.name, self._steps)
             return work(connection)
 
         with self._alone(self._locks[1]):
             return self._patiently(lambda: _transaction(self._writer, "BEGIN IMMEDIATE", checked))
+
+    def settle(self, work: Work[Result]) -> Result:
+        """Do ``work`` at once or not at all; when this returns, it and every write before it is on the disk."""
+        with self._alone(self._locks[1]):
+            self._writer.execute("PRAGMA synchronous = FULL")
+            try:
+                return self._patiently(lambda: _transaction(self._writer, "BEGIN IMMEDIATE", work))
+            finally:
+                if not self._lasting:
+                    self._writer.execute("PRAGMA synchronous = NORMAL")
 
     def close(self) -> None:
         """Close the file when those at work are done."""
@@ -96,6 +112,8 @@ class Database:
         found = migrate.check(connection, self.name, self._steps)
         for statement in statements(script(__package__, "connection.sql")):
             connection.execute(statement)
+        if not self._lasting:
+            connection.execute("PRAGMA synchronous = NORMAL")
         if found < len(self._steps):
             _transaction(connection, "BEGIN IMMEDIATE", lambda own: migrate.advance(own, self.name, self._steps))
 

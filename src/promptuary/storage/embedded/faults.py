@@ -19,14 +19,18 @@ _ADVICE = {
 }
 
 
+class DamagedError(PromptuaryError):
+    """A database cannot be read, or does not hold what was written to it."""
+
+
 def is_busy(error: sqlite3.Error) -> bool:
     """Tell whether somebody else is at work on the database, so that it is worth trying again."""
     return _code(error) in _BUSY
 
 
-def damaged(name: str, detail: str) -> PromptuaryError:
+def damaged(name: str, detail: str) -> DamagedError:
     """Return the error for a database that cannot be read."""
-    return PromptuaryError(
+    return DamagedError(
         f"{name} is damaged ({detail}). It was left as it is. Put a backup in its place, or move it and the files "
         "beside it whose names begin with its name away: a new one is made when there is none."
     )

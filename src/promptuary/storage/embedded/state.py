@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from promptuary.core.messages import Item
-from promptuary.core.ports import Change, KeptState, Recorded, StateStore, ThreadLine
+from promptuary.core.ports import Change, KeptState, Recorded, StateKey, StateStore, ThreadLine
 from promptuary.storage.embedded import rows
 from promptuary.storage.embedded.contents import Contents, Numbers, unpack
 from promptuary.storage.embedded.database import Database, Result, Work
@@ -30,7 +30,7 @@ from promptuary.storage.values import (
 
 _QUERIES = queries(__package__, "queries.sql")
 
-STEPS: Final = ("schema.sql",)
+STEPS: Final = ("schema.sql", "vectors.sql")
 """The scripts that made the tables what they are, in order; a change of the tables is one more."""
 
 
@@ -102,13 +102,17 @@ class EmbeddedStore(StateStore):
 
     def state(self, layer: str, scope_key: str) -> KeptState | None:
         """Return what is kept for a layer in a scope."""
-        key = {"layer": bound(layer), "scope_key": bound(scope_key)}
+        return self.states([(layer, scope_key)])[0]
 
-        def found(connection: sqlite3.Connection) -> KeptState | None:
+    def states(self, keys: Sequence[StateKey]) -> Sequence[KeptState | None]:
+        """Return what is kept under each key, in one transaction."""
+
+        def one(connection: sqlite3.Connection, layer: str, scope_key: str) -> KeptState | None:
+            key = {"layer": bound(layer), "scope_key": bound(scope_key)}
             row = connection.execute(_QUERIES["state"], key).fetchone()
             return None if row is None else rows.to_state(layer, scope_key, row)
 
-        return self._read(found)
+        return self._read(lambda connection: tuple(one(connection, *key) for key in keys))
 
     def forget(self, layer: str, scope_key: str) -> None:
         """Remove what is kept for a layer in a scope."""

@@ -1,0 +1,1 @@
+"""Models that Promptuary can use and does not need: embedders."""

@@ -1,0 +1,145 @@
+-- name: get_meta
+-- One fact about the whole index.
+SELECT value FROM meta WHERE name = :name;
+
+-- name: set_meta
+-- Note a fact about the whole index.
+INSERT INTO meta (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = excluded.value;
+
+-- name: use_folder
+-- Make a folder known, or change whose it is.
+INSERT INTO folder (path, owner) VALUES (:path, :owner) ON CONFLICT (path) DO UPDATE SET owner = excluded.owner;
+
+-- name: find_folder
+-- The number of a folder.
+SELECT id FROM folder WHERE path = :path AND owner = :owner;
+
+-- name: folders
+-- Every folder, and how much of it is indexed.
+SELECT folder.path, folder.owner, count(file.id) FROM folder LEFT JOIN file ON file.folder = folder.id
+GROUP BY folder.id ORDER BY folder.path;
+
+-- name: drop_folder
+-- Forget a folder, whose files are gone already.
+DELETE FROM folder WHERE path = :path;
+
+-- name: files
+-- The files of a folder.
+SELECT file.path, size, modified, changed, inode, sha256, kind, date
+FROM file JOIN folder ON file.folder = folder.id WHERE folder.path = :folder;
+
+-- name: file_at
+-- A file of a folder, and those below its path if it was a folder.
+SELECT file.path, size, modified, changed, inode, sha256, kind, date
+FROM file JOIN folder ON file.folder = folder.id
+WHERE folder.path = :folder AND (file.path = :path OR (file.path > :path || '/' AND file.path < :path || '0'));
+
+-- name: some_files
+-- A few files of a folder, whichever.
+SELECT 1 FROM file JOIN folder ON file.folder = folder.id WHERE folder.path = :folder LIMIT :limit;
+
+-- name: select_files
+-- Which files may be found: their numbers, folders and paths.
+SELECT file.id, folder.path, file.path FROM file JOIN folder ON file.folder = folder.id
+WHERE (:kinds IS NULL OR file.kind IN (SELECT value FROM json_each(:kinds)))
+AND (:owners IS NULL OR folder.owner IN (SELECT value FROM json_each(:owners)))
+AND (:folders IS NULL OR folder.path IN (SELECT value FROM json_each(:folders)))
+AND (:since IS NULL OR file.date >= :since) AND (:until IS NULL OR file.date < :until);
+
+-- name: find_file
+-- The number of a file.
+SELECT id FROM file WHERE folder = :folder AND path = :path;
+
+-- name: add_file
+-- Add a file, or change what is known of it.
+INSERT INTO file (folder, path, size, modified, changed, inode, sha256, kind, date)
+VALUES (:folder, :path, :size, :modified, :changed, :inode, :sha256, :kind, :date)
+ON CONFLICT (folder, path) DO UPDATE SET size = excluded.size, modified = excluded.modified,
+changed = excluded.changed, inode = excluded.inode, sha256 = excluded.sha256, kind = excluded.kind, date = excluded.date
+RETURNING id;
+
+-- name: move_file
+-- Give a file another path.
+UPDATE file SET path = :path WHERE id = :id;
+
+-- name: drop_file
+-- Forget a file, whose chunks and text are gone already.
+DELETE FROM file WHERE id = :id;
+
+-- name: put_content
+-- Keep the text of a file.
+INSERT INTO content (file, text) VALUES (:file, :text) ON CONFLICT (file) DO UPDATE SET text = excluded.text;
+
+-- name: drop_content
+-- Forget the text of a file.
+DELETE FROM content WHERE file = :id;
+
+-- name: get_content
+-- The text of a file.
+SELECT text FROM content WHERE file = ?;
+
+-- name: chunks_of
+-- The chunks of a file by what they are, in order.
+SELECT id, sha256, first, last FROM chunk WHERE file = :file ORDER BY first;
+
+-- name: add_chunk
+-- Add a chunk.
+INSERT INTO chunk (id, file, first, last, trail, sha256) VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: shift_chunk
+-- A chunk stands elsewhere in its file.
+UPDATE chunk SET first = ?, last = ? WHERE id = ?;
+
+-- name: drop_chunk
+-- Forget a chunk.
+DELETE FROM chunk WHERE id = ?;
+
+-- name: add_pending
+-- The full text index must be told about a chunk.
+INSERT OR IGNORE INTO pending (chunk) VALUES (?);
+
+-- name: pending
+-- What the full text index must be told about, besides what is new.
+SELECT chunk FROM pending;
+
+-- name: clear_pending
+-- The full text index knows.
+DELETE FROM pending;
+
+-- name: new_chunks
+-- The numbers of chunks above a number.
+SELECT id FROM chunk WHERE id > :written;
+
+-- name: document
+-- A chunk as the full text index gets it.
+SELECT chunk.id, file.id, file.path, chunk.trail, chunk.first, chunk.last
+FROM chunk JOIN file ON chunk.file = file.id WHERE chunk.id = ?;
+
+-- name: row
+-- A chunk as it is found.
+SELECT folder.path, file.path, chunk.first, chunk.last, chunk.trail, file.kind, file.date, chunk.sha256, file.id
+FROM chunk JOIN file ON chunk.file = file.id JOIN folder ON file.folder = folder.id WHERE chunk.id = ?;
+
+-- name: is_code
+-- A chunk, if it is of source code.
+SELECT 1 FROM chunk JOIN file ON chunk.file = file.id WHERE chunk.id = ? AND file.kind = 'code';
+
+-- name: hash
+-- What a chunk is.
+SELECT sha256 FROM chunk WHERE id = ?;
+
+-- name: chunks_of_files
+-- The chunks of some files.
+SELECT id FROM chunk WHERE file IN (SELECT value FROM json_each(:files));
+
+-- name: chunks_above
+-- Some chunks above a number, in order.
+SELECT id, file, first, last, trail, sha256 FROM chunk WHERE id > :above ORDER BY id LIMIT :limit;
+
+-- name: last_chunk
+-- The highest number of a chunk that is there.
+SELECT coalesce(max(id), 0) FROM chunk;
+
+-- name: counts
+-- How many files and chunks there are, and how many chunks are above a number.
+SELECT (SELECT count(*) FROM file), (SELECT count(*) FROM chunk), (SELECT count(*) FROM chunk WHERE id > :above);

@@ -1,0 +1,44 @@
+"""One generation of the index, open: its catalogue, its full text index, its vectors."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from promptuary.core.indexing import Embedder, VectorStore
+from promptuary.storage.embedded.catalog import Catalog
+from promptuary.storage.embedded.lexical import TantivyIndex
+from promptuary.storage.embedded.vectors import TurboVectors
+
+
+class Generation:
+    """The parts of the index in the folder ``path``. It has vectors only where there is somebody to make them."""
+
+    def __init__(self, path: Path, store: VectorStore | None, embedder: Embedder | None, *, writing: bool) -> None:
+        self.path = path
+        self._store, self._embedder = store, embedder
+        self.catalog = Catalog(path / "catalog.db")
+        try:
+            self.lexical = TantivyIndex(path / "lexical", writing=writing)
+            self.vectors = self._vectors()
+        except BaseException:
+            self.catalog.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self.lexical.close()
+        if self.vectors is not None:
+            self.vectors.close()
+        self.catalog.close()
+
+    def _vectors(self) -> TurboVectors | None:
+        if self._store is None or self._embedder is None:
+            return None
+        return TurboVectors(self.path / "vectors", self._embedder.dimensions, self._exact, writing=True)
+
+    def _exact(self, chunks: Sequence[int]) -> Mapping[int, bytes]:
+        """Return the vectors of chunks as they were made."""
+        if self._store is None or self._embedder is None:
+            return {}
+        hashes = self.catalog.hashes(chunks)
+        kept = self._store.get(self._embedder.id, list(set(hashes.values())))
+        return {one: kept[sha] for one, sha in hashes.items() if sha in kept}

@@ -1,0 +1,84 @@
+"""The folders that an index lives in: one that is read, and at times the next, which is being made.
+
+An index that is made anew is made beside the old one, which answers until the new one is whole; then a file of one line
+is replaced, and from then on the new one answers. Also the lock of the one writer. Knows nothing of what is in them.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+_CURRENT: Final = "current"
+_LOCK: Final = "lock"
+
+
+class Generations:
+    """The generations of one index, numbered from 1 on, in ``folder``, which must be there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def current(self) -> Path | None:
+        """Return the one that is read; none if there is none yet, or what says so cannot be made out."""
+        try:
+            name = (self.folder / _CURRENT).read_bytes()[:20].strip()
+        except OSError:
+            return None
+        path = self.folder / name.decode("ascii", "replace")
+        return path if name.isdigit() and path.is_dir() and not path.is_symlink() else None
+
+    def begin(self) -> Path:
+        """Make the folder of the next; only the writer may."""
+        taken = [int(path.name) for path in self.folder.iterdir() if path.name.isdigit()]
+        path = self.folder / str(max(taken, default=0) + 1)
+        path.mkdir(mode=0o700)
+        return path
+
+    def publish(self, path: Path) -> None:
+        """Have ``path`` read from now on."""
+        temporary = self.folder / f"{_CURRENT}.tmp"
+        temporary.unlink(missing_ok=True)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(f"{path.name}\n".encode())
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(self.folder / _CURRENT)
+
+    def sweep(self) -> None:
+        """Remove every folder but the one that is read; who still reads in one may go on. Only the writer may."""
+        current = self.current()
+        for path in self.folder.iterdir():
+            if path.name.isdigit() and path != current and path.is_dir() and not path.is_symlink():
+                _remove(path)
+
+    @contextmanager
+    def lock(self) -> Iterator[bool]:
+        """Become the writer, if nobody is; tell whether that worked. It ends with the process, however that ends."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(self.folder / _LOCK, flags, 0o600)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+                return
+            yield True
+            with suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+        finally:
+            os.close(descriptor)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder with everything in it, or as much as can be: the next writer tries again."""
+    with suppress(OSError):
+        for path in sorted(folder.rglob("*"), reverse=True):
+            if path.is_dir() and not path.is_symlink():
+                path.rmdir()
+            else:
+                path.unlink(missing_ok=True)
+        folder.rmdir()

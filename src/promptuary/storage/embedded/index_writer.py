@@ -1,0 +1,102 @@
+"""Writes the index: the catalogue first, then what the full text index and the vectors must be told.
+
+The order is what makes it safe to be killed at any moment. A file's rows and the note of what is still to be told are
+one transaction; the full text index is told at once but commits only in ``flush``, after the catalogue is on the disk;
+and only then is the note taken away. Who comes next tells again what may not have arrived.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from promptuary.core.recall import Chunk, Folder, IndexedFile
+from promptuary.storage.embedded.catalog import Written
+from promptuary.storage.embedded.generation import Generation
+
+_RECIPE: Final = "recipe"
+_AT_ONCE: Final = 2_000
+"""How many files are dropped in one transaction."""
+
+
+class Writer:
+    """The one writer of an index. ``fresh``: the index is new, and everything is still to be put into it."""
+
+    def __init__(self, own: Generation, *, fresh: bool) -> None:
+        self.fresh = fresh
+        self._own = own
+        self._told = True
+        self._dropped: list[int] = []
+
+    @property
+    def path(self) -> Path:
+        """The folder that is written to."""
+        return self._own.path
+
+    def recipe(self) -> str:
+        """Return how the files in this index were cut."""
+        return self._own.catalog.meta(_RECIPE)
+
+    def note(self, recipe: str) -> None:
+        """Note how files are cut from now on."""
+        self._own.catalog.note(_RECIPE, recipe)
+
+    def recover(self) -> None:
+        """Tell again what a writer that was killed may not have told."""
+        self._tell(self._own.catalog.unwritten())
+        self.flush()
+
+    def files(self, folder: Folder) -> Mapping[str, IndexedFile]:
+        """Return what is indexed of a folder, by path."""
+        return self._own.catalog.files(folder)
+
+    def files_at(self, folder: Folder, paths: Sequence[str]) -> tuple[Mapping[str, IndexedFile], bool]:
+        """Return what is indexed at these paths and below them, and whether the folder has other files."""
+        return self._own.catalog.files_at(folder, paths)
+
+    def folders(self) -> Sequence[tuple[Folder, int]]:
+        """Return the folders with the number of their files."""
+        return self._own.catalog.folders()
+
+    def put(self, folder: Folder, file: IndexedFile, text: str, chunks: Sequence[Chunk]) -> None:
+        """Index a file at once or not at all; chunks that it had before stay as they are, vectors included."""
+        self._tell(self._own.catalog.put(folder, file, text, chunks))
+
+    def touch(self, folder: Folder, file: IndexedFile) -> None:
+        """Note that a file looks different on disk but holds the same."""
+        self._own.catalog.touch(folder, file)
+
+    def move(self, folder: Folder, old: str, file: IndexedFile) -> None:
+        """Give an indexed file another path."""
+        self._tell(self._own.catalog.move(folder, old, file))
+
+    def drop(self, folder: Folder, paths: Sequence[str]) -> None:
+        """Forget files, a part of them at a time if they are many."""
+        for start in range(0, len(paths), _AT_ONCE):
+            self._tell(self._own.catalog.drop(folder, paths[start : start + _AT_ONCE]))
+
+    def drop_folder(self, folder: Folder) -> None:
+        """Forget a folder and its files."""
+        self.drop(folder, list(self._own.catalog.files(folder)))
+        self._own.catalog.drop_folder(folder)
+
+    def flush(self) -> None:
+        """Make everything that was written findable, by other processes too."""
+        if self._told:
+            return
+        self._own.catalog.settle()
+        self._own.lexical.commit()
+        if self._own.vectors is not None and self._dropped:
+            self._own.vectors.write({}, self._dropped)
+        self._own.catalog.told()
+        self._told, self._dropped = True, []
+
+    def close(self) -> None:
+        """Let go of the files; what was not flushed is told by the next writer."""
+        self._own.close()
+
+    def _tell(self, written: Written) -> None:
+        if not written.new and not written.dropped:
+            return
+        self._told = False
+        self._own.lexical.write(written.new, written.dropped)
+        self._dropped += written.dropped
