@@ -3,7 +3,18 @@
 import importlib
 import sys
 
-BENCHMARKS = ("starting", "tokens", "expanding", "refusing", "listing", "completion", "prefix", "preparing")
+BENCHMARKS = (
+    "starting",
+    "tokens",
+    "expanding",
+    "refusing",
+    "listing",
+    "completion",
+    "prefix",
+    "preparing",
+    "indexing",
+    "searching",
+)
 
 
 def main() -> None:

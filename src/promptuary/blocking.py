@@ -17,7 +17,7 @@ from promptuary import engine
 from promptuary.core.errors import PromptuaryError
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -28,8 +28,12 @@ if TYPE_CHECKING:
     from promptuary.core.messages import Item as HistoryItem
     from promptuary.core.messages import Message
     from promptuary.core.ports import ChatModel, Recorded, ThreadLine
+    from promptuary.core.recall import Found, Question
     from promptuary.core.receipts import Receipt
+    from promptuary.file_memory import Indexed
     from promptuary.inview import View
+    from promptuary.keeping import Kept
+    from promptuary.memory.sync import Progress, Synced
     from promptuary.references.menu import Completion
     from promptuary.sessions import Replay
     from promptuary.turns import Turn
@@ -139,6 +143,38 @@ class Promptuary:
         """Return a past turn exactly as it was sent, and which of its sources have changed since."""
         return self._run(self._inner.replay(thread, number))
 
+    def index(
+        self,
+        paths: Sequence[str | Path] = (),
+        *,
+        owner: str = "",
+        anew: bool = False,
+        prune: bool = False,
+        progress: Progress | None = None,
+    ) -> Synced:
+        """Index folders from now on, and bring what is indexed up to date."""
+        return self._run(self._inner.index(paths, owner=owner, anew=anew, prune=prune, progress=progress))
+
+    def unindex(self, path: str | Path) -> bool:
+        """Index a folder no more; tell whether it was indexed."""
+        return self._run(self._inner.unindex(path))
+
+    def embed(self, go_on: Callable[[int], bool] = lambda _: True) -> int:
+        """Make the vectors that are missing; ``go_on`` is told how many are done and may stop it."""
+        return self._run(self._inner.embed(go_on))
+
+    def search(self, question: str | Question, *, limit: int = 10) -> Found:
+        """Return the best answers to a question from the indexed files, as they are now."""
+        return self._run(self._inner.search(question, limit=limit))
+
+    def indexed(self) -> Indexed:
+        """Return what is indexed."""
+        return self._run(self._inner.indexed())
+
+    def watch(self, told: Callable[[Kept], None] | None = None) -> None:
+        """Keep the index up to date from now on, in the background; ``told`` hears of every sync."""
+        self._run(self._inner.watch(told))
+
     def close(self) -> None:
         """Let go of the workspace; what is under way in other threads ends with an error. Again is harmless."""
         with self._changing:
@@ -163,11 +199,17 @@ class Promptuary:
     def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
         # Handed over under the lock: what is handed over before a close is called off by it, never forgotten.
         with self._changing:
-            if self._closed:
+            try:
+                self._check_open()
+            except PromptuaryError:
                 work.close()
-                raise PromptuaryError("This Promptuary is closed; open the workspace again.")
+                raise
             future = self._started().submit(work)
         return _result(future)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise PromptuaryError("This Promptuary is closed; open the workspace again.")
 
     def _started(self) -> _Loop:
         if self._loop is None:

@@ -49,6 +49,14 @@ class Settings:
     fetch_timeout: float = 15.0
     reply_reserve: int = 4096
     compact_share: float = 0.7
+    chunk_tokens: int = 256
+    chunk_overlap: int = 32
+    embedder: str = "auto"
+    embed_url: str = ""
+    embed_model: str = ""
+    embed_key: str = ""
+    watch_debounce: float = 0.2
+    recall_tokens: int = 2000
     notes: tuple[str, ...] = field(default=(), metadata={"internal": True})
     """What was left out and why, and what else the person should know: a line of harmless text each."""
     origins: tuple[tuple[str, str], ...] = field(default=(), metadata={"internal": True})
@@ -85,7 +93,16 @@ class Settings:
 
 
 OPENS_A_DOOR: Final = frozenset(
-    {"allow_hosts", "allowed_extensions", "allow_sensitive", "follow_symlinks", "max_file_size"}
+    {
+        "allow_hosts",
+        "allowed_extensions",
+        "allow_sensitive",
+        "embed_key",
+        "embed_url",
+        "embedder",
+        "follow_symlinks",
+        "max_file_size",
+    }
 )
 """Settings that only the person may give."""
 
@@ -249,5 +266,5 @@ def _value(name: str, value: object, where: str) -> object:
     if name in _FIELDS:
         return converted(name, value, where, _FIELDS[name].default)
     meant = nearest(name, _FIELDS)
-    advice = f"did you mean {meant}?" if meant else f"there are: {', '.join(sorted(_FIELDS))}"
+    advice = f"did you mean {meant}?" if meant else "`promptuary config` shows all there are"
     raise ConfigError(f"{where} is no setting; {advice}")

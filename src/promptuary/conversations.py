@@ -8,16 +8,18 @@ from typing import ClassVar
 
 from promptuary.config import Settings
 from promptuary.context.assemble import Room
-from promptuary.context.history import CompactionPolicy, Stats
+from promptuary.context.history import CompactionPolicy, Recent, Stats
 from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.layers import Layer, check
 from promptuary.core.messages import Message
 from promptuary.core.ports import ChatModel, StateStore
+from promptuary.core.recall import Search
 from promptuary.core.receipts import Receipt
 from promptuary.inview import InView
 from promptuary.layers.instructions import Instructions
 from promptuary.layers.runner import Account, dispose
+from promptuary.layers.semantic_recall import SemanticRecall
 from promptuary.layers.tracked_files import TrackedFiles
 from promptuary.plugins import installed_layers
 from promptuary.sessions import Sessions
@@ -26,6 +28,7 @@ from promptuary.storage.inmemory import InMemoryStore
 from promptuary.turns import Conversation, Expand, Thread, Turn
 from promptuary.workspace.door import Workspace
 from promptuary.workspace.durable import private_folder
+from promptuary.workspace.remembered import Folders
 
 
 class Conversations:
@@ -40,12 +43,14 @@ class Conversations:
         counter: TokenCounter,
         expand: Expand,
         *,
+        search: Search | None = None,
         layers: Sequence[Layer] = (),
         model: ChatModel | None = None,
         lasting: bool = True,
     ) -> None:
         self._files = TrackedFiles(workspace, scoring_model=model)
-        self._layers = [Instructions(workspace), self._files, *installed_layers(), *layers]
+        recalled = [_recall(workspace, search, settings.recall_tokens)] if search and settings.recall_tokens else []
+        self._layers = [Instructions(workspace), self._files, *recalled, *installed_layers(), *layers]
         check(self._layers)
         self._counter = counter
         self._store = _store(workspace) if lasting else InMemoryStore()
@@ -54,7 +59,7 @@ class Conversations:
         self._common = Conversation(
             store=self._store,
             layers=self._layers,
-            counter=counter,
+            counter=Recent(counter),
             room=Room(window, min(settings.reply_reserve, window // 2)),
             limit=int(window * settings.limit_share),
             policy=CompactionPolicy(threshold=settings.compact_share, goal=settings.compact_share / 2),
@@ -90,12 +95,20 @@ class Conversations:
         self._store.close()
 
     def _thread(self, name: str) -> Thread:
-        return self._threads.setdefault(name, Thread(self._named(name), self._common))
+        known = self._threads.get(name)
+        if known is None:
+            known = self._threads.setdefault(name, Thread(self._named(name), self._common))
+        return known
 
     def _named(self, name: str) -> str:
         if not name or not name.isprintable() or len(name) > 200:
             raise PromptuaryError(f"{name!r} cannot name a thread; use up to 200 printable characters")
         return name
+
+
+def _recall(workspace: Workspace, search: Search, tokens: int) -> Layer:
+    home = workspace.root.path
+    return SemanticRecall(search, lambda: bool(Folders(home).all()), str(home), most=tokens)
 
 
 def _store(workspace: Workspace) -> StateStore:

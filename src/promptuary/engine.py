@@ -5,22 +5,22 @@ Everything a surface (command line, chat, server) may ask for is a method of ``P
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from promptuary import background
 from promptuary.config import Settings, find_workspace, load
+from promptuary.core.recall import Found, Question, Search
+from promptuary.doors import open_door
 from promptuary.references.desk import Desk
 from promptuary.references.expand import Limits, expand
 from promptuary.references.kinds import KINDS
 from promptuary.tokens import Counter
-from promptuary.workspace.door import Workspace, open_workspace
-from promptuary.workspace.fetch import FetchPolicy
-from promptuary.workspace.policy import ReadPolicy
 
 # Loaded by whoever uses a menu or a thread, not by everyone who starts the program.
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from types import TracebackType
 
     from promptuary.context.history import Stats
@@ -31,11 +31,15 @@ if TYPE_CHECKING:
     from promptuary.core.messages import Message
     from promptuary.core.ports import ChatModel, Recorded, ThreadLine
     from promptuary.core.receipts import Receipt
+    from promptuary.file_memory import FileMemory, Indexed
     from promptuary.inview import View
+    from promptuary.keeping import Keeper, Kept
+    from promptuary.memory.sync import Progress, Synced
     from promptuary.references.completer import Completer
     from promptuary.references.menu import Completion
     from promptuary.sessions import Replay
     from promptuary.turns import Turn
+    from promptuary.workspace.door import Workspace
 
 __all__ = ["Promptuary"]
 
@@ -68,6 +72,9 @@ class Promptuary:
         self._counter = Counter(settings.effective_vocabulary)
         self._completers: dict[bool, Completer] = {}
         self._kept: Conversations | None = None
+        self._files: FileMemory | None = None
+        self._keeper: Keeper | None = None
+        self._searched: Search = lambda question: self._file_memory().search(question)
 
     @classmethod
     def open(
@@ -86,7 +93,7 @@ class Promptuary:
         """
         folder = Path(path) if exact else find_workspace(Path(path))
         settings = load(folder, options)
-        return cls(_opened(folder, settings), settings, layers, chat_model)
+        return cls(open_door(folder, settings), settings, layers, chat_model)
 
     @property
     def path(self) -> Path:
@@ -110,7 +117,7 @@ class Promptuary:
         window = self.settings.effective_window
         limits = Limits(window, int(window * self.settings.warn_share), limit, self.settings.timeout)
         with self._workspace.visit() as visit:
-            desk = Desk(visit, self._counter)
+            desk = Desk(visit, self._counter, self._searched)
             expansion = expand(text, desk, KINDS, limits, pasted=pasted, also=also, tracked=tracked)
         if expansion.named:
             self._workspace.usage.record(expansion.named)
@@ -195,7 +202,14 @@ class Promptuary:
 
         begun = not only_look or self._workspace.kind_of(Conversations.DATABASE) is not None
         found = Conversations(
-            self._workspace, self.settings, self._counter, attach, layers=self._layers, model=self._model, lasting=begun
+            self._workspace,
+            self.settings,
+            self._counter,
+            attach,
+            search=self._searched,
+            layers=self._layers,
+            model=self._model,
+            lasting=begun,
         )
         if begun:
             self._kept = found
@@ -215,8 +229,64 @@ class Promptuary:
             self._completers[ignored] = completer
         return await background.run(lambda: completer.complete(text, limit=limit))
 
+    async def index(
+        self,
+        paths: Sequence[str | Path] = (),
+        *,
+        owner: str = "",
+        anew: bool = False,
+        prune: bool = False,
+        progress: Progress | None = None,
+    ) -> Synced:
+        """Index folders from now on, and bring what is indexed up to date; it can be searched by words at once.
+
+        ``anew`` throws the old index away; ``prune`` forgets what is gone even if a whole folder is.
+        """
+        work, folders = self._file_memory().index, [Path(path) for path in paths]
+        return await background.run(partial(work, folders, owner=owner, anew=anew, prune=prune, progress=progress))
+
+    async def unindex(self, path: str | Path) -> bool:
+        """Index a folder no more; tell whether it was indexed."""
+        files = self._file_memory()
+        return await background.run(lambda: files.remove(str(Path(path).absolute())))
+
+    async def embed(self, go_on: Callable[[int], bool] = lambda _: True) -> int:
+        """Make the vectors that are missing; ``go_on`` is told how many are done and may stop it."""
+        files = self._file_memory()
+        return await background.run(lambda: files.embed(go_on))
+
+    async def search(self, question: str | Question, *, limit: int = 10) -> Found:
+        """Return the best answers to a question from the indexed files, as they are now."""
+        files = self._file_memory()
+        asked = Question(question, limit) if isinstance(question, str) else question
+        return await background.run(lambda: files.search(asked))
+
+    async def indexed(self) -> Indexed:
+        """Return what is indexed."""
+        return await background.run(self._file_memory().status)
+
+    async def watch(self, told: Callable[[Kept], None] | None = None) -> None:
+        """Keep the index up to date from now on, in the background; ``told`` hears of every sync."""
+        if self._keeper is None:
+            from promptuary.keeping import Keeper  # noqa: PLC0415  (only who watches needs it)
+
+            self._keeper = Keeper(self._file_memory(), debounce=self.settings.watch_debounce, told=told)
+            self._keeper.start()
+
+    def _file_memory(self) -> FileMemory:
+        """Return the file memory, whose parts are loaded only now."""
+        if self._files is None:
+            from promptuary.filing import open_file_memory  # noqa: PLC0415  (most expansions search nothing)
+
+            self._files = open_file_memory(self._workspace, self.settings)
+        return self._files
+
     async def close(self) -> None:
         """Let go of the workspace."""
+        if self._keeper is not None:
+            await background.run(self._keeper.close)
+        if self._files is not None:
+            self._files.close()
         if self._kept is not None:
             await self._kept.close()
         self._workspace.close()
@@ -228,18 +298,3 @@ class Promptuary:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
-
-
-def _opened(folder: Path, settings: Settings) -> Workspace:
-    extensions = {
-        one if one.startswith((".", "*")) else f".{one}" for one in map(str.lower, settings.allowed_extensions)
-    }
-    policy = ReadPolicy(
-        max_bytes=settings.max_file_size,
-        also=frozenset(extensions),
-        allow_sensitive=frozenset(settings.allow_sensitive),
-    )
-    fetching = FetchPolicy(
-        allow_hosts=frozenset(host.lower() for host in settings.allow_hosts), deadline=settings.fetch_timeout
-    )
-    return open_workspace(folder, policy, fetching, follow_symlinks=settings.follow_symlinks)

@@ -21,6 +21,10 @@ _BOUNDS: Final[Mapping[str, tuple[float, float, str]]] = {
     "max_file_size": (1, 10**12, "bytes"),
     "timeout": (0.001, 10**6, "seconds"),
     "fetch_timeout": (0.001, 10**6, "seconds"),
+    "chunk_tokens": (16, 100_000, "tokens"),
+    "chunk_overlap": (0, 50_000, "tokens"),
+    "watch_debounce": (0.0, 60.0, "seconds"),
+    "recall_tokens": (0, 10**10, "tokens"),
 }
 
 

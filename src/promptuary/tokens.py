@@ -87,8 +87,6 @@ class Counter:
         if vocabulary not in VOCABULARIES:
             raise ConfigError(f"vocabulary {vocabulary!r} is not known; use one of: {', '.join(VOCABULARIES)}")
         self.vocabulary = vocabulary
-        self._encoder = _encoder(vocabulary)
-        self._control_marks = frozenset(token[:2] for token in self._encoder.special_tokens())
         self._cache: dict[bytes, int] = {}
 
     def count(self, text: str) -> int:
@@ -104,12 +102,13 @@ class Counter:
         return known
 
     def _encode(self, text: str) -> int:
+        encoder, control_marks = _encoder(self.vocabulary)
         try:
             # The flat form builds no list of integers, which is most of the cost; but it takes a spelled-out
             # control token for a real one, so it may only be used where none can be spelled.
-            if not any(mark in text for mark in self._control_marks):
-                return len(self._encoder.encode_flat(text)) // 4
-            return len(self._encoder.encode_ordinary(text))
+            if not any(mark in text for mark in control_marks):
+                return len(encoder.encode_flat(text)) // 4
+            return len(encoder.encode_ordinary(text))
         except UnicodeEncodeError:  # lone surrogates, from a file name or an argument that is not UTF-8
             return self._encode(text.encode("utf-8", "replace").decode())
 
@@ -119,7 +118,9 @@ def _key(text: str) -> bytes:
 
 
 @lru_cache(maxsize=len(VOCABULARIES))
-def _encoder(vocabulary: str) -> _Encoder:
+def _encoder(vocabulary: str) -> tuple[_Encoder, frozenset[str]]:
+    """Return the encoder of a vocabulary, and how the names of its control tokens begin."""
     import splintr  # noqa: PLC0415  (the vocabulary is loaded here, and nobody pays for it earlier)
 
-    return cast("_Encoder", splintr.Tokenizer.from_pretrained(vocabulary))
+    encoder = cast("_Encoder", splintr.Tokenizer.from_pretrained(vocabulary))
+    return encoder, frozenset(token[:2] for token in encoder.special_tokens())

@@ -17,11 +17,11 @@ from promptuary.context.compact.run import compact
 from promptuary.context.history import (
     MESSAGE_OVERHEAD,
     CompactionPolicy,
-    OneTurn,
+    Past,
     Stats,
     cost,
+    is_due,
     needs_compaction,
-    newest_that_fit,
     stats,
 )
 from promptuary.core.counting import TokenCounter
@@ -96,21 +96,23 @@ class Thread:
             return await self._prepare(text)
 
     async def _prepare(self, text: str) -> Turn:
-        common, kept, counter = self._common, Account(), OneTurn(self._common.counter)
-        await self._runner.init(common.store.state, kept)
+        common, kept = self._common, Account()
+        await self._runner.init(common.store.states, kept)
         rewritten = await self._runner.on_message(Incoming(text, text), kept)
-        history, compacted, warnings = await self._history(counter)
+        history, compacted, warnings = await self._history()
         queued = common.store.state(QUEUE, f"thread:{self.name}")
         expansion = await self._expanded(rewritten, queued.value if queued else [])
         message: Message = {"role": "user", "content": expansion.messages[-1]["content"]}
         spent = common.counter.count(message["content"]) + MESSAGE_OVERHEAD
         available = common.room.usable - spent
-        voices, left_out = await self._voices(text, history, available, counter, kept)
+        voices, left_out = await self._voices(text, history, message["content"], available, kept)
         said = sum(voice.tokens for voice in voices)
-        past = newest_that_fit(history, available - said, counter)
+        past = history.newest(available - said)
+        before = cost(past, common.counter)
         prompt = assemble(voices, past, message)
-        entries = self._entries(voices, left_out, past, history, expansion, counter=counter)
-        spent += said + cost(past, counter)
+        of_past = account.of_history(past, history, before, common.room.window)
+        entries = self._entries(voices, left_out, of_past, expansion)
+        spent += said + before
         if available <= MESSAGE_OVERHEAD and self._runner.active:
             warnings = (*warnings, "the message leaves no room for anything else")
         expansion = replace(expansion, warnings=(*expansion.warnings, *warnings))
@@ -170,17 +172,19 @@ class Thread:
         if known is None or known.id != turn.id or known.status != "prepared":
             became = f"is {known.status} already" if known and known.id == turn.id else "is not in the ledger"
             raise ConflictError(f"turn {turn.number} of thread {self.name!r} {became}; prepare a new one")
-        await self._runner.init(store.state, kept)
+        await self._runner.init(store.states, kept)
         return kept
 
-    async def _history(self, counter: TokenCounter) -> tuple[Sequence[Item], Sequence[Replacement], tuple[str, ...]]:
+    async def _history(self) -> tuple[Past, Sequence[Replacement], tuple[str, ...]]:
         """Return the history, made shorter if it is time for that, what was replaced in it, and what to tell of it."""
         common = self._common
-        history = await background.run(lambda: common.store.history(self.name))
-        if not needs_compaction(history, common.room.usable, counter, common.policy):
+        usable, counter = common.room.usable, common.counter
+        history = await background.run(lambda: Past.of(common.store.history(self.name), counter))
+        if not is_due(history.items, history.tokens, usable, common.policy):
             return history, (), ()
-        done = await compact(history, common.room.usable, common.counter, policy=common.policy, model=common.model)
-        return done.items, done.replacements, (f"the history was compacted: {done.reason}",) if done.changed else ()
+        done = await compact(history.items, usable, counter, policy=common.policy, model=common.model)
+        told = (f"the history was compacted: {done.reason}",) if done.changed else ()
+        return Past.of(done.items, counter), done.replacements, told
 
     async def _expanded(self, text: str, queued: Sequence[str]) -> Expansion:
         """Attach what the message points at, within its limit and what the message itself leaves."""
@@ -189,19 +193,21 @@ class Thread:
         return await background.run(lambda: self._common.expand(text, " ".join(queued), limit))
 
     async def _voices(
-        self, query: str, history: Sequence[Item], available: int, counter: TokenCounter, kept: Account
+        self, query: str, history: Past, message: str, available: int, kept: Account
     ) -> tuple[list[Voice], list[Entry]]:
         """Ask every layer what it has to say, then those again that have more to say than there is room."""
         asked: list[tuple[LayerRun, Voice]] = []
+        request = RecallRequest(query, 0, history.items, [message, *(item.content for item in history.items)])
         for run in self._runner.active:
-            voice = await self._ask(run, query, history, ceiling(run.layer.budget, available), kept)
+            voice = await self._ask(run, request, ceiling(run.layer.budget, available), kept)
             if voice.tokens or voice.said.omitted:
                 asked.append((run, voice))
-        given = shares([voice for _, voice in asked], history, available, counter)
+                request = replace(request, in_view=[*request.in_view, voice.said.text])
+        given = shares([voice for _, voice in asked], history, available)
         voices, left_out = [], []
         for run, first in asked:
             share = given[first.layer]
-            voice = first if first.tokens <= share else await self._ask(run, query, history, share, kept)
+            voice = first if first.tokens <= share else await self._ask(run, _without(request, first), share, kept)
             if voice.tokens > share:
                 reason = f"said {voice.tokens:,} tokens where {share:,} were allowed"
                 kept.failures.append(Failure(voice.layer, "recall", "OVER_BUDGET", reason))
@@ -215,25 +221,17 @@ class Thread:
                 left_out.append(Entry(voice.layer, voice.layer, "out", first.tokens, reason=reason))
         return voices, left_out
 
-    async def _ask(self, run: LayerRun, query: str, history: Sequence[Item], share: int, kept: Account) -> Voice:
-        request = RecallRequest(query, max(share - MESSAGE_OVERHEAD, 0), history)
-        said = await self._runner.recall(run, request, kept) if share > MESSAGE_OVERHEAD else Recall()
+    async def _ask(self, run: LayerRun, request: RecallRequest, share: int, kept: Account) -> Voice:
+        wanted = replace(request, budget=max(share - MESSAGE_OVERHEAD, 0))
+        said = await self._runner.recall(run, wanted, kept) if share > MESSAGE_OVERHEAD else Recall()
         return Voice(run.layer.id, run.layer.band, run.layer.budget, said, spoken(said, self._common.counter))
 
     def _entries(
-        self,
-        voices: Sequence[Voice],
-        left_out: Sequence[Entry],
-        past: Sequence[Item],
-        history: Sequence[Item],
-        expansion: Expansion,
-        *,
-        counter: TokenCounter,
+        self, voices: Sequence[Voice], left_out: Sequence[Entry], before: Sequence[Entry], expansion: Expansion
     ) -> list[Entry]:
-        window = self._common.room.window
+        window, counter = self._common.room.window, self._common.counter
         stable = [one for voice in voices if voice.band == "stable" for one in account.of_layer(voice, window, counter)]
         live = [one for voice in voices if voice.band == "live" for one in account.of_layer(voice, window, counter)]
-        before = account.of_history(past, history, window, counter)
         words = account.of_message(counter.count(expansion.text), window)
         return [*stable, *before, *live, *account.of_references(expansion, window), words, *left_out]
 
@@ -256,6 +254,11 @@ class Thread:
         return Turn(
             receipt.turn, self.name, self._common.store.last_number(self.name) + 1, text, prompt, receipt, expansion
         )
+
+
+def _without(request: RecallRequest, voice: Voice) -> RecallRequest:
+    """Return what is in view without what a layer said itself: it is asked to say less of the same."""
+    return replace(request, in_view=[text for text in request.in_view if text != voice.said.text])
 
 
 def _recorded(turn: Turn, status: TurnStatus) -> Recorded:

@@ -270,6 +270,7 @@ def test_every_setting_has_a_flag_that_sets_it(project: Path) -> None:
         "allow_hosts": "wiki.local",
         "allowed_extensions": ".zig",
         "allow_sensitive": ".env",
+        "watch_debounce": "0.5",
     }
 
     assert SETTING_FLAGS.keys() == set(SETTINGS)

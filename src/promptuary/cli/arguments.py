@@ -57,7 +57,25 @@ READING_FLAGS: Final[Mapping[str, Flag]] = {
     "timeout": ("--timeout", {"metavar": "SECONDS", "help": "give up on a reference after this long (30)"}),
     "fetch_timeout": ("--fetch-timeout", {"metavar": "SECONDS", "help": "give up on a page after this long (15)"}),
 }
-SETTING_FLAGS: Final[Mapping[str, Flag]] = {**WINDOW_FLAGS, **READING_FLAGS}
+MEMORY_FLAGS: Final[Mapping[str, Flag]] = {
+    "chunk_tokens": ("--chunk-tokens", {"metavar": "TOKENS", "help": "cut files into pieces of this size (256)"}),
+    "chunk_overlap": ("--chunk-overlap", {"metavar": "TOKENS", "help": "this much of a piece stands in the next (32)"}),
+    "embedder": (
+        "--embedder",
+        {"metavar": "NAME", "help": "search by meaning with this: auto, none, minilm, endpoint, or a plug-in (auto)"},
+    ),
+    "embed_url": ("--embed-url", {"metavar": "URL", "help": "the endpoint that embeds, up to /embeddings"}),
+    "embed_model": ("--embed-model", {"metavar": "NAME", "help": "the model of that endpoint"}),
+    "embed_key": ("--embed-key", {"metavar": "VARIABLE", "help": "the environment variable that holds its key"}),
+    "watch_debounce": (
+        "--watch-debounce",
+        {"metavar": "SECONDS", "help": "wait until nothing has changed for this long (0.2)"},
+    ),
+    "recall_tokens": ("--recall", {"metavar": "TOKENS", "help": "in a thread: give this much to what is found (2000)"}),
+}
+FILE_KINDS: Final = ("markdown", "code", "text", "data")
+"""As in ``core.recall``, which takes longer to load than all of this."""
+SETTING_FLAGS: Final[Mapping[str, Flag]] = {**WINDOW_FLAGS, **READING_FLAGS, **MEMORY_FLAGS}
 """The flag of every setting."""
 
 
@@ -75,10 +93,19 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:
-    for title, flags in (("how much may go in", WINDOW_FLAGS), ("what may be read", READING_FLAGS)):
-        group = parser.add_argument_group(title)
-        for setting, (flag, described) in flags.items():
-            group.add_argument(flag, dest=setting, **described)
+    _add_flags(parser, "how much may go in", WINDOW_FLAGS)
+    _add_index_settings(parser)
+
+
+def _add_index_settings(parser: argparse.ArgumentParser) -> None:
+    _add_flags(parser, "what may be read", READING_FLAGS)
+    _add_flags(parser, "what is remembered", MEMORY_FLAGS)
+
+
+def _add_flags(parser: argparse.ArgumentParser, title: str, flags: Mapping[str, Flag]) -> None:
+    group = parser.add_argument_group(title)
+    for setting, (flag, described) in flags.items():
+        group.add_argument(flag, dest=setting, **described)
 
 
 def _add_text(parser: argparse.ArgumentParser) -> None:
@@ -114,6 +141,41 @@ def _add_session_action(parser: argparse.ArgumentParser) -> None:
 def _add_max(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max", type=_count, default=20, metavar="N", help="how many offers at most (20)")
     parser.add_argument("--ignored", action="store_true", help="offer what ignore files hide, too")
+
+
+def _add_index_action(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="FOLDER",
+        help="folders to index (those indexed before, else the workspace); - reads a list of them, one a line",
+    )
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument("--rebuild", action="store_true", help="make the index anew; the old one answers until then")
+    action.add_argument("--remove", action="store_true", help="take the named folders out of the index again")
+    action.add_argument("--list", action="store_true", help="show what is indexed")
+    parser.add_argument("--prune", action="store_true", help="forget what is gone even if a whole folder is")
+    parser.add_argument("--owner", metavar="NAME", help="whose the named folders are; search --owner finds by it")
+    parser.add_argument("--no-embed", action="store_true", help="leave search by meaning for later")
+
+
+def _add_filters(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--limit", type=_count, default=10, metavar="N", help="how many results at most (10)")
+    only = parser.add_argument_group("what may be found")
+    only.add_argument(
+        "--path", action="append", metavar="GLOB", help="only files at these paths, or with !GLOB not; repeat"
+    )
+    only.add_argument("--kind", action="append", choices=FILE_KINDS, help="only files of this kind; repeat")
+    only.add_argument("--since", metavar="DATE", help="only files since 2026-01-31, or 7d, 2w, 3m, 1y ago")
+    only.add_argument("--until", metavar="DATE", help="only files up to this date, which is included")
+    only.add_argument("--owner", action="append", metavar="NAME", help="only folders of this owner; repeat")
+    parser.add_argument("--lexical", action="store_true", help="search by words alone")
+    parser.add_argument("--explain", action="store_true", help="show why each result stands where it does")
+    parser.add_argument("--full", action="store_true", help="show whole passages instead of a few lines")
+
+
+def _add_once(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--once", action="store_true", help="bring everything up to date once, and end")
 
 
 def _count(text: str) -> int:
@@ -159,6 +221,28 @@ COMMANDS: Final = (
         "list shows the threads, show what went into a turn and why, replay its exact prompt and what changed since, "
         "history what was said (--all: what was compacted, too).",
         (_add_session_action, _add_thread, _add_common, _add_settings),
+    ),
+    Command(
+        "index",
+        "make folders searchable: by words at once, then by meaning",
+        "Index folders and bring what is indexed up to date: words first, which is quick, then vectors for search by "
+        "meaning, which can be stopped at any time and goes on the next time. Files outside the workspace's rules "
+        "(secrets, binaries, what ignore files hide) are left out.",
+        (_add_index_action, _add_common, _add_index_settings),
+    ),
+    Command(
+        "search",
+        "find passages in the indexed files, by words and by meaning",
+        "Print the best passages, each with its file and lines; files that changed are indexed again first. "
+        "Quotes keep words together, a star ends the beginning of a word. Exit code 1 if nothing is found.",
+        (_add_text, _add_filters, _add_common, _add_index_settings),
+    ),
+    Command(
+        "watch",
+        "keep the index up to date until Ctrl-C",
+        "Watch the indexed folders (the workspace, if there are none yet), sync what changes and embed in between. "
+        "Prints a line for everything it does; with --json an object a line.",
+        (_add_once, _add_common, _add_index_settings),
     ),
     Command(
         "config",

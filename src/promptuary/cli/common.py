@@ -11,7 +11,10 @@ from typing import Any
 from promptuary.blocking import Promptuary
 from promptuary.cli.arguments import SETTING_FLAGS
 from promptuary.config import SETTINGS
-from promptuary.core.errors import ConfigError, PromptuaryError
+from promptuary.core.errors import ConfigError, PromptuaryError, SourceError
+from promptuary.core.text import one_line
+
+REFUSED = 1
 
 _OPTION = re.compile(r"^option (\w+)")
 
@@ -20,12 +23,17 @@ def message(options: argparse.Namespace) -> str:
     """Return the text that was given; ``-`` alone stands for standard input, as does nothing if it is no terminal."""
     if options.text and options.text != ["-"]:
         return " ".join(options.text)
+    if not options.text and sys.stdin is not None and sys.stdin.isatty():
+        raise PromptuaryError("there is no text; give it as an argument, or pipe it in")
+    return standard_input().decode("utf-8", "replace")
+
+
+def standard_input() -> bytes:
+    """Return everything that comes from standard input."""
     if sys.stdin is None:
         raise PromptuaryError("standard input is closed; give the text as an argument")
-    if not options.text and sys.stdin.isatty():
-        raise PromptuaryError("there is no text; give it as an argument, or pipe it in")
     data: bytes | None = sys.stdin.buffer.read()
-    return (data or b"").decode("utf-8", "replace")
+    return data or b""
 
 
 def opened(options: argparse.Namespace) -> Promptuary:
@@ -52,6 +60,23 @@ def print_json(value: object) -> None:
     """Print ``value`` for programs; on a terminal every character that is not plain ASCII is spelled out."""
     json.dump(value, sys.stdout, ensure_ascii=sys.stdout.isatty(), indent=2)
     print()
+
+
+def print_json_line(value: object) -> None:
+    """Print ``value`` for programs on a line of its own, at once."""
+    print(json.dumps(value, ensure_ascii=sys.stdout.isatty()), flush=True)
+
+
+def refused(error: PromptuaryError, options: argparse.Namespace) -> int:
+    """Say why nothing was done, and return the exit code for that; what was typed wrongly is raised again."""
+    if isinstance(error, (ConfigError, SourceError)):
+        raise error
+    if options.debug:
+        import traceback  # noqa: PLC0415  (seldom wanted)
+
+        traceback.print_exception(error)
+    print(f"promptuary: {one_line(str(error))}", file=sys.stderr)
+    return REFUSED
 
 
 def _flag(option: re.Match[str]) -> str:

@@ -3,15 +3,17 @@
 from dataclasses import dataclass
 
 from promptuary.core.counting import TokenCounter
+from promptuary.core.recall import Search
 from promptuary.workspace.door import Visit, Workspace
 
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """The workspace, open for one message, and the counter of the model that is written to."""
+    """The workspace, open for one message, the counter of the model that is written to, and who searches."""
 
     visit: Visit
     counter: TokenCounter
+    search: Search | None = None
 
     @property
     def workspace(self) -> Workspace:

@@ -33,6 +33,8 @@ HELP: Mapping[str, str] = {
     "commit": "one commit with its changes",
     "url": "a page of the web",
     "symbol": "a function or class by its name",
+    "search": 'the best places in what is indexed: @search:"how do we deploy"',
+    "memory": 'the best places in what is remembered: @memory:"deploy"',
 }
 """Every kind with one line of explanation, in the order of the menu."""
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from promptuary.core.blocks import Source
 from promptuary.core.references import Reference
 from promptuary.references.desk import Desk
-from promptuary.references.kinds import file, folder, git, glob, symbol, url
+from promptuary.references.kinds import file, folder, git, glob, search, symbol, url
 
 Kind = Callable[[Reference, Desk], Sequence[Source]]
 """Fetches what a reference points at."""
@@ -21,6 +21,8 @@ KINDS: Mapping[str, Kind] = {
     "folder": folder.resolve,
     "git": git.history,
     "glob": glob.resolve,
+    "memory": search.memory,
+    "search": search.resolve,
     "staged": git.staged,
     "status": git.status,
     "symbol": symbol.resolve,

@@ -1,0 +1,37 @@
+"""Points in time as people type them: a date, a date with a time, or how long ago. Pure."""
+
+import re
+from datetime import UTC, date, datetime, timedelta
+
+# Eight digits at most: no span of time needs more, and Python refuses to read thousands.
+_AGO = re.compile(r"(\d{1,8})([dwmy])", re.ASCII)
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+
+
+def moment(text: str, now: datetime, *, after: bool = False) -> int:
+    """Return the seconds since 1970 that ``text`` means; ``after`` a whole day means when it is over.
+
+    A date is a day in UTC, as the dates of files are. Raises ``ValueError`` with a sentence about what is understood.
+    """
+    spelled = text.strip()
+    try:
+        if ago := _AGO.fullmatch(spelled.lower()):
+            return int(_before(now, int(ago[1]), ago[2]).timestamp())
+        if _DAY.fullmatch(spelled):
+            day = datetime.combine(date.fromisoformat(spelled), datetime.min.time(), UTC)
+            return int((day + timedelta(days=after)).timestamp())
+        exact = datetime.fromisoformat(spelled)
+        return int((exact if exact.tzinfo else exact.replace(tzinfo=UTC)).timestamp())
+    except (ValueError, OverflowError):
+        told = "is neither a date (2026-01-31, 2026-01-31T15:00) nor a time ago (7d, 2w, 3m, 1y)"
+        raise ValueError(f"{text[:60]!r} {told}") from None
+
+
+def _before(now: datetime, count: int, unit: str) -> datetime:
+    if unit in "dw":
+        return now - timedelta(days=count * (7 if unit == "w" else 1))
+    months = now.year * 12 + now.month - 1 - count * (12 if unit == "y" else 1)
+    year, month = divmod(months, 12)
+    following = date(year + (month == 11), (month + 1) % 12 + 1, 1)
+    # The 31st of a month that has none is its last day.
+    return now.replace(year=year, month=month + 1, day=min(now.day, (following - timedelta(days=1)).day))

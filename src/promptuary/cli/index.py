@@ -1,0 +1,127 @@
+"""``promptuary index``: folders into the index, what is in the index, and folders out of it again."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from promptuary.blocking import Promptuary
+from promptuary.cli.common import opened, print_json, refused, standard_input
+from promptuary.cli.keeping_up import Work, as_json, embed, listed, many, sync, tell_embedded, tell_synced
+from promptuary.core.errors import ConfigError, PromptuaryError
+from promptuary.core.recall import Folder
+from promptuary.core.table import Column, table
+from promptuary.core.text import one_line
+
+DONE, NOT_ALL = 0, 1
+
+
+def main(options: argparse.Namespace) -> int:
+    """Index folders, list what is indexed, or take folders out."""
+    named = _named(options.words)
+    if options.list and named:
+        raise PromptuaryError("index --list names no folders: it shows all of them")
+    if options.remove and not named:
+        raise PromptuaryError("index --remove names the folders to take out: promptuary index --list shows them")
+    with opened(options) as promptuary:
+        try:
+            if options.list:
+                return _list(promptuary, as_json=options.json)
+            if options.remove:
+                return _remove(promptuary, named, options)
+            return _index(promptuary, named, options)
+        except PromptuaryError as error:
+            return refused(error, options)
+
+
+def _named(words: Sequence[str]) -> Sequence[str]:
+    """Return the folders that were named; ``-`` alone is a list of them on standard input, one a line."""
+    if list(words) != ["-"]:
+        return words
+    named = [line for line in os.fsdecode(standard_input()).split("\n") if line.strip()]
+    if not named:
+        raise PromptuaryError("standard input names no folder")
+    return named
+
+
+def _index(promptuary: Promptuary, named: Sequence[str], options: argparse.Namespace) -> int:
+    missing = [one for one in named if not one or not Path(one).is_dir()]
+    for one in missing:
+        print(f"promptuary: {one_line(one) or 'an empty name'} is not a folder that is there", file=sys.stderr)
+    there = [os.path.realpath(one) for one in named if one not in missing]
+    if named and not there:
+        return NOT_ALL
+    known = [folder for folder, _ in promptuary.indexed().folders]
+    if options.owner is not None and not named and known:
+        raise ConfigError("--owner goes with the folders that are theirs: promptuary index --owner NAME FOLDER")
+    if not there and not known:
+        there = [str(promptuary.path)]
+    # A folder that is indexed already stays whose it is, unless that was said.
+    new = [one for one in there if options.owner is not None or one not in {folder.path for folder in known}]
+    work = Work(promptuary, quiet=options.quiet)
+    done = sync(work, new, owner=options.owner or "", anew=options.rebuild, prune=options.prune)
+    if not options.quiet:
+        _tell_places(there, known, [folder for folder, _ in done.status.folders])
+    if not options.json:
+        tell_synced(done)
+    code = DONE
+    try:
+        if not options.no_embed:
+            code = embed(work, done)
+    finally:
+        # Also after Ctrl-C: what was done is done.
+        if options.json:
+            print_json(as_json(done))
+        else:
+            tell_embedded(done)
+    return NOT_ALL if missing else code
+
+
+def _tell_places(there: Sequence[str], before: Sequence[Folder], after: Sequence[Folder]) -> None:
+    """Say where a folder is not indexed by its own name, and which folders lost theirs."""
+    now = {folder.path for folder in after}
+    for one in there:
+        around = next((path for path in now if one != path and Path(one).is_relative_to(path)), None)
+        if around:
+            print(f"note: {one_line(one)} is inside {one_line(around)}, which is indexed", file=sys.stderr)
+    for folder in before:
+        if folder.path not in now:
+            owned = f" (it was {folder.owner}'s)" if folder.owner else ""
+            told = f"{folder.path} is indexed with the folder around it now{owned}"
+            print(f"note: {one_line(told)}", file=sys.stderr)
+
+
+def _list(promptuary: Promptuary, *, as_json: bool) -> int:
+    status = promptuary.indexed()
+    if as_json:
+        print_json(listed(status))
+    elif status.folders:
+        rows = [(one_line(folder.path), one_line(folder.owner), f"{files:,}") for folder, files in status.folders]
+        print(table((Column("folder"), Column("owner"), Column("files", right=True)), rows))
+        counts = status.counts
+        missing = f"{counts.unembedded:,} of them to embed" if counts.unembedded else "all embedded"
+        told = missing if status.embedder else "searched by words alone"
+        print(f"{many(counts.files, 'file')}, {many(counts.chunks, 'chunk')}, {told}")
+        if status.embedder:
+            print(f"embedder: {one_line(status.embedder)}")
+    else:
+        print("nothing is indexed yet: promptuary index FOLDER begins", file=sys.stderr)
+    return DONE if status.folders else NOT_ALL
+
+
+def _remove(promptuary: Promptuary, named: Sequence[str], options: argparse.Namespace) -> int:
+    unknown = []
+    for one in named:
+        known = {folder.path: files for folder, files in promptuary.indexed().folders}
+        path = next((path for path in (os.path.realpath(one), os.path.abspath(one)) if path in known), None)  # noqa: PTH100
+        if path is None or not promptuary.unindex(path):
+            unknown.append(one)
+        elif not options.json:
+            print(f"{one_line(path)} is indexed no more ({many(known[path], 'file')})")
+    for one in unknown:
+        told = f"{one_line(one)} is not an indexed folder; promptuary index --list shows them"
+        print(f"promptuary: {told}", file=sys.stderr)
+    if options.json:
+        print_json(listed(promptuary.indexed()))
+    return NOT_ALL if unknown else DONE

@@ -1,0 +1,107 @@
+"""How far a long piece of work is, on one line of a terminal that is gone in the end. Elsewhere it shows nothing."""
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, Self, TextIO
+
+from promptuary.cli.terminal import columns, cut
+
+_EVERY: Final = 0.1
+"""Seconds between two drawings."""
+_LOOKS_BACK: Final = 5.0
+"""Seconds that the rate is measured over: what was quick at first says little about what is left."""
+_CELLS: Final = 20
+_ROOM_FOR_CELLS: Final = 72
+
+
+class Progress:
+    """A line such as ``[#####...]  1,204 of 5,310 files  812/s  5 s left``; call it with how many of how many are done.
+
+    ``shown`` can switch it off where there is a terminal. May be called from any thread, one at a time.
+    """
+
+    def __init__(
+        self, stream: TextIO, unit: str, *, shown: bool = True, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._stream = stream
+        self._unit = unit
+        self._shown = shown and stream.isatty() and os.environ.get("TERM") != "dumb"
+        self._clock = clock
+        self._seen: deque[tuple[float, int]] = deque()
+        self._drawn_at: float | None = None
+        self._drawn = 0
+
+    def __call__(self, done: int, total: int) -> None:
+        """Tell that ``done`` of ``total`` are done; fewer than before means that something else has begun."""
+        if not self._shown:
+            return
+        now = self._clock()
+        if self._seen and done < self._seen[-1][1]:
+            self._seen.clear()
+        if self._drawn_at is None:
+            self._drawn_at = now
+        if not self._seen:
+            self._seen.append((now, done))
+        if now - self._drawn_at < _EVERY:
+            return
+        self._seen.append((now, done))
+        while len(self._seen) > 2 and self._seen[1][0] <= now - _LOOKS_BACK:
+            self._seen.popleft()
+        self._drawn_at = now
+        self._draw(self._line(done, total))
+
+    def say(self, text: str) -> None:
+        """Show a text until there is a number to show."""
+        if self._shown:
+            self._draw(text)
+
+    def close(self) -> None:
+        """Leave no trace."""
+        if self._drawn:
+            self._draw("")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _line(self, done: int, total: int) -> str:
+        (then, had), (now, have) = self._seen[0], self._seen[-1]
+        rate = (have - had) / (now - then) if now > then else 0.0
+        parts = [f"{done:,} of {total:,} {self._unit}"]
+        if rate > 0:
+            parts += [f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s", f"{duration((total - done) / rate)} left"]
+        if total > 0 and columns(self._stream) >= _ROOM_FOR_CELLS:
+            full = min(_CELLS, _CELLS * done // total)
+            parts.insert(0, f"[{'#' * full}{'.' * (_CELLS - full)}]")
+        return "  ".join(parts)
+
+    def _draw(self, line: str) -> None:
+        # A full last column would make some terminals begin another line, which is not ours to erase.
+        line = cut(line, columns(self._stream) - 1)
+        # Blanks instead of a control sequence: every terminal knows them.
+        blanks = " " * (self._drawn - len(line))
+        back = "\r" if blanks or not line else ""
+        # Before it is: what is interrupted in the middle must be erased, too.
+        self._drawn = len(line)
+        # Whoever listens may be gone: that is no reason to stop the work.
+        with suppress(OSError, ValueError):
+            self._stream.write(f"\r{line}{blanks}{back}{line if blanks and line else ''}")
+            self._stream.flush()
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people read it: ``0.8 s``, ``41 s``, ``3 min``, ``2 h 5 min``."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 120:
+        return f"{whole} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"

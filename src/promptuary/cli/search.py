@@ -1,0 +1,155 @@
+"""``promptuary search``: the best places in the indexed files for a question."""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from promptuary.blocking import Promptuary
+from promptuary.cli.common import message, opened, print_json, refused
+from promptuary.cli.dates import moment
+from promptuary.cli.excerpt import excerpt
+from promptuary.cli.terminal import columns, cut, wide
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.recall import Filters, Found, Hit, Question
+from promptuary.core.text import one_line, visible
+from promptuary.core.words import parse
+
+DONE, NOTHING = 0, 1
+_INDENT = "   "
+
+
+def main(options: argparse.Namespace) -> int:
+    """Answer one question."""
+    question = _question(options)
+    with opened(options) as promptuary:
+        try:
+            found = promptuary.search(question)
+            told = "" if options.quiet else _mode(found, promptuary, question)
+        except PromptuaryError as error:
+            return refused(error, options)
+        root = str(promptuary.path)
+    if options.json:
+        print_json(_as_json(question, found, explain=options.explain))
+    elif found.hits:
+        words = _words(question.text)
+        print("\n\n".join(_told(number, hit, root, words, options) for number, hit in enumerate(found.hits, 1)))
+    if not options.quiet:
+        _print_account(question, found, told)
+    return DONE if found.hits else NOTHING
+
+
+def _question(options: argparse.Namespace) -> Question:
+    text = message(options).strip()
+    if not text:
+        raise PromptuaryError("there is nothing to search for; give some words, or pipe them in")
+    since, until = _moment("--since", options.since), _moment("--until", options.until, after=True)
+    if since is not None and until is not None and since >= until:
+        raise PromptuaryError("--since is after --until, so nothing can be found")
+    filters = Filters(
+        paths=tuple(options.path or ()),
+        kinds=tuple(options.kind or ()),
+        owners=tuple(options.owner or ()),
+        since=since,
+        until=until,
+    )
+    return Question(text, options.limit, filters, by_words=options.lexical)
+
+
+def _moment(flag: str, text: str | None, *, after: bool = False) -> int | None:
+    try:
+        return None if text is None else moment(text, datetime.now(UTC), after=after)
+    except ValueError as error:
+        raise PromptuaryError(f"{flag} {error}") from error
+
+
+def _mode(found: Found, promptuary: Promptuary, question: Question) -> str:
+    """Return how was searched, and what would make it better."""
+    told = "hybrid search" if found.mode == "hybrid" else "search by words"
+    if found.partly and not question.by_words:
+        missing = promptuary.indexed().counts.unembedded
+        told += f" (vectors: {missing:,} chunks still to be embedded: promptuary index)"
+    return f"{told}; synced what had changed first" if found.auto_synced else told
+
+
+def _print_account(question: Question, found: Found, told: str) -> None:
+    print(told, file=sys.stderr)
+    for note in found.notes:
+        print(f"note: {one_line(note)}", file=sys.stderr)
+    if not found.hits:
+        advice = "loosen the filters, or ask in other words" if question.filters else "ask in other words"
+        place = "; promptuary index --list shows where was looked"
+        print(f"nothing found for {cut(one_line(question.text), 60)}: {advice}{place}", file=sys.stderr)
+
+
+def _words(text: str) -> Sequence[str]:
+    """Return the words that lines are chosen by."""
+    asked = parse(text)
+    return [*asked.terms, *asked.prefixes, *(word for phrase in asked.phrases for word in phrase.split())]
+
+
+def _told(number: int, hit: Hit, root: str, words: Sequence[str], options: argparse.Namespace) -> str:
+    """Return a hit for people: where it is, and what it says."""
+    width = columns(sys.stdout)
+    head = f"{number}. {one_line(_place(hit, root))}"
+    trail = one_line(" > ".join(hit.trail))
+    if trail:
+        head = f"{head}  {cut(trail, max(20, width - wide(head) - 2))}"
+    if options.full:
+        said = visible(hit.text)[0].split("\n")
+    else:
+        said = excerpt(hit.text, words, width - len(_INDENT), heading="".join(hit.trail[-1:]))
+    if options.explain:
+        said.append(f"why: {', '.join(_why(hit))}")
+    return "\n".join([head, *(f"{_INDENT}{line}".rstrip() for line in said)])
+
+
+def _why(hit: Hit) -> Iterator[str]:
+    parts = {"words": hit.why.lexical, "meaning": hit.why.cosine}
+    yield f"score {hit.score:.3f}"
+    yield from (f"{name} {value:.3f}" for name, value in parts.items() if value is not None)
+    if hit.why.matched:
+        yield f"matched: {one_line(' '.join(hit.why.matched))}"
+
+
+def _place(hit: Hit, root: str) -> str:
+    """Return where the hit is: a path that can be referred to in the workspace, else one that can be opened."""
+    whole = os.path.join(hit.folder, hit.place)  # noqa: PTH118  (text: nothing is looked at)
+    return whole[len(root) :].lstrip("/") if whole.startswith(f"{root.rstrip('/')}/") else whole
+
+
+def _as_json(question: Question, found: Found, *, explain: bool) -> dict[str, Any]:
+    """Return the object that ``search --json`` prints; its shape is a promise."""
+    return {
+        "query": question.text,
+        "mode": found.mode,
+        "auto_synced": found.auto_synced,
+        "partly": found.partly,
+        "notes": list(found.notes),
+        "hits": _hits(found.hits, explain=explain),
+    }
+
+
+def _hits(hits: Sequence[Hit], *, explain: bool) -> list[dict[str, Any]]:
+    shown = []
+    for hit in hits:
+        one: dict[str, Any] = {
+            "path": hit.path,
+            "folder": hit.folder,
+            "start_line": hit.first,
+            "end_line": hit.last,
+            "lines": f"{hit.first}-{hit.last}",
+            "heading": list(hit.trail),
+            "kind": hit.kind,
+            "date": datetime.fromtimestamp(hit.date, UTC).isoformat(),
+            "score": hit.score,
+            "text": hit.text,
+            "sha256": hit.sha256,
+        }
+        if explain:
+            why = hit.why
+            one["why"] = {"lexical": why.lexical, "cosine": why.cosine, "matched": list(why.matched)}
+        shown.append(one)
+    return shown

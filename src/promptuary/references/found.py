@@ -1,0 +1,44 @@
+"""What a search found, as sources: lines of a file, with where they stand and why they are here. Pure."""
+
+from collections.abc import Sequence
+
+from promptuary.core.blocks import Source
+from promptuary.core.recall import Hit
+from promptuary.core.references import format_reference
+from promptuary.references.languages import language_of
+
+
+def source_of(hit: Hit, workspace: str, kind: str) -> Source:
+    """Return ``hit`` as a source; ``workspace`` is the folder whose paths need no more than themselves."""
+    path = place_of(hit, workspace)
+    inside = hit.folder == workspace
+    lines = f":{hit.first}-{hit.last}"
+    return Source(
+        # The same key as the reference to these lines: who asks for both gets them once.
+        key=f"file:{path}{lines}",
+        label=f"{path}{lines}",
+        kind=kind,
+        text=hit.text,
+        revision=hit.sha256,
+        path=path if inside else "",
+        language=language_of(hit.path),
+        facts=(f"lines {hit.first}-{hit.last}", *((" > ".join(hit.trail),) if hit.trail else ())),
+        lines=(hit.first, hit.last),
+        first_line=hit.first,
+        read_on=f"read on with {format_reference('file', path)}" if inside else "",
+    )
+
+
+def place_of(hit: Hit, workspace: str) -> str:
+    """Return the path of a hit's file: from the workspace on if it is in it, else the whole."""
+    return hit.path if hit.folder == workspace else f"{hit.folder.rstrip('/')}/{hit.path}"
+
+
+def apart(hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits without those whose lines a better one shows already, wholly."""
+    kept: list[Hit] = []
+    for hit in hits:
+        shown = (one for one in kept if (one.folder, one.path) == (hit.folder, hit.path))
+        if not any(one.first <= hit.first and hit.last <= one.last for one in shown):
+            kept.append(hit)
+    return kept

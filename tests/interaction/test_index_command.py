@@ -1,0 +1,374 @@
+"""``promptuary index``, as a person or a script runs it."""
+
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from promptuary.blocking import Promptuary
+from promptuary.cli.main import main
+from promptuary.core.errors import PromptuaryError
+from promptuary.testing.loopback import Loopback, Step, answer
+from tests.conftest import Files
+
+PROMPTUARY = [sys.executable, "-m", "promptuary"]
+PASSAGES = "passages"
+
+
+class Answer(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Run = Callable[..., Answer]
+
+
+@pytest.fixture(autouse=True)
+def _by_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most tests need no model."""
+    monkeypatch.setenv("PROMPTUARY_EMBEDDER", "none")
+
+
+@pytest.fixture
+def project(files: Files) -> Path:
+    return files({"docs/deploy.md": "# Deploying\n\nRoll back.\n", "src/app.py": "def main():\n    pass\n"})
+
+
+@pytest.fixture
+def run(project: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    def start(*arguments: str, command: str = "index") -> Answer:
+        code = main([command, *arguments, "--workspace", str(project)])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return Answer(code, out, err)
+
+    return start
+
+
+@pytest.fixture
+def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback]:
+    """Serve embeddings: how often each letter is in a text. Routes in ``PASSAGES`` are for texts of the project."""
+    with Loopback() as server:
+
+        def steps() -> Iterable[Step]:
+            texts = json.loads(server.bodies[-1])["input"]
+            if PASSAGES in server.routes and any("Roll back" in text for text in texts):
+                special = server.routes[PASSAGES]
+                return (special,) if isinstance(special, bytes) else special()
+            rows = [
+                {"index": place, "embedding": [1.0 + text.count(chr(97 + letter)) for letter in range(24)]}
+                for place, text in enumerate(texts)
+            ]
+            return (answer(json.dumps({"data": rows}), "application/json"),)
+
+        server.routes["/v1/embeddings"] = steps
+        monkeypatch.setenv("PROMPTUARY_EMBEDDER", "endpoint")
+        monkeypatch.setenv("PROMPTUARY_EMBED_URL", server.url("/v1"))
+        monkeypatch.setenv("PROMPTUARY_EMBED_MODEL", "letters")
+        yield server
+
+
+def embedded(server: Loopback) -> int:
+    """Return how often the texts of the project were sent."""
+    return sum(b"Roll back" in body for body in server.bodies)
+
+
+def test_without_folders_the_workspace_is_indexed(run: Run, project: Path) -> None:
+    first, again = run(), run()
+
+    assert (first.code, first.err) == (0, "")
+    assert re.fullmatch(r"indexed 2 files \(2 new\) in \d\.\d s\n", first.out)
+    assert re.fullmatch(r"indexed 2 files \(2 unchanged\) in \d\.\d s\n", again.out)
+    assert [one["path"] for one in run("--list", "--json").json["folders"]] == [str(project)]
+
+
+def test_json_is_the_promised_object(run: Run, project: Path, files: Files) -> None:
+    value = run("--json").json
+    assert value == {
+        "added": 2,
+        "changed": 0,
+        "moved": 0,
+        "removed": 0,
+        "unchanged": 0,
+        "skipped": {},
+        "held": [],
+        "folders": [{"path": str(project), "owner": "", "files": 2}],
+        "files": 2,
+        "chunks": 2,
+        "unembedded": 2,
+        "embedder": "",
+        "seconds": value["seconds"],
+    }
+    assert value["seconds"] >= 0
+    files({"docs/deploy.md": "# Deploying\n\nRoll forward.\n", "new.md": "New.\n"})
+    (project / "src" / "app.py").rename(project / "src" / "main.py")
+    value = run("--json").json
+    assert {name: value[name] for name in ("added", "changed", "moved", "removed", "unchanged", "files")} == {
+        "added": 1,
+        "changed": 1,
+        "moved": 1,
+        "removed": 0,
+        "unchanged": 0,
+        "files": 3,
+    }
+
+
+def test_what_changed_is_told_and_what_cannot_be_read_is_counted_by_its_code(
+    run: Run, project: Path, files: Files
+) -> None:
+    run()
+    files({"docs/deploy.md": "# Deploying\n\nOtherwise.\n", "notes.txt": b"\0\1\2" * 100})
+    (project / "src" / "app.py").unlink()
+
+    assert re.match(
+        r"indexed \d files? \(1 changed, 1 removed.*, 1 skipped: 1 BINARY\) in ", run().out.replace("1 unchanged, ", "")
+    )
+
+
+def test_folders_are_listed_with_their_owners(run: Run, project: Path, tmp_path: Path) -> None:
+    nothing = run("--list")
+    assert (nothing.code, nothing.out) == (1, "")
+    assert "promptuary index FOLDER begins" in nothing.err
+    assert run("--list", "--json").json["folders"] == []
+
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "a.md").write_text("Hello.\n")
+    assert run(str(project)).code == 0
+    assert run(str(notes), "--owner", "ada").code == 0
+    listed = run("--list")
+    assert [line.split() for line in listed.out.splitlines()] == [
+        ["folder", "owner", "files"],
+        [str(project), "2"],
+        [str(notes), "ada", "1"],
+        ["3", "files,", "3", "chunks,", "searched", "by", "words", "alone"],
+    ]
+    # Who indexes again without a word about the owner does not take it away.
+    run(str(notes))
+    assert run("--list", "--json").json["folders"][1] == {"path": str(notes), "owner": "ada", "files": 1}
+    run(str(notes), "--owner", "bob")
+    assert run("--list", "--json").json["folders"][1]["owner"] == "bob"
+
+
+def test_folders_may_come_from_standard_input(project: Path) -> None:
+    command = [*PROMPTUARY, "index", "-", "--json"]
+    done = subprocess.run(
+        command, cwd=project, input=f"{project}/docs\nsrc\n", text=True, capture_output=True, check=True
+    )
+
+    assert [Path(one["path"]).name for one in json.loads(done.stdout)["folders"]] == ["docs", "src"]
+    empty = subprocess.run(command, cwd=project, input="\n", text=True, capture_output=True, check=False)
+    assert (empty.returncode, empty.stdout, empty.stderr) == (2, "", "promptuary: standard input names no folder\n")
+
+
+def test_a_folder_inside_an_indexed_one_and_one_around_others_are_told(run: Run, project: Path) -> None:
+    run(str(project / "docs"), "--owner", "ada")
+    around = run(str(project))
+    assert f"note: {project}/docs is indexed with the folder around it now (it was ada's)" in around.err
+    inside = run(str(project / "docs"))
+    assert f"note: {project}/docs is inside {project}, which is indexed" in inside.err
+    assert [one["path"] for one in run("--list", "--json").json["folders"]] == [str(project)]
+
+
+def test_a_folder_that_is_not_there_keeps_none_of_the_others_from_being_indexed(run: Run, project: Path) -> None:
+    answer = run(str(project / "nowhere"), str(project / "docs"), str(project / "src" / "app.py"))
+
+    assert answer.code == 1
+    assert answer.out.startswith("indexed 1 file (1 new)")
+    assert answer.err.splitlines() == [
+        f"promptuary: {project}/nowhere is not a folder that is there",
+        f"promptuary: {project}/src/app.py is not a folder that is there",
+    ]
+    alone = run(str(project / "nowhere"))
+    assert (alone.code, alone.out) == (1, "")
+
+
+def test_folders_are_taken_out_again(run: Run, project: Path) -> None:
+    run(str(project / "docs"), str(project / "src"))
+    removed = run("--remove", str(project / "docs"))
+    assert (removed.code, removed.out) == (0, f"{project}/docs is indexed no more (1 file)\n")
+    assert run("Roll back", command="search").code == 1
+    unknown = run("--remove", str(project / "docs"), "--json")
+    assert unknown.code == 1
+    assert [one["path"] for one in unknown.json["folders"]] == [f"{project}/src"]
+    assert "is not an indexed folder" in unknown.err
+    shutil.rmtree(project / "src")
+    assert run("--remove", f"{project}/src/").code == 0
+    assert run("--list").code == 1
+
+
+def test_a_folder_that_vanished_is_kept_until_told_otherwise(run: Run, project: Path) -> None:
+    run(str(project / "docs"))
+    (project / "docs").rename(project / "elsewhere")
+    held = run()
+    assert held.code == 0
+    assert f"note: {project}/docs: " in held.err
+    assert "(if it is gone for good: promptuary index --prune)" in held.err
+    value = run("--json").json
+    assert (value["files"], value["removed"], len(value["held"])) == (1, 0, 1)
+    pruned = run("--prune", "--json").json
+    assert (pruned["files"], pruned["removed"], pruned["held"]) == (0, 1, [])
+
+
+def test_rebuild_makes_everything_anew(run: Run) -> None:
+    run()
+
+    assert (run("--json").json["added"], run("--rebuild", "--json").json["added"]) == (0, 2)
+
+
+def test_quiet_leaves_only_the_result(run: Run, project: Path) -> None:
+    run(str(project))
+    answer = run(str(project / "docs"), "--quiet")
+
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.startswith("indexed 2 files")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--list", "docs"), "--list names no folders"),
+        (("--remove",), "--remove names the folders"),
+        (("--remove", "--rebuild", "x"), "not allowed with argument"),
+        (("--list", "--remove", "x"), "not allowed with argument"),
+        (("--chunk-tokens", "3"), "--chunk-tokens must be"),
+        (("--embedder", "nobody"), "'nobody' is not installed"),
+        (("--unknown",), "unrecognized arguments"),
+    ],
+)
+def test_wrong_usage_is_exit_code_2(run: Run, arguments: tuple[str, ...], told: str) -> None:
+    answer = run(*arguments)
+
+    assert (answer.code, answer.out) == (2, "")
+    assert told in answer.err
+
+
+def test_an_owner_without_a_folder_is_wrong_only_if_folders_are_known(run: Run) -> None:
+    assert run("--owner", "ada", "--json").json["folders"][0]["owner"] == "ada"
+    answer = run("--owner", "bob")
+    assert (answer.code, answer.out) == (2, "")
+    assert "--owner goes with the folders" in answer.err
+
+
+def test_vectors_are_made_after_the_words(run: Run, endpoint: Loopback) -> None:
+    lazy = run("--no-embed")
+    assert re.fullmatch(r"indexed 2 files \(2 new\) in \d\.\d s; 2 chunks to embed\n", lazy.out)
+    assert embedded(endpoint) == 0
+
+    eager = run()
+    assert eager.code == 0
+    assert re.fullmatch(
+        r"indexed 2 files \(2 unchanged\) in .* s; 2 chunks to embed\nembedded 2 chunks in .* s\n", eager.out
+    )
+    assert "search by words works now" in eager.err
+    value = run("--json").json
+    assert (value["unembedded"], value["embedder"]) == (0, f"letters at {endpoint.url('/v1')}")
+    assert embedded(endpoint) == 1
+
+
+def test_without_the_extra_it_is_told_how_to_search_by_meaning(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROMPTUARY_EMBEDDER", "auto")
+    monkeypatch.setattr("promptuary.models.minilm.available", lambda: False)
+    answer = run()
+
+    assert answer.code == 0
+    assert answer.err == 'search is by words; for search by meaning, too: pip install "promptuary[embeddings]"\n'
+    assert run("--quiet").err == ""
+
+
+def test_a_service_that_fails_leaves_search_by_words(run: Run, endpoint: Loopback) -> None:
+    endpoint.routes[PASSAGES] = answer("no", "text/plain", status=400)
+    failed = run("--json")
+
+    assert failed.code == 1
+    assert (failed.json["added"], failed.json["unembedded"]) == (2, 2)
+    assert failed.err.splitlines()[-1].startswith("promptuary: search is by words until promptuary index can make")
+
+
+def test_an_interrupt_while_embedding_leaves_everything_searchable(project: Path, endpoint: Loopback) -> None:
+    endpoint.routes[PASSAGES] = lambda: [30.0]
+    running = subprocess.Popen([*PROMPTUARY, "index"], cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not embedded(endpoint) and running.poll() is None:
+        pass
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=30)
+
+    assert running.returncode == 130
+    assert out.startswith(b"indexed 2 files (2 new)")
+    assert b"Traceback" not in err
+    told = err.decode().splitlines()[-1]
+    assert told.startswith("stopped: everything can be searched by words")
+    assert told.endswith("2 chunks are left for the next promptuary index or watch")
+    found = subprocess.run([*PROMPTUARY, "search", "-q", "roll back"], cwd=project, capture_output=True, check=True)
+    assert b"docs/deploy.md:1-3" in found.stdout
+    del endpoint.routes[PASSAGES]
+    done = subprocess.run([*PROMPTUARY, "index", "--json"], cwd=project, capture_output=True, check=True)
+    assert json.loads(done.stdout)["unembedded"] == 0
+
+
+def test_an_interrupt_while_indexing_loses_nothing(files: Files) -> None:
+    project = files({f"{number}.md": f"Zebra {number}.\n" for number in range(1_000)})
+    leader, follower = pty.openpty()
+    running = subprocess.Popen([*PROMPTUARY, "index"], cwd=project, stdout=follower, stderr=follower)
+    os.close(follower)
+    written = b""
+    while b"looking at the files" not in written:
+        written += os.read(leader, 65_536)
+    running.send_signal(signal.SIGINT)
+    while chunk := _read(leader):
+        written += chunk
+    os.close(leader)
+
+    assert running.wait() == 130
+    assert written.endswith(b"\rstopped: the next promptuary index goes on from here\r\n")
+    done = subprocess.run([*PROMPTUARY, "index", "--json"], cwd=project, capture_output=True, check=True)
+    assert json.loads(done.stdout)["files"] == 1_000
+
+
+def test_why_nothing_was_done_can_be_traced(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy(*_: object, **__: object) -> None:
+        raise PromptuaryError("another process is indexing")
+
+    monkeypatch.setattr(Promptuary, "index", busy)
+    answer = run()
+    assert (answer.code, answer.out, answer.err) == (1, "", "promptuary: another process is indexing\n")
+    assert main(["index", "--debug", "--workspace", "."]) == 1
+
+
+def test_a_terminal_gets_no_control_sequence_of_a_name_and_no_trace_of_the_progress(files: Files) -> None:
+    project = files({"a\x1b]0;x\x07\u202e/b.md": "Hello.\n"})
+    leader, follower = pty.openpty()
+    command = [*PROMPTUARY, "index", str(next(project.iterdir())), "no\x1b[31mwhere"]
+    running = subprocess.Popen(command, cwd=project, stdout=follower, stderr=follower, stdin=subprocess.DEVNULL)
+    os.close(follower)
+    written = b""
+    while chunk := _read(leader):
+        written += chunk
+    os.close(leader)
+
+    assert running.wait() == 1
+    assert b"looking at the files" in written
+    assert written.rstrip().split(b"\r")[-1].strip().startswith(b"indexed 1 file (1 new)")
+    assert not set(written) & {*range(9), *range(11, 13), *range(14, 32), 127}
+    assert "\u202e".encode() not in written
+
+
+def _read(leader: int) -> bytes:
+    try:
+        return os.read(leader, 65_536)
+    except OSError:  # the other side is gone
+        return b""

@@ -1,0 +1,291 @@
+"""``promptuary search``, as a person or a script runs it."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from promptuary.cli.main import main
+from promptuary.models import minilm
+from tests.conftest import Files
+
+PROMPTUARY = [sys.executable, "-m", "promptuary"]
+DEPLOY = "# Deploying\n\nBuild the image first.\n\n## Rollback\n\nPin the previous tag.\nThen restart the service.\n"
+
+
+class Answer(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Run = Callable[..., Answer]
+
+
+@pytest.fixture(autouse=True)
+def _by_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most tests need no model."""
+    monkeypatch.setenv("PROMPTUARY_EMBEDDER", "none")
+
+
+@pytest.fixture
+def project(files: Files) -> Path:
+    return files(
+        {
+            "docs/deploy.md": DEPLOY,
+            "src/restart.py": "def restart(service):\n    return service.restart()\n",
+            "journal/2024-05-06.md": "We had to restart everything.\n",
+            "limits.toml": "restart = 3\n",
+        }
+    )
+
+
+@pytest.fixture
+def run(project: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    def start(*arguments: str, command: str = "search") -> Answer:
+        code = main([command, *arguments, "--workspace", str(project)])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return Answer(code, out, err)
+
+    return start
+
+
+@pytest.fixture
+def indexed(run: Run) -> Run:
+    assert run(command="index").code == 0
+    return run
+
+
+def paths(answer: Answer) -> set[str]:
+    return {hit["path"] for hit in answer.json["hits"]}
+
+
+def test_people_get_the_place_the_headings_and_the_best_lines(indexed: Run) -> None:
+    answer = indexed("previous", "tag", "rollback")
+
+    assert answer.code == 0
+    assert re.fullmatch(
+        r"1\. docs/deploy\.md:\d-8  Deploying( > Rollback)?\n(   .*\n)?   Pin the previous tag\.\n"
+        r"   Then restart the service\.\n",
+        answer.out,
+    )
+    assert answer.err == "search by words\n"
+    assert indexed("previous tag", "--quiet").err == ""
+
+
+def test_a_place_in_the_workspace_can_be_referred_to(indexed: Run) -> None:
+    place = indexed("previous tag").out.split()[1]
+
+    assert "Pin the previous tag." in indexed(f"@file:{place}", command="expand").out
+
+
+def test_a_folder_inside_the_workspace_is_told_as_part_of_it_and_others_whole(
+    run: Run, project: Path, tmp_path: Path
+) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "a.md").write_text("The previous tag.\n")
+    run(str(project / "docs"), str(notes), command="index")
+    places = [line.split()[1] for line in run("previous tag").out.splitlines() if re.match(r"\d\.", line)]
+
+    assert {place.partition(":")[0] for place in places} == {"docs/deploy.md", str(notes / "a.md")}
+
+
+def test_json_is_the_promised_object(indexed: Run, project: Path) -> None:
+    answer = indexed("everything", "--json", "--explain")
+
+    hit = answer.json["hits"][0]
+    assert answer.json == {
+        "query": "everything",
+        "mode": "lexical",
+        "auto_synced": False,
+        "partly": False,
+        "notes": [],
+        "hits": [
+            {
+                "path": "journal/2024-05-06.md",
+                "folder": str(project),
+                "start_line": 1,
+                "end_line": 1,
+                "lines": "1-1",
+                "heading": [],
+                "kind": "markdown",
+                "date": "2024-05-06T00:00:00+00:00",
+                "score": hit["score"],
+                "text": "We had to restart everything.",
+                "sha256": hit["sha256"],
+                "why": {"lexical": hit["why"]["lexical"], "cosine": None, "matched": ["everything"]},
+            }
+        ],
+    }
+    assert "why" not in indexed("everything", "--json").json["hits"][0]
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ((), {"docs/deploy.md", "src/restart.py", "journal/2024-05-06.md", "limits.toml"}),
+        (("--kind", "code"), {"src/restart.py"}),
+        (("--kind", "code", "--kind", "data"), {"src/restart.py", "limits.toml"}),
+        (("--path", "docs"), {"docs/deploy.md"}),
+        (("--path", "**/*.md", "--path", "!journal/**"), {"docs/deploy.md"}),
+        (("--path", "!**/*.md"), {"src/restart.py", "limits.toml"}),
+        (("--until", "2024-05-06"), {"journal/2024-05-06.md"}),
+        (("--since", "2024-05-06", "--until", "2024-05-06"), {"journal/2024-05-06.md"}),
+        (("--until", "2024-05-05"), set()),
+        (("--since", "2024-05-07"), {"docs/deploy.md", "src/restart.py", "limits.toml"}),
+        (("--since", "1w"), {"docs/deploy.md", "src/restart.py", "limits.toml"}),
+        (("--owner", "ada"), set()),
+        (("--limit", "1", "--kind", "data"), {"limits.toml"}),
+    ],
+)
+def test_what_may_be_found_can_be_narrowed(indexed: Run, filters: tuple[str, ...], expected: set[str]) -> None:
+    answer = indexed("restart", "--json", *filters)
+
+    assert paths(answer) == expected
+    assert answer.code == (0 if expected else 1)
+
+
+def test_folders_are_searched_by_their_owner(run: Run, project: Path) -> None:
+    run(str(project / "docs"), "--owner", "ada", command="index")
+    run(str(project / "src"), "--owner", "bob", command="index")
+
+    assert paths(run("restart", "--json", "--owner", "ada")) == {"deploy.md"}
+    assert paths(run("restart", "--json", "--owner", "ada", "--owner", "bob")) == {"deploy.md", "restart.py"}
+
+
+def test_what_changed_is_found_as_it_is_now(indexed: Run, files: Files, project: Path) -> None:
+    files({"docs/new.md": "A zebra.\n"})
+    (project / "limits.toml").unlink()
+    found = indexed("zebra")
+
+    assert found.out.startswith("1. docs/new.md:1-1")
+    assert found.err == "search by words; synced what had changed first\n"
+    assert "limits.toml" not in paths(indexed("restart", "--json"))
+
+
+def test_the_limit_is_kept_and_the_whole_passage_can_be_had(indexed: Run) -> None:
+    assert indexed("restart", "--limit", "2").out.count("\n\n") == 1
+    full = indexed("previous", "--full").out
+    assert "\n   ## Rollback\n\n   Pin the previous tag.\n   Then restart the service.\n" in full
+
+
+def test_why_a_hit_stands_where_it_does_can_be_asked(indexed: Run) -> None:
+    assert re.search(
+        r"\n   why: score \d.*, words \d+\.\d+, matched: previous tag\n", indexed("previous tag", "--explain").out
+    )
+
+
+def test_nothing_found_and_nothing_indexed_are_exit_code_1_and_told(run: Run) -> None:
+    nothing = run("restart")
+    assert (nothing.code, nothing.out) == (1, "")
+    assert nothing.err.startswith("promptuary: nothing is indexed yet; run `promptuary index`")
+
+    run(command="index")
+    missed, filtered = run("zebra"), run("restart", "--path", "nowhere/**")
+    assert (missed.code, missed.out, filtered.code, filtered.out) == (1, "", 1, "")
+    assert "nothing found for zebra: ask in other words" in missed.err
+    assert "loosen the filters" in filtered.err
+    assert run("zebra", "--json").json["hits"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("restart", "--since", "yesterday"), "--since 'yesterday' is neither a date"),
+        (("restart", "--until", "7"), "--until '7' is neither a date"),
+        (("restart", "--since", "1d", "--until", "2d"), "--since is after --until"),
+        (("restart", "--limit", "0"), "not a whole number from 1 on"),
+        (("restart", "--kind", "poem"), "invalid choice"),
+        (("restart", "--path", "{a,b}" * 20), "the path filter cannot be used"),
+        (("  ",), "there is nothing to search for"),
+        (("restart", "--warn", "3"), "unrecognized arguments"),
+    ],
+)
+def test_wrong_usage_is_exit_code_2(indexed: Run, arguments: tuple[str, ...], told: str) -> None:
+    answer = indexed(*arguments)
+
+    assert (answer.code, answer.out) == (2, "")
+    assert told in answer.err
+
+
+def test_the_question_may_come_from_standard_input(indexed: Run, project: Path) -> None:
+    for given in ([], ["-"]):
+        command = [*PROMPTUARY, "search", *given, "--json"]
+        done = subprocess.run(command, cwd=project, input="previous tag\n", text=True, capture_output=True, check=True)
+        assert json.loads(done.stdout)["query"] == "previous tag"
+
+
+def test_a_closed_pipe_ends_quietly(files: Files, run: Run) -> None:
+    project = files({f"{number}.md": "zebra " * 2_000 for number in range(30)})
+    run(command="index")
+    command = [*PROMPTUARY, "search", "--full", "--limit", "30", "zebra"]
+    running = subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert running.stdout
+    assert running.stderr
+    running.stdout.read(10)
+    running.stdout.close()
+    errors = running.stderr.read().decode()
+    running.stderr.close()
+
+    assert "Traceback" not in errors
+    assert "Broken" not in errors
+    assert running.wait() == 0
+
+
+@pytest.mark.parametrize("more", [[], ["--full"], ["--explain"], ["--json"]])
+def test_no_control_sequence_of_a_file_or_its_name_reaches_a_terminal(files: Files, run: Run, more: list[str]) -> None:
+    hostile = "\x1b[2J\x1b]0;title\x07 zebra \x9b1m \u202e"
+    name = "a\x1b]52;c;x\x07\u202e"
+    project = files({f"{name}/b.md": f"# T{hostile}\n\n{hostile}\n"})
+    run(str(project / name), command="index")
+    leader, follower = pty.openpty()
+    command = [*PROMPTUARY, "search", "zebra", "\x1b[31mred", *more]
+    running = subprocess.Popen(command, cwd=project, stdout=follower, stderr=follower, stdin=subprocess.DEVNULL)
+    os.close(follower)
+    written = b""
+    while chunk := _read(leader):
+        written += chunk
+    os.close(leader)
+
+    assert running.wait() == 0
+    assert b"zebra" in written
+    assert b"52;c;x" in written
+    assert not set(written) & {*range(9), *range(11, 13), *range(14, 32), 127}
+    assert "\x9b".encode() not in written
+    assert "\u202e".encode() not in written
+
+
+@pytest.mark.skipif(not minilm.available(), reason="the model is not installed")
+def test_meaning_takes_part_once_there_are_vectors(run: Run, files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROMPTUARY_EMBEDDER", "minilm")
+    files({"docs/pets.md": "The kitten sleeps on the sofa.\n"})
+    run("--no-embed", command="index")
+    before = run("deploy")
+    assert re.match(r"search by words \(vectors: \d chunks still to be embedded: promptuary index\)\n", before.err)
+
+    run(command="index")
+    after = run("where is the young cat", "--explain", "--limit", "1")
+    assert after.out.startswith("1. docs/pets.md:1-1")
+    assert re.search(r"why: score .*, meaning 0\.\d+", after.out)
+    assert after.err == "hybrid search\n"
+    assert run("deploy", "--lexical").err == "search by words\n"
+
+
+def _read(leader: int) -> bytes:
+    try:
+        return os.read(leader, 65_536)
+    except OSError:  # the other side is gone
+        return b""

@@ -1,0 +1,157 @@
+"""``promptuary watch``, as a person or a script runs it."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from promptuary.cli.main import main
+from tests.conftest import Files
+
+PROMPTUARY = [sys.executable, "-m", "promptuary"]
+
+
+@pytest.fixture(autouse=True)
+def _by_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test here needs a model."""
+    monkeypatch.setenv("PROMPTUARY_EMBEDDER", "none")
+
+
+@pytest.fixture
+def project(files: Files) -> Path:
+    return files({"a.md": "One.\n"})
+
+
+@contextmanager
+def watching(project: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    command = [*PROMPTUARY, "watch", *arguments]
+    running = subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        yield running
+    finally:
+        running.kill()
+        running.communicate()
+
+
+def until(stream: IO[str] | None, wanted: str) -> list[str]:
+    """Return the lines up to the first that has ``wanted`` in it."""
+    assert stream
+    lines: list[str] = []
+    for line in stream:
+        lines.append(line)
+        if wanted in line:
+            return lines
+    raise AssertionError(f"{wanted} is not in {lines}")
+
+
+def events(stream: IO[str] | None, wanted: str) -> list[Any]:
+    return [json.loads(line) for line in until(stream, f'"event": "{wanted}"')]
+
+
+def found(project: Path, words: str) -> bool:
+    return main(["search", "--quiet", "--workspace", str(project), words]) == 0
+
+
+def test_the_workspace_is_indexed_first_and_then_kept_up_to_date(project: Path) -> None:
+    with watching(project) as running:
+        told = until(running.stderr, "Ctrl-C ends it")
+        assert told == [
+            f"nothing is indexed yet, so {project} is\n",
+            f"watching {project}\n",
+            "Ctrl-C ends it\n",
+        ]
+        assert until(running.stdout, "indexed")[0].startswith("indexed 1 file (1 new)")
+        (project / "b.md").write_text("A zebra.\n")
+        assert re.fullmatch(r"\d\d:\d\d:\d\d synced\n", until(running.stdout, "synced")[-1])
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=30)
+
+    assert (running.returncode, out) == (130, "")
+    assert "Traceback" not in err
+
+
+def test_json_is_an_object_a_line(project: Path) -> None:
+    with watching(project, "--json") as running:
+        told = events(running.stdout, "watching")
+        assert [one["event"] for one in told] == ["indexed", "watching"]
+        assert (told[0]["added"], told[0]["folders"][0]["path"]) == (1, str(project))
+        assert told[1]["folders"] == [str(project)]
+        (project / "b.md").write_text("A zebra.\n")
+        synced = events(running.stdout, "synced")[-1]
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4}", synced["time"])
+
+
+def test_what_was_indexed_before_is_watched_and_nothing_else(project: Path, files: Files) -> None:
+    files({"docs/a.md": "Two.\n"})
+    main(["index", "--quiet", "--workspace", str(project), str(project / "docs")])
+    with watching(project, "--json") as running:
+        told = events(running.stdout, "watching")
+        assert [one["event"] for one in told] == ["watching"]
+        assert told[0]["folders"] == [str(project / "docs")]
+
+
+def test_a_closed_pipe_ends_it(project: Path) -> None:
+    with watching(project, "--json") as running:
+        events(running.stdout, "watching")
+        assert running.stdout
+        running.stdout.close()
+        running.stdout = None
+        for number in range(200):
+            (project / "b.md").write_text(f"Zebra {number}.\n")
+            try:
+                running.wait(timeout=0.5)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+        assert running.returncode == 0
+        assert running.stderr
+        assert running.stderr.read() == f"nothing is indexed yet, so {project} is\n"
+
+
+def test_once_brings_everything_up_to_date_and_ends(
+    project: Path, files: Files, capsys: pytest.CaptureFixture[str]
+) -> None:
+    watch = ["watch", "--once", "--workspace", str(project)]
+    assert main(watch) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("indexed 1 file (1 new)")
+    assert err == f"nothing is indexed yet, so {project} is\n"
+    files({"b.md": "A zebra.\n"})
+    assert main([*watch, "--json"]) == 0
+    out, err = capsys.readouterr()
+    done = json.loads(out)
+    assert (out.count("\n"), done["event"], done["added"], done["files"], err) == (1, "done", 1, 2, "")
+    assert found(project, "zebra")
+
+
+def test_a_failure_is_told_once_and_not_all_the_time(capsys: pytest.CaptureFixture[str]) -> None:
+    from promptuary.cli.watch import _Lines
+    from promptuary.keeping import Kept
+
+    lines = _Lines(as_json=False)
+    for _ in range(3):
+        lines.tell(Kept(notes=("the disk is full\x1b[31m",)))
+    lines.tell(Kept(notes=("the disk is on fire",)))
+    lines.tell(Kept(embedded=1_200))
+    lines.tell(Kept(embedded=34))
+    lines.tell_embedded()
+    lines.tell_embedded()
+    out, err = capsys.readouterr()
+
+    assert [line.partition(" ")[2] for line in err.splitlines()] == [
+        "the disk is full⟨U+001B⟩[31m",
+        "the disk is on fire",
+    ]
+    assert [line.partition(" ")[2] for line in out.splitlines()] == ["embedded 1,234 chunks"]
+
+
+def test_a_word_is_wrong_usage(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["watch", "--workspace", str(project), "docs"]) == 2
+    assert "unrecognized arguments: docs" in capsys.readouterr().err

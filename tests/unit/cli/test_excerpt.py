@@ -1,0 +1,78 @@
+"""Which lines of a passage are shown, and how they are cut."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from promptuary.cli.arguments import FILE_KINDS
+from promptuary.cli.excerpt import LINES, excerpt
+from promptuary.cli.terminal import cut, wide
+from promptuary.core import recall
+
+
+def test_the_line_with_most_of_the_words_stands_between_its_neighbours() -> None:
+    text = "one\n\ntwo deploy\n\nthree\nDeploy and roll back\n\nfour\nfive"
+
+    assert excerpt(text, ["deploy", "back"], 80) == ["three", "Deploy and roll back", "four"]
+
+
+def test_at_an_edge_there_are_still_three_lines_if_there_are_three() -> None:
+    text = "zebra\none\ntwo\nthree"
+
+    assert excerpt(text, ["zebra"], 80) == ["zebra", "one", "two"]
+    assert excerpt(text, ["three"], 80) == ["one", "two", "three"]
+    assert excerpt("zebra", ["zebra"], 80) == ["zebra"]
+    assert excerpt(" \n\n", ["zebra"], 80) == []
+
+
+def test_without_any_of_the_words_it_is_the_beginning() -> None:
+    assert excerpt("a\nb\nc\nd", [], 80) == excerpt("a\nb\nc\nd", ["zebra"], 80) == ["a", "b", "c"]
+
+
+def test_another_form_of_a_word_is_found_too() -> None:
+    assert "they compact it" in excerpt("a\nb\nc\nthey compact it\nd", ["compacted"], 80)
+
+
+def test_the_heading_that_is_shown_already_is_left_out() -> None:
+    assert excerpt("## Rollback\n\nRun it again.", ["rollback"], 80, heading="Rollback") == ["Run it again."]
+    assert excerpt("## Rollback\n", ["rollback"], 80, heading="Rollback") == ["## Rollback"]
+
+
+def test_what_all_lines_are_indented_by_is_taken_off() -> None:
+    assert excerpt("        if x:\n\t    y()\n", ["y"], 80) == ["if x:", "y()"]
+    assert excerpt("    if x:\n        y()\n", ["y"], 80) == ["if x:", "    y()"]
+
+
+def test_a_long_line_is_cut_to_where_the_word_is() -> None:
+    shown = excerpt("much " * 100 + "the zebra runs " + "more " * 100, ["zebra"], 40)[0]
+
+    assert "zebra" in shown
+    assert shown.startswith("…")
+    assert shown.endswith("…")
+    assert wide(shown) <= 40
+
+
+def test_what_would_move_a_cursor_is_spelled_out() -> None:
+    assert excerpt("a\x1b[2J\tzebra\r\u202e", ["zebra"], 80) == ["a⟨U+001B⟩[2J   zebra⟨U+000D⟩⟨U+202E⟩"]
+
+
+ANY = st.text(max_size=400) | st.text("\x1b\x9b\r\n\t\u202e ab日", max_size=60)
+
+
+@given(ANY, st.lists(st.text(max_size=8), max_size=4), st.integers(20, 90))
+def test_no_excerpt_is_too_high_too_wide_or_moves_a_cursor(text: str, words: list[str], width: int) -> None:
+    lines = excerpt(text, words, width)
+
+    assert len(lines) <= LINES
+    assert all(wide(line) <= width for line in lines)
+    assert not [char for line in lines for char in line if char in "\r\n\t\x1b\x9b\u202e"]
+
+
+def test_what_is_cut_fits_and_says_so() -> None:
+    assert cut("abc", 3) == "abc"
+    assert cut("abcd", 3) == "ab…"
+    assert cut("日本語", 5) == "日本…"
+    assert wide("日本…") == 5
+
+
+def test_the_kinds_that_can_be_asked_for_are_all_there_are() -> None:
+    assert FILE_KINDS == recall.FILE_KINDS
