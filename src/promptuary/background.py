@@ -5,7 +5,6 @@ These are daemons. Work never waits for other work: if no thread is idle, there 
 for a while, since a turn needs several and starting one costs more than most of what it does.
 """
 
-import asyncio
 import contextvars
 import os
 import queue
@@ -22,6 +21,8 @@ _Work = Callable[[], Callable[[], object]]
 
 async def run(function: Callable[[], Result]) -> Result:
     """Return what ``function`` returns, or raise what it raises, without blocking the loop."""
+    import asyncio  # noqa: PLC0415  (whoever awaits this has loaded it; who never does need not)
+
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Result] = loop.create_future()
 

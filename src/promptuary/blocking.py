@@ -6,10 +6,8 @@ application) is neither needed nor in the way.
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import weakref
-from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -17,7 +15,9 @@ from promptuary import engine
 from promptuary.core.errors import PromptuaryError
 
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop, Event
     from collections.abc import Callable, Coroutine, Sequence
+    from concurrent.futures import Future
     from pathlib import Path
     from types import TracebackType
 
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 __all__ = ["Promptuary"]
 
 Result = TypeVar("Result")
+
+_CLOSED = "This Promptuary is closed; open the workspace again."
 
 
 class Promptuary:
@@ -165,7 +167,11 @@ class Promptuary:
 
     def search(self, question: str | Question, *, limit: int = 10) -> Found:
         """Return the best answers to a question from the indexed files, as they are now."""
-        return self._run(self._inner.search(question, limit=limit))
+        # Needs no loop, which would take longer to load than a search takes.
+        with self._changing:
+            if self._closed:
+                raise PromptuaryError(_CLOSED)
+        return self._inner.search_now(question, limit=limit)
 
     def indexed(self) -> Indexed:
         """Return what is indexed."""
@@ -181,7 +187,10 @@ class Promptuary:
             if self._closed:
                 return
             self._closed = True
-            loop = self._started()
+            if self._loop is None:
+                self._inner.let_go()
+                return
+            loop = self._loop
         try:
             _result(loop.submit(self._inner.close()))
         finally:
@@ -199,17 +208,11 @@ class Promptuary:
     def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
         # Handed over under the lock: what is handed over before a close is called off by it, never forgotten.
         with self._changing:
-            try:
-                self._check_open()
-            except PromptuaryError:
+            if self._closed:
                 work.close()
-                raise
+                raise PromptuaryError(_CLOSED)
             future = self._started().submit(work)
         return _result(future)
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise PromptuaryError("This Promptuary is closed; open the workspace again.")
 
     def _started(self) -> _Loop:
         if self._loop is None:
@@ -221,7 +224,13 @@ class Promptuary:
 class _Loop:
     """An event loop in a daemon thread: nothing that hangs in it keeps the program from ending."""
 
+    _loop: AbstractEventLoop
+    _stop: Event
+
     def __init__(self) -> None:
+        import asyncio  # noqa: PLC0415  (a search needs none)
+
+        self._asyncio = asyncio
         running = threading.Event()
         self.thread = threading.Thread(
             target=lambda: asyncio.run(self._serve(running)), name="promptuary-blocking", daemon=True
@@ -231,7 +240,7 @@ class _Loop:
 
     def submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
         """Begin ``work``."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+        return self._asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def stop(self) -> None:
         """Call off what is under way, and let the thread end."""
@@ -239,14 +248,16 @@ class _Loop:
             self._loop.call_soon_threadsafe(self._stop.set)
 
     async def _serve(self, running: threading.Event) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._stop = asyncio.Event()
+        self._loop = self._asyncio.get_running_loop()
+        self._stop = self._asyncio.Event()
         running.set()
         await self._stop.wait()
 
 
 def _result(future: Future[Result]) -> Result:
     """Wait for what was begun; whatever interrupts the waiting, such as Ctrl-C, calls it off."""
+    from concurrent.futures import CancelledError  # noqa: PLC0415  (loaded with the loop)
+
     try:
         return future.result()
     except CancelledError as error:

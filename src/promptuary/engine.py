@@ -5,6 +5,7 @@ Everything a surface (command line, chat, server) may ask for is a method of ``P
 
 from __future__ import annotations
 
+import threading
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -13,9 +14,6 @@ from promptuary import background
 from promptuary.config import Settings, find_workspace, load
 from promptuary.core.recall import Found, Question, Search
 from promptuary.doors import open_door
-from promptuary.references.desk import Desk
-from promptuary.references.expand import Limits, expand
-from promptuary.references.kinds import KINDS
 from promptuary.tokens import Counter
 
 # Loaded by whoever uses a menu or a thread, not by everyone who starts the program.
@@ -66,15 +64,15 @@ class Promptuary:
         layers: Sequence[Layer] = (),
         chat_model: ChatModel | None = None,
     ) -> None:
-        self.settings = settings
-        self._workspace = workspace
+        self.settings, self._workspace = settings, workspace
         self._layers, self._model = layers, chat_model
         self._counter = Counter(settings.effective_vocabulary)
         self._completers: dict[bool, Completer] = {}
         self._kept: Conversations | None = None
         self._files: FileMemory | None = None
         self._keeper: Keeper | None = None
-        self._searched: Search = lambda question: self._file_memory().search(question)
+        self._opening = threading.Lock()
+        self._searched: Search = self.search_now
 
     @classmethod
     def open(
@@ -114,11 +112,13 @@ class Promptuary:
         also: str = "",
         tracked: bool = True,
     ) -> Expansion:
+        from promptuary.references import desk, expand, kinds  # noqa: PLC0415  (who only searches reads no message)
+
         window = self.settings.effective_window
-        limits = Limits(window, int(window * self.settings.warn_share), limit, self.settings.timeout)
+        limits = expand.Limits(window, int(window * self.settings.warn_share), limit, self.settings.timeout)
         with self._workspace.visit() as visit:
-            desk = Desk(visit, self._counter, self._searched)
-            expansion = expand(text, desk, KINDS, limits, pasted=pasted, also=also, tracked=tracked)
+            at = desk.Desk(visit, self._counter, self._searched)
+            expansion = expand.expand(text, at, kinds.KINDS, limits, pasted=pasted, also=also, tracked=tracked)
         if expansion.named:
             self._workspace.usage.record(expansion.named)
         return expansion
@@ -201,16 +201,8 @@ class Promptuary:
             return self._expand(text, limit, also=also, tracked=False)
 
         begun = not only_look or self._workspace.kind_of(Conversations.DATABASE) is not None
-        found = Conversations(
-            self._workspace,
-            self.settings,
-            self._counter,
-            attach,
-            search=self._searched,
-            layers=self._layers,
-            model=self._model,
-            lasting=begun,
-        )
+        parts = (self._workspace, self.settings, self._counter, attach, self._searched)
+        found = Conversations(*parts, layers=self._layers, model=self._model, lasting=begun)
         if begun:
             self._kept = found
         return found
@@ -242,7 +234,7 @@ class Promptuary:
 
         ``anew`` throws the old index away; ``prune`` forgets what is gone even if a whole folder is.
         """
-        work, folders = self._file_memory().index, [Path(path) for path in paths]
+        work, folders = self._file_memory(making=True).index, [Path(path) for path in paths]
         return await background.run(partial(work, folders, owner=owner, anew=anew, prune=prune, progress=progress))
 
     async def unindex(self, path: str | Path) -> bool:
@@ -257,9 +249,11 @@ class Promptuary:
 
     async def search(self, question: str | Question, *, limit: int = 10) -> Found:
         """Return the best answers to a question from the indexed files, as they are now."""
-        files = self._file_memory()
-        asked = Question(question, limit) if isinstance(question, str) else question
-        return await background.run(lambda: files.search(asked))
+        return await background.run(lambda: self.search_now(question, limit=limit))
+
+    def search_now(self, question: str | Question, *, limit: int = 10) -> Found:
+        """Do what ``search`` does, in the caller's thread."""
+        return self._file_memory().search(Question(question, limit) if isinstance(question, str) else question)
 
     async def indexed(self) -> Indexed:
         """Return what is indexed."""
@@ -273,22 +267,27 @@ class Promptuary:
             self._keeper = Keeper(self._file_memory(), debounce=self.settings.watch_debounce, told=told)
             self._keeper.start()
 
-    def _file_memory(self) -> FileMemory:
-        """Return the file memory, whose parts are loaded only now."""
-        if self._files is None:
-            from promptuary.filing import open_file_memory  # noqa: PLC0415  (most expansions search nothing)
+    def _file_memory(self, *, making: bool = False) -> FileMemory:
+        """Return the file memory, whose parts are loaded only now; who is not ``making`` one leaves no trace."""
+        from promptuary.filing import open_file_memory  # noqa: PLC0415  (most expansions search nothing)
 
-            self._files = open_file_memory(self._workspace, self.settings)
-        return self._files
+        with self._opening:
+            if self._files is None or (making and not self._files.lasting):
+                self._files = open_file_memory(self._workspace, self.settings, making=making)
+            return self._files
 
     async def close(self) -> None:
         """Let go of the workspace."""
         if self._keeper is not None:
             await background.run(self._keeper.close)
-        if self._files is not None:
-            self._files.close()
         if self._kept is not None:
             await self._kept.close()
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Close what needs no loop to be closed: everything, if no thread was used and nothing is watched."""
+        if self._files is not None:
+            self._files.close()
         self._workspace.close()
 
     async def __aenter__(self) -> Self:

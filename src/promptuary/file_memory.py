@@ -8,6 +8,7 @@ is on disk decides.
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -52,7 +53,10 @@ class FileMemory:
         *,
         store: VectorStore | None = None,
         embedder: Embedder | None = None,
+        lasting: bool = True,
     ) -> None:
+        self.lasting = lasting
+        """Whether there is a place for an index."""
         self._doors = doors
         self._counter = counter
         self._sizes = sizes
@@ -62,6 +66,7 @@ class FileMemory:
         self._syncing = threading.Lock()
         self._watcher: Watcher | None = None
         self._seen = -1
+        self._prepared = False
 
     def index(
         self,
@@ -101,6 +106,9 @@ class FileMemory:
         """Answer a question from files as they are now."""
         if not self._doors.folders():
             raise PromptuaryError("nothing is indexed yet; run `promptuary index` in a folder of notes or code")
+        if self._embedder is not None and not question.by_words:
+            # Loading a model takes longer than everything else: it begins first.
+            threading.Thread(target=self._prepare, name="promptuary-prepare", daemon=True).start()
         synced, notes = self.refresh()
         embedder = None if question.by_words or not self._index.has_vectors() else self._embedder
         try:
@@ -116,6 +124,12 @@ class FileMemory:
             notes = [*notes, f"searched by words alone: {error}"]
             answered = search(question, self._index, None)
         return self._found(answered, notes, auto_synced=synced)
+
+    def _prepare(self) -> None:
+        if self._embedder is not None and not self._prepared and self._index.has_vectors():
+            self._prepared = True
+            with suppress(PromptuaryError):  # it will be told when a text is to be embedded
+                self._embedder.prepare()
 
     def refresh(self, *, everything: bool = False) -> tuple[bool, list[str]]:
         """Bring the index up to date if files have changed; tell whether it did, and what a person should know.

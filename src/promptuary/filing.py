@@ -9,32 +9,34 @@ from promptuary.doors import Doors, open_door
 from promptuary.file_memory import FileMemory
 from promptuary.memory.chunk import Sizes
 from promptuary.models import minilm
-from promptuary.models.endpoint import EndpointEmbedder
-from promptuary.plugins import installed_embedders
 from promptuary.storage.embedded.vector_store import EmbeddedVectorStore
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.workspace.door import Workspace
-from promptuary.workspace.durable import private_folder
+from promptuary.workspace.durable import FOLDER, private_folder
 from promptuary.workspace.remembered import Folders
+from promptuary.workspace.usage import cache_folder
 
 _STATE: Final = "state.db"
 _INDEX: Final = "index"
 
 
-def open_file_memory(workspace: Workspace, settings: Settings) -> FileMemory:
-    """Return the file memory of ``workspace``."""
+def open_file_memory(workspace: Workspace, settings: Settings, *, making: bool = True) -> FileMemory:
+    """Return the file memory of ``workspace``. Who is not ``making`` one leaves no trace where there is none."""
     root = workspace.root.path
-    embedder = embedder_for(settings)
+    folders = Folders(root)
     sizes = Sizes(settings.chunk_tokens, settings.chunk_overlap)
+    lasting = making or bool(folders.all())
+    embedder = embedder_for(settings) if lasting else None
     store: VectorStore | None = EmbeddedVectorStore(private_folder(root) / _STATE) if embedder else None
     return FileMemory(
-        private_folder(root, _INDEX),
-        Doors(Folders(root), lambda path: open_door(path, settings)),
+        private_folder(root, _INDEX) if lasting else root / FOLDER / _INDEX,
+        Doors(folders, lambda path: open_door(path, settings)),
         # Always the same vocabulary: what is indexed must not depend on who is written to.
         Counter(DEFAULT_VOCABULARY),
         sizes,
         store=store,
         embedder=embedder,
+        lasting=lasting,
     )
 
 
@@ -46,11 +48,13 @@ def embedder_for(settings: Settings) -> Embedder | None:
         case "auto" if settings.embed_url:
             return _endpoint(settings)
         case "auto":
-            return minilm.MiniLM() if minilm.available() else None
+            return _local() if minilm.available() else None
         case "minilm":
-            return minilm.MiniLM()
+            return _local()
         case "endpoint":
             return _endpoint(settings)
+    from promptuary.plugins import installed_embedders  # noqa: PLC0415  (looking for packages takes time)
+
     plugged = installed_embedders()
     if settings.embedder not in plugged:
         names = ", ".join(["auto", "none", "minilm", "endpoint", *plugged])
@@ -58,7 +62,13 @@ def embedder_for(settings: Settings) -> Embedder | None:
     return plugged[settings.embedder]()
 
 
+def _local() -> Embedder:
+    return minilm.MiniLM(cache=cache_folder() / "models")
+
+
 def _endpoint(settings: Settings) -> Embedder:
     if not settings.embed_url or not settings.embed_model:
         raise ConfigError("the endpoint embedder needs an address and a model: set embed_url and embed_model")
+    from promptuary.models.endpoint import EndpointEmbedder  # noqa: PLC0415  (who embeds here needs no network)
+
     return EndpointEmbedder(settings.embed_url, settings.embed_model, key_variable=settings.embed_key)

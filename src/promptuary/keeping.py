@@ -25,11 +25,15 @@ _PATIENCE: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Something that the keeper did: a sync that changed the index, vectors that were made, or a failure."""
+    """Something that the keeper did: a sync that changed the index, vectors that were made, or a failure.
+
+    ``watching`` tells how it learns of changes, whenever that changes: by events or by polling, and then why.
+    """
 
     synced: bool = False
     embedded: int = 0
     notes: tuple[str, ...] = ()
+    watching: str = ""
 
 
 class Keeper:
@@ -40,6 +44,7 @@ class Keeper:
         self._debounce = debounce
         self._told = told or (lambda _: None)
         self._ending = threading.Event()
+        self._watching = ""
         self._thread = threading.Thread(target=self._run, name="promptuary-keeper", daemon=True)
 
     def start(self) -> None:
@@ -57,6 +62,7 @@ class Keeper:
         while not self._ending.is_set():
             if watcher is not (watcher := self._files.watch(debounce=self._debounce)):
                 seen = -1  # other folders than before
+            self._tell_how(watcher)
             due = time.monotonic() - looked > _LOOK_EVERY
             if due:
                 looked = time.monotonic()
@@ -67,6 +73,12 @@ class Keeper:
                 continue
             else:
                 watcher.wait(seen, _PATIENCE)
+
+    def _tell_how(self, watcher: "Watcher") -> None:
+        how = f"{watcher.mode} ({watcher.reason})" if watcher.reason else str(watcher.mode)
+        if how != self._watching:
+            self._watching = how
+            self._told(Kept(watching=how))
 
     def _look_at_everything(self) -> int:
         return self._sync(everything=True)

@@ -101,7 +101,7 @@ class _Lines:
         if kept.embedded and not self._embedded:
             self._since = time.monotonic()
         self._embedded += kept.embedded
-        if how := getattr(kept, "watching", ""):
+        if how := kept.watching:
             self._print("noticing", f"changes are noticed by {one_line(how)}", by=how)
         if kept.synced:
             self._print("synced", "synced")

@@ -31,6 +31,10 @@ class Embedder(Protocol):
         """How many numbers a vector has."""
         ...
 
+    def prepare(self) -> None:
+        """Load what is needed, so that the first text need not wait for it; called in a thread of its own."""
+        ...
+
     def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[bytes]:
         """Return one vector a text, in order. Raises ``PromptuaryError`` if it cannot."""
         ...

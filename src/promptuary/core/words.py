@@ -9,7 +9,7 @@ import string
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 from promptuary.core.recall import Words
@@ -41,14 +41,15 @@ _LETTER = (
 )
 
 
+@cache
 def _term_pattern(letter: str) -> re.Pattern[str]:
+    """Return what a term is; compiled when the first text of such letters is read."""
     word = rf"[{letter}]{{1,128}}"
     return re.compile(rf"({word}(?:[-.:/'’]{word}){{0,7}})(\*(?![{letter}*]))?")
 
 
-_TERM = _term_pattern(_LETTER)
 # Several times as fast, and most questions are of it.
-_ASCII_TERM = _term_pattern("A-Za-z0-9_")
+_ASCII_LETTER = "A-Za-z0-9_"
 # An opening mark inside ends the search for the closing one: otherwise a text of opening marks takes quadratic time.
 _QUOTED = re.compile(r'"([^"]*)"|“([^“”]*)”|«([^«»]*)»|「([^「」]*)」')
 
@@ -101,7 +102,7 @@ def parse(question: str) -> Words:
     for quoted in _QUOTED.finditer(question):
         rest.append(question[end : quoted.start()])
         end = quoted.end()
-        if _TERM.search(phrase := quoted[quoted.lastindex or 0][:LONGEST_PHRASE].strip()):
+        if _term_pattern(_LETTER).search(phrase := quoted[quoted.lastindex or 0][:LONGEST_PHRASE].strip()):
             phrases[phrase] = None
     rest.append(question[end:])
     terms, prefixes, stop_words = _terms(rest)
@@ -116,7 +117,7 @@ def _terms(texts: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
     prefixes: dict[str, str] = {}
     stop_words: dict[str, str] = {}
     for text in texts:
-        for found in (_ASCII_TERM if text.isascii() else _TERM).finditer(text):
+        for found in _term_pattern(_ASCII_LETTER if text.isascii() else _LETTER).finditer(text):
             term = found[1]
             key = term.casefold().replace("’", "'")
             # A star on both sides is emphasis, not a beginning.

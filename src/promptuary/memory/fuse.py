@@ -12,7 +12,7 @@ each alone would favour one kind over the other.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import fsum, sqrt
 from typing import Final
 
 from promptuary.core.recall import Why
@@ -49,7 +49,8 @@ def fuse(candidates: Sequence[Candidate], terms: int) -> list[Ranked]:
     A chunk that has no vector yet is taken to be as near as the others are on average: words decide about it.
     """
     known = [one.cosine for one in candidates if one.cosine is not None]
-    usual = sum(known) / len(known) if known else 0.0
+    # Exact, so that the order in which they come does not show in the last digit.
+    usual = fsum(known) / len(known) if known else 0.0
     weight = _weight(candidates) / (_SCALE * sqrt(max(1, terms)))
     ranked = [
         Ranked(

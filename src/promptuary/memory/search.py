@@ -11,11 +11,11 @@ from typing import Final
 from promptuary.core import words as language
 from promptuary.core.errors import SourceError
 from promptuary.core.indexing import Embedder, IndexReader, Row
-from promptuary.core.recall import Filters, Hit, Question, Why, Words
+from promptuary.core.recall import Filters, Hit, Question, Words
 from promptuary.memory.fuse import NEAREST, Candidate, Ranked, fuse
 from promptuary.workspace.glob import match_glob
 
-POOL: Final = 200
+POOL: Final = 100
 """How many candidates the words give, and how many the meaning."""
 
 
@@ -35,19 +35,19 @@ def search(question: Question, index: IndexReader, embedder: Embedder | None) ->
     files = _allowed(question.filters, index)
     if files is not None and not files:
         return Answered()
+    if embedder is None:
+        return Answered(list(_by_words(0, question.limit, words, index, files)))
+    vector = embedder.embed([question.text], "query")[0]
     lexical = dict(index.lexical(words, POOL, files=files))
-    vector = embedder.embed([question.text], "query")[0] if embedder else None
-    cosines: dict[int, float] = {}
-    if vector is not None:
-        # A quoted phrase must be in a hit, and only the full text index knows.
-        cosines = {} if words.phrases else dict(index.nearest(vector, POOL, files=files))
-        cosines |= index.cosines(vector, [one for one in lexical if one not in cosines])
+    # A quoted phrase must be in a hit, and only the full text index knows.
+    cosines = {} if words.phrases else dict(index.nearest(vector, POOL, files=files))
+    cosines |= index.cosines(vector, [one for one in lexical if one not in cosines])
     pool = [*lexical, *(one for one in cosines if one not in lexical)]
     code = index.code(sorted(cosines, key=lambda one: (-cosines[one], one))[:NEAREST])
     ranked = fuse([Candidate(one, lexical.get(one), cosines.get(one), one in code) for one in pool], len(words))
     hits = list(_hits(ranked, question.limit, words, index))
     if len(hits) < question.limit and len(lexical) >= POOL:
-        hits += _more(question.limit - len(hits), words, index, files, known=set(pool))
+        hits += _by_words(len(hits), question.limit, words, index, files, known=frozenset(pool))
     return Answered(hits, hybrid=bool(cosines))
 
 
@@ -94,15 +94,29 @@ def _spread(patterns: Sequence[str]) -> Iterator[str]:
             yield f"{plain}/**"
 
 
-def _more(
-    limit: int, words: Words, index: IndexReader, files: Collection[int] | None, *, known: set[int]
+def _by_words(
+    found: int,
+    limit: int,
+    words: Words,
+    index: IndexReader,
+    files: Collection[int] | None,
+    *,
+    known: Collection[int] = frozenset(),
 ) -> Iterator[Hit]:
-    """Yield what follows the pool, in the order of the full text index."""
-    further = [(one, score) for one, score in index.lexical(words, len(known) + limit, files=files) if one not in known]
-    rows = index.rows([one for one, _ in further])
-    there = [(rows[one], score) for one, score in further if one in rows]
-    for row, score in there[:limit]:
-        yield _hit(row, Ranked(0, 0.0, Why(lexical=score)), words)
+    """Yield hits in the order of the full text index, until there are ``limit`` with those ``found`` already."""
+    seen = set(known)
+    while found < limit:
+        wanted = limit - found
+        best = index.lexical(words, wanted + len(seen), files=files)
+        fresh = [(one, score) for one, score in best if one not in seen][:wanted]
+        rows = index.rows([one for one, _ in fresh])
+        ranked = fuse([Candidate(one, score) for one, score in fresh if one in rows], len(words))
+        yield from (_hit(rows[one.chunk], one, words) for one in ranked)
+        if len(fresh) < wanted:
+            return
+        # Some may not be there any more: what comes after them takes their places.
+        found += len(rows)
+        seen.update(one for one, _ in fresh)
 
 
 def _hit(row: Row, ranked: Ranked, words: Words) -> Hit:

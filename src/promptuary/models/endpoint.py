@@ -64,6 +64,9 @@ class EndpointEmbedder:
             self.embed(["dimensions"], "passage")
         return self._learnt or 0
 
+    def prepare(self) -> None:
+        """There is nothing to load."""
+
     def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[bytes]:
         """Return one vector a text, in order."""
         prefix = self._prefixes.get(purpose, "")

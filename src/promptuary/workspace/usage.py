@@ -85,6 +85,13 @@ def state_folder() -> Path:
     return (Path(base) if base.startswith("/") else home / ".local" / "state") / "promptuary"
 
 
+def cache_folder() -> Path:
+    """Return the folder for what can be made again at any time."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111  (as above)
+    return (Path(base) if base.startswith("/") else home / ".cache") / "promptuary"
+
+
 def _read(file: Path) -> dict[str, Use]:
     try:
         with file.open("rb") as opened:

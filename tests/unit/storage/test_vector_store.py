@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports import Change
 from promptuary.storage.embedded.database import Database
-from promptuary.storage.embedded.state import STEPS, EmbeddedStore
+from promptuary.storage.embedded.state import EmbeddedStore
+from promptuary.storage.embedded.steps import STEPS
 from promptuary.storage.embedded.vector_store import EmbeddedVectorStore
 from promptuary.storage.sql import script
 from promptuary.testing.conformance import said

@@ -16,8 +16,8 @@ from promptuary.core.indexing import Counts, Document, Row, Unembedded
 from promptuary.core.recall import Chunk, Filters, Folder, IndexedFile
 from promptuary.storage.embedded import catalog_rows as rows
 from promptuary.storage.embedded.catalog_rows import EMBEDDED, NUMBERED, WRITTEN, as_damage
+from promptuary.storage.embedded.columns import bound, freed
 from promptuary.storage.embedded.database import Database, Result, Work
-from promptuary.storage.embedded.rows import bound, freed
 from promptuary.storage.sql import queries, script
 
 _QUERIES = queries(__package__, "catalog_queries.sql")
@@ -185,28 +185,20 @@ class Catalog:
         """Return the chunks of these numbers that are still there."""
 
         def work(own: sqlite3.Connection) -> dict[int, Row]:
-            texts = rows.Texts(own)
-            found = ((one, own.execute(_QUERIES["row"], (one,)).fetchone()) for one in numbers)
-            return {one: rows.to_row(row, texts) for one, row in found if row is not None}
+            texts, key = rows.Texts(own), {"numbers": json.dumps(numbers)}
+            return {one: rows.to_row(row, texts) for one, *row in own.execute(_QUERIES["rows"], key).fetchall()}
 
         return self._read(work)
 
     def code(self, numbers: Sequence[int]) -> set[int]:
         """Return those of these chunks that are of source code."""
-
-        def work(own: sqlite3.Connection) -> set[int]:
-            return {one for one in numbers if own.execute(_QUERIES["is_code"], (one,)).fetchone() is not None}
-
-        return self._read(work)
+        key = {"numbers": json.dumps(numbers)}
+        return self._read(lambda own: {one for (one,) in own.execute(_QUERIES["is_code"], key)})
 
     def hashes(self, numbers: Sequence[int]) -> dict[int, str]:
         """Return what the chunks of these numbers are."""
-
-        def work(own: sqlite3.Connection) -> dict[int, str]:
-            found = ((one, own.execute(_QUERIES["hash"], (one,)).fetchone()) for one in numbers)
-            return {one: bytes(row[0]).hex() for one, row in found if row is not None}
-
-        return self._read(work)
+        key = {"numbers": json.dumps(numbers)}
+        return self._read(lambda own: {one: bytes(sha).hex() for one, sha in own.execute(_QUERIES["hashes"], key)})
 
     def chunks_of(self, files: Iterable[int]) -> list[int]:
         """Return the chunks of these files."""
@@ -225,6 +217,10 @@ class Catalog:
     def embed(self, number: int) -> None:
         """Note that the vector index has every chunk up to a number."""
         self._write(lambda own: rows.note_number(own, EMBEDDED, number))
+
+    def has_vectors(self) -> bool:
+        """Tell whether any chunk may have a vector."""
+        return self._read(lambda own: rows.number(own, EMBEDDED)) > 0
 
     def lacks_vectors(self) -> bool:
         """Tell whether any chunk has no vector."""

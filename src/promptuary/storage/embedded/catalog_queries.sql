@@ -115,18 +115,21 @@ SELECT id FROM chunk WHERE id > :written;
 SELECT chunk.id, file.id, file.path, chunk.trail, chunk.first, chunk.last
 FROM chunk JOIN file ON chunk.file = file.id WHERE chunk.id = ?;
 
--- name: row
--- A chunk as it is found.
-SELECT folder.path, file.path, chunk.first, chunk.last, chunk.trail, file.kind, file.date, chunk.sha256, file.id
-FROM chunk JOIN file ON chunk.file = file.id JOIN folder ON file.folder = folder.id WHERE chunk.id = ?;
+-- name: rows
+-- Chunks as they are found.
+SELECT chunk.id, folder.path, file.path, chunk.first, chunk.last, chunk.trail, file.kind, file.date, chunk.sha256,
+file.id
+FROM json_each(:numbers) AS wanted JOIN chunk ON chunk.id = wanted.value JOIN file ON chunk.file = file.id
+JOIN folder ON file.folder = folder.id;
 
 -- name: is_code
--- A chunk, if it is of source code.
-SELECT 1 FROM chunk JOIN file ON chunk.file = file.id WHERE chunk.id = ? AND file.kind = 'code';
+-- Those of some chunks that are of source code.
+SELECT chunk.id FROM json_each(:numbers) AS wanted JOIN chunk ON chunk.id = wanted.value
+JOIN file ON chunk.file = file.id WHERE file.kind = 'code';
 
--- name: hash
--- What a chunk is.
-SELECT sha256 FROM chunk WHERE id = ?;
+-- name: hashes
+-- What some chunks are.
+SELECT chunk.id, sha256 FROM json_each(:numbers) AS wanted JOIN chunk ON chunk.id = wanted.value;
 
 -- name: chunks_of_files
 -- The chunks of some files.

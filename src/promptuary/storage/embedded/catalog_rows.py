@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, cast
 
+from promptuary.core.errors import PromptuaryError
 from promptuary.core.indexing import Document, IndexDamagedError, Row, Unembedded
 from promptuary.core.recall import FILE_KINDS, Chunk, FileKind, Folder, Hit, IndexedFile, Stamp, Why
+from promptuary.storage.embedded.columns import bound, freed
 from promptuary.storage.embedded.faults import DamagedError
-from promptuary.storage.embedded.rows import bound, freed
 from promptuary.storage.migrate import UnknownFormatError
 from promptuary.storage.sql import queries
 
@@ -51,6 +52,11 @@ def as_damage() -> Iterator[None]:
         yield
     except (DamagedError, UnknownFormatError) as error:
         raise IndexDamagedError(f"the index is damaged ({error.__cause__ or error})") from error
+    except PromptuaryError as error:
+        # A table or a column that is not there: an index of a shape that this version does not know.
+        if isinstance(error.__cause__, sqlite3.OperationalError) and "no such" in str(error.__cause__):
+            raise IndexDamagedError(f"the index is of another version ({error.__cause__})") from error
+        raise
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise IndexDamagedError(f"the index is damaged ({error})") from error
 

@@ -16,24 +16,27 @@ class Generation:
         self.path = path
         self._store, self._embedder = store, embedder
         self.catalog = Catalog(path / "catalog.db")
+        self._vectors: TurboVectors | None = None
         try:
             self.lexical = TantivyIndex(path / "lexical", writing=writing)
-            self.vectors = self._vectors()
         except BaseException:
             self.catalog.close()
             raise
 
+    @property
+    def vectors(self) -> TurboVectors | None:
+        """The vectors, opened when first asked for: how long one is, an embedder far away may have to be asked."""
+        if self._vectors is None and self._store is not None and self._embedder is not None:
+            dimensions = self._embedder.dimensions
+            self._vectors = TurboVectors(self.path / "vectors", dimensions, self._exact, writing=True)
+        return self._vectors
+
     def close(self) -> None:
         """Let go of the files."""
         self.lexical.close()
-        if self.vectors is not None:
-            self.vectors.close()
+        if self._vectors is not None:
+            self._vectors.close()
         self.catalog.close()
-
-    def _vectors(self) -> TurboVectors | None:
-        if self._store is None or self._embedder is None:
-            return None
-        return TurboVectors(self.path / "vectors", self._embedder.dimensions, self._exact, writing=True)
 
     def _exact(self, chunks: Sequence[int]) -> Mapping[int, bytes]:
         """Return the vectors of chunks as they were made."""

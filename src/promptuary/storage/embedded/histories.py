@@ -10,6 +10,7 @@ from typing import Final
 
 from promptuary.core.messages import Item
 from promptuary.storage.embedded import rows
+from promptuary.storage.embedded.columns import bound
 from promptuary.storage.sql import queries
 
 _QUERIES = queries(__package__, "queries.sql")
@@ -28,7 +29,7 @@ class Histories:
 
     def read(self, connection: sqlite3.Connection, thread: str) -> tuple[Item, ...]:
         """Return what stands in the history of ``thread`` now, in order."""
-        name = rows.bound(thread)
+        name = bound(thread)
         standing = connection.execute(_QUERIES["standing"], {"thread": name}).fetchall()
         new = [number for number, _ in standing if number not in self._items]
         if new:

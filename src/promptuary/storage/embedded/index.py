@@ -120,9 +120,7 @@ class EmbeddedIndex:
 
     def has_vectors(self) -> bool:
         """Tell whether any chunk can be found by meaning."""
-        return self._reading(
-            lambda own: own.vectors is not None and self._is_embedded(own) and len(own.vectors) > 0, default=False
-        )
+        return self._reading(lambda own: self._is_embedded(own) and own.catalog.has_vectors(), default=False)
 
     def lacks_vectors(self) -> bool:
         """Tell whether any chunk has no vector yet."""

@@ -85,7 +85,7 @@ class Writer:
             return
         self._own.catalog.settle()
         self._own.lexical.commit()
-        if self._own.vectors is not None and self._dropped:
+        if self._dropped and self._own.catalog.has_vectors() and self._own.vectors is not None:
             self._own.vectors.write({}, self._dropped)
         self._own.catalog.told()
         self._told, self._dropped = True, []

@@ -1,7 +1,6 @@
 """Values of the core as rows of the database, and back.
 
-Text that is valid Unicode is stored as text, so that a person can read the tables; any other text (a lone surrogate) as
-a blob of its bytes. The two never meet: a text has one form only. What cannot be a row of ours is ``ValueError``.
+What cannot be a row of ours is ``ValueError``.
 """
 
 import json
@@ -10,6 +9,7 @@ from typing import Any, Final, cast
 from promptuary.core.messages import Item, Message, ToolCall
 from promptuary.core.ports import KeptState, Recorded, ThreadLine
 from promptuary.core.receipts import from_json, to_json
+from promptuary.storage.embedded.columns import bound, freed
 from promptuary.storage.embedded.contents import Contents, pack, unpack
 from promptuary.storage.values import settled_receipt, state_text, to_text
 
@@ -19,24 +19,6 @@ Row = tuple[Any, ...]
 Values = dict[str, str | bytes | int]
 
 _NONE: Final = "[]"
-
-
-def bound(text: str) -> str | bytes:
-    """Return ``text`` as a column holds it."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass")
-    return text
-
-
-def freed(value: Any) -> str:
-    """Return the text that ``bound`` made ``value`` of."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "surrogatepass")
-    if isinstance(value, str):
-        return value
-    raise ValueError("a text is no text")
 
 
 def of_item(item: Item, thread: int, place: int, contents: Contents) -> Values:

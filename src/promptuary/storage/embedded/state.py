@@ -8,16 +8,16 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
 
 from promptuary.core.messages import Item
 from promptuary.core.ports import Change, KeptState, Recorded, StateKey, StateStore, ThreadLine
 from promptuary.storage.embedded import rows
+from promptuary.storage.embedded.columns import bound
 from promptuary.storage.embedded.contents import Contents, Numbers, unpack
 from promptuary.storage.embedded.database import Database, Result, Work
 from promptuary.storage.embedded.faults import damaged
 from promptuary.storage.embedded.histories import Histories
-from promptuary.storage.embedded.rows import bound
+from promptuary.storage.embedded.steps import STEPS
 from promptuary.storage.sql import queries, script
 from promptuary.storage.values import (
     item_is_missing,
@@ -29,9 +29,6 @@ from promptuary.storage.values import (
 )
 
 _QUERIES = queries(__package__, "queries.sql")
-
-STEPS: Final = ("schema.sql", "vectors.sql")
-"""The scripts that made the tables what they are, in order; a change of the tables is one more."""
 
 
 class EmbeddedStore(StateStore):

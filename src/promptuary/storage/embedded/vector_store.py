@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from promptuary.core.errors import PromptuaryError
+from promptuary.storage.embedded.columns import bound
 from promptuary.storage.embedded.database import Database
 from promptuary.storage.embedded.faults import damaged
-from promptuary.storage.embedded.rows import bound
-from promptuary.storage.embedded.state import STEPS
+from promptuary.storage.embedded.steps import STEPS
 from promptuary.storage.sql import queries, script
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Exact = Callable[[Sequence[int]], Mapping[int, bytes]]
 """Returns the vectors of those chunks that it knows."""
 
-_STEP: Final = 200
+_STEP: Final = 100
 _POOL: Final = 2 * _STEP
 """Candidates for up to ``_STEP`` results. The same for all such limits, so that more results begin with the fewer."""
 

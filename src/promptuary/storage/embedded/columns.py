@@ -1,0 +1,25 @@
+"""Text as a column of SQLite holds it.
+
+Text that is valid Unicode is stored as text, so that a person can read the tables; any other text (a lone surrogate) as
+a blob of its bytes. The two never meet: a text has one form only.
+"""
+
+from typing import Any
+
+
+def bound(text: str) -> str | bytes:
+    """Return ``text`` as a column holds it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+    return text
+
+
+def freed(value: Any) -> str:
+    """Return the text that ``bound`` made ``value`` of."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogatepass")
+    if isinstance(value, str):
+        return value
+    raise ValueError("a text is no text")

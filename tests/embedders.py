@@ -1,0 +1,70 @@
+"""Small embedders to test with, and a file memory that uses one; nothing here needs a model or a home."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from promptuary.config import Settings
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.indexing import Embedder, Purpose
+from promptuary.doors import Doors, open_door
+from promptuary.file_memory import FileMemory
+from promptuary.memory.chunk import Sizes
+from promptuary.storage.embedded.vector_store import EmbeddedVectorStore
+from promptuary.tokens import DEFAULT_VOCABULARY, Counter
+from promptuary.workspace.durable import private_folder
+from promptuary.workspace.remembered import Folders
+
+
+class HashedWords:
+    """Texts with the same words have the same vector. Notes what it is given; fails as soon as ``broken`` says why."""
+
+    def __init__(self, name: str = "hashed words", dimensions: int = 16) -> None:
+        self.id = name
+        self.dimensions = dimensions
+        self.passages: list[str] = []
+        self.questions: list[str] = []
+        self.broken = ""
+
+    def prepare(self) -> None:
+        """Have nothing to load."""
+
+    def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[bytes]:
+        if self.broken:
+            raise PromptuaryError(self.broken)
+        (self.questions if purpose == "query" else self.passages).extend(texts)
+        return [self._vector(text) for text in texts]
+
+    def _vector(self, text: str) -> bytes:
+        vector = np.zeros(self.dimensions, "<f4")
+        for word in re.findall(r"\w+", text.lower()) or [""]:
+            digest = hashlib.sha256(f"{self.id} {word}".encode("utf-8", "surrogatepass")).digest()
+            vector[digest[0] % self.dimensions] += 1.0 if digest[1] % 2 else -1.0
+        length = float(np.sqrt((vector * vector).sum()))
+        if not length:
+            vector[0] = length = 1.0
+        return (vector / length).astype("<f4").tobytes()
+
+
+@contextmanager
+def memory_with(
+    workspace: Path, embedder: Embedder | None = None, *, sizes: Sizes | None = None
+) -> Iterator[FileMemory]:
+    """Open the file memory of ``workspace`` with this embedder; the list of its folders lies beside the workspace."""
+    store = EmbeddedVectorStore(private_folder(workspace) / "state.db") if embedder else None
+    memory = FileMemory(
+        private_folder(workspace, "index"),
+        Doors(Folders(workspace, folder=workspace.parent / "folders"), lambda path: open_door(path, Settings())),
+        Counter(DEFAULT_VOCABULARY),
+        sizes or Sizes(256, 32),
+        store=store,
+        embedder=embedder,
+    )
+    try:
+        yield memory
+    finally:
+        memory.close()
