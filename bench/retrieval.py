@@ -82,6 +82,8 @@ def measure(collection: Collection) -> None:
         promptuary.embed()
         embedded = time.perf_counter() - began - indexed
         counts = promptuary.indexed().counts
+        # So that a search need not look at every file whether it has changed.
+        promptuary._inner._file_memory().watch(debounce=0.05)
 
         def ours(question: str, *, by_words: bool = False) -> Sequence[str]:
             found = promptuary.search(Question(question, DEPTH, by_words=by_words))

@@ -81,25 +81,31 @@ class FileMemory:
 
         ``prune`` forgets what is gone even if a whole folder is.
         """
-        before = self._doors.folders()
-        for path in paths:
-            self._doors.add(path, owner)
-        if self._watcher is not None and self._doors.folders() != before:
-            self._watcher.close()
-            self._watcher = None
-        if not self._doors.folders():
-            raise PromptuaryError("no folder is indexed; name one, such as . for this folder")
         with self._syncing:
-            report = self._sync(anew=anew, prune=prune, progress=progress)
+            before = self._doors.folders()
+            for path in paths:
+                self._doors.add(path, owner)
+            if self._watcher is not None and self._doors.folders() != before:
+                self._watcher.close()
+                self._watcher = None
+            if not self._doors.folders():
+                raise PromptuaryError("no folder is indexed; name one, such as . for this folder")
+            try:
+                report = self._sync(anew=anew, prune=prune, progress=progress)
+            except IndexDamagedError:
+                report = self._sync(anew=True, prune=prune, progress=progress)
         if report is None:
             raise PromptuaryError("another process is indexing this workspace; try again when it is done")
         return report
 
     def remove(self, path: str) -> bool:
         """Index a folder no more; tell whether it was indexed."""
-        known = self._doors.remove(path)
         with self._syncing:
-            self._sync()
+            known = self._doors.remove(path)
+            # If another process is at it, the next look finds what is left to do.
+            self._seen = -1
+            with suppress(IndexDamagedError):
+                self._sync()
         return known
 
     def search(self, question: Question) -> Found:
@@ -116,7 +122,8 @@ class FileMemory:
         except IndexDamagedError:
             notes = [*notes, DAMAGED]
             with self._syncing:
-                self._sync(anew=True)
+                if self._sync(anew=True) is None:
+                    raise PromptuaryError("the index is being made again by another process; try again soon") from None
             answered, synced = search(question, self._index, None), True
         except PromptuaryError as error:
             if embedder is None:
@@ -126,9 +133,10 @@ class FileMemory:
         return self._found(answered, notes, auto_synced=synced)
 
     def _prepare(self) -> None:
-        if self._embedder is not None and not self._prepared and self._index.has_vectors():
-            self._prepared = True
-            with suppress(PromptuaryError):  # it will be told when a text is to be embedded
+        # Whatever is wrong will be told when a text is to be embedded.
+        with suppress(Exception):
+            if self._embedder is not None and not self._prepared and self._index.has_vectors():
+                self._prepared = True
                 self._embedder.prepare()
 
     def refresh(self, *, everything: bool = False) -> tuple[bool, list[str]]:
@@ -156,11 +164,12 @@ class FileMemory:
 
     def watch(self, *, debounce: float) -> Watcher:
         """Have changes noted as they happen, so that a search need not look for them."""
-        if self._watcher is None:
-            folders = [Path(folder.path) for folder in self._doors.folders()]
-            self._watcher, self._seen = Watcher(folders, debounce=debounce), -1
-            self._watcher.start()
-        return self._watcher
+        with self._syncing:
+            if self._watcher is None:
+                folders = [Path(folder.path) for folder in self._doors.folders()]
+                self._watcher, self._seen = Watcher(folders, debounce=debounce), -1
+                self._watcher.start()
+            return self._watcher
 
     def status(self) -> Indexed:
         """Return what is indexed."""
@@ -173,6 +182,8 @@ class FileMemory:
         if self._watcher is not None:
             self._watcher.close()
         self._index.close()
+        if self._store is not None:
+            self._store.close()
         self._doors.close()
 
     def _refreshed(self) -> tuple[Synced | None, bool]:
@@ -197,9 +208,9 @@ class FileMemory:
 
     def _looked(self) -> tuple[Synced | None, bool]:
         """Look at everything; sync if anything is different. The second value tells whether it is."""
-        known = {folder.path for folder, _ in self._index.folders()}
+        known = {folder for folder, _ in self._index.folders()}
         wanted = self._doors.folders()
-        if not self._index.is_current() or known - {folder.path for folder in wanted}:
+        if not self._index.is_current() or known.difference(wanted):
             return self._sync(), True
         held: list[str] = []
         for folder in wanted:

@@ -4,6 +4,7 @@ A thread of its own that never keeps the program from ending. Whatever goes wron
 does not end before it is closed.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -11,10 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from promptuary.core.errors import PromptuaryError
-from promptuary.file_memory import FileMemory
+from promptuary.file_memory import BUSY, FileMemory
 
 if TYPE_CHECKING:
     from promptuary.workspace.watch import Watcher
+
+logger = logging.getLogger(__name__)
 
 _LOOK_EVERY: Final = 30.0
 """Seconds after which everything is looked at, whatever the watcher says: events can be lost."""
@@ -44,7 +47,12 @@ class Keeper:
         self._debounce = debounce
         self._told = told or (lambda _: None)
         self._ending = threading.Event()
+        self._watcher: Watcher | None = None
         self._watching = ""
+        self._seen = -1
+        self._looked = time.monotonic()
+        self._failure = ""
+        self._pause, self._embed_after = _PATIENCE, 0.0
         self._thread = threading.Thread(target=self._run, name="promptuary-keeper", daemon=True)
 
     def start(self) -> None:
@@ -54,55 +62,73 @@ class Keeper:
     def close(self) -> None:
         """End, when what is at work is done."""
         self._ending.set()
-        self._thread.join(timeout=10.0)
+        if self._thread.ident is not None:
+            self._thread.join(timeout=10.0)
 
     def _run(self) -> None:
-        watcher: Watcher | None = None
-        looked, seen = time.monotonic(), -1
         while not self._ending.is_set():
-            if watcher is not (watcher := self._files.watch(debounce=self._debounce)):
-                seen = -1  # other folders than before
-            self._tell_how(watcher)
-            due = time.monotonic() - looked > _LOOK_EVERY
+            try:
+                self._round()
+            except PromptuaryError as error:
+                self._fail(str(error))
+            except Exception as error:  # noqa: BLE001  (a thread that dies in silence keeps nothing up to date)
+                self._fail(f"unexpected: {error!r}")
+
+    def _round(self) -> None:
+        """Do what is due: sync what changed, else make some vectors, else wait a moment."""
+        watcher = self._files.watch(debounce=self._debounce)
+        if watcher is not self._watcher:
+            self._watcher, self._seen = watcher, -1  # other folders than before
+        self._tell_how(watcher)
+        due = time.monotonic() - self._looked > _LOOK_EVERY
+        if due or self._seen < 0 or watcher.generation > self._seen:
+            generation = watcher.generation
             if due:
-                looked = time.monotonic()
-            if due or seen < 0 or watcher.generation > seen:
-                seen = watcher.generation
-                self._attempt(self._look_at_everything if due else self._sync)
-            elif self._attempt(self._embed):
-                continue
-            else:
-                watcher.wait(seen, _PATIENCE)
+                self._looked = time.monotonic()
+            if self._sync(everything=due):
+                # Only now: what failed, or what somebody else was at, is tried again.
+                self._seen = generation
+        elif not self._embed():
+            watcher.wait(self._seen, _PATIENCE)
 
     def _tell_how(self, watcher: "Watcher") -> None:
         how = f"{watcher.mode} ({watcher.reason})" if watcher.reason else str(watcher.mode)
         if how != self._watching:
             self._watching = how
-            self._told(Kept(watching=how))
+            self._tell(Kept(watching=how))
 
-    def _look_at_everything(self) -> int:
-        return self._sync(everything=True)
-
-    def _sync(self, *, everything: bool = False) -> int:
+    def _sync(self, *, everything: bool) -> bool:
+        """Sync what changed; false if another process is at it."""
         synced, notes = self._files.refresh(everything=everything)
+        if BUSY in notes:
+            self._fail(BUSY)
+            return False
         if synced or notes:
-            self._told(Kept(synced=synced, notes=tuple(notes)))
-        return int(synced)
+            self._tell(Kept(synced=synced, notes=tuple(notes)))
+        return True
 
     def _embed(self) -> int:
-        """Embed until a change comes."""
-        until = time.monotonic() + _PATIENCE
-        done = self._files.embed(lambda _: not self._ending.is_set() and time.monotonic() < until)
+        """Embed until a change comes; who cannot is left alone for a while, and for longer each time."""
+        now = time.monotonic()
+        if now < self._embed_after:
+            return 0
+        self._embed_after, self._pause = now + self._pause, min(2 * self._pause, _LOOK_EVERY)
+        done = self._files.embed(lambda _: not self._ending.is_set() and time.monotonic() < now + _PATIENCE)
+        self._embed_after, self._pause = 0.0, _PATIENCE
         if done:
-            self._told(Kept(embedded=done))
+            self._tell(Kept(embedded=done))
         return done
 
-    def _attempt(self, work: Callable[[], int]) -> int:
-        try:
-            return work()
-        except PromptuaryError as error:
-            self._told(Kept(notes=(str(error),)))
-        except Exception as error:  # noqa: BLE001  (a thread that dies in silence keeps nothing up to date)
-            self._told(Kept(notes=(f"unexpected: {error!r}",)))
+    def _fail(self, note: str) -> None:
+        """Tell what went wrong, once for as long as it does, and wait a moment."""
+        if note != self._failure:
+            self._tell(Kept(notes=(note,)))
+            self._failure = note
         self._ending.wait(_PATIENCE)
-        return 0
+
+    def _tell(self, kept: Kept) -> None:
+        self._failure = ""
+        try:
+            self._told(kept)
+        except Exception:  # somebody else's function: whatever it raises, files still change
+            logger.exception("what listens to the keeper of the index failed")

@@ -61,7 +61,9 @@ def test_links_lead_somewhere(path: Path) -> None:
         assert (path.parent / target).exists(), target
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/library.md", "docs/threads.md", "docs/layers.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/library.md", "docs/threads.md", "docs/layers.md", "docs/memory.md"]
+)
 def test_python_in_the_documents_runs(files: Files, name: str) -> None:
     project = files({"src/app.py": "x = 1\n" * 60, "docs/style.md": "Be brief.\n"})
     for code in re.findall(r"```python\n(.*?)```", page(name), re.DOTALL):

@@ -96,11 +96,20 @@ def test_chunks_are_the_lines_of_the_file(text: str, name: str, sizes: Sizes, co
     assert [number for number, line in enumerate(lines, 1) if line.strip() and number not in covered] == []
 
 
+def fits(line: str, sizes: Sizes, counter: TokenCounter) -> bool:
+    """Say whether a line is short enough for a chunk; one of very few tokens a character is not even counted."""
+    return len(line) < 8 * sizes.tokens and counter.count(line) <= sizes.tokens
+
+
 @pytest.mark.torture
 @given(TEXTS, st.sampled_from(NAMES), SIZES, COUNTERS)
-def test_a_chunk_of_several_lines_fits(text: str, name: str, sizes: Sizes, counter: TokenCounter) -> None:
+def test_a_chunk_of_several_lines_fits_unless_it_is_a_title_with_a_line_too_long(text: str, name: str, sizes: Sizes, counter: TokenCounter) -> None:
     for chunk in chunks(text, name, sizes, counter):
-        assert chunk.first == chunk.last or counter.count(chunk.text) <= sizes.tokens
+        if chunk.first < chunk.last and counter.count(chunk.text) > sizes.tokens:
+            title, *between, last = chunk.text.split("\n")
+            assert chunk.trail[-1] in title
+            assert not "".join(between).strip()
+            assert not fits(last, sizes, counter)
 
 
 @given(TEXTS, st.sampled_from(NAMES), SIZES, COUNTERS)

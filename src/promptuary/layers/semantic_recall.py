@@ -10,8 +10,9 @@ from typing import Final
 from promptuary import background
 from promptuary.core.blocks import Detail
 from promptuary.core.counting import TokenCounter
+from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.core.layers import Between, Layer, LayerContext, Omitted, Piece, Recall, RecallRequest, Slot
-from promptuary.core.recall import Hit, Question, Search
+from promptuary.core.recall import Found, Hit, Question, Search
 from promptuary.core.text import visible, with_unix_lines
 from promptuary.references.detail import whole
 from promptuary.references.found import apart, source_of
@@ -44,12 +45,18 @@ class SemanticRecall(Layer):
 
     async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | None:
         """Return the best places that are not in view yet, as many as fit."""
-        if request.budget < 1 or not request.query.strip() or not self._ready():
+        if request.budget < 1 or not request.query.strip():
             return None
-        question = Question(request.query, _MOST_HITS)
-        found = await background.run(lambda: self._search(question))
+        found = await background.run(lambda: self._found(request.query))
         wanted = [hit for hit in worth(apart(found.hits)) if not in_view(hit, request.in_view)]
         return fitted(wanted, request.budget, context.counter, self._home)
+
+    def _found(self, words: str) -> Found:
+        try:
+            return self._search(Question(words, _MOST_HITS)) if self._ready() else Found()
+        except ConfigError as error:
+            # What is wrong with the index is no reason to refuse a turn, as wrong settings of a layer are.
+            raise PromptuaryError(str(error)) from error
 
 
 def worth(hits: Sequence[Hit]) -> list[Hit]:

@@ -16,14 +16,15 @@ from promptuary.memory.parts import Lines, Part
 
 __all__ = ["VERSION", "Sizes", "chunks"]
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Which chunker made an index. It grows whenever the same text would be cut differently."""
 
 
 def chunks(text: str, path: str, sizes: Sizes, counter: TokenCounter) -> list[Chunk]:
     """Cut ``text``, the content of the file called ``path``, into chunks in the order of their lines.
 
-    Every line that is not blank is in a chunk. A chunk of several lines is at most ``sizes.tokens`` tokens.
+    Every line that is not blank is in a chunk. A chunk is at most ``sizes.tokens`` tokens,
+    unless one line alone is more; then it is that line, with the title above it.
     """
     lines = Lines(text)
     match kind_of(path):

@@ -149,18 +149,33 @@ class Cutter:
 
     def _windows(self, first: int, end: int, trail: tuple[str, ...]) -> None:
         """Cut lines that have no parts, each window beginning with the last lines of the one before."""
-        floor = first
+        floor, before = first, len(self.chunks)
         position, end = self._lines.trimmed(first, end)
         begin = position
         while position < end:
             stop = self._window(begin, position, end)
             if stop is None:
                 begin = position
-                stop = self._window(begin, position, end) or position + 1
+                stop = self._window(begin, position, end)
+            if stop is None:
+                stop = position + 1
+                begin = self._with_title(begin, before, trail)
             self._add(begin, stop, trail)
             floor = begin + 1
             position, _ = self._lines.trimmed(stop, end)
             begin = self._back(floor, position) if position < end else position
+
+    def _with_title(self, line: int, before: int, trail: tuple[str, ...]) -> int:
+        """Return where a chunk of one line that is too long begins: with the title, if that is all there is above it.
+
+        A title alone says nothing; and too long is too long.
+        """
+        if not trail or len(self.chunks) != before + 1:
+            return line
+        above = self.chunks[-1]
+        if above.first != above.last or trail[-1] not in above.text:
+            return line
+        return self.chunks.pop().first - 1
 
     def _window(self, begin: int, position: int, end: int) -> int | None:
         """Return where the window that adds the lines from ``position`` ends; ``None`` if not one of them fits."""

@@ -234,3 +234,10 @@ def test_sizes_that_cannot_work_say_what_to_do(tokens: int, overlap: int) -> Non
 def test_the_sizes_and_the_version_are_plain_numbers() -> None:
     assert (Sizes().tokens, Sizes().overlap, Sizes(16, 8).overlap) == (256, 32, 8)
     assert VERSION >= 1
+
+
+def test_a_title_above_a_line_that_is_too_long_stays_with_it() -> None:
+    long = "word " * 400
+    found = chunks(f"# Title\n\n{long}\n\nMore.\n", "a.md", Sizes(), COUNTER)
+
+    assert [(chunk.first, chunk.last, chunk.trail) for chunk in found] == [(1, 3, ("Title",)), (5, 5, ("Title",))]

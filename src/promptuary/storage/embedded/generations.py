@@ -24,15 +24,20 @@ class Generations:
     def current(self) -> Path | None:
         """Return the one that is read; none if there is none yet, or what says so cannot be made out."""
         try:
-            name = (self.folder / _CURRENT).read_bytes()[:20].strip()
+            # Whatever lies there in a stranger's workspace, it is not waited for.
+            descriptor = os.open(self.folder / _CURRENT, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                name = os.read(descriptor, 20).decode("ascii", "replace").strip()
+            finally:
+                os.close(descriptor)
         except OSError:
             return None
-        path = self.folder / name.decode("ascii", "replace")
-        return path if name.isdigit() and path.is_dir() and not path.is_symlink() else None
+        path = self.folder / name
+        return path if _is_number(name) and path.is_dir() and not path.is_symlink() else None
 
     def begin(self) -> Path:
         """Make the folder of the next; only the writer may."""
-        taken = [int(path.name) for path in self.folder.iterdir() if path.name.isdigit()]
+        taken = [int(path.name) for path in self.folder.iterdir() if _is_number(path.name)]
         path = self.folder / str(max(taken, default=0) + 1)
         path.mkdir(mode=0o700)
         return path
@@ -52,7 +57,7 @@ class Generations:
         """Remove every folder but the one that is read; who still reads in one may go on. Only the writer may."""
         current = self.current()
         for path in self.folder.iterdir():
-            if path.name.isdigit() and path != current and path.is_dir() and not path.is_symlink():
+            if _is_number(path.name) and path != current and path.is_dir() and not path.is_symlink():
                 _remove(path)
 
     @contextmanager
@@ -71,6 +76,10 @@ class Generations:
                 fcntl.flock(descriptor, fcntl.LOCK_UN)
         finally:
             os.close(descriptor)
+
+
+def _is_number(name: str) -> bool:
+    return name.isascii() and name.isdigit() and len(name) < 19
 
 
 def _remove(folder: Path) -> None:

@@ -7,7 +7,8 @@ again from the files; vectors come back from the store that lasts.
 
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -40,6 +41,7 @@ class EmbeddedIndex:
         self._store, self._embedder = store, embedder
         self._opening = threading.Lock()
         self._opened: Generation | None = None
+        self._embedding: Path | None = None
 
     @contextmanager
     def writing(self, *, anew: bool = False) -> Iterator[Writer | None]:
@@ -71,7 +73,13 @@ class EmbeddedIndex:
 
     def counts(self) -> Counts:
         """Return how much there is."""
-        return self._reading(lambda own: own.catalog.counts(), Counts())
+
+        def work(own: Generation) -> Counts:
+            counts = own.catalog.counts()
+            whole = self._embedder is None or (self._is_embedded(own) and not self._are_lost(own))
+            return counts if whole else replace(counts, unembedded=counts.chunks)
+
+        return self._reading(work, Counts())
 
     def files(self, folder: Folder) -> Mapping[str, IndexedFile]:
         """Return what is indexed of a folder, by path."""
@@ -130,17 +138,21 @@ class EmbeddedIndex:
         """Return the first chunks that have no vector of the embedder, in the order of their numbers."""
 
         def work(own: Generation) -> Sequence[Unembedded]:
-            if not self._is_embedded(own):
+            if not self._is_embedded(own) or self._are_lost(own):
                 self._start_embedding(own)
+            self._embedding = own.path
             return own.catalog.unembedded(limit)
 
         return self._reading(work, ())
 
     def embed(self, vectors: Mapping[int, bytes]) -> None:
-        """Put the vectors of the first chunks that have none into the index; those that are gone are left out."""
+        """Put the vectors of the first chunks that have none into the index; those that are gone are left out.
+
+        If the index was made anew since they were asked for, or is another embedder's now, none of them belongs in it.
+        """
 
         def work(own: Generation) -> None:
-            if own.vectors is None or not vectors:
+            if own.vectors is None or not vectors or own.path != self._embedding or not self._is_embedded(own):
                 return
             there = own.catalog.hashes(list(vectors))
             own.vectors.write({one: vectors[one] for one in there}, ())
@@ -158,14 +170,17 @@ class EmbeddedIndex:
     def _writer(self, *, anew: bool) -> Writer:
         current = self._generations.current()
         if current is not None and not anew:
-            try:
+            # What is damaged is made anew.
+            with suppress(IndexDamagedError):
                 writer = Writer(self._generation(current, writing=True), fresh=False)
-                if writer.recipe() == self._recipe:
-                    writer.recover()
-                    return writer
+                try:
+                    if writer.recipe() == self._recipe:
+                        writer.recover()
+                        return writer
+                except BaseException:
+                    writer.close()
+                    raise
                 writer.close()
-            except IndexDamagedError:
-                pass  # made anew
         path = self._generations.begin()
         writer = Writer(self._generation(path, writing=True), fresh=True)
         writer.note(self._recipe)
@@ -180,6 +195,15 @@ class EmbeddedIndex:
     def _is_embedded(self, own: Generation) -> bool:
         """Tell whether the vectors that are there are those of our embedder."""
         return self._embedder is not None and own.catalog.meta(_EMBEDDER) == self._embedder.id
+
+    def _are_lost(self, own: Generation) -> bool:
+        """Tell whether vectors that were there are gone or cannot be read: the store that lasts has them."""
+        try:
+            return own.catalog.has_vectors() and own.vectors is not None and not len(own.vectors)
+        except IndexDamagedError:
+            return True
+        except PromptuaryError:  # who is to say how long a vector is cannot be asked
+            return False
 
     def _start_embedding(self, own: Generation) -> None:
         """Begin with the vectors of another embedder than before: never are two mixed."""

@@ -6,9 +6,11 @@ and only then is the note taken away. Who comes next tells again what may not ha
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from promptuary.core.errors import PromptuaryError
 from promptuary.core.recall import Chunk, Folder, IndexedFile
 from promptuary.storage.embedded.catalog import Written
 from promptuary.storage.embedded.generation import Generation
@@ -85,8 +87,10 @@ class Writer:
             return
         self._own.catalog.settle()
         self._own.lexical.commit()
-        if self._dropped and self._own.catalog.has_vectors() and self._own.vectors is not None:
-            self._own.vectors.write({}, self._dropped)
+        # One that stays behind is passed over by every search: no reason to fail if an embedder cannot be asked.
+        with suppress(PromptuaryError):
+            if self._dropped and self._own.catalog.has_vectors() and self._own.vectors is not None:
+                self._own.vectors.write({}, self._dropped)
         self._own.catalog.told()
         self._told, self._dropped = True, []
 

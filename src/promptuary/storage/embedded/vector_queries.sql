@@ -11,13 +11,13 @@ SELECT number FROM embedder WHERE name = :name;
 INSERT INTO vector (embedder, sha256, body) VALUES (?, ?, ?)
 ON CONFLICT (embedder, sha256) DO UPDATE SET body = excluded.body;
 
--- name: get_vector
--- The vector of a text.
-SELECT body FROM vector WHERE embedder = ? AND sha256 = ?;
+-- name: get_vectors
+-- The vectors of some texts.
+SELECT sha256, body FROM vector WHERE embedder = ? AND sha256 IN (/* hashes */);
 
--- name: has_vector
--- Whether there is a vector of a text.
-SELECT 1 FROM vector WHERE embedder = ? AND sha256 = ?;
+-- name: have_vectors
+-- Which of some texts have a vector.
+SELECT sha256, '' FROM vector WHERE embedder = ? AND sha256 IN (/* hashes */);
 
 -- name: count_vectors
 -- How many vectors of an embedder there are.

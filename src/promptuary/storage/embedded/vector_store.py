@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 _QUERIES: Final = queries(__package__, "vector_queries.sql")
 
 
+_AT_ONCE: Final = 500
+"""How many hashes are looked up in one statement; SQLite takes 999 values."""
+
+
 class EmbeddedVectorStore:
     """A ``VectorStore`` in the SQLite file ``path``, which may be the one of an ``EmbeddedStore``."""
 
@@ -30,12 +34,12 @@ class EmbeddedVectorStore:
 
     def get(self, embedder: str, hashes: Sequence[str]) -> dict[str, bytes]:
         """Return the vectors of those hashes that have one."""
-        found = self._rows("get_vector", embedder, hashes)
+        found = self._rows("get_vectors", embedder, hashes)
         return dict(zip(found, _widened(list(found.values()), self._database.name), strict=True))
 
     def known(self, embedder: str, hashes: Sequence[str]) -> set[str]:
         """Return those hashes that have a vector."""
-        return set(self._rows("has_vector", embedder, hashes))
+        return set(self._rows("have_vectors", embedder, hashes))
 
     def put(self, embedder: str, vectors: Mapping[str, bytes]) -> None:
         """Keep vectors by their hashes, all or none of them, in the place of those before."""
@@ -73,15 +77,19 @@ class EmbeddedVectorStore:
         self._database.close()
 
     def _rows(self, query: str, embedder: str, hashes: Sequence[str]) -> dict[str, bytes]:
-        keys = {one: _key(one) for one in hashes}
+        keys = {_key(one): one for one in hashes}
 
         def found(connection: sqlite3.Connection) -> dict[str, bytes]:
             number = _number(connection, embedder)
+            rows: dict[str, bytes] = {}
             if number is None:
-                return {}
-            statement = _QUERIES[query]
-            each = ((one, connection.execute(statement, (number, key)).fetchone()) for one, key in keys.items())
-            return {one: row[0] for one, row in each if row is not None}
+                return rows
+            wanted = list(keys)
+            for batch in (wanted[start : start + _AT_ONCE] for start in range(0, len(wanted), _AT_ONCE)):
+                statement = _QUERIES[query].replace("/* hashes */", ",".join("?" * len(batch)))
+                rows.update((keys[key], body) for key, body in connection.execute(statement, (number, *batch)))
+            # In the order in which they were asked for.
+            return {one: rows[one] for one in keys.values() if one in rows}
 
         return self._database.read(found)
 

@@ -1,0 +1,293 @@
+"""The layer that brings along what is indexed and fits the message: what it says, and when it says nothing."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from promptuary.blocking import Promptuary
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.layers import LayerContext, Recall, RecallRequest
+from promptuary.core.recall import Found, Hit, Question, Why
+from promptuary.layers.semantic_recall import HEADING, SemanticRecall, fitted, in_view, worth
+from promptuary.tokens import Counter
+from promptuary.turns import Turn
+from tests.conftest import Files
+
+HOME = "/home/ada/notes"
+COUNTER = Counter()
+
+NOTES = {
+    "notes/deploy.md": "# Deploying\n\nRun the release script.\n\n## Rollback\n\nPut the last image back.\n",
+    "notes/lunch.md": "# Lunch\n\nThe canteen closes at two.\n",
+    "src/app.py": "def release_script():\n    '''Release everything.'''\n    return 1\n",
+}
+
+
+def hit(path: str = "a.md", first: int = 3, text: str = "alpha\nbeta", **changes: Any) -> Hit:
+    last = first + text.count("\n")
+    one = Hit(HOME, path, first, last, text, ("Top", "Part"), "markdown", 0, "ab" * 32, 0.9, Why(5.0, 0.6, ("alpha",)))
+    return replace(one, **changes)
+
+
+def said(hits: Sequence[Hit], request: RecallRequest, *, ready: bool = True) -> Recall | None:
+    layer = SemanticRecall(lambda _: Found(hits, "hybrid"), lambda: ready, HOME)
+    return asyncio.run(layer.recall(request, LayerContext("t", "", None, COUNTER, 8_000)))
+
+
+# What it says
+
+
+def test_a_piece_says_where_it_stands_and_why_it_is_there() -> None:
+    recall = said([hit()], RecallRequest("alpha?", 500))
+
+    assert recall is not None
+    (piece,) = recall.pieces
+    assert recall.heading == HEADING
+    assert (piece.label, piece.source, piece.revision) == ("a.md:3-4", "a.md", "ab" * 32)
+    assert (piece.score, piece.reason) == (0.9, "words alpha; cosine 0.60")
+    assert "a.md" in piece.text
+    assert "lines 3-4" in piece.text
+    assert "Top > Part" in piece.text
+    assert "alpha\nbeta" in piece.text
+
+
+def test_a_place_outside_of_the_workspace_has_its_whole_path() -> None:
+    recall = said([hit(folder="/vault")], RecallRequest("alpha?", 500))
+
+    assert recall is not None
+    assert [piece.label for piece in recall.pieces] == ["/vault/a.md:3-4"]
+
+
+def test_the_best_stands_first_and_lines_that_a_better_place_shows_are_not_shown_again() -> None:
+    whole, part, other = hit(text="alpha\nbeta\ngamma"), hit(first=4, text="beta", score=0.8), hit("b.md", score=0.7)
+    recall = said([whole, part, other], RecallRequest("alpha?", 500))
+
+    assert recall is not None
+    assert [piece.label for piece in recall.pieces] == ["a.md:3-5", "b.md:3-4"]
+
+
+def test_what_does_not_fit_is_named_and_something_smaller_still_stands() -> None:
+    large, small = hit(text="word " * 400), hit("b.md", score=0.8)
+    recall = said([large, small], RecallRequest("alpha?", 200))
+
+    assert recall is not None
+    assert [piece.label for piece in recall.pieces] == ["b.md:3-4"]
+    (omitted,) = recall.omitted
+    assert (omitted.label, omitted.score) == ("a.md:3-3", 0.9)
+    assert "did not fit" in omitted.reason
+
+
+def test_if_nothing_fits_nothing_is_said_and_everything_is_named() -> None:
+    recall = said([hit(), hit("b.md")], RecallRequest("alpha?", 3))
+
+    assert recall is not None
+    assert (recall.text, len(recall.omitted)) == ("", 2)
+
+
+HITS = st.lists(
+    st.builds(
+        hit,
+        st.sampled_from(["a.md", "b.py", "c d.txt", "ü.json"]),
+        st.integers(1, 10_000),
+        st.text(max_size=300) | st.text(st.characters(codec=None), max_size=60),
+        score=st.floats(-1, 3),
+        trail=st.lists(st.text(max_size=20), max_size=3).map(tuple),
+    ),
+    max_size=12,
+)
+
+
+@given(HITS, st.integers(-5, 600))
+def test_it_never_costs_more_than_it_may_and_forgets_no_place(hits: list[Hit], budget: int) -> None:
+    recall = fitted(hits, budget, COUNTER, HOME)
+
+    if recall is None:
+        assert not hits
+        return
+    assert COUNTER.count(recall.text) <= max(budget, 0)
+    assert len(recall.pieces) + len(recall.omitted) == len(hits)
+
+
+# When it says nothing
+
+
+@pytest.mark.parametrize("query", ["", "  \n"])
+def test_a_message_without_words_is_not_searched_for(query: str) -> None:
+    assert said([hit()], RecallRequest(query, 500)) is None
+
+
+def test_without_an_index_or_without_room_nothing_is_searched() -> None:
+    def search(_: Question) -> Found:
+        raise AssertionError("it was")
+
+    context = LayerContext("t", "", None, COUNTER, 8_000)
+    for ready, budget in ((False, 500), (True, 0)):
+        layer = SemanticRecall(search, lambda ready=ready: ready, HOME)  # type: ignore[misc]
+        assert asyncio.run(layer.recall(RecallRequest("alpha", budget), context)) is None
+
+
+def test_what_stands_in_the_window_is_not_repeated() -> None:
+    shown = "Look:\n\nalpha\nbeta\n\nWell?"
+
+    assert said([hit()], RecallRequest("alpha?", 500, in_view=["nothing", shown])) is None
+    recall = said([hit(), hit("b.md", text="gamma\ndelta")], RecallRequest("alpha?", 500, in_view=[shown]))
+    assert recall is not None
+    assert [piece.label for piece in recall.pieces] == ["b.md:3-4"]
+
+
+def test_line_ends_and_blank_lines_around_do_not_make_a_text_another_one() -> None:
+    assert in_view(hit(text="\n\nalpha\r\nbeta\r\n"), ["so: alpha\nbeta."])
+    assert not in_view(hit(text="alpha\ngamma"), ["alpha", "gamma"])
+
+
+def scored(score: float, *, matched: bool = True, cosine: float | None = 0.5) -> Hit:
+    return hit(score=score, why=Why(1.0, cosine, ("alpha",) if matched else ()))
+
+
+@pytest.mark.parametrize(
+    ("hits", "kept"),
+    [
+        ([], 0),
+        ([scored(1.0), scored(0.5), scored(0.49)], 2),
+        ([scored(1.0, matched=False, cosine=0.29)], 0),
+        ([scored(1.0, matched=False, cosine=0.31)], 1),
+        ([scored(1.0, matched=False, cosine=None)], 0),
+        ([scored(1.0, cosine=None)], 1),
+        ([scored(1.0, cosine=-0.2)], 1),
+        ([scored(-0.5), scored(-0.6)], 0),
+        ([scored(0.0), scored(-0.1)], 1),
+    ],
+)
+def test_only_what_is_not_far_behind_the_best_and_alike_in_words_or_sense_is_worth_its_room(
+    hits: list[Hit], kept: int
+) -> None:
+    assert worth(hits) == hits[:kept]
+
+
+# In a turn
+
+
+@pytest.fixture
+def indexed(files: Files) -> Path:
+    workspace = files(NOTES)
+    with opened(workspace) as promptuary:
+        promptuary.index([workspace])
+    return workspace
+
+
+def opened(workspace: Path, **options: Any) -> Promptuary:
+    return Promptuary.open(workspace, exact=True, **{"embedder": "none", **options})
+
+
+def recalled(turn: Turn) -> list[str]:
+    return [one.label for one in turn.receipt.entries if one.layer == "semantic_recall" and one.fate != "out"]
+
+
+def prompt(turn: Turn) -> str:
+    return "\n".join(message["content"] for message in turn.messages)
+
+
+def test_a_turn_brings_along_what_fits_the_message_and_the_receipt_names_the_places(indexed: Path) -> None:
+    with opened(indexed) as promptuary:
+        turn = promptuary.prepare("When does the canteen close?")
+
+    assert recalled(turn) == ["notes/lunch.md:1-3"]
+    assert turn.receipt.failures == []
+    assert turn.prompt.live[0]["content"].startswith(HEADING)
+    assert "The canteen closes at two." in turn.prompt.live[0]["content"]
+    assert turn.messages[-1] == {"role": "user", "content": "When does the canteen close?"}
+
+
+def test_a_turn_in_a_workspace_without_an_index_says_nothing_of_it_and_makes_none(files: Files) -> None:
+    workspace = files(NOTES)
+    with opened(workspace) as promptuary:
+        turn = promptuary.prepare("When does the canteen close?")
+
+    assert [entry.layer for entry in turn.receipt.entries] == ["message"]
+    assert turn.receipt.failures == []
+    assert not (workspace / ".promptuary/index").exists()
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["When does the canteen close? @file:notes/lunch.md", "When does the canteen close? #notes/lunch.md"],
+    ids=["attached", "tracked"],
+)
+def test_what_the_message_attaches_or_keeps_in_view_is_not_recalled(indexed: Path, message: str) -> None:
+    with opened(indexed) as promptuary:
+        turn = promptuary.prepare(message)
+
+    assert recalled(turn) == []
+    assert prompt(turn).count("The canteen closes at two.") == 1
+
+
+def test_what_was_said_before_is_not_recalled(indexed: Path) -> None:
+    with opened(indexed) as promptuary:
+        first = promptuary.prepare("Read @file:notes/lunch.md, please.")
+        promptuary.finish(first, "The canteen closes at two.")
+        turn = promptuary.prepare("When does the canteen close?")
+
+    assert recalled(turn) == []
+    assert prompt(turn).count("# Lunch") == 1
+
+
+def test_a_message_that_nothing_answers_brings_nothing_along(indexed: Path) -> None:
+    with opened(indexed) as promptuary:
+        turn = promptuary.prepare("What about giraffes?")
+
+    assert recalled(turn) == []
+
+
+def test_it_can_be_switched_off(indexed: Path) -> None:
+    with opened(indexed, recall_tokens=0) as promptuary:
+        turn = promptuary.prepare("When does the canteen close?")
+
+    assert turn.messages == [{"role": "user", "content": "When does the canteen close?"}]
+    assert {hook.layer for hook in turn.receipt.hooks} <= {"instructions", "file_reference"}
+
+
+def test_it_takes_no_more_of_the_window_than_the_setting_says(files: Files) -> None:
+    workspace = files({f"{number}.md": f"canteen {number} " + "word " * 100 for number in range(10)})
+    with opened(workspace, recall_tokens=300) as promptuary:
+        promptuary.index([workspace])
+        turn = promptuary.prepare("canteen")
+
+    spent = sum(COUNTER.count(message["content"]) for message in turn.prompt.live)
+    assert 0 < spent <= 300
+    assert [one.fate for one in turn.receipt.entries if one.layer == "semantic_recall"].count("out") > 0
+
+
+Failing = Callable[[Question], Found]
+
+
+@pytest.mark.parametrize("error", [PromptuaryError("the disk is gone"), RuntimeError("a defect")])
+def test_a_search_that_fails_is_told_and_the_turn_goes_on(
+    indexed: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(*_: object) -> Found:
+        raise error
+
+    monkeypatch.setattr("promptuary.file_memory.FileMemory.search", fail)
+    with opened(indexed) as promptuary:
+        turn = promptuary.prepare("When does the canteen close?")
+
+    assert turn.messages == [{"role": "user", "content": "When does the canteen close?"}]
+    (failure,) = turn.receipt.failures
+    assert (failure.layer, failure.hook) == ("semantic_recall", "recall")
+    assert str(error) in failure.reason
+
+
+def test_a_list_of_folders_that_cannot_be_read_is_told_and_the_turn_goes_on(indexed: Path) -> None:
+    (listed,) = (Path.home() / ".local/state/promptuary/folders").glob("*.json")
+    listed.write_text("{")
+    with opened(indexed) as promptuary:
+        turn = promptuary.prepare("When does the canteen close?")
+
+    assert len(turn.messages) == 1
+    assert "not a list of folders" in turn.receipt.failures[0].reason
