@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from promptuary.core.blocks import Block, Detail, Source, Trust
     from promptuary.core.errors import Code, ConfigError, PromptuaryError, SourceError
     from promptuary.core.expansion import Expansion, Outcome, Spend
+    from promptuary.core.indexing import Embedder
     from promptuary.core.layers import (
         Between,
         Changed,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     )
     from promptuary.core.messages import Message
     from promptuary.core.ports import ChatModel
+    from promptuary.core.recall import Filters, Found, Hit, Question
     from promptuary.core.receipts import Receipt
     from promptuary.core.references import LineRange, Reference, format_reference
     from promptuary.engine import Promptuary
@@ -50,7 +52,11 @@ _HOMES = {
     "ConfigError": "core.errors",
     "Counter": "tokens",
     "Detail": "core.blocks",
+    "Embedder": "core.indexing",
     "Expansion": "core.expansion",
+    "Filters": "core.recall",
+    "Found": "core.recall",
+    "Hit": "core.recall",
     "Incoming": "core.layers",
     "Item": "references.menu",
     "Layer": "core.layers",
@@ -62,6 +68,7 @@ _HOMES = {
     "Piece": "core.layers",
     "Promptuary": "engine",
     "PromptuaryError": "core.errors",
+    "Question": "core.recall",
     "Recall": "core.layers",
     "RecallRequest": "core.layers",
     "Receipt": "core.receipts",
@@ -89,7 +96,11 @@ __all__ = [
     "ConfigError",
     "Counter",
     "Detail",
+    "Embedder",
     "Expansion",
+    "Filters",
+    "Found",
+    "Hit",
     "Incoming",
     "Item",
     "Layer",
@@ -101,6 +112,7 @@ __all__ = [
     "Piece",
     "Promptuary",
     "PromptuaryError",
+    "Question",
     "Recall",
     "RecallRequest",
     "Receipt",

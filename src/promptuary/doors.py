@@ -4,6 +4,7 @@ A folder may vanish and come back while the program runs: then its door is opene
 each door's own policy; what is indexed is not known here.
 """
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -44,7 +45,7 @@ class Doors:
         known = self.folders()
         around = [one for one in known if real.is_relative_to(one.path) and real != Path(one.path)]
         if around:
-            return around[0], ()
+            return around[0], []
         inside = [one for one in known if Path(one.path).is_relative_to(real) and real != Path(one.path)]
         for one in inside:
             self.remove(one.path)
@@ -53,9 +54,11 @@ class Doors:
         return folder, inside
 
     def remove(self, path: str) -> bool:
-        """Have a folder indexed no more; tell whether it was."""
-        self._shut(path)
-        return self._remembered.remove(path)
+        """Have a folder indexed no more, by any name that leads to it; tell whether it was."""
+        known = {one.path for one in self.folders()}
+        place = path if path in known else os.path.realpath(path)
+        self._shut(place)
+        return self._remembered.remove(place)
 
     def look(self, folder: Folder) -> tuple[Workspace | None, Snapshot]:
         """Return the door of a folder and how its files look now; no door if the folder is not there."""
@@ -83,8 +86,8 @@ class Doors:
     def _looked(self, folder: Folder) -> tuple[Workspace | None, Snapshot]:
         try:
             door = self._door(folder)
-        except ConfigError as error:
-            return None, Snapshot({}, alive=False, reason=str(error))
+        except ConfigError:
+            return None, Snapshot({}, alive=False, reason="it is not there, or may not be opened")
         seen = snapshot(door, self._last.get(folder.path))
         if not seen.alive:
             return None, seen

@@ -17,6 +17,7 @@ from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.indexing import Counts, Embedder, IndexDamagedError, VectorStore
 from promptuary.core.recall import Folder, Found, Question
+from promptuary.core.words import parse
 from promptuary.doors import Doors
 from promptuary.memory.chunk import VERSION, Sizes
 from promptuary.memory.embedding import embed_missing
@@ -66,7 +67,7 @@ class FileMemory:
         self._syncing = threading.Lock()
         self._watcher: Watcher | None = None
         self._seen = -1
-        self._prepared = False
+        self._preparing: threading.Thread | None = None
 
     def index(
         self,
@@ -112,9 +113,10 @@ class FileMemory:
         """Answer a question from files as they are now."""
         if not self._doors.folders():
             raise PromptuaryError("nothing is indexed yet; run `promptuary index` in a folder of notes or code")
-        if self._embedder is not None and not question.by_words:
+        if self._embedder is not None and self._preparing is None and parse(question.text) and not question.by_words:
             # Loading a model takes longer than everything else: it begins first.
-            threading.Thread(target=self._prepare, name="promptuary-prepare", daemon=True).start()
+            self._preparing = threading.Thread(target=self._prepare, name="promptuary-prepare", daemon=True)
+            self._preparing.start()
         synced, notes = self.refresh()
         embedder = None if question.by_words or not self._index.has_vectors() else self._embedder
         try:
@@ -133,10 +135,9 @@ class FileMemory:
         return self._found(answered, notes, auto_synced=synced)
 
     def _prepare(self) -> None:
-        # Whatever is wrong will be told when a text is to be embedded.
+        # Whatever is wrong will be told when a text is to be embedded; and a plug-in may have nothing to prepare.
         with suppress(Exception):
-            if self._embedder is not None and not self._prepared and self._index.has_vectors():
-                self._prepared = True
+            if self._embedder is not None and self._index.has_vectors():
                 self._embedder.prepare()
 
     def refresh(self, *, everything: bool = False) -> tuple[bool, list[str]]:
@@ -179,6 +180,9 @@ class FileMemory:
 
     def close(self) -> None:
         """Let go of everything."""
+        if self._preparing is not None:
+            # A library that is being loaded while the program ends brings it down.
+            self._preparing.join()
         if self._watcher is not None:
             self._watcher.close()
         self._index.close()

@@ -70,5 +70,7 @@ def _endpoint(settings: Settings) -> Embedder:
     if not settings.embed_url or not settings.embed_model:
         raise ConfigError("the endpoint embedder needs an address and a model: set embed_url and embed_model")
     from promptuary.models.endpoint import EndpointEmbedder  # noqa: PLC0415  (who embeds here needs no network)
+    from promptuary.workspace.post import PostPolicy  # noqa: PLC0415
 
-    return EndpointEmbedder(settings.embed_url, settings.embed_model, key_variable=settings.embed_key)
+    policy = PostPolicy(allow_hosts=frozenset(host.lower() for host in settings.allow_hosts))
+    return EndpointEmbedder(settings.embed_url, settings.embed_model, key_variable=settings.embed_key, policy=policy)

@@ -86,7 +86,7 @@ def test_the_asynchronous_and_the_blocking_engine_offer_the_same() -> None:
 
     # What blocks anyway is done in the caller's thread.
     assert surface(blocking.Promptuary) - {"settings"} == surface(Promptuary) - {"settings", "let_go", "search_now"}
-    for name in surface(Promptuary) - {"open", "path", "settings"}:
+    for name in surface(Promptuary) - {"open", "path", "settings", "let_go", "search_now"}:
         assert asyncio.iscoroutinefunction(getattr(Promptuary, name))
         assert not asyncio.iscoroutinefunction(getattr(blocking.Promptuary, name))
 

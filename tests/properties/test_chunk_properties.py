@@ -103,7 +103,9 @@ def fits(line: str, sizes: Sizes, counter: TokenCounter) -> bool:
 
 @pytest.mark.torture
 @given(TEXTS, st.sampled_from(NAMES), SIZES, COUNTERS)
-def test_a_chunk_of_several_lines_fits_unless_it_is_a_title_with_a_line_too_long(text: str, name: str, sizes: Sizes, counter: TokenCounter) -> None:
+def test_a_chunk_of_several_lines_fits_but_for_a_title_with_a_line_too_long(
+    text: str, name: str, sizes: Sizes, counter: TokenCounter
+) -> None:
     for chunk in chunks(text, name, sizes, counter):
         if chunk.first < chunk.last and counter.count(chunk.text) > sizes.tokens:
             title, *between, last = chunk.text.split("\n")

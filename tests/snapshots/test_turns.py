@@ -45,6 +45,21 @@ def test_a_turn_with_instructions_tracked_files_history_and_attachments(files: F
     matches("turn", shown(turn))
 
 
+def test_a_turn_that_recalls_what_is_indexed(files: Files) -> None:
+    project = files(
+        {
+            "notes/deploy.md": "# Deploying\n\nRun the release script.\n\n## Rollback\n\nPut the last image back.\n",
+            "notes/lunch.md": "# Lunch\n\nThe canteen closes at two.\n",
+            "src/release.py": "def release_script() -> None:\n    '''Release everything.'''\n",
+        }
+    )
+    with Promptuary.open(project, exact=True, window=16_000, embedder="none") as promptuary:
+        promptuary.index([project])
+        turn = promptuary.prepare("How do we put the last image back if @file:src/release.py fails?")
+
+    matches("recalled", shown(turn))
+
+
 def test_the_snapshot_is_the_one_that_is_looked_at() -> None:
     text = (Path(__file__).parent / "turn.md").read_text(encoding="utf-8")
 

@@ -11,12 +11,14 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 def moment(text: str, now: datetime, *, after: bool = False) -> int:
     """Return the seconds since 1970 that ``text`` means; ``after`` a whole day means when it is over.
 
-    A date is a day in UTC, as the dates of files are. Raises ``ValueError`` with a sentence about what is understood.
+    A date is a day in UTC, as the dates of files are; so is a time ago. Raises ``ValueError`` with a sentence of what
+    is understood.
     """
     spelled = text.strip()
     try:
         if ago := _AGO.fullmatch(spelled.lower()):
-            return int(_before(now, int(ago[1]), ago[2]).timestamp())
+            day = _before(now, int(ago[1]), ago[2]).replace(hour=0, minute=0, second=0, microsecond=0)
+            return int((day + timedelta(days=after)).timestamp())
         if _DAY.fullmatch(spelled):
             day = datetime.combine(date.fromisoformat(spelled), datetime.min.time(), UTC)
             return int((day + timedelta(days=after)).timestamp())

@@ -70,7 +70,7 @@ def _mode(found: Found, promptuary: Promptuary, question: Question) -> str:
     told = "hybrid search" if found.mode == "hybrid" else "search by words"
     if found.partly and not question.by_words:
         missing = promptuary.indexed().counts.unembedded
-        told += f" (vectors: {missing:,} chunks still to be embedded: promptuary index)"
+        told += f" (vectors: {missing:,} chunk{'s' * (missing != 1)} still to be embedded: promptuary index)"
     return f"{told}; synced what had changed first" if found.auto_synced else told
 
 

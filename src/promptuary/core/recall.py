@@ -40,8 +40,9 @@ class Chunk:
 
     @property
     def context(self) -> str:
-        """The text as it is embedded: under its headings."""
-        return f"{' > '.join(self.trail)}\n{self.text}" if self.trail else self.text
+        """The text as it is embedded: under those headings that do not stand in it."""
+        above = " > ".join(title for title in self.trail if title not in self.text)
+        return f"{above}\n{self.text}" if above else self.text
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,6 +130,11 @@ def _terms(texts: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
     return list(terms.values()), list(prefixes.values()), list(stop_words.values())[:MOST_TERMS]
 
 
+def is_name(term: str) -> bool:
+    """Tell whether a term of a question is written as names in code are: ``snake_case``, ``camelCase``, ``a.b``."""
+    return any(sign in term.strip("_") for sign in "_./:") or _TURN.search(term) is not None
+
+
 def folded(text: str) -> str:
     """Return ``text`` with one spelling for what looks alike: no accents, no ligatures, no widths; valid UTF-8."""
     return text if text.isascii() else _BEYOND_ASCII.sub(_fold_match, text)

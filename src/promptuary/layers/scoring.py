@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
+from promptuary.core.languages import language_of
 from promptuary.core.messages import Message
 from promptuary.core.ports import ChatModel
 from promptuary.core.text import one_line
-from promptuary.references.languages import language_of
 
 NEUTRAL = 50
 """The score of what cannot be judged."""

@@ -15,17 +15,11 @@ from promptuary.core.layers import Between, Layer, LayerContext, Omitted, Piece,
 from promptuary.core.recall import Found, Hit, Question, Search
 from promptuary.core.text import visible, with_unix_lines
 from promptuary.references.detail import whole
-from promptuary.references.found import apart, source_of
+from promptuary.references.found import apart, source_of, worth
 
 HEADING: Final = "# Recalled from indexed files"
 
 _MOST_HITS: Final = 12
-_WORTH: Final = 0.5
-"""A place is brought along if its score is at least this part of the best one's."""
-
-_ALIKE: Final = 0.3
-"""The least cosine of a place that has none of the words that were said."""
-
 _GAP: Final = "\n\n"
 
 
@@ -57,12 +51,6 @@ class SemanticRecall(Layer):
         except ConfigError as error:
             # What is wrong with the index is no reason to refuse a turn, as wrong settings of a layer are.
             raise PromptuaryError(str(error)) from error
-
-
-def worth(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits that are worth a part of the window: not far behind the best, and alike in words or sense."""
-    best = max((hit.score for hit in hits), default=0.0)
-    return [hit for hit in hits if hit.score >= _WORTH * best and (hit.why.matched or (hit.why.cosine or 0) >= _ALIKE)]
 
 
 def in_view(hit: Hit, texts: Sequence[str]) -> bool:

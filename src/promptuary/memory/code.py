@@ -7,9 +7,9 @@ read, is one part.
 import re
 from typing import Final
 
+from promptuary.core.languages import language_of
 from promptuary.memory.parts import Lines, Part
 from promptuary.references.definitions import definitions, has_grammar
-from promptuary.references.languages import language_of
 
 _DEEPEST: Final = 8
 """Definitions nested deeper than this are lines of what is around them."""

@@ -4,10 +4,10 @@
 
 The cosine is absolute, so BM25 must be too: ranks, or shares of the best score, would make the best of nothing look
 like the best of something. A sum of n terms' scores has a noise of sqrt(n); nine times that makes a good match of five
-words count as much as a cosine of one. How much words count depends on what is asked about: in prose a name or a number
-is what tells two places apart, and words count in full; code is asked for in other words than it is written in, and
-they count a tenth. What is asked about is told by the ten nearest candidates, for all candidates alike: a weight for
-each alone would favour one kind over the other.
+words count about as much as a cosine of one. How much words count depends on what is asked about: in prose a name or a
+number is what tells two places apart, and words count in full; code is asked for in other words than it is written in,
+and they count little, unless the question names what it is about (``parse_url``, ``HttpServer``). What is asked about
+is told by the ten nearest candidates, for all candidates alike: a weight for each alone would favour one kind.
 """
 
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ from typing import Final
 
 from promptuary.core.recall import Why
 
-PROSE: Final = 1.0
-CODE: Final = 0.1
+PROSE: Final = 1.2
+CODE: Final = 0.05
 _SCALE: Final = 9.0
 NEAREST: Final = 10
 """How many of the nearest candidates tell what is asked about."""
@@ -43,15 +43,15 @@ class Ranked:
     why: Why
 
 
-def fuse(candidates: Sequence[Candidate], terms: int) -> list[Ranked]:
-    """Return the candidates of a question of so many terms, the best first.
+def fuse(candidates: Sequence[Candidate], terms: int, *, names: int = 0) -> list[Ranked]:
+    """Return the candidates of a question of so many terms, of which some are names in code, the best first.
 
     A chunk that has no vector yet is taken to be as near as the others are on average: words decide about it.
     """
     known = [one.cosine for one in candidates if one.cosine is not None]
     # Exact, so that the order in which they come does not show in the last digit.
     usual = fsum(known) / len(known) if known else 0.0
-    weight = _weight(candidates) / (_SCALE * sqrt(max(1, terms)))
+    weight = _weight(candidates, names / max(1, terms)) / (_SCALE * sqrt(max(1, terms)))
     ranked = [
         Ranked(
             one.chunk,
@@ -63,9 +63,9 @@ def fuse(candidates: Sequence[Candidate], terms: int) -> list[Ranked]:
     return sorted(ranked, key=lambda one: (-one.score, one.chunk))
 
 
-def _weight(candidates: Sequence[Candidate]) -> float:
-    """Return how much words count, between code and prose."""
+def _weight(candidates: Sequence[Candidate], named: float) -> float:
+    """Return how much words count, between code and prose; in code as much as in prose if all of them are names."""
     near = sorted((-one.cosine, one.chunk, one.is_code) for one in candidates if one.cosine is not None)
     nearest = near[:NEAREST]
     share = sum(is_code for _, _, is_code in nearest) / len(nearest) if nearest else 0.0
-    return PROSE + (CODE - PROSE) * share
+    return PROSE + (CODE - PROSE) * share * (1 - named)

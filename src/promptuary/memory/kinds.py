@@ -8,8 +8,8 @@ import re
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
 
+from promptuary.core.languages import language_of
 from promptuary.core.recall import FileKind
-from promptuary.references.languages import language_of
 from promptuary.workspace.names import _CODE, _DATA
 
 HEADED: Final = frozenset(

@@ -19,6 +19,10 @@ POOL: Final = 100
 """How many candidates the words give, and how many the meaning."""
 
 
+_ALIKE: Final = 0.2
+"""The least cosine of an answer that has none of the words; unrelated texts have up to about this."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answered:
     """The hits, the best first, and whether meaning took part."""
@@ -44,7 +48,10 @@ def search(question: Question, index: IndexReader, embedder: Embedder | None) ->
     cosines |= index.cosines(vector, [one for one in lexical if one not in cosines])
     pool = [*lexical, *(one for one in cosines if one not in lexical)]
     code = index.code(sorted(cosines, key=lambda one: (-cosines[one], one))[:NEAREST])
-    ranked = fuse([Candidate(one, lexical.get(one), cosines.get(one), one in code) for one in pool], len(words))
+    # What shares no word with the question and little of its meaning is no answer.
+    pool = [one for one in pool if one in lexical or cosines[one] >= _ALIKE]
+    candidates = [Candidate(one, lexical.get(one), cosines.get(one), one in code) for one in pool]
+    ranked = fuse(candidates, len(words), names=sum(map(language.is_name, words.terms)))
     hits = list(_hits(ranked, question.limit, words, index))
     if len(hits) < question.limit and len(lexical) >= POOL:
         hits += _by_words(len(hits), question.limit, words, index, files, known=frozenset(pool))

@@ -151,6 +151,8 @@ def _load(folder: Path, cache: Path | None) -> _Model:
     """Load libraries and weights, side by side where they do not need each other: a person waits for this."""
     copy = _Aside(lambda: optimised.read(cache, _MODEL[1][:12]) if cache else None)
     weights = _Aside(lambda: copy.result() or _checked(folder, *_MODEL))
+    # Else the library writes down what machine this is, to be reported to its makers. Too late once it is loaded.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
         # What `onnxruntime` needs of numpy is loaded by it; reading and hashing go on without the interpreter.
         onnxruntime = importlib.import_module("onnxruntime")  # 100 ms

@@ -1,11 +1,18 @@
 """What a search found, as sources: lines of a file, with where they stand and why they are here. Pure."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from promptuary.core.blocks import Source
+from promptuary.core.languages import language_of
 from promptuary.core.recall import Hit
 from promptuary.core.references import format_reference
-from promptuary.references.languages import language_of
+
+_WORTH: Final = 0.5
+"""A place is brought along if its score is at least this part of the best one's."""
+
+_ALIKE: Final = 0.3
+"""The least cosine of a place that has none of the words that were said."""
 
 
 def source_of(hit: Hit, workspace: str, kind: str) -> Source:
@@ -42,3 +49,9 @@ def apart(hits: Sequence[Hit]) -> list[Hit]:
         if not any(one.first <= hit.first and hit.last <= one.last for one in shown):
             kept.append(hit)
     return kept
+
+
+def worth(hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits that are worth a part of the window: not far behind the best, and alike in words or sense."""
+    best = max((hit.score for hit in hits), default=0.0)
+    return [hit for hit in hits if hit.score >= _WORTH * best and (hit.why.matched or (hit.why.cosine or 0) >= _ALIKE)]

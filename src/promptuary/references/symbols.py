@@ -4,8 +4,8 @@ import threading
 from collections.abc import Sequence
 
 from promptuary.core.errors import SourceError
+from promptuary.core.languages import language_of
 from promptuary.references.definitions import definitions, has_grammar
-from promptuary.references.languages import language_of
 from promptuary.workspace.door import Workspace
 
 

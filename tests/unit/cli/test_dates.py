@@ -25,16 +25,16 @@ def seconds(*parts: int) -> int:
         ("2026-01-02 15:00:10", seconds(2026, 1, 2, 15, 0, 10), seconds(2026, 1, 2, 15, 0, 10)),
         ("2026-01-02T15:00+02:00", seconds(2026, 1, 2, 13), seconds(2026, 1, 2, 13)),
         (" 2026-01-02\n", seconds(2026, 1, 2), seconds(2026, 1, 3)),
-        ("0d", seconds(2026, 3, 31, 12, 30), seconds(2026, 3, 31, 12, 30)),
-        ("7d", seconds(2026, 3, 24, 12, 30), seconds(2026, 3, 24, 12, 30)),
-        ("2W", seconds(2026, 3, 17, 12, 30), seconds(2026, 3, 17, 12, 30)),
-        ("1m", seconds(2026, 2, 28, 12, 30), seconds(2026, 2, 28, 12, 30)),
-        ("3m", seconds(2025, 12, 31, 12, 30), seconds(2025, 12, 31, 12, 30)),
-        ("4m", seconds(2025, 11, 30, 12, 30), seconds(2025, 11, 30, 12, 30)),
-        ("1y", seconds(2025, 3, 31, 12, 30), seconds(2025, 3, 31, 12, 30)),
+        ("0d", seconds(2026, 3, 31), seconds(2026, 4, 1)),
+        ("7d", seconds(2026, 3, 24), seconds(2026, 3, 25)),
+        ("2W", seconds(2026, 3, 17), seconds(2026, 3, 18)),
+        ("1m", seconds(2026, 2, 28), seconds(2026, 3, 1)),
+        ("3m", seconds(2025, 12, 31), seconds(2026, 1, 1)),
+        ("4m", seconds(2025, 11, 30), seconds(2025, 12, 1)),
+        ("1y", seconds(2025, 3, 31), seconds(2025, 4, 1)),
     ],
 )
-def test_a_date_is_a_day_and_a_span_is_that_long_ago(text: str, since: int, until: int) -> None:
+def test_a_date_is_a_day_and_so_is_a_span_of_time_ago(text: str, since: int, until: int) -> None:
     assert moment(text, NOW) == since
     assert moment(text, NOW, after=True) == until
 

@@ -1,7 +1,7 @@
 """The layer that brings along what is indexed and fits the message: what it says, and when it says nothing."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,8 @@ from promptuary.blocking import Promptuary
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.layers import LayerContext, Recall, RecallRequest
 from promptuary.core.recall import Found, Hit, Question, Why
-from promptuary.layers.semantic_recall import HEADING, SemanticRecall, fitted, in_view, worth
+from promptuary.layers.semantic_recall import HEADING, SemanticRecall, fitted, in_view
+from promptuary.references.found import worth
 from promptuary.tokens import Counter
 from promptuary.turns import Turn
 from tests.conftest import Files
@@ -261,9 +262,6 @@ def test_it_takes_no_more_of_the_window_than_the_setting_says(files: Files) -> N
     spent = sum(COUNTER.count(message["content"]) for message in turn.prompt.live)
     assert 0 < spent <= 300
     assert [one.fate for one in turn.receipt.entries if one.layer == "semantic_recall"].count("out") > 0
-
-
-Failing = Callable[[Question], Found]
 
 
 @pytest.mark.parametrize("error", [PromptuaryError("the disk is gone"), RuntimeError("a defect")])

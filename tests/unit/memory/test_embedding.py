@@ -22,7 +22,8 @@ from tests.embedders import HashedWords, memory_with
 
 BATCH = 4
 MANY = 2 * BATCH + 2
-QUESTIONS = ["alpha", "number7 text", "elsewhere"]
+# Every text has the first word: how near it is decides about its place, and not whether it is found.
+QUESTIONS = ["alpha", "alpha number7 text"]
 
 
 class KilledError(BaseException):
@@ -191,6 +192,21 @@ def test_a_text_that_went_and_came_back_has_its_vector_still(files: Files, embed
 
         assert memory.search(Question("alpha")).hits[0].why.cosine is not None
     assert len(embedder.passages) == 2
+
+
+def test_the_vector_of_a_text_that_is_gone_takes_no_place_among_the_nearest(many: Path, embedder: HashedWords) -> None:
+    with memory_with(many, embedder) as memory:
+        memory.index([many])
+        memory.embed()
+        (many / "0.md").unlink()
+        (many / "1.md").write_text("alpha changed")
+        memory.index([])
+        own = memory._index._now()
+        assert own is not None
+        assert own.vectors is not None
+        left = len(own.vectors)
+
+    assert left == MANY - 2
 
 
 # Another embedder

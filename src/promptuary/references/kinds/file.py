@@ -2,10 +2,10 @@
 
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, SourceError
+from promptuary.core.languages import language_of
 from promptuary.core.references import Reference, format_reference
 from promptuary.references.definitions import GRAMMARS, Definition, definitions, has_grammar, outline
 from promptuary.references.desk import Desk
-from promptuary.references.languages import language_of
 from promptuary.references.selection import Reading, count_lines, cut, readings
 from promptuary.references.suggest import did_you_mean
 from promptuary.workspace.read import TextFile

@@ -5,7 +5,7 @@ from promptuary.core.errors import Code, PromptuaryError, SourceError
 from promptuary.core.recall import Filters, Found, Question
 from promptuary.core.references import Reference
 from promptuary.references.desk import Desk
-from promptuary.references.found import apart, source_of
+from promptuary.references.found import apart, source_of, worth
 
 MOST_HITS = 8
 """How many places one search brings: what is not needed is cut by its rank."""
@@ -22,15 +22,16 @@ def resolve(reference: Reference, desk: Desk) -> list[Source]:
 def memory(reference: Reference, desk: Desk) -> list[Source]:
     """Return the best places among memories."""
     filters = Filters(folders=(str(desk.workspace.root.path),), paths=(MEMORIES,))
-    return _sources(reference, desk, filters, f"nothing that is remembered answers {reference.value!r}")
+    return _sources(reference, desk, filters, f"nothing that is remembered and indexed answers {reference.value!r}")
 
 
 def _sources(reference: Reference, desk: Desk, filters: Filters, nothing: str) -> list[Source]:
     found = _found(Question(reference.value + reference.suffix, MOST_HITS, filters), desk)
-    if not found.hits:
+    hits = worth(apart(found.hits))
+    if not hits:
         raise SourceError(Code.NO_MATCH, f"{nothing}; try other words")
     home = str(desk.workspace.root.path)
-    return [source_of(hit, home, reference.kind) for hit in apart(found.hits)]
+    return [source_of(hit, home, reference.kind) for hit in hits]
 
 
 def _found(question: Question, desk: Desk) -> Found:

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, SourceError
+from promptuary.core.languages import language_of
 from promptuary.core.references import Reference
 from promptuary.references.definitions import GRAMMARS, Definition, definitions, has_grammar
 from promptuary.references.desk import Desk
 from promptuary.references.kinds.file import definition_source, part_at_symbol
-from promptuary.references.languages import language_of
 from promptuary.references.selection import readings
 from promptuary.workspace.read import TextFile
 

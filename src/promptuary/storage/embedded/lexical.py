@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.indexing import Document, IndexDamagedError
+from promptuary.core.languages import language_of
 from promptuary.core.recall import Words
 from promptuary.core.words import extra_terms, folded
 from promptuary.storage.embedded.lexical_query import LONGEST_WORD, Analyzers, QueryBuilder
@@ -71,7 +72,8 @@ class TantivyIndex:
                 else:
                     self._highest = one.id
                 body = one.text if one.text.isascii() else folded(one.text)
-                extra = extra_terms(body)
+                # Everything in a language is about it: so its name tells nothing apart, and is found all the same.
+                extra = " ".join(filter(None, (extra_terms(body), language_of(one.path))))
                 trail = _short(" ".join(one.trail))
                 entry = Entry(id=one.id, file=one.file, body=body, trail=trail, path=_short(one.path))
                 if extra:

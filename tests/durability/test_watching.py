@@ -1,0 +1,279 @@
+"""However files change, what is found equals what an index made from scratch finds: with a watcher and without one."""
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from promptuary.config import Settings
+from promptuary.core.recall import Question
+from promptuary.doors import open_door
+from promptuary.file_memory import FileMemory
+from promptuary.keeping import Keeper, Kept
+from promptuary.memory.chunk import Sizes, chunks
+from promptuary.memory.search import search
+from promptuary.tokens import DEFAULT_VOCABULARY, Counter
+from promptuary.workspace.snapshot import snapshot
+from tests.conftest import Figure
+from tests.indexes import Place, file_memory
+
+PATIENCE = 20.0
+"""Seconds after which waiting is a failure; the goal is 2 after the last event, and what it took is printed."""
+
+PROBES = ["alpha", "beta", "gamma"]
+
+Change = Callable[[Path], None]
+
+
+def edit(root: Path) -> None:
+    (root / "one.md").write_text("alpha edited\n\nbeta\n")
+
+
+def create(root: Path) -> None:
+    (root / "new.md").write_text("gamma created\n")
+
+
+def rename(root: Path) -> None:
+    (root / "two.md").rename(root / "renamed.md")
+
+
+def delete(root: Path) -> None:
+    (root / "three.md").unlink()
+
+
+def replace_by_rename(root: Path) -> None:
+    """Change a file as editors do: write another and put it in its place."""
+    (root / ".one.md.swp").write_text("alpha replaced\n")
+    (root / ".one.md.swp").replace(root / "one.md")
+
+
+def nest(root: Path) -> None:
+    """Make folders in folders, and files in them at once."""
+    for number in range(5):
+        deep = root / f"deep{number}/er/and/deeper"
+        deep.mkdir(parents=True)
+        (deep / "note.md").write_text(f"beta nested {number}\n")
+
+
+def rename_folder(root: Path) -> None:
+    (root / "folder").rename(root / "moved folder")
+
+
+def remove_folder(root: Path) -> None:
+    shutil.rmtree(root / "deep1")
+
+
+def move_folder_in(root: Path) -> None:
+    """Move a folder with files in it from elsewhere: no file of it is touched."""
+    outside = root.parent / "outside"
+    (outside / "sub").mkdir(parents=True)
+    (outside / "sub/in.md").write_text("gamma from outside\n")
+    outside.rename(root / "from outside")
+
+
+def ignore(root: Path) -> None:
+    (root / ".gitignore").write_text("renamed.md\ndeep2/\n")
+
+
+def swap(root: Path) -> None:
+    (root / "new.md").rename(root / "aside.md")
+    (root / "renamed.md").rename(root / "new.md")
+    (root / "aside.md").rename(root / "renamed.md")
+
+
+def rewrite_often(root: Path) -> None:
+    for number in range(20):
+        (root / "one.md").write_text(f"alpha written {number} times\n")
+
+
+CHANGES: list[Change] = [
+    edit,
+    create,
+    rename,
+    delete,
+    replace_by_rename,
+    nest,
+    rename_folder,
+    remove_folder,
+    move_folder_in,
+    swap,
+    ignore,
+    rewrite_often,
+]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "work"
+    (root / "folder/sub").mkdir(parents=True)
+    for name in ("one.md", "two.md", "three.md", "folder/four.md", "folder/sub/five.md"):
+        (root / name).write_text(f"# {name}\n\nalpha beta {name}\n")
+    return root
+
+
+def from_scratch(root: Path) -> list[set[Place]]:
+    """Return what an index finds that is made of the files as they are now."""
+    copy = root.parent / "copy"
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(root, copy, ignore=shutil.ignore_patterns(".promptuary"))
+    with file_memory(copy) as memory:
+        memory.index([copy])
+        return held(memory)
+
+
+def on_disk(root: Path) -> list[set[Place]]:
+    """Return the same without an index: the chunks of the files as they are now that have each word."""
+    sizes, counter = Sizes(256, 32), Counter(DEFAULT_VOCABULARY)
+    found: list[set[Place]] = [set() for _ in PROBES]
+    door = open_door(root, Settings())
+    for path in snapshot(door).files:
+        for chunk in chunks(door.read(path).text, path, sizes, counter):
+            for place, probe in enumerate(PROBES):
+                if probe in chunk.text:
+                    found[place].add((path, chunk.first, chunk.last, chunk.text))
+    door.close()
+    return found
+
+
+def held(memory: FileMemory) -> list[set[Place]]:
+    """Return what the index holds, without looking whether it is up to date."""
+    answered = [search(Question(probe, 100_000), memory._index, None) for probe in PROBES]
+    return [{(hit.path, hit.first, hit.last, hit.text) for hit in one.hits} for one in answered]
+
+
+@contextmanager
+def keeping(memory: FileMemory) -> Iterator[list[Kept]]:
+    told: list[Kept] = []
+    keeper = Keeper(memory, debounce=0.1, told=told.append)
+    keeper.start()
+    try:
+        yield told
+    finally:
+        keeper.close()
+
+
+def wait_for(memory: FileMemory, expected: list[set[Place]], patience: float = PATIENCE) -> None:
+    """Wait until the index holds what is expected; fail if it never does."""
+    began = time.monotonic()
+    while held(memory) != expected:
+        assert time.monotonic() - began < patience, [
+            one ^ other for one, other in zip(held(memory), expected, strict=True)
+        ]
+        time.sleep(0.02)
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(900)
+def test_a_kept_index_comes_to_equal_one_made_from_scratch_after_every_kind_of_change(
+    root: Path, figure: Figure
+) -> None:
+    took: list[tuple[float, str]] = []
+    with file_memory(root) as memory:
+        memory.index([root])
+        with keeping(memory) as told:
+            wait_for(memory, on_disk(root))
+            for change in CHANGES:
+                change(root)
+                done = time.monotonic()
+                wait_for(memory, on_disk(root))
+                took.append((time.monotonic() - done, change.__name__))
+        many = figure(300, 10_000)
+        with keeping(memory):
+            for number in range(many):
+                (root / f"many{number % 7}").mkdir(exist_ok=True)
+                (root / f"many{number % 7}/{number}.md").write_text(f"gamma number {number}\n")
+            done = time.monotonic()
+            expected = on_disk(root)
+            wait_for(memory, expected, PATIENCE + many / 100)
+            took.append((time.monotonic() - done, f"{many} files at once"))
+            for number in range(0, many, 2):
+                (root / f"many{number % 7}/{number}.md").unlink()
+            wait_for(memory, on_disk(root), PATIENCE + many / 100)
+        assert held(memory) == from_scratch(root)
+    longest, what = max(took)
+    print(f"{len(took)} kinds of changes; the longest until it was found took {longest:.2f} s: {what}")
+
+    assert [note for one in told for note in one.notes] == []
+
+
+@pytest.mark.torture
+def test_without_a_watcher_a_search_equals_an_index_made_from_scratch_after_every_kind_of_change(root: Path) -> None:
+    with file_memory(root) as memory:
+        memory.index([root])
+        for change in CHANGES:
+            change(root)
+            memory.search(Question("alpha"))
+            assert held(memory) == on_disk(root), change.__name__
+        assert held(memory) == from_scratch(root)
+
+
+@pytest.mark.torture
+def test_with_a_watcher_whose_events_have_come_a_search_looks_only_where_they_point(root: Path) -> None:
+    with file_memory(root) as memory:
+        memory.index([root])
+        watcher = memory.watch(debounce=0.05)
+        memory.refresh()
+        for change in CHANGES:
+            before = watcher.generation
+            change(root)
+            assert watcher.wait(before, PATIENCE)
+            expected = on_disk(root)
+            began = time.monotonic()
+            while held(memory) != expected:
+                assert time.monotonic() - began < PATIENCE, change.__name__
+                watcher.wait(watcher.generation, 0.1)
+                memory.search(Question("alpha"))
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("watched", [False, True], ids=["looked at", "watched"])
+def test_what_changes_while_a_sync_runs_is_not_lost(root: Path, watched: bool) -> None:
+    reading, changed = threading.Event(), threading.Event()
+
+    def slow(done: int, _: int) -> None:
+        if done == 1:
+            reading.set()
+            assert changed.wait(PATIENCE)
+
+    with file_memory(root) as memory:
+        memory.index([root])
+        if watched:
+            memory.watch(debounce=0.05)
+            memory.refresh()
+        sync = threading.Thread(target=lambda: memory.index([], anew=True, progress=slow), daemon=True)
+        sync.start()
+        assert reading.wait(PATIENCE)
+        for change in CHANGES:
+            change(root)
+        changed.set()
+        sync.join(PATIENCE)
+        assert not sync.is_alive()
+        memory.refresh()
+        expected = on_disk(root)
+        began = time.monotonic()
+        while held(memory) != expected:
+            assert watched, "without a watcher one look is enough"
+            assert time.monotonic() - began < PATIENCE
+            time.sleep(0.05)
+            memory.refresh()
+        assert expected == from_scratch(root)
+
+
+@pytest.mark.torture
+def test_a_folder_that_is_indexed_while_others_are_kept_is_kept_too(root: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "note.md").write_text("alpha elsewhere\n")
+    with file_memory(root) as memory:
+        memory.index([root])
+        with keeping(memory):
+            memory.index([other])
+            (other / "note.md").write_text("gamma elsewhere\n")
+            began = time.monotonic()
+            while ("note.md", 1, 1, "gamma elsewhere") not in held(memory)[2]:
+                assert time.monotonic() - began < PATIENCE
+                time.sleep(0.02)
