@@ -209,6 +209,7 @@ def vectors(promptuary: Promptuary, collection: Collection) -> Ranking:
     """Return the order of the cosines alone, over the same vectors that ours uses."""
     import numpy as np
 
+    from promptuary.core.indexing import space
     from promptuary.filing import embedder_for
     from promptuary.storage.embedded.vector_store import EmbeddedVectorStore
 
@@ -216,7 +217,7 @@ def vectors(promptuary: Promptuary, collection: Collection) -> Ranking:
     embedder = embedder_for(promptuary.settings)
     assert embedder is not None, 'the embeddings extra is not installed: pip install "promptuary[embeddings]"'
     store = EmbeddedVectorStore(promptuary.path / ".promptuary" / "state.db")
-    kept = store.get(embedder.id, [number.partition(":")[0] for number in chunks])
+    kept = store.get(space(embedder), [number.partition(":")[0] for number in chunks])
     store.close()
     names = [path for number, (path, _) in chunks.items() if number.partition(":")[0] in kept]
     rows = [kept[number.partition(":")[0]] for number in chunks if number.partition(":")[0] in kept]

@@ -19,6 +19,7 @@ from pathlib import Path
 from bench.indexing import _fts5, _tantivy, ours
 from bench.passages import passages, questions
 from bench.report import Row, report
+from promptuary.core.indexing import space
 from promptuary.core.recall import Question
 from promptuary.memory.search import search
 from promptuary.models.minilm import MiniLM, available
@@ -130,7 +131,7 @@ def _hybrid(texts: Sequence[str], folder: Path) -> dict[str, Callable[[str], obj
         matrix[done : done + len(chunks)] = made
         done += len(chunks)
         vectors = {chunk.id: row.tobytes() for chunk, row in zip(chunks, made, strict=True)}
-        store.put(model.id, {chunk.sha256: vectors[chunk.id] for chunk in chunks})
+        store.put(space(model), {chunk.sha256: vectors[chunk.id] for chunk in chunks})
         index.embed(vectors)
 
     def scan(question: str) -> object:

@@ -1,5 +1,7 @@
 """The main job, on this very repository: no network, no model."""
 
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,6 +29,20 @@ def thread() -> str:
             return promptuary.prepare("And how would @file:AGENTS.md have it?", thread="demo").receipt.explain()
 
 
+def search(question: str) -> str:
+    """Index a copy of the documents, by words alone, and return what a search prints."""
+    with tempfile.TemporaryDirectory() as folder:
+        notes = Path(folder, "notes")
+        shutil.copytree(ROOT / "docs", notes)
+        environment = {**os.environ, "XDG_STATE_HOME": folder, "PROMPTUARY_EMBEDDER": "none"}
+        told = []
+        for command in (["index", "."], ["search", "--limit", "2", question]):
+            program = [sys.executable, "-m", "promptuary", *command, "--workspace", str(notes)]
+            done = subprocess.run(program, cwd=notes, env=environment, capture_output=True, text=True, check=True)
+            told += [f"$ promptuary {' '.join(command)}", *done.stdout.splitlines(), ""]
+        return "\n".join(told)
+
+
 def main() -> int:
     """Expand one message and show what happened."""
     print("A message, as a person writes it:\n")
@@ -40,12 +56,15 @@ def main() -> int:
     print("\n".join(f"    {line}" for line in done.stderr.splitlines()))
     print("\nAnd a thread: instructions and files stay in view, and all of it is accounted for:\n")
     print("\n".join(f"    {line}" for line in thread().splitlines()))
+    print("\nAnd a folder of notes, searched by words (with the extra embeddings, by meaning too):\n")
+    print("\n".join(f"    {line}" for line in search("what happens when a file is too large").splitlines()))
     print(
         "\nTry next:\n\n"
         "    .venv/bin/promptuary expand 'Explain @diff'            what you are working on\n"
         "    .venv/bin/promptuary expand --json 'Sum up @README.md' for programs\n"
         "    .venv/bin/promptuary complete 'look at @file:read'     what a menu would offer\n"
         "    .venv/bin/promptuary expand --thread t 'Sum up #README.md'  a turn of a thread\n"
+        "    .venv/bin/promptuary index . && .venv/bin/promptuary search 'how are budgets shared'\n"
         "    docs/references.md                                     every kind of reference\n"
     )
     return 0 if done.returncode == 1 and "PATH_TRAVERSAL" in done.stderr else 1

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.recall import Chunk, Filters, Folder, Hit, IndexedFile, Words
+from promptuary.core.recall import CONTEXT, Chunk, Filters, Folder, Hit, IndexedFile, Words
 
 Purpose = Literal["query", "passage"]
 """Some models embed a question differently from what answers it."""
@@ -38,6 +38,11 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[bytes]:
         """Return one vector a text, in order. Raises ``PromptuaryError`` if it cannot."""
         ...
+
+
+def space(embedder: Embedder) -> str:
+    """Return what vectors are kept under: those of one space can be compared, and no others."""
+    return f"{embedder.id}; context {CONTEXT}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,16 @@ Values only. A chunk is always whole lines, so that its lines slice back to exac
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 FileKind = Literal["markdown", "code", "text", "data"]
 """What a file is for searching: prose with headings, source code, other prose, configuration and tables."""
 
 FILE_KINDS: tuple[FileKind, ...] = ("markdown", "code", "text", "data")
+
+
+CONTEXT: Final = 2
+"""Which rule makes what is embedded of a chunk: vectors made by another are not its vectors."""
 
 
 @dataclass(frozen=True, slots=True)

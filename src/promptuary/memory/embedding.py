@@ -7,7 +7,7 @@ embedded again. Chunks get their vectors in the order of their numbers, and the 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
-from promptuary.core.indexing import Embedder, Unembedded, VectorStore
+from promptuary.core.indexing import Embedder, Unembedded, VectorStore, space
 
 BATCH: Final = 32
 """How many texts are embedded before it can be stopped."""
@@ -32,9 +32,9 @@ def embed_missing(
     index: Embeddable, store: VectorStore, embedder: Embedder, *, go_on: Callable[[int], bool] = lambda _: True
 ) -> int:
     """Embed what has no vector; ``go_on`` is told how many are done and may stop it. Returns how many were done."""
-    done = 0
+    done, kind = 0, space(embedder)
     while chunks := index.unembedded(_LOOKED_UP):
-        known = dict(store.get(embedder.id, list({chunk.sha256 for chunk in chunks})))
+        known = dict(store.get(kind, list({chunk.sha256 for chunk in chunks})))
         for start in range(0, len(chunks), BATCH):
             batch = chunks[start : start + BATCH]
             lacking = {chunk.sha256: chunk.context for chunk in batch if chunk.sha256 not in known}
@@ -42,7 +42,7 @@ def embed_missing(
                 if not go_on(done):
                     return done
                 vectors = dict(zip(lacking, embedder.embed(list(lacking.values()), "passage"), strict=True))
-                store.put(embedder.id, vectors)
+                store.put(kind, vectors)
                 known |= vectors
                 index.embed({chunk.id: known[chunk.sha256] for chunk in batch})
                 done += len(batch)

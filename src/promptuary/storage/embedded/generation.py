@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from promptuary.core.indexing import Embedder, VectorStore
+from promptuary.core.indexing import Embedder, VectorStore, space
 from promptuary.storage.embedded.catalog import Catalog
 from promptuary.storage.embedded.lexical import TantivyIndex
 from promptuary.storage.embedded.vectors import TurboVectors
@@ -43,5 +43,5 @@ class Generation:
         if self._store is None or self._embedder is None:
             return {}
         hashes = self.catalog.hashes(chunks)
-        kept = self._store.get(self._embedder.id, list(set(hashes.values())))
+        kept = self._store.get(space(self._embedder), list(set(hashes.values())))
         return {one: kept[sha] for one, sha in hashes.items() if sha in kept}

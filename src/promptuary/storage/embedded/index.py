@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.indexing import Counts, Embedder, IndexDamagedError, Row, Unembedded, VectorStore
+from promptuary.core.indexing import Counts, Embedder, IndexDamagedError, Row, Unembedded, VectorStore, space
 from promptuary.core.recall import Filters, Folder, IndexedFile, Words
 from promptuary.storage.embedded.generation import Generation
 from promptuary.storage.embedded.generations import Generations
@@ -194,7 +194,7 @@ class EmbeddedIndex:
 
     def _is_embedded(self, own: Generation) -> bool:
         """Tell whether the vectors that are there are those of our embedder."""
-        return self._embedder is not None and own.catalog.meta(_EMBEDDER) == self._embedder.id
+        return self._embedder is not None and own.catalog.meta(_EMBEDDER) == space(self._embedder)
 
     def _are_lost(self, own: Generation) -> bool:
         """Tell whether vectors that were there are gone or cannot be read: the store that lasts has them."""
@@ -210,7 +210,7 @@ class EmbeddedIndex:
         if self._embedder is not None and own.vectors is not None:
             own.vectors.clear()
             own.catalog.embed(0)
-            own.catalog.note(_EMBEDDER, self._embedder.id)
+            own.catalog.note(_EMBEDDER, space(self._embedder))
 
     def _reading(self, work: Callable[[Generation], Result], default: Result) -> Result:
         """Do ``work`` on what is current; a generation that was replaced meanwhile is no damage."""
