@@ -15,7 +15,7 @@ from typing import Final
 from promptuary.core.indexing import Counts, Document, Row, Unembedded
 from promptuary.core.recall import Chunk, Filters, Folder, IndexedFile
 from promptuary.storage.embedded import catalog_rows as rows
-from promptuary.storage.embedded.catalog_rows import EMBEDDED, NUMBERED, WRITTEN, as_damage
+from promptuary.storage.embedded.catalog_rows import EMBEDDED, WRITTEN, as_damage
 from promptuary.storage.embedded.columns import bound, freed
 from promptuary.storage.embedded.database import Database, Result, Work
 from promptuary.storage.sql import queries, script
@@ -39,6 +39,9 @@ class Catalog:
         with as_damage():
             steps = [script(__package__, step) for step in _STEPS]
             self._database = Database(path, steps, patience=patience, lasting=False)
+        self._folders: dict[Folder, int] = {}
+        self._unsure: dict[Folder, int] = {}
+        self._highest: int | None = None
 
     def meta(self, name: str) -> str:
         """Return a fact about the whole index; empty if it was never noted."""
@@ -81,40 +84,46 @@ class Catalog:
     def put(self, folder: Folder, file: IndexedFile, text: str, chunks: Sequence[Chunk]) -> Written:
         """Write a file with its chunks. Those that it had before keep their numbers, wherever they stand now."""
 
-        def work(own: sqlite3.Connection) -> Written:
-            number = rows.add_file(own, rows.folder_number(own, folder), file)
-            before = rows.chunks_by_hash(own, number)
-            new: list[tuple[Chunk, bytes]] = []
+        def work(own: sqlite3.Connection) -> tuple[Written, int]:
+            number, new_file = rows.add_file(own, self._folder_number(own, folder), file)
+            before = {} if new_file else rows.chunks_by_hash(own, number)
+            last = rows.highest(own) if self._highest is None else self._highest
+            new: list[tuple[int, Chunk, bytes]] = []
             for chunk in chunks:
                 digest = chunk.digest
                 same = before.get(digest)
                 if not same:
-                    new.append((chunk, digest))
+                    last += 1
+                    new.append((last, chunk, digest))
                     continue
-                one, first, last = same.pop()
-                if (first, last) != (chunk.first, chunk.last):
+                one, first, last_line = same.pop()
+                if (first, last_line) != (chunk.first, chunk.last):
                     own.execute(_QUERIES["shift_chunk"], (chunk.first, chunk.last, one))
             dropped = [one for same in before.values() for one, _, _ in same]
             rows.drop_chunks(own, dropped)
-            own.execute(_QUERIES["put_content"], {"file": number, "text": bound(text) if chunks else ""})
-            return Written(rows.add_chunks(own, number, file.path, new), dropped)
+            if chunks or not new_file:
+                own.execute(_QUERIES["put_content"], {"file": number, "text": bound(text) if chunks else ""})
+            return Written(rows.add_chunks(own, number, file.path, new), dropped), last
 
-        return self._write(work)
+        written, last = self._write(work)
+        # Only now: a transaction may be run more than once, or be taken back.
+        self._highest = last
+        return written
 
     def touch(self, folder: Folder, file: IndexedFile) -> None:
         """Note that a file looks different on disk but holds the same."""
-        self._write(lambda own: rows.add_file(own, rows.folder_number(own, folder), file))
+        self._write(lambda own: rows.add_file(own, self._folder_number(own, folder), file))
 
     def move(self, folder: Folder, old: str, file: IndexedFile) -> Written:
         """Give a file another path; its chunks keep their numbers, and are to be written anew under it."""
 
         def work(own: sqlite3.Connection) -> Written:
-            place = rows.folder_number(own, folder)
+            place = self._folder_number(own, folder)
             row = own.execute(_QUERIES["find_file"], {"folder": place, "path": bound(old)}).fetchone()
             if row is None:
                 raise ValueError(f"{old} is not indexed")
             own.execute(_QUERIES["move_file"], {"id": row[0], "path": bound(file.path)})
-            number = rows.add_file(own, place, file)
+            number, _ = rows.add_file(own, place, file)
             moved = [one for one, _, _, _ in own.execute(_QUERIES["chunks_of"], {"file": number}).fetchall()]
             own.executemany(_QUERIES["add_pending"], [(one,) for one in moved])
             return Written(rows.documents(own, moved)[0], ())
@@ -125,7 +134,7 @@ class Catalog:
         """Forget files."""
 
         def work(own: sqlite3.Connection) -> Written:
-            place = rows.folder_number(own, folder)
+            place = self._folder_number(own, folder)
             dropped: list[int] = []
             for path in paths:
                 row = own.execute(_QUERIES["find_file"], {"folder": place, "path": bound(path)}).fetchone()
@@ -142,6 +151,7 @@ class Catalog:
 
     def drop_folder(self, folder: Folder) -> None:
         """Forget a folder, whose files are forgotten already."""
+        self._folders.pop(folder, None)
         self._write(lambda own: own.execute(_QUERIES["drop_folder"], {"path": bound(folder.path)}))
 
     def unwritten(self) -> Written:
@@ -164,7 +174,7 @@ class Catalog:
         """Note that the full text index knows everything."""
 
         def work(own: sqlite3.Connection) -> None:
-            rows.note_number(own, WRITTEN, rows.number(own, NUMBERED))
+            rows.note_number(own, WRITTEN, rows.highest(own))
             own.execute(_QUERIES["clear_pending"])
 
         self._write(work)
@@ -242,10 +252,21 @@ class Catalog:
         """Let go of the file."""
         self._database.close()
 
+    def _folder_number(self, connection: sqlite3.Connection, folder: Folder) -> int:
+        """Return the number of a folder; remembered only once it is written for good."""
+        known = self._folders.get(folder)
+        if known is None:
+            known = rows.folder_number(connection, folder)
+            self._unsure[folder] = known
+        return known
+
     def _read(self, work: Work[Result]) -> Result:
         with as_damage():
             return self._database.read(work)
 
     def _write(self, work: Work[Result]) -> Result:
+        self._unsure.clear()
         with as_damage():
-            return self._database.write(work)
+            result = self._database.write(work)
+        self._folders |= self._unsure
+        return result

@@ -34,7 +34,7 @@ CREATE TABLE content (
     text TEXT NOT NULL
 );
 
--- Numbers count up and are never given twice: `numbered` in meta is the last. Up to `embedded` all have vectors.
+-- Numbers count up and are never given twice while anybody may know them. Up to `embedded` in meta all have vectors.
 CREATE TABLE chunk (
     id INTEGER PRIMARY KEY,
     file INTEGER NOT NULL REFERENCES file (id),

@@ -51,12 +51,15 @@ AND (:since IS NULL OR file.date >= :since) AND (:until IS NULL OR file.date < :
 SELECT id FROM file WHERE folder = :folder AND path = :path;
 
 -- name: add_file
--- Add a file, or change what is known of it.
+-- Add a file, if it is not there.
 INSERT INTO file (folder, path, size, modified, changed, inode, sha256, kind, date)
 VALUES (:folder, :path, :size, :modified, :changed, :inode, :sha256, :kind, :date)
-ON CONFLICT (folder, path) DO UPDATE SET size = excluded.size, modified = excluded.modified,
-changed = excluded.changed, inode = excluded.inode, sha256 = excluded.sha256, kind = excluded.kind, date = excluded.date
-RETURNING id;
+ON CONFLICT (folder, path) DO NOTHING RETURNING id;
+
+-- name: change_file
+-- Change what is known of a file.
+UPDATE file SET size = :size, modified = :modified, changed = :changed, inode = :inode, sha256 = :sha256, kind = :kind,
+date = :date WHERE folder = :folder AND path = :path RETURNING id;
 
 -- name: move_file
 -- Give a file another path.
@@ -130,6 +133,10 @@ JOIN file ON chunk.file = file.id WHERE file.kind = 'code';
 -- name: hashes
 -- What some chunks are.
 SELECT chunk.id, sha256 FROM json_each(:numbers) AS wanted JOIN chunk ON chunk.id = wanted.value;
+
+-- name: highest
+-- The highest number that a chunk may have had: numbers of chunks that are gone are pending until they are told of.
+SELECT max(coalesce((SELECT max(id) FROM chunk), 0), coalesce((SELECT max(chunk) FROM pending), 0));
 
 -- name: chunks_of_files
 -- The chunks of some files.

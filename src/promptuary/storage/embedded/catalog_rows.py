@@ -20,8 +20,6 @@ _QUERIES = queries(__package__, "catalog_queries.sql")
 Place = tuple[int, int, int]
 """The number of a chunk, its first line and its last."""
 
-NUMBERED: Final = "numbered"
-"""The highest number that a chunk ever had."""
 WRITTEN: Final = "written"
 """Up to this number the full text index has every chunk."""
 EMBEDDED: Final = "embedded"
@@ -71,8 +69,8 @@ def folder_number(connection: sqlite3.Connection, folder: Folder) -> int:
     return int(row[0])
 
 
-def add_file(connection: sqlite3.Connection, folder: int, file: IndexedFile) -> int:
-    """Add a file or change what is known of it; return its number."""
+def add_file(connection: sqlite3.Connection, folder: int, file: IndexedFile) -> tuple[int, bool]:
+    """Add a file or change what is known of it; return its number, and whether it is new."""
     stamp = file.stamp
     values = {
         "folder": folder,
@@ -85,7 +83,10 @@ def add_file(connection: sqlite3.Connection, folder: int, file: IndexedFile) -> 
         "kind": file.kind,
         "date": file.date,
     }
-    return int(connection.execute(_QUERIES["add_file"], values).fetchone()[0])
+    row = connection.execute(_QUERIES["add_file"], values).fetchone()
+    if row is not None:
+        return int(row[0]), True
+    return int(connection.execute(_QUERIES["change_file"], values).fetchone()[0]), False
 
 
 def to_file(row: Sequence[Any]) -> IndexedFile:
@@ -118,21 +119,24 @@ def drop_chunks(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
 
 
 def add_chunks(
-    connection: sqlite3.Connection, file: int, path: str, chunks: Sequence[tuple[Chunk, bytes]]
+    connection: sqlite3.Connection, file: int, path: str, chunks: Sequence[tuple[int, Chunk, bytes]]
 ) -> list[Document]:
-    """Add chunks with their hashes; return them as the full text index gets them."""
+    """Add chunks with their numbers and hashes; return them as the full text index gets them."""
     if not chunks:
         return []
-    numbered = list(enumerate(chunks, number(connection, NUMBERED) + 1))
-    note_number(connection, NUMBERED, numbered[-1][0])
     connection.executemany(
         _QUERIES["add_chunk"],
         [
-            (chunk, file, one.first, one.last, json.dumps(one.trail) if one.trail else "[]", digest)
-            for chunk, (one, digest) in numbered
+            (number, file, one.first, one.last, json.dumps(one.trail) if one.trail else "[]", digest)
+            for number, one, digest in chunks
         ],
     )
-    return [Document(chunk, file, path, one.trail, one.text) for chunk, (one, _) in numbered]
+    return [Document(number, file, path, one.trail, one.text) for number, one, _ in chunks]
+
+
+def highest(connection: sqlite3.Connection) -> int:
+    """Return the highest number that a chunk may have had."""
+    return max(int(connection.execute(_QUERIES["highest"]).fetchone()[0]), number(connection, WRITTEN))
 
 
 def documents(connection: sqlite3.Connection, numbers: Sequence[int]) -> tuple[list[Document], list[int]]:
