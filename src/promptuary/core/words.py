@@ -53,6 +53,8 @@ _ASCII_LETTER = "A-Za-z0-9_"
 # An opening mark inside ends the search for the closing one: otherwise a text of opening marks takes quadratic time.
 _QUOTED = re.compile(r'"([^"]*)"|“([^“”]*)”|«([^«»]*)»|「([^「」]*)」')
 
+_MARKS = re.compile('["“”«»「」]')
+
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 _ACCENTS = re.compile(r"[\u0300-\u036f\ufe00-\ufe0f]+")
 _SURROGATES = re.compile(r"[\ud800-\udfff]+")
@@ -128,6 +130,11 @@ def _terms(texts: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
             if len(terms) + len(prefixes) >= MOST_TERMS:
                 return list(terms.values()), list(prefixes.values()), []
     return list(terms.values()), list(prefixes.values()), list(stop_words.values())[:MOST_TERMS]
+
+
+def unquoted(question: str) -> str:
+    """Return a question without its quotation marks, so that what was a phrase is words."""
+    return _MARKS.sub(" ", question)
 
 
 def is_name(term: str) -> bool:

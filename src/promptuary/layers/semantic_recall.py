@@ -14,6 +14,7 @@ from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.core.layers import Between, Layer, LayerContext, Omitted, Piece, Recall, RecallRequest, Slot
 from promptuary.core.recall import Found, Hit, Question, Search
 from promptuary.core.text import visible, with_unix_lines
+from promptuary.core.words import unquoted
 from promptuary.references.detail import whole
 from promptuary.references.found import apart, source_of, worth
 
@@ -42,12 +43,12 @@ class SemanticRecall(Layer):
         if request.budget < 1 or not request.query.strip():
             return None
         found = await background.run(lambda: self._found(request.query))
-        wanted = [hit for hit in worth(apart(found.hits)) if not in_view(hit, request.in_view)]
+        wanted = worth([hit for hit in apart(found.hits) if not in_view(hit, request.in_view)])
         return fitted(wanted, request.budget, context.counter, self._home)
 
     def _found(self, words: str) -> Found:
         try:
-            return self._search(Question(words, _MOST_HITS)) if self._ready() else Found()
+            return self._search(Question(unquoted(words), _MOST_HITS)) if self._ready() else Found()
         except ConfigError as error:
             # What is wrong with the index is no reason to refuse a turn, as wrong settings of a layer are.
             raise PromptuaryError(str(error)) from error

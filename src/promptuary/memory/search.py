@@ -32,13 +32,26 @@ class Answered:
 
 
 def search(question: Question, index: IndexReader, embedder: Embedder | None) -> Answered:
-    """Return the best hits for ``question``; without an ``embedder`` by words alone."""
+    """Return the best hits for ``question``; without an ``embedder`` by words alone.
+
+    A quoted phrase stands in every hit. If it stands nowhere, and there are other words, it is words like these: people
+    also quote titles that nobody wrote down.
+    """
     words = language.parse(question.text)
     if not words or question.limit < 1:
         return Answered()
     files = _allowed(question.filters, index)
     if files is not None and not files:
         return Answered()
+    answered = _answered(question, words, index, embedder, files)
+    if not answered.hits and words.phrases and (words.terms or words.prefixes):
+        return _answered(question, language.parse(language.unquoted(question.text)), index, embedder, files)
+    return answered
+
+
+def _answered(
+    question: Question, words: Words, index: IndexReader, embedder: Embedder | None, files: Collection[int] | None
+) -> Answered:
     if embedder is None:
         return Answered(list(_by_words(0, question.limit, words, index, files)))
     vector = embedder.embed([question.text], "query")[0]

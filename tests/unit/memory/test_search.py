@@ -163,7 +163,14 @@ def test_a_quoted_phrase_is_in_every_hit(memory: FileMemory) -> None:
 
 
 def test_a_phrase_that_stands_nowhere_finds_nothing_however_near_anything_is(memory: FileMemory) -> None:
-    assert ask(memory, '"script release" release script').hits == []
+    assert ask(memory, '"script release"').hits == []
+
+
+def test_a_phrase_that_stands_nowhere_is_words_like_the_others_beside_it(memory: FileMemory) -> None:
+    quoted, plain = ask(memory, '"script release" canteen'), ask(memory, "script release canteen")
+
+    assert quoted.hits
+    assert [hit.path for hit in quoted.hits] == [hit.path for hit in plain.hits]
 
 
 def test_a_star_stands_for_the_rest_of_a_word(memory: FileMemory) -> None:
