@@ -1,6 +1,6 @@
 """Searching: 100,000 and 400,000 chunks by words and by meaning, beside bare tantivy, bare FTS5 and a numpy scan.
 
-All sides hold the same passages and get the same questions, in the same run, alternating. The vectors are made up (the
+All sides hold the same passages and get the same questions, in the same run, alternating within words and within meaning. The vectors are made up (the
 model's time for so many texts is not what is measured), the questions' vectors are the model's. Ours returns places
 with lines and texts; bare tantivy its stored texts; FTS5 rows; the scan numbers of rows. Then `promptuary search` from
 the shell, cold, as a person starts it.
@@ -47,9 +47,9 @@ def measure(texts: Sequence[str], asked: Sequence[str], folder: Path) -> None:
         "bare tantivy": _bare_tantivy(folder / "tantivy"),
         "ours, by words": _ours(folder / "ours"),
     }
-    if available():
-        sides |= _hybrid(texts, folder)
     taken = _alternating(sides, asked)
+    if available():
+        taken |= _alternating(_hybrid(texts, folder), asked)
     # A hundred times slower than the others: fewer questions will do.
     taken["bare FTS5"] = _alternating({"bare FTS5": _bare_fts5(folder / "FTS5")}, asked[:50])["bare FTS5"]
     base = _middle(taken["bare tantivy"])

@@ -39,8 +39,12 @@ class Texts:
         """Return some lines of a file, as a chunk has them."""
         if file not in self._lines:
             row = self._connection.execute(_QUERIES["get_content"], (file,)).fetchone()
-            self._lines[file] = freed(row[0]).split("\n") if row else []
-        return "\n".join(self._lines[file][first - 1 : last])
+            # The last element holds what comes after; a chunk near the beginning needs no more taken apart.
+            self._lines[file] = freed(row[0]).split("\n", last) if row else []
+        lines = self._lines[file]
+        if len(lines) > 1 and last >= len(lines):
+            lines[-1:] = lines[-1].split("\n")
+        return "\n".join(lines[first - 1 : last])
 
 
 @contextmanager

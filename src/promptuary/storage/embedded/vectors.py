@@ -27,7 +27,7 @@ Exact = Callable[[Sequence[int]], Mapping[int, bytes]]
 """Returns the vectors of those chunks that it knows."""
 
 _STEP: Final = 100
-_POOL: Final = 2 * _STEP
+_POOL: Final = 128
 """Candidates for up to ``_STEP`` results. The same for all such limits, so that more results begin with the fewer."""
 
 _SLACK: Final = 1 << 20
