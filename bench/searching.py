@@ -1,7 +1,7 @@
 """Searching: 100,000 and 400,000 chunks by words and by meaning, beside bare tantivy, bare FTS5 and a numpy scan.
 
-All sides hold the same passages and get the same questions in the same run, alternating: those that search by words, then
-those that search by meaning. The vectors are made up (the model's time for so many texts is not what is measured), the
+All sides hold the same passages and get the same questions in the same run, alternating: those by words, then
+those by meaning. The vectors are made up (the model's time for so many texts is not what is measured), the
 questions' vectors are the model's. Ours returns places with lines and texts; bare tantivy its stored texts; FTS5 rows;
 the scan numbers of rows. Then `promptuary search` from the shell, cold, as a person starts it.
 """

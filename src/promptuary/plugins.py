@@ -6,15 +6,18 @@ along. Embedders are named in ``promptuary.embedders`` in the same way; one is l
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import EntryPoint, entry_points
+from typing import TypeVar
 
 from promptuary.core.errors import ConfigError, PromptuaryError
-from promptuary.core.indexing import Embedder
+from promptuary.core.indexing import Embedder, Purpose
 from promptuary.core.layers import Layer, check
 
 GROUP = "promptuary.layers"
 EMBEDDERS = "promptuary.embedders"
+
+Result = TypeVar("Result")
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +67,43 @@ def _maker(entry: EntryPoint) -> Callable[[], Embedder]:
             raise PromptuaryError(f"The embedder {entry.name} ({entry.value}) cannot be made: {error!r}") from error
         if not all(hasattr(type(embedder), name) or hasattr(embedder, name) for name in ("id", "dimensions", "embed")):
             raise PromptuaryError(f"The embedder {entry.name} ({entry.value}) has no id, dimensions or embed().")
-        made: Embedder = embedder
-        return made
+        return _Guarded(entry.name, embedder)
 
     return make
+
+
+class _Guarded:
+    """An embedder of another package: whatever it does wrong is one error of ours, which costs a search its meaning."""
+
+    def __init__(self, name: str, inner: Embedder) -> None:
+        self._name = name
+        self._inner = inner
+
+    @property
+    def id(self) -> str:
+        return self._guarded(lambda: str(self._inner.id))
+
+    @property
+    def dimensions(self) -> int:
+        return self._guarded(lambda: int(self._inner.dimensions))
+
+    def prepare(self) -> None:
+        # An embedder may have nothing to load.
+        self._guarded(getattr(self._inner, "prepare", lambda: None))
+
+    def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[bytes]:
+        vectors = self._guarded(lambda: [bytes(vector) for vector in self._inner.embed(texts, purpose)])
+        expected = 4 * self.dimensions
+        if len(vectors) != len(texts) or any(len(vector) != expected for vector in vectors):
+            raise PromptuaryError(
+                f"The embedder {self._name} must return one vector a text, each {expected} bytes of 32-bit floats."
+            )
+        return vectors
+
+    def _guarded(self, work: Callable[[], Result]) -> Result:
+        try:
+            return work()
+        except PromptuaryError:
+            raise
+        except Exception as error:  # somebody else's package: whatever it raises is its own failure
+            raise PromptuaryError(f"The embedder {self._name} failed: {error!r}") from error

@@ -27,6 +27,16 @@ def make_other():
     return layer
 
 
+class Lost(Small):
+    def embed(self, texts, purpose):
+        raise KeyError("texts")
+
+
+class Short(Small):
+    def embed(self, texts, purpose):
+        return [b"1234" for _ in texts]
+
+
 def fail():
     raise RuntimeError("no licence")
 
@@ -133,6 +143,16 @@ def test_an_embedder_of_a_package_is_made_when_it_is_asked_for(package: Path) ->
     embedder = found["small"]()
 
     assert (embedder.id, embedder.dimensions, embedder.embed(["a"], "query")) == ("small", 2, [b"12345678"])
+
+
+def test_whatever_an_embedder_does_wrong_is_one_error_that_names_it(package: Path) -> None:
+    install_embedders(package, "small_five", lost="small_five:Lost", short="small_five:Short")
+    lost, short = installed_embedders()["lost"](), installed_embedders()["short"]()
+    lost.prepare()
+    with pytest.raises(PromptuaryError, match="The embedder lost failed: KeyError"):
+        lost.embed(["a"], "query")
+    with pytest.raises(PromptuaryError, match="The embedder short must return one vector a text, each 8 bytes"):
+        short.embed(["a"], "query")
 
 
 @pytest.mark.parametrize("broken", ["small_two:fail", "small_two:nothing", "small_two:gone", "no_such:Embedder"])
