@@ -27,16 +27,6 @@ def make_other():
     return layer
 
 
-class Lost(Small):
-    def embed(self, texts, purpose):
-        raise KeyError("texts")
-
-
-class Short(Small):
-    def embed(self, texts, purpose):
-        return [b"1234" for _ in texts]
-
-
 def fail():
     raise RuntimeError("no licence")
 
@@ -114,6 +104,16 @@ class Small:
 
     def embed(self, texts, purpose):
         return [b"12345678" for _ in texts]
+
+
+class Lost(Small):
+    def embed(self, texts, purpose):
+        raise KeyError("texts")
+
+
+class Short(Small):
+    def embed(self, texts, purpose):
+        return [b"1234" for _ in texts]
 
 
 def fail():
