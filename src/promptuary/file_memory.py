@@ -214,7 +214,7 @@ class FileMemory:
         """Look at everything; sync if anything is different. The second value tells whether it is."""
         known = {folder for folder, _ in self._index.folders()}
         wanted = self._doors.folders()
-        if not self._index.is_current() or known.difference(wanted):
+        if not self._index.is_current() or not self._index.is_whole() or known.difference(wanted):
             return self._sync(), True
         held: list[str] = []
         for folder in wanted:

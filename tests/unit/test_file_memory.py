@@ -10,6 +10,7 @@ import pytest
 from promptuary.core.errors import Code, PromptuaryError
 from promptuary.core.recall import Filters, Folder, Question, Words
 from promptuary.file_memory import FileMemory
+from promptuary.storage.embedded.lexical import TantivyIndex
 from tests.conftest import Files
 from tests.indexes import file_memory, places
 
@@ -288,3 +289,20 @@ def test_while_another_process_indexes_a_search_answers_with_what_there_is(index
         with pytest.raises(PromptuaryError, match="another process"):
             memory.index([])
     assert sorted(found(indexed, "canteen")) == ["new.md", "notes/lunch.md"]
+
+
+def test_what_a_killed_writer_did_not_make_findable_is_found_by_the_next_search(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = files(NOTES)
+    time.sleep(0.1)  # so that nothing about the files themselves asks for another look
+    with monkeypatch.context() as patched, file_memory(workspace) as memory:
+        patched.setattr(TantivyIndex, "commit", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            memory.index([workspace])
+
+    assert found(workspace, "canteen") == ["notes/lunch.md"]
+
+
+def _killed(_: TantivyIndex) -> None:
+    raise KeyboardInterrupt

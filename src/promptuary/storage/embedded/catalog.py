@@ -179,6 +179,15 @@ class Catalog:
 
         self._write(work)
 
+    def is_told(self) -> bool:
+        """Tell whether the full text index knows everything: a writer that was killed may have left something."""
+
+        def work(own: sqlite3.Connection) -> bool:
+            pending = own.execute(_QUERIES["pending"]).fetchone() is not None
+            return not pending and rows.highest(own) <= rows.number(own, WRITTEN)
+
+        return self._read(work)
+
     def select(self, filters: Filters) -> Sequence[tuple[int, str, str]]:
         """Return the number, the folder and the path of every file that passes, paths aside."""
         wanted = {

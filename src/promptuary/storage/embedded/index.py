@@ -89,6 +89,10 @@ class EmbeddedIndex:
         """Tell whether what is there was made by this recipe."""
         return self._reading(lambda own: own.catalog.meta(_RECIPE) == self._recipe, default=False)
 
+    def is_whole(self) -> bool:
+        """Tell whether everything that was written can be found; if not, the next writer makes it good."""
+        return self._reading(lambda own: own.catalog.is_told(), default=True)
+
     def select(self, filters: Filters) -> Sequence[tuple[int, str, str]]:
         """Return the number, folder and path of every file that passes the filters, those for paths aside."""
         return self._reading(lambda own: own.catalog.select(filters), ())
