@@ -8,9 +8,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
@@ -19,22 +18,10 @@ from promptuary.cli.main import main
 from promptuary.core.errors import PromptuaryError
 from promptuary.testing.loopback import Loopback, Step, answer
 from tests.conftest import Files
+from tests.interaction.answers import Answer, Run
 
 PROMPTUARY = [sys.executable, "-m", "promptuary"]
 PASSAGES = "passages"
-
-
-class Answer(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Run = Callable[..., Answer]
 
 
 @pytest.fixture(autouse=True)

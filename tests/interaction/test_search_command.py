@@ -6,31 +6,17 @@ import pty
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
 from promptuary.cli.main import main
 from promptuary.models import minilm
 from tests.conftest import Files
+from tests.interaction.answers import Answer, Run
 
 PROMPTUARY = [sys.executable, "-m", "promptuary"]
 DEPLOY = "# Deploying\n\nBuild the image first.\n\n## Rollback\n\nPin the previous tag.\nThen restart the service.\n"
-
-
-class Answer(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Run = Callable[..., Answer]
 
 
 @pytest.fixture(autouse=True)

@@ -1,10 +1,9 @@
 """``expand --thread``, ``context`` and ``session``, as a person or a script runs them."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
@@ -14,19 +13,7 @@ from promptuary.core.messages import Message
 from promptuary.core.ports import Change, KeptState
 from promptuary.storage.embedded.state import EmbeddedStore
 from tests.conftest import Files, git
-
-
-class Answer(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Run = Callable[..., Answer]
+from tests.interaction.answers import Answer, Run
 
 
 @pytest.fixture

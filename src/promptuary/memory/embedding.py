@@ -35,8 +35,10 @@ def embed_missing(
     done, kind = 0, space(embedder)
     while chunks := index.unembedded(_LOOKED_UP):
         known = dict(store.get(kind, list({chunk.sha256 for chunk in chunks})))
-        for start in range(0, len(chunks), BATCH):
-            batch = chunks[start : start + BATCH]
+        # What has its vector already goes in at once; what has none, a batch at a time.
+        step = BATCH if any(chunk.sha256 not in known for chunk in chunks) else len(chunks)
+        for start in range(0, len(chunks), step):
+            batch = chunks[start : start + step]
             lacking = {chunk.sha256: chunk.context for chunk in batch if chunk.sha256 not in known}
             if lacking:
                 if not go_on(done):
@@ -44,16 +46,8 @@ def embed_missing(
                 vectors = dict(zip(lacking, embedder.embed(list(lacking.values()), "passage"), strict=True))
                 store.put(kind, vectors)
                 known |= vectors
-                index.embed({chunk.id: known[chunk.sha256] for chunk in batch})
-                done += len(batch)
-            elif not any(chunk.sha256 not in known for chunk in chunks[start:]):
-                # Nothing more is to be made: all the rest at once.
-                index.embed({chunk.id: known[chunk.sha256] for chunk in chunks[start:]})
-                done += len(chunks) - start
-                break
-            else:
-                index.embed({chunk.id: known[chunk.sha256] for chunk in batch})
-                done += len(batch)
+            index.embed({chunk.id: known[chunk.sha256] for chunk in batch})
+            done += len(batch)
         if not go_on(done):
             return done
     return done
