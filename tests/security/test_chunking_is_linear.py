@@ -68,8 +68,8 @@ def test_twice_the_text_takes_twice_the_time(family: str, figure: Figure) -> Non
     small = large = 0.0
     for _ in range(5):
         small, large = seconds(name, opening, piece, size), seconds(name, opening, piece, 2 * size)
-        # Below a few milliseconds the clock decides, and a text that grew faster than itself would take longer.
-        if large <= 2.5 * max(small, 0.004):
+        # Below some milliseconds the machine decides, and a text that grew faster than itself would take longer.
+        if large <= 2.5 * max(small, 0.01):
             break
     else:
         pytest.fail(f"twice the text took {large / small:.1f} times as long: {small:.4f} s, {large:.4f} s")
