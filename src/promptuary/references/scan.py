@@ -48,8 +48,8 @@ _NO_VALUE = rf"['{ENDS_VALUE}]|\Z|[,;:!?~()\[\]{{}}]++(?:[{ENDS_VALUE}@#]|\Z)"
 
 # Marks up to the next line with as many, or to the end of the text; quoted and indented like a list needs it.
 _FENCE = (
-    r"(?=[ \t>]|```|~~~)[ \t>]*+(?=```|~~~)(?:(`{3,}+)[^`\n]*+|(~{3,}+)[^\n]*+)(?![^\n])"
-    r"(?s:.*?)(?:\n[ \t>]*+(?:\1`*+|\2~*+)[ \t\r]*+(?![^\n])|\Z)"
+    r"(?=[ \t>`~])[ \t>]*+(?:(`{3,}+)[^`\n]*+|(~{3,}+)[^\n]*+)(?![^\n])"
+    r"(?s:.*?)(?:\n[ \t>]*+(?:\2`*+|\3~*+)[ \t\r]*+(?![^\n])|\Z)"
 )
 # One to four backticks up to as many, within a paragraph; a run of another length is part of the code. One is by far
 # the commonest: it has a form of its own, without a group, and several are passed over at once, with the text between
@@ -58,17 +58,16 @@ _FENCE = (
 _NEXT_LINE = r"\n(?![ \t\r]*+\n)"
 _PIECE = rf"(?:{_NEXT_LINE}|``++)[^`\n]*+"
 _ONE_TICK = rf"(?!`)[^`\n]*+(?:`(?!`)|{_PIECE}(?:{_PIECE}){{0,9999}}`(?!`))"
-_LONGER_PIECE = rf"(?:{_NEXT_LINE}|(?!`\3(?!`))`++)[^`\n]*+"
+_LONGER_PIECE = rf"(?:{_NEXT_LINE}|(?!`\1(?!`))`++)[^`\n]*+"
 _CODE_SPAN = (
     rf"`(?<![`\\]`)(?:{_ONE_TICK}(?:[^`@#\[:\n\\]*+\n?`{_ONE_TICK}){{0,50}}"
-    rf"|(`{{1,3}}+)(?!`)[^`\n]*+(?:`\3(?!`)|{_LONGER_PIECE}(?:{_LONGER_PIECE}){{0,9999}}`\3(?!`)))"
+    rf"|(`{{1,3}}+)(?!`)[^`\n]*+(?:`\1(?!`)|{_LONGER_PIECE}(?:{_LONGER_PIECE}){{0,9999}}`\1(?!`)))"
 )
 _LINK = r"\[[@#][^\[\]\n]{1,300}+\]\([^()\n]{0,300}+\)"
 _URL = rf"://[^{ENDS_VALUE}]*+"
-# In this order: the numbers of the groups above count through.
-_PASSED_OVER = (rf"\n{_FENCE}", _CODE_SPAN, _LINK, _URL)
-
-_FENCE_AT_START = re.compile(_FENCE)
+# The groups above count through in this order: the code span has the first, the fence the two after it.
+_PASSED_OVER = (_CODE_SPAN, _LINK, _URL)
+_FENCE_AT_START = re.compile(f"(){_FENCE}")
 _LINE = re.compile(r"[^\n]+")
 _TRAILING = ".,;:!?~'\\"
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
@@ -96,7 +95,8 @@ def _blank(line: re.Match[str]) -> str:
 
 def _scan(text: str, kinds: frozenset[str]) -> Iterator[Reference]:
     bare = named = 0
-    pattern = _pattern(kinds, bare=True)
+    fenced = "```" in text or "~~~" in text
+    pattern = _pattern(kinds, bare=True, fenced=fenced)
     fence = _FENCE_AT_START.match(text)
     position = fence.end() if fence else 0
     while match := next(filter(attrgetter("lastgroup"), pattern.finditer(text, position)), None):
@@ -111,7 +111,7 @@ def _scan(text: str, kinds: frozenset[str]) -> Iterator[Reference]:
         if named == MAX_REFERENCES:
             return
         if bare == MAX_BARE:
-            pattern = _pattern(kinds, bare=False)
+            pattern = _pattern(kinds, bare=False, fenced=fenced)
 
 
 def _reference(match: re.Match[str]) -> Reference | None:
@@ -173,15 +173,22 @@ def _trimmed(run: str, kind: str, before: str) -> str:
     return run[:end] or run[: dots if dots < 3 else 0]
 
 
+def _in_any_case(word: str) -> str:
+    """Return a pattern of ``word`` whose first character is a set: by that an alternative is passed over at once."""
+    return rf"[{re.escape(word[0].lower() + word[0].upper())}](?ai:{re.escape(word[1:])})"
+
+
 @lru_cache(maxsize=16)
-def _pattern(kinds: frozenset[str], *, bare: bool) -> re.Pattern[str]:
+def _pattern(kinds: frozenset[str], *, bare: bool, fenced: bool) -> re.Pattern[str]:
     # Every alternative begins with a plain character: that is what lets the search skip ordinary text quickly.
-    kind = f"(?ai:{'|'.join(sorted(map(re.escape, kinds)))}):"
-    keyword = "|".join(sorted(KEYWORDS))
-    named = rf"(?=[\w\-]++:){kind}(?:{_QUOTED}{SUFFIX}?|(?!{_NO_VALUE}){_RUN})"
-    alone = rf"(?ai:{keyword})(?![{_LETTERS}_/(\-\0]|[.:][\w/\"'`]|[ \t]*+(?:[|&+\-*]|\|\||&&)?=)"
+    kind = f"(?:{'|'.join(map(_in_any_case, sorted(kinds)))}):"
+    keyword = "|".join(map(_in_any_case, sorted(KEYWORDS)))
+    named = rf"{kind}(?:{_QUOTED}{SUFFIX}?|(?!{_NO_VALUE}){_RUN})"
+    alone = rf"(?:{keyword})(?![{_LETTERS}_/(\-\0]|[.:][\w/\"'`]|[ \t]*+(?:[|&+\-*]|\|\||&&)?=)"
     at = rf"(?P<named>{named})|(?P<keyword>{alone})"
     alternatives = [*_PASSED_OVER]
+    if fenced:  # a line end costs nothing in a text that has no fence
+        alternatives.insert(1, rf"\n{_FENCE}")
     # What cannot begin is told by one character, before anything else is tried.
     first = r"[\w.\"]"
     if bare:
