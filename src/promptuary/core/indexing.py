@@ -5,7 +5,7 @@ Vectors cross these borders as bytes: little-endian 32-bit floats of length one,
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.recall import CONTEXT, Chunk, Filters, Folder, Hit, IndexedFile, Words
@@ -45,8 +45,7 @@ def space(embedder: Embedder) -> str:
     return f"{embedder.id}; context {CONTEXT}"
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """A chunk as the full text index gets it: its number, its file's number and path, its headings and text."""
 
     id: int

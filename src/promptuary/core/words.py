@@ -5,7 +5,6 @@ scores are not known here: whoever keeps an index analyses further, the same way
 """
 
 import re
-import string
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -65,10 +64,11 @@ _LETTERS_OF_THEIR_OWN = str.maketrans(
 _SLICE = 256
 """Characters that are normalised at a time: putting marks in order takes quadratic time."""
 
-# The capital comes first: a search for a set of characters is fast, and few are capitals.
-_TURN = re.compile(r"[A-Z](?:(?<=[a-z0-9][A-Z])|(?<=[A-Z][A-Z])(?=[a-z]))[A-Za-z0-9]*+")
+# What each byte is: a small letter, a capital, a digit, or nothing of a name. Looking for bytes in a row is far faster
+# than any regular expression, and every text that is indexed is looked through.
+_SHAPE = b" " * 48 + b"0" * 10 + b" " * 7 + b"A" * 26 + b" " * 6 + b"a" * 26 + b" " * 133
+_TURNS = (b"aA", b"0A", b"AAa")
 _NAME = re.compile(r"[A-Za-z0-9]*")
-_NAMING = string.ascii_letters + string.digits
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 # Scripts that are written without spaces, and Korean, whose particles are joined to the words: Thai, Lao, Myanmar,
@@ -139,7 +139,7 @@ def unquoted(question: str) -> str:
 
 def is_name(term: str) -> bool:
     """Tell whether a term of a question is written as names in code are: ``snake_case``, ``camelCase``, ``a.b``."""
-    return any(sign in term.strip("_") for sign in "_./:") or _TURN.search(term) is not None
+    return any(sign in term.strip("_") for sign in "_./:") or any(_turning(term))
 
 
 def folded(text: str) -> str:
@@ -185,12 +185,18 @@ _fold_known = lru_cache(maxsize=4096)(_fold)
 
 def _parts(text: str) -> list[str]:
     """Return the parts of the names in ``text`` that are written as several words in one, each name once."""
-    names: dict[str, None] = {}
-    for found in _TURN.finditer(text):
-        at = found.start()
-        before = text[at - LONGEST_NAME if at > LONGEST_NAME else 0 : at]
-        names[before[len(before.rstrip(_NAMING)) :] + found[0]] = None
-    return [part for name in names if len(name) <= LONGEST_NAME for part in _parts_of(name)]
+    return [part for name in dict.fromkeys(_turning(text)) if len(name) <= LONGEST_NAME for part in _parts_of(name)]
+
+
+def _turning(text: str) -> Iterator[str]:
+    """Yield the names in ``text`` within which a new word begins by its capital, some of them more than once."""
+    shape = text.encode("latin-1", "replace").translate(_SHAPE)
+    for turn in _TURNS:
+        at = shape.find(turn)
+        while at >= 0:
+            end = shape.find(b" ", at)
+            yield text[shape.rfind(b" ", 0, at) + 1 : end if end > 0 else None]
+            at = shape.find(turn, end) if end > 0 else -1
 
 
 @lru_cache(maxsize=65_536)

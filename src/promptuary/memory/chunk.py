@@ -16,7 +16,7 @@ from promptuary.memory.parts import Lines, Part
 
 __all__ = ["VERSION", "Sizes", "chunks"]
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Which chunker made an index. It grows whenever the same text would be cut differently."""
 
 

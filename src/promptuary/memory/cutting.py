@@ -4,7 +4,7 @@ Where there is a choice, the cut is made after the line whose checksum is smalle
 it and not from how far the text before reached, and an edit moves the cuts near it but not those far away.
 
 Counting is most of the cost. How many characters may fit is guessed from the chunk before; only what may become a chunk
-is counted, and what becomes one always was.
+is counted, and what becomes one always was, unless it is so short that it fits in any case.
 """
 
 from bisect import bisect_left, bisect_right
@@ -97,6 +97,11 @@ class Cutter:
             self._density = min(size / count, _THIN)
         return count
 
+    def _is_short(self, first: int, end: int) -> bool:
+        """Say whether these lines fit into a chunk however they are counted: no token is less than a byte."""
+        size = self._lines.size(first, end)
+        return size <= self._limit and (size * 4 <= self._limit or self._lines.span(first, end).isascii())
+
     def _together(self, parts: Sequence[Part], starts: Sequence[int], index: int) -> int:
         """Return the end of the parts from ``index`` on that make one chunk; ``index`` if even that one is too long."""
         first = starts[index]
@@ -108,7 +113,8 @@ class Cutter:
         ):
             last += 1
         if last == index + 1:
-            return last if self._count(first, starts[last]) <= self._limit else index
+            fits = self._is_short(first, starts[last]) or self._count(first, starts[last]) <= self._limit
+            return last if fits else index
 
         def choose(end: int) -> int:
             stop = min(last, max(index + 1, bisect_right(starts, end, index) - 1))
@@ -127,6 +133,8 @@ class Cutter:
 
         ``choose`` turns the line that may be reached into one where a chunk may end.
         """
+        if self._is_short(first, most):
+            return most
         lines, limit = self._lines, self._limit
         fits, room = None, limit * self._density * _SPARE
         reached = min(lines.reach(first, room), most)

@@ -6,6 +6,7 @@ business of ``references/languages``, what extensions hold text that of ``worksp
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
 from typing import Final
 
 from promptuary.core.languages import language_of
@@ -41,8 +42,9 @@ def extension_of(path: str) -> str:
     return name.rpartition(".")[2] if "." in name else ""
 
 
+@lru_cache(maxsize=16)
 def kind_of(path: str) -> FileKind:
-    """Return what the file called ``path`` is for searching, by its name alone."""
+    """Return what the file called ``path`` is for searching, by its name alone. Asked several times for each file."""
     extension = extension_of(path)
     if extension in HEADED:
         return "markdown"
@@ -63,9 +65,10 @@ def date_of(path: str, text: str, modified_ns: int) -> int:
     first heading, else its last change. A date without an hour is midnight in UTC; one that cannot be is passed over.
     """
     start = text[:_START_OF_TEXT].removeprefix("\ufeff")
-    found = _of_front_matter(start)
-    for name in reversed(path.split("/")):
-        found = found if found is not None else _of_words(name)
+    found = _of_front_matter(start) if start.startswith("---") else None
+    if found is None and _DAY.search(path):
+        days = map(_of_words, reversed(path.split("/")))
+        found = next((day for day in days if day is not None), None)
     if found is None and kind_of(path) == "markdown" and (heading := _HEADING.search(f"\n{start}")):
         found = _of_words(heading[1])
     return found if found is not None else modified_ns // 1_000_000_000

@@ -7,7 +7,7 @@ a disk that is not mounted must not cost an index.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from promptuary.core.recall import IndexedFile, Stamp
@@ -83,7 +83,9 @@ def settled(stamp: Stamp, read_at: int) -> Stamp:
 
     A file that changes twice within one tick of the clock has the same stamp both times.
     """
-    return stamp if read_at - max(stamp.changed, stamp.modified) > _SETTLED else replace(stamp, changed=0)
+    if read_at - max(stamp.changed, stamp.modified) > _SETTLED:
+        return stamp
+    return Stamp(stamp.size, stamp.modified, 0, stamp.inode)
 
 
 def _is_suspect(stamp: Stamp, known: IndexedFile | None) -> bool:

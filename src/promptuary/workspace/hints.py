@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-MOST_PATHS: Final = 10_000
+MOST_PATHS: Final = 2_000
 """With more paths than this it is quicker, and safer, to look at everything."""
 
-LONGEST_BATCH: Final = 1.0
+LONGEST_BATCH: Final = 0.5
 """Seconds after which a batch ends even if events still come: a file written for ever must not hide the others."""
 
 Touched = frozenset[tuple[Path, str]]

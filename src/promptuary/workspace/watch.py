@@ -233,6 +233,9 @@ def relevant(path: str, *, comes_or_goes: bool) -> str | None:
 def _folders(touched: Iterable[tuple[Path, str]]) -> Iterator[tuple[Path, str]]:
     """Yield those that are folders, which mostly means that they are new."""
     for folder, path in touched:
-        place = folder / path
-        if place.is_dir() and not place.is_symlink():
+        try:
+            mode = os.lstat(f"{folder}/{path}").st_mode
+        except (OSError, ValueError):
+            continue
+        if S_ISDIR(mode):
             yield folder, path

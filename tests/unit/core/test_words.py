@@ -49,7 +49,7 @@ def test_a_question_of_many_phrases_is_capped() -> None:
         ("getUserName", "get User Name"),
         ("HTTPServer2Error", "HTTP Server 2 Error"),
         ("a GitHub, a GitHub", "Git Hub"),
-        ("my_XMLParser.parseAll()", "XML Parser parse All"),
+        ("my_XMLParser.parseAll()", "parse All XML Parser"),
         ("x" * 80 + "Y", ""),
         ("日本語", "日本 本語 日 本 語"),
         ("使用Python编程", "使用 使 用 Python 编程 编 程"),

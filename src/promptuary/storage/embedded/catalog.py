@@ -1,7 +1,7 @@
 """What is indexed, in one SQLite file: folders, files with their stamps, chunks with their lines and texts.
 
 It is the index's own book: the full text index and the vectors hold numbers of chunks, and what a number means stands
-here. A file is written in one transaction. It also notes what the full text index has not been told yet, so that a
+here. A file is written as a whole or not at all; those in quick succession go to the disk together. It also notes what the full text index has not been told yet, so that a
 process that was killed can be made good for. Knows neither tantivy nor vectors.
 """
 
@@ -105,14 +105,14 @@ class Catalog:
                 own.execute(_QUERIES["put_content"], {"file": number, "text": bound(text) if chunks else ""})
             return Written(rows.add_chunks(own, number, file.path, new), dropped), last
 
-        written, last = self._write(work)
+        written, last = self._share(work)
         # Only now: a transaction may be run more than once, or be taken back.
         self._highest = last
         return written
 
     def touch(self, folder: Folder, file: IndexedFile) -> None:
         """Note that a file looks different on disk but holds the same."""
-        self._write(lambda own: rows.add_file(own, self._folder_number(own, folder), file))
+        self._share(lambda own: rows.add_file(own, self._folder_number(own, folder), file))
 
     def move(self, folder: Folder, old: str, file: IndexedFile) -> Written:
         """Give a file another path; its chunks keep their numbers, and are to be written anew under it."""
@@ -128,7 +128,7 @@ class Catalog:
             own.executemany(_QUERIES["add_pending"], [(one,) for one in moved])
             return Written(rows.documents(own, moved)[0], ())
 
-        return self._write(work)
+        return self._share(work)
 
     def drop(self, folder: Folder, paths: Sequence[str]) -> Written:
         """Forget files."""
@@ -277,5 +277,19 @@ class Catalog:
         self._unsure.clear()
         with as_damage():
             result = self._database.write(work)
+        self._folders |= self._unsure
+        return result
+
+    def _share(self, work: Work[Result]) -> Result:
+        """Write what goes with a file; files in quick succession share a transaction."""
+        self._unsure.clear()
+        try:
+            with as_damage():
+                result = self._database.share(work)
+        except BaseException:
+            # More than this may have been taken back.
+            self._folders.clear()
+            self._highest = None
+            raise
         self._folders |= self._unsure
         return result

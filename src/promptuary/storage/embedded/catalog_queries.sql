@@ -54,7 +54,7 @@ SELECT id FROM file WHERE folder = :folder AND path = :path;
 -- Add a file, if it is not there.
 INSERT INTO file (folder, path, size, modified, changed, inode, sha256, kind, date)
 VALUES (:folder, :path, :size, :modified, :changed, :inode, :sha256, :kind, :date)
-ON CONFLICT (folder, path) DO NOTHING RETURNING id;
+ON CONFLICT (folder, path) DO NOTHING;
 
 -- name: change_file
 -- Change what is known of a file.

@@ -5,6 +5,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, Final, cast
 
 from promptuary.core.errors import PromptuaryError
@@ -87,9 +88,9 @@ def add_file(connection: sqlite3.Connection, folder: int, file: IndexedFile) -> 
         "kind": file.kind,
         "date": file.date,
     }
-    row = connection.execute(_QUERIES["add_file"], values).fetchone()
-    if row is not None:
-        return int(row[0]), True
+    added = connection.execute(_QUERIES["add_file"], values)
+    if added.rowcount:
+        return int(added.lastrowid or 0), True
     return int(connection.execute(_QUERIES["change_file"], values).fetchone()[0]), False
 
 
@@ -130,12 +131,15 @@ def add_chunks(
         return []
     connection.executemany(
         _QUERIES["add_chunk"],
-        [
-            (number, file, one.first, one.last, json.dumps(one.trail) if one.trail else "[]", digest)
-            for number, one, digest in chunks
-        ],
+        [(number, file, one.first, one.last, _packed(one.trail), digest) for number, one, digest in chunks],
     )
     return [Document(number, file, path, one.trail, one.text) for number, one, _ in chunks]
+
+
+@lru_cache(maxsize=64)
+def _packed(trail: tuple[str, ...]) -> str:
+    """Return a trail as a column holds it. Neighbours share theirs."""
+    return f"[{', '.join(map(json.dumps, trail))}]"
 
 
 def highest(connection: sqlite3.Connection) -> int:

@@ -20,14 +20,17 @@ from promptuary.storage.embedded.lexical_query import LONGEST_WORD, Analyzers, Q
 from promptuary.storage.embedded.segments import BusyError, Mark, mark, translated, verify, verify_absence
 
 if TYPE_CHECKING:
+    from tantivy import Document as Entry
     from tantivy import Index, IndexWriter, Query, Schema, Searcher
 
 MOST_HITS: Final = 100_000
 """Hits that one search returns at most."""
 
-_HEAP: Final = 80_000_000
+_HEAP: Final = 160_000_000
 """Bytes in which the writer collects before it writes a segment, of all its threads together."""
 _THREADS: Final = 2
+_HANDED_OVER: Final = 64
+"""How many chunks are handed to the writer's threads at a time: waking them costs more than a short text."""
 _SPARE: Final = 8
 """Hits that are asked for beyond the limit, to see whether the last one stands in a tie."""
 _LOWEST: Final = -(2**63)
@@ -46,6 +49,7 @@ class TantivyIndex:
         self._verified: set[str] = set()
         self._state: tuple[Mark, Index, Searcher] | None = None
         self._writer: IndexWriter | None = None
+        self._waiting: list[Entry] = []
         self._highest = _LOWEST
         with translated(folder):
             self._analyzers = _analyzers()
@@ -59,27 +63,22 @@ class TantivyIndex:
 
     def write(self, documents: Sequence[Document], dropped: Collection[int]) -> None:
         """Take ``dropped`` out and put ``documents`` in, replacing those of the same number; not yet to be seen."""
-        from tantivy import Document as Entry  # noqa: PLC0415  (only who writes needs it)
-
         with self._changing, translated(self._folder):
             writer = self._opened_writer()
+            if dropped:
+                self._hand_over(writer)
             for number in dropped:
                 writer.delete_documents_by_term("id", number)
             for one in documents:
                 # What is above all that was ever written replaces nothing; deletes cost more than they look.
                 if one.id <= self._highest:
+                    self._hand_over(writer)
                     writer.delete_documents_by_term("id", one.id)
                 else:
                     self._highest = one.id
-                body = one.text if one.text.isascii() else folded(one.text)
-                # Everything in a language is about it: so its name tells nothing apart, and is found all the same.
-                extra = " ".join(filter(None, (extra_terms(body), language_of(one.path))))
-                trail = _short(" ".join(one.trail))
-                entry = Entry(id=one.id, file=one.file, body=body, trail=trail, path=_short(one.path))
-                if extra:
-                    # A value of its own: no phrase reaches from the text into it.
-                    entry.add_text("body", extra)
-                writer.add_document(entry)
+                self._waiting.append(_entry(one))
+            if len(self._waiting) >= _HANDED_OVER:
+                self._hand_over(writer)
 
     def commit(self) -> None:
         """Make what was written lasting and visible, to other processes too."""
@@ -88,10 +87,11 @@ class TantivyIndex:
             if self._writer is None:
                 return
             try:
+                self._hand_over(self._writer)
                 self._writer.commit()
             except BaseException:
                 # Nobody knows what it holds now; the next one starts from what is on the disk.
-                self._writer = None
+                self._writer, self._waiting = None, []
                 raise
 
     def search(self, words: Words, limit: int, *, files: Collection[int] | None = None) -> Sequence[tuple[int, float]]:
@@ -116,6 +116,12 @@ class TantivyIndex:
             writer, self._writer, self._state = self._writer, None, None
             if writer is not None and os.getpid() == self._process:
                 writer.wait_merging_threads()
+
+    def _hand_over(self, writer: "IndexWriter") -> None:
+        """Give what waits to the writer, after everything that it was given before."""
+        for entry in self._waiting:
+            writer.add_document(entry)
+        self._waiting.clear()
 
     def _check(self) -> None:
         if self._closed:
@@ -207,6 +213,27 @@ def _highest(searcher: "Searcher") -> int:
         return _LOWEST
     hits = searcher.search(Query.all_query(), 1, count=False, order_by_field="id").hits
     return int(hits[0][0]) if hits else _LOWEST
+
+
+def _entry(one: Document) -> "Entry":
+    """Return a chunk as it is indexed."""
+    from tantivy import Document as Entry  # noqa: PLC0415  (only who writes needs it)
+
+    body = folded(one.text)
+    entry = Entry()
+    entry.add_integer("id", one.id)
+    entry.add_integer("file", one.file)
+    entry.add_text("body", body)
+    # Values of their own: no phrase reaches from the text into them.
+    if extra := extra_terms(body):
+        entry.add_text("body", extra)
+    # Everything in a language is about it: so its name tells nothing apart, and is found all the same.
+    if language := language_of(one.path):
+        entry.add_text("body", language)
+    entry.add_text("path", _short(one.path))
+    if one.trail:
+        entry.add_text("trail", _short(" ".join(one.trail)))
+    return entry
 
 
 @lru_cache(maxsize=256)
