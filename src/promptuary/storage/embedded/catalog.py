@@ -1,8 +1,9 @@
 """What is indexed, in one SQLite file: folders, files with their stamps, chunks with their lines and texts.
 
 It is the index's own book: the full text index and the vectors hold numbers of chunks, and what a number means stands
-here. A file is written as a whole or not at all; those in quick succession go to the disk together. It also notes what the full text index has not been told yet, so that a
-process that was killed can be made good for. Knows neither tantivy nor vectors.
+here. A file is written as a whole or not at all; those in quick succession go to the disk together. It also notes what
+the full text index has not been told yet, so that a process that was killed can be made good for. Knows neither tantivy
+nor vectors.
 """
 
 import json

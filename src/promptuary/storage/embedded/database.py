@@ -2,8 +2,8 @@
 
 Two connections, each for one thread at a time: one writes, the other reads, so that a reader never waits for a writer.
 Every piece of work is one transaction, and is run again from its start while another process is in the way, until
-patience ends; small ones may share the way to the disk. Nothing here opens the file but SQLite itself: closing any other descriptor of it would drop SQLite's
-locks. Knows nothing of what is kept.
+patience ends; small ones may share the way to the disk. Nothing here opens the file but SQLite itself: closing any
+other descriptor of it would drop SQLite's locks. Knows nothing of what is kept.
 """
 
 import os
