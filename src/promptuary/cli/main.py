@@ -5,10 +5,12 @@ the commands take; a new one is a row there and a module ``promptuary.cli.<name>
 """
 
 import argparse
+import atexit
 import importlib
 import os
 import re
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -24,8 +26,15 @@ _DASHED_WORD = re.compile(r"-|-\d+|-\d*\.\d+|-.* .*", re.DOTALL)
 
 
 def run() -> None:
-    """Start the program: what the ``promptuary`` script calls."""
-    sys.exit(main())
+    """Start the program: what the ``promptuary`` script calls. Does not return."""
+    code = main()
+    for thread in threading.enumerate():
+        # Those of others are waited for, as they would be otherwise. Ours that still load something are not needed now.
+        if not thread.daemon and thread is not threading.current_thread() and not thread.name.startswith("promptuary-"):
+            thread.join()
+    atexit._run_exitfuncs()  # noqa: SLF001  (what the interpreter itself would do now)
+    # To take large libraries apart piece by piece takes longer than many a command.
+    os._exit(code)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -73,6 +82,8 @@ def _start(options: argparse.Namespace) -> int:
         return WRONG_USAGE
     if sys.stdout is None:
         raise PromptuaryError("standard output is closed, so there is nowhere to print to")
+    if options.command == "search" and not options.lexical:
+        importlib.import_module("promptuary.ahead").begin(options.workspace or os.curdir)
     # A turn of a thread needs a database and layers, which a plain expansion should not have to load.
     in_thread = options.command == "expand" and (options.thread is not None or options.form is not None)
     command = importlib.import_module(f"promptuary.cli.{'turn' if in_thread else options.command}")

@@ -14,16 +14,19 @@ import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.indexing import Purpose
 from promptuary.models import optimised
+from promptuary.models.aside import Aside
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from promptuary.core.indexing import Purpose
 
     Vector = NDArray[np.float32]
 
@@ -42,8 +45,6 @@ _CHARACTERS: Final = 32_768
 """More of a text is not even taken apart: it would hardly reach the last window."""
 
 _START, _END = 101, 102
-
-Result = TypeVar("Result")
 
 Runner = Callable[[Sequence[int]], "Vector"]
 """Returns the vector of one window, given as word pieces."""
@@ -77,7 +78,7 @@ class MiniLM:
         """Load what is needed now and not at the first text; best called in a thread while other work is done."""
         self._model()
 
-    def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[bytes]:
+    def embed(self, texts: Sequence[str], purpose: "Purpose") -> Sequence[bytes]:
         """Return one vector a text, in order. A question is embedded like what answers it."""
         if not texts:
             return ()
@@ -91,7 +92,8 @@ class MiniLM:
     def _model(self) -> "_Model":
         with self._lock:
             if self._loaded is None:
-                self._loaded = _load(self._folder or _installed(), self._cache)
+                begun = _BEGUN.pop(self._cache, None) if self._folder is None else None
+                self._loaded = begun.result() if begun else _load(self._folder or _installed(), self._cache)
             return self._loaded
 
 
@@ -147,24 +149,53 @@ class _Model:
         return _one_long(whole).astype("<f4").tobytes()
 
 
+def begin(cache: Path) -> None:
+    """Load the libraries now and the model in the background; the next ``MiniLM`` with this cache takes it over.
+
+    While the model is loaded the interpreter is free: for whoever has much to import, this had best come first.
+    """
+    begun = _begun(_installed(), cache)
+    _BEGUN[cache] = Aside(lambda: _finished(begun), daemon=False)
+
+
+class _Begun(NamedTuple):
+    """A model that is being loaded. ``whole`` tells whether there is a copy of it that loads faster."""
+
+    folder: Path
+    cache: Path | None
+    onnxruntime: Any
+    session: Aside[Runner]
+    whole: Aside[bool]
+
+
 def _load(folder: Path, cache: Path | None) -> _Model:
     """Load libraries and weights, side by side where they do not need each other: a person waits for this."""
-    copy = _Aside(lambda: optimised.read(cache, _MODEL[1][:12]) if cache else None)
-    weights = _Aside(lambda: copy.result() or _checked(folder, *_MODEL))
+    return _finished(_begun(folder, cache))
+
+
+def _begun(folder: Path, cache: Path | None) -> _Begun:
+    copy = optimised.find(cache, _MODEL[1][:12]) if cache else None
+    whole = Aside(lambda: copy is not None and optimised.is_whole(copy))
     # Else the library writes down what machine this is, to be reported to its makers. Too late once it is loaded.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
         # What `onnxruntime` needs of numpy is loaded by it; reading and hashing go on without the interpreter.
         onnxruntime = importlib.import_module("onnxruntime")  # 100 ms
-        session = _Aside(lambda: _session(onnxruntime, weights.result(), optimised=copy.result() is not None))
+    except ImportError as error:
+        raise _missing() from error
+    return _Begun(folder, cache, onnxruntime, Aside(lambda: _session(onnxruntime, folder, copy, whole)), whole)
+
+
+def _finished(begun: _Begun) -> _Model:
+    try:
         from tokenizers import Tokenizer  # noqa: PLC0415  (30 ms with its vocabulary)
     except ImportError as error:
         raise _missing() from error
-    tokenizer = Tokenizer.from_str(_checked(folder, *_TOKENIZER).decode())
+    tokenizer = Tokenizer.from_str(_checked(begun.folder, *_TOKENIZER).decode())
     tokenizer.no_padding()
     tokenizer.no_truncation()
     try:
-        run = session.result()
+        run = begun.session.result()
     except PromptuaryError:
         raise
     except Exception as error:  # the library has no class of its own for what it raises
@@ -173,11 +204,17 @@ def _load(folder: Path, cache: Path | None) -> _Model:
         ) from error
 
     def keep() -> None:
-        if cache is not None and copy.result() is None:
-            options = _options(onnxruntime, optimised=False)
-            optimised.make(cache, _MODEL[1][:12], _checked(folder, *_MODEL), onnxruntime, options)
+        if begun.cache is not None and not begun.whole.result():
+            options = _options(begun.onnxruntime, optimised=False)
+            weights = _checked(begun.folder, *_MODEL)
+            optimised.make(begun.cache, _MODEL[1][:12], weights, begun.onnxruntime, options)
 
     return _Model(lambda text: tokenizer.encode(text, add_special_tokens=False).ids, run, keep)
+
+
+def _opened(onnxruntime: Any, model: str | bytes, *, optimised: bool) -> Any:
+    options = _options(onnxruntime, optimised=optimised)
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def _options(onnxruntime: Any, *, optimised: bool) -> Any:
@@ -190,11 +227,16 @@ def _options(onnxruntime: Any, *, optimised: bool) -> Any:
     return options
 
 
-def _session(onnxruntime: Any, weights: bytes, *, optimised: bool) -> Runner:
+def _session(onnxruntime: Any, folder: Path, copy: Path | None, whole: Aside[bool]) -> Runner:
     import numpy as np  # noqa: PLC0415  (loaded by now)
 
-    options = _options(onnxruntime, optimised=optimised)
-    session = onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
+    session = None
+    if copy is not None:
+        # Loaded while its hash is still being made; what is not whole may not even load.
+        with suppress(Exception):
+            session = _opened(onnxruntime, str(copy), optimised=True)
+    if session is None or not whole.result():
+        session = _opened(onnxruntime, _checked(folder, *_MODEL), optimised=False)
 
     def run(window: Sequence[int]) -> "Vector":
         pieces = np.array([[_START, *window, _END]], np.int64)
@@ -250,25 +292,4 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class _Aside(Generic[Result]):
-    """Work that is done in another thread from now on."""
-
-    def __init__(self, work: Callable[[], Result]) -> None:
-        self._work = work
-        self._found: list[Result] = []
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._do, name="promptuary-load", daemon=True)
-        self._thread.start()
-
-    def result(self) -> Result:
-        """Wait for the work, and return what it returned or raise what it raised."""
-        self._thread.join()
-        if self._error is not None:
-            raise self._error
-        return self._found[0]
-
-    def _do(self) -> None:
-        try:
-            self._found.append(self._work())
-        except BaseException as error:  # noqa: BLE001  (carried over to whoever waits)
-            self._error = error
+_BEGUN: Final[dict[Path | None, Aside[_Model]]] = {}

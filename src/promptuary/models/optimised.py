@@ -1,7 +1,7 @@
 """A model as onnxruntime makes it ready, kept so that the next start need not do it again: half the time of loading.
 
-A copy is made of one model by one installation of the library, and ends with a hash of itself; one that is not whole is
-as good as none. It belongs in a folder that only the person can write to. Knows nothing of what the model is for.
+A copy is made of one model by one installation of the library, and beside it lies a hash of it; one that is not whole
+is as good as none. It belongs in a folder that only the person can write to. Knows nothing of what the model is for.
 """
 
 import hashlib
@@ -10,21 +10,23 @@ import logging
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
-
-_HASH: Final = 32
+from typing import Any
 
 logger = logging.getLogger(__name__)
 
 
-def read(folder: Path, model: str) -> bytes | None:
-    """Return the copy of ``model`` (the name or hash of its weights), or ``None`` if there is none that can be used."""
+def find(folder: Path, model: str) -> Path | None:
+    """Return where the copy of ``model`` (the name or hash of its weights) is; ``None`` if there is none."""
+    path = _path(folder, model)
+    return path if path.is_file() and _sum(path).is_file() else None
+
+
+def is_whole(path: Path) -> bool:
+    """Tell whether a copy is what was written."""
     try:
-        data = _path(folder, model).read_bytes()
+        return hashlib.sha256(path.read_bytes()).hexdigest() == _sum(path).read_text(encoding="ascii", errors="replace")
     except OSError:
-        return None
-    body = data[:-_HASH]
-    return body if hashlib.sha256(body).digest() == data[-_HASH:] else None
+        return False
 
 
 def make(folder: Path, model: str, weights: bytes, onnxruntime: Any, options: Any) -> None:
@@ -36,11 +38,14 @@ def make(folder: Path, model: str, weights: bytes, onnxruntime: Any, options: An
         options.optimized_model_filepath = str(new)
         options.add_session_config_entry("session.save_model_format", "ORT")
         onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
-        data = new.read_bytes()
-        new.write_bytes(data + hashlib.sha256(data).digest())
+        # The hash last: until it is there, there is no copy.
+        _sum(path).unlink(missing_ok=True)
+        told = hashlib.sha256(new.read_bytes()).hexdigest()
         new.replace(path)
-        for old in folder.glob(f"{model}-*.ort"):
-            if old != path:
+        new.write_text(told, encoding="ascii")
+        new.replace(_sum(path))
+        for old in folder.glob(f"{model}-*.ort*"):
+            if old not in {path, _sum(path)}:
                 old.unlink(missing_ok=True)
     except Exception:  # a full disk, a folder that cannot be written to, a library that cannot do it: all the same
         logger.debug("no optimised copy of the model could be kept", exc_info=True)
@@ -55,3 +60,7 @@ def _path(folder: Path, model: str) -> Path:
     changed = Path(origin).stat().st_mtime_ns if origin else 0
     library = hashlib.sha256(f"{origin} {changed}".encode("utf-8", "surrogatepass")).hexdigest()
     return folder / f"{model}-{library[:12]}.ort"
+
+
+def _sum(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sha256")

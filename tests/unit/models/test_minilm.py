@@ -165,7 +165,7 @@ def test_a_copy_that_loads_faster_gives_the_same_vectors(tmp_path: Path, model: 
     MiniLM(cache=tmp_path / "cache").embed(["a question"], "query")
     assert not (tmp_path / "cache").exists()
     assert MiniLM(cache=tmp_path / "cache").embed(texts, "passage") == model.embed(texts, "passage")
-    (copy,) = (tmp_path / "cache").iterdir()
+    copy, _ = sorted((tmp_path / "cache").iterdir())
     written = copy.stat().st_mtime_ns
 
     assert MiniLM(cache=tmp_path / "cache").embed(texts, "passage") == model.embed(texts, "passage")
@@ -176,18 +176,39 @@ def test_a_copy_that_loads_faster_gives_the_same_vectors(tmp_path: Path, model: 
 
 
 @needed
-@pytest.mark.parametrize("wrong", ["cut", "flipped", "empty"])
+@pytest.mark.parametrize("wrong", ["cut", "flipped", "empty", "unsigned", "signed otherwise"])
 def test_a_copy_that_is_not_whole_is_made_again(tmp_path: Path, wrong: str, model: MiniLM) -> None:
     MiniLM(cache=tmp_path).embed(["one"], "passage")
-    (copy,) = tmp_path.iterdir()
+    copy, signature = sorted(tmp_path.iterdir())
     whole = copy.read_bytes()
-    flipped = whole[:999] + bytes([whole[999] ^ 1]) + whole[1000:]
-    copy.write_bytes({"cut": whole[:-1], "flipped": flipped, "empty": b""}[wrong])
+    match wrong:
+        case "cut":
+            copy.write_bytes(whole[:-1])
+        case "flipped":
+            # In the middle of the numbers, where the library cannot notice it.
+            middle = len(whole) // 2
+            copy.write_bytes(whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :])
+        case "empty":
+            copy.write_bytes(b"")
+        case "unsigned":
+            signature.unlink()
+        case _:
+            signature.write_text("something else")
 
-    assert optimised.read(tmp_path, "b941bf19f1f1") is None
+    assert not any(map(optimised.is_whole, filter(None, [optimised.find(tmp_path, "b941bf19f1f1")])))
     assert MiniLM(cache=tmp_path).embed(["one"], "passage") == model.embed(["one"], "passage")
-    assert optimised.read(tmp_path, "b941bf19f1f1")
-    assert len(list(tmp_path.iterdir())) == 1
+    assert optimised.is_whole(copy)
+    assert sorted(tmp_path.iterdir()) == [copy, signature]
+
+
+@needed
+def test_a_model_that_was_begun_is_taken_over_and_is_the_same(tmp_path: Path, model: MiniLM) -> None:
+    minilm.begin(tmp_path)
+    begun = MiniLM(cache=tmp_path)
+
+    assert begun.embed(["one"], "query") == model.embed(["one"], "query")
+    assert minilm._BEGUN == {}
+    assert MiniLM(cache=tmp_path).embed(["one"], "query") == model.embed(["one"], "query")
 
 
 @needed

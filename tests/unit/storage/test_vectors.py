@@ -14,11 +14,22 @@ from hypothesis import strategies as st
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.indexing import IndexDamagedError, Vectors
+from promptuary.storage.embedded import vectors
 from promptuary.storage.embedded.vectors import TurboVectors
 
 pytest.importorskip("turbovec")
 
 SIZE = 16
+
+
+@pytest.fixture(autouse=True, params=["few", "many"])
+def amount(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run everything twice: as long as the library is not needed, and with the library from the first vector on."""
+    if request.param == "many":
+        monkeypatch.setattr(vectors, "_SLACK", 0)
+
+
+with_the_library = pytest.mark.parametrize("amount", ["many"], indirect=True)
 
 
 def vector(*numbers: float, size: int = SIZE) -> bytes:
@@ -183,6 +194,7 @@ def test_a_small_change_does_not_write_the_index_again(tmp_path: Path) -> None:
     assert {path.name: path.stat().st_ino for path in tmp_path.iterdir()} == before
 
 
+@with_the_library
 def test_changes_do_not_grow_without_end(tmp_path: Path) -> None:
     size = 384
     index, kept = filled(tmp_path, 10, size=size)
@@ -194,6 +206,23 @@ def test_changes_do_not_grow_without_end(tmp_path: Path) -> None:
 
     assert (tmp_path / "changes").stat().st_size < 2 << 20
     assert len([path for path in tmp_path.iterdir() if path.name.startswith("base-")]) == 1
+
+
+@pytest.mark.parametrize("amount", ["few"], indirect=True)
+def test_few_become_many_without_anybody_noticing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "_SLACK", 10_000)
+    index, kept = filled(tmp_path, 50)
+    reader = opened(tmp_path, kept, writing=False)
+    before = reader.search(some(-1), 20)
+    assert not list(tmp_path.glob("base-*"))
+    kept.update({number: some(number) for number in range(51, 400)})
+    index.write({number: kept[number] for number in range(51, 400)}, [1, 2])
+
+    assert len(list(tmp_path.glob("base-*"))) == 1
+    assert len(index) == len(reader) == 397
+    assert numbers(index.search(kept[7], 1)) == numbers(reader.search(kept[7], 1)) == [7]
+    again = [one for one in reader.search(some(-1), 397) if one[0] <= 50]
+    assert again[:10] == [one for one in before if one[0] > 2][:10]
 
 
 def test_emptied_it_finds_nothing(tmp_path: Path) -> None:
@@ -281,6 +310,7 @@ def test_every_file_that_is_cut_off_is_noticed(tmp_path: Path) -> None:
         path.write_bytes(whole)
 
 
+@with_the_library
 def test_a_missing_file_and_one_of_something_else_are_noticed(tmp_path: Path) -> None:
     _, kept = filled(tmp_path, 60)
     base = next(path for path in tmp_path.iterdir() if path.name.startswith("base-"))
@@ -304,6 +334,7 @@ def test_a_cleared_index_is_empty_for_everybody_and_can_be_filled_again(tmp_path
 
 
 @pytest.mark.parametrize("name", ["changes", "base"])
+@with_the_library
 def test_a_damaged_index_can_be_cleared(tmp_path: Path, name: str) -> None:
     _, kept = filled(tmp_path, 60)
     path = next(path for path in content(tmp_path) if path.name.startswith(name))
@@ -326,6 +357,7 @@ def test_what_a_killed_writer_left_behind_the_end_does_not_count(tmp_path: Path)
     assert numbers(opened(tmp_path, kept).search(kept[61], 1)) == [61]
 
 
+@with_the_library
 def test_a_write_that_fails_is_not_in_memory_either(tmp_path: Path) -> None:
     index, kept = filled(tmp_path, 10, size=384)
     (tmp_path / "changes.new").mkdir()

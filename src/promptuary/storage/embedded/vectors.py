@@ -1,4 +1,4 @@
-"""An index of vectors: turbovec finds candidates among 4-bit vectors, the exact vectors decide.
+"""An index of vectors: turbovec finds candidates among 4-bit vectors, the exact vectors decide; a few need no turbovec.
 
 The index holds numbers of chunks and shortened vectors, in the files of ``vector_files``; the exact vectors are asked
 for, so what is found never depends on how they were shortened, only what is overlooked. A process that reads takes over
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.indexing import IndexDamagedError
+from promptuary.storage.embedded.few_vectors import FewVectors
 from promptuary.storage.embedded.vector_files import Head, VectorFiles
 
 if TYPE_CHECKING:
@@ -30,8 +31,11 @@ _STEP: Final = 100
 _POOL: Final = 128
 """Candidates for up to ``_STEP`` results. The same for all such limits, so that more results begin with the fewer."""
 
-_SLACK: Final = 1 << 20
-"""Bytes of changes that are never worth writing the whole index again for; nor is a quarter of its size."""
+_SLACK: Final = 6 << 20
+"""Bytes of changes that are never worth writing the whole index again for; nor is a quarter of its size.
+
+Up to here (4,000 vectors of 384 numbers) there are only changes, and the library is not needed.
+"""
 
 _COUNTS: Final = struct.Struct("<II")
 
@@ -157,12 +161,9 @@ class TurboVectors:
                 raise
 
     def _opened(self, base: bytes) -> Any:
-        try:
-            turbovec = importlib.import_module("turbovec")
-        except ImportError as error:
-            raise _missing() from error
         if not base:
-            return turbovec.IdMapIndex(dim=self._width, bit_width=4)
+            return FewVectors()
+        turbovec = _library()
         with _sound():
             index = turbovec.IdMapIndex.from_bytes(base)
         if index.dim != self._width:
@@ -189,11 +190,14 @@ class TurboVectors:
 
     def _keep(self, change: bytes) -> None:
         """Write a change, or all, if the changes have become too many to be read at each start."""
-        worth = max(_SLACK, self._head.size // 4)
-        if not self._head.number or self._head.changed + len(change) > worth:
+        if self._head.changed + len(change) > max(_SLACK, self._head.size // 4):
+            if isinstance(self._index, FewVectors):
+                self._index = self._index.moved_to(_library().IdMapIndex(dim=self._width, bit_width=4))
             self._head = self._files.replace(self._head, self._index.to_bytes() if len(self._index) else b"")
-        else:
-            self._head = self._files.append(self._head, change)
+            return
+        if not self._head.number:
+            self._head = self._files.replace(self._head, b"")
+        self._head = self._files.append(self._head, change)
 
     @property
     def _width(self) -> int:
@@ -218,6 +222,13 @@ class TurboVectors:
         if not np.isfinite(matrix).all():
             raise ValueError("a vector has a number that is not finite")
         return matrix
+
+
+def _library() -> Any:
+    try:
+        return importlib.import_module("turbovec")
+    except ImportError as error:
+        raise _missing() from error
 
 
 def _numbers(numbers: Collection[int]) -> bytes:

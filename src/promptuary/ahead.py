@@ -1,0 +1,27 @@
+"""Begins what takes longest before anything else is loaded: a search by meaning waits for its model most of all."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from promptuary.core.errors import PromptuaryError
+from promptuary.models import minilm
+from promptuary.storage.embedded.generations import Generations
+from promptuary.workspace.durable import FOLDER
+from promptuary.workspace.usage import cache_folder
+
+
+def begin(workspace: str = os.curdir) -> None:
+    """Load the model of a search, if the index of the workspace around has vectors. A wrong guess costs only time."""
+    if _has_vectors(workspace):
+        with suppress(PromptuaryError):
+            minilm.begin(cache_folder() / "models")
+
+
+def _has_vectors(workspace: str) -> bool:
+    here = Path(os.path.abspath(workspace))  # noqa: PTH100  (links are left as they are)
+    for folder in (here, *here.parents):
+        current = Generations(folder / FOLDER / "index").current()
+        if current is not None:
+            return (current / "vectors").is_dir()
+    return False

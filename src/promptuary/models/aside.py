@@ -1,0 +1,32 @@
+"""Work that is done in another thread while this one goes on, and is waited for when its result is needed."""
+
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+Result = TypeVar("Result")
+
+
+class Aside(Generic[Result]):
+    """A piece of work, begun at once."""
+
+    def __init__(self, work: Callable[[], Result], *, daemon: bool = True) -> None:
+        self._work = work
+        self._found: list[Result] = []
+        self._error: BaseException | None = None
+        # A library that is being loaded while the program ends brings it down: who is not a daemon is waited for.
+        self._thread = threading.Thread(target=self._do, name="promptuary-load", daemon=daemon)
+        self._thread.start()
+
+    def result(self) -> Result:
+        """Wait for the work, and return what it returned or raise what it raised."""
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return self._found[0]
+
+    def _do(self) -> None:
+        try:
+            self._found.append(self._work())
+        except BaseException as error:  # noqa: BLE001  (carried over to whoever waits)
+            self._error = error
