@@ -18,7 +18,7 @@ from typing import Final
 from promptuary.core.recall import Why
 
 PROSE: Final = 1.2
-CODE: Final = 0.05
+CODE: Final = 0.025
 _SCALE: Final = 9.0
 NEAREST: Final = 10
 """How many of the nearest candidates tell what is asked about."""
