@@ -117,7 +117,8 @@ class FileMemory:
             # Loading a model takes longer than everything else: it begins first.
             self._preparing = threading.Thread(target=self._prepare, name="promptuary-prepare", daemon=True)
             self._preparing.start()
-        synced, notes = self.refresh()
+        report, notes = self.refresh()
+        synced = report.anything
         embedder = None if question.by_words or not self._index.has_vectors() else self._embedder
         try:
             answered = search(question, self._index, embedder)
@@ -140,8 +141,8 @@ class FileMemory:
             if self._embedder is not None and self._index.has_vectors():
                 self._embedder.prepare()
 
-    def refresh(self, *, everything: bool = False) -> tuple[bool, list[str]]:
-        """Bring the index up to date if files have changed; tell whether it did, and what a person should know.
+    def refresh(self, *, everything: bool = False) -> tuple[Synced, list[str]]:
+        """Bring the index up to date if files have changed; tell what it did, and what a person should know.
 
         ``everything`` looks at every file, whatever the watcher says.
         """
@@ -154,8 +155,8 @@ class FileMemory:
             except IndexDamagedError:
                 report, looked, told = self._sync(anew=True), True, [DAMAGED]
         if report is None:
-            return False, [BUSY] if looked else []
-        return report.anything, [*told, *report.held]
+            return Synced(), [BUSY] if looked else []
+        return report, [*told, *report.held]
 
     def embed(self, go_on: Callable[[int], bool] = lambda _: True) -> int:
         """Give every chunk its vector; ``go_on`` is told how many are done and may stop it. Returns how many."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.file_memory import BUSY, FileMemory
+from promptuary.memory.sync import Synced
 
 if TYPE_CHECKING:
     from promptuary.workspace.watch import Watcher
@@ -33,7 +34,7 @@ class Kept:
     ``watching`` tells how it learns of changes, whenever that changes: by events or by polling, and then why.
     """
 
-    synced: bool = False
+    synced: Synced | None = None
     embedded: int = 0
     notes: tuple[str, ...] = ()
     watching: str = ""
@@ -99,12 +100,12 @@ class Keeper:
 
     def _sync(self, *, everything: bool) -> bool:
         """Sync what changed; false if another process is at it."""
-        synced, notes = self._files.refresh(everything=everything)
+        report, notes = self._files.refresh(everything=everything)
         if BUSY in notes:
             self._fail(BUSY)
             return False
-        if synced or notes:
-            self._tell(Kept(synced=synced, notes=tuple(notes)))
+        if report.anything or notes:
+            self._tell(Kept(synced=report if report.anything else None, notes=tuple(notes)))
         return True
 
     def _embed(self) -> int:

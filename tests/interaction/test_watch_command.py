@@ -69,7 +69,7 @@ def test_the_workspace_is_indexed_first_and_then_kept_up_to_date(project: Path) 
         ]
         assert until(running.stdout, "indexed")[0].startswith("indexed 1 file (1 new)")
         (project / "b.md").write_text("A zebra.\n")
-        assert re.fullmatch(r"\d\d:\d\d:\d\d synced\n", until(running.stdout, "synced")[-1])
+        assert re.fullmatch(r"\d\d:\d\d:\d\d synced: 1 (new|changed)\n", until(running.stdout, "synced")[-1])
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=30)
 
@@ -86,6 +86,7 @@ def test_json_is_an_object_a_line(project: Path) -> None:
         (project / "b.md").write_text("A zebra.\n")
         synced = events(running.stdout, "synced")[-1]
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4}", synced["time"])
+        assert (synced["added"], synced["changed"], synced["moved"], synced["removed"]) == (1, 0, 0, 0)
 
 
 def test_what_was_indexed_before_is_watched_and_nothing_else(project: Path, files: Files) -> None:

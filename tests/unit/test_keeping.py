@@ -13,6 +13,7 @@ from promptuary.core.errors import PromptuaryError
 from promptuary.core.recall import Question
 from promptuary.file_memory import BUSY, FileMemory
 from promptuary.keeping import Keeper, Kept
+from promptuary.memory.sync import Synced
 from tests.conftest import Files
 from tests.embedders import HashedWords, memory_with
 
@@ -100,7 +101,7 @@ def test_a_sync_that_fails_is_told_of_and_tried_again(
 ) -> None:
     real, failing, often = FileMemory.refresh, threading.Event(), threading.Semaphore(0)
 
-    def refresh(self: FileMemory, *, everything: bool = False) -> tuple[bool, list[str]]:
+    def refresh(self: FileMemory, *, everything: bool = False) -> tuple[Synced, list[str]]:
         if failing.is_set():
             often.release()
             raise error

@@ -103,8 +103,11 @@ class _Lines:
         self._embedded += kept.embedded
         if how := kept.watching:
             self._print("noticing", f"changes are noticed by {one_line(how)}", by=how)
-        if kept.synced:
-            self._print("synced", "synced")
+        if done := kept.synced:
+            counts = {"added": done.added, "changed": done.changed, "moved": done.moved, "removed": done.removed}
+            named = zip(("new", "changed", "moved", "removed"), counts.values(), strict=True)
+            told = ", ".join(f"{count:,} {name}" for name, count in named if count)
+            self._print("synced", f"synced: {told}", **counts)
         for note in kept.notes:
             self._note(note)
         if self._embedded and not self.patience():

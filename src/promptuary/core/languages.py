@@ -1,5 +1,7 @@
 """What language a file is in, told by its name alone: the tag of its fence and the grammar of its outline."""
 
+from functools import lru_cache
+
 _BY_EXTENSION = {
     "bash": "bash zsh sh ksh",
     "batch": "bat cmd",
@@ -71,7 +73,8 @@ _BY_NAME = {
 _TAGS = {extension: tag for tag, extensions in _BY_EXTENSION.items() for extension in extensions.split()}
 
 
+@lru_cache(maxsize=16)
 def language_of(path: str) -> str:
-    """Return the fence tag for ``path``; empty if its name does not tell."""
+    """Return the fence tag for ``path``; empty if its name does not tell. Asked several times for each file."""
     name = path.rsplit("/", 1)[-1].lower()
     return _BY_NAME.get(name) or _TAGS.get(name.rpartition(".")[2] if "." in name else "", "")

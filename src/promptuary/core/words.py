@@ -185,6 +185,8 @@ _fold_known = lru_cache(maxsize=4096)(_fold)
 
 def _parts(text: str) -> list[str]:
     """Return the parts of the names in ``text`` that are written as several words in one, each name once."""
+    if text.islower():  # as paths mostly are
+        return []
     return [part for name in dict.fromkeys(_turning(text)) if len(name) <= LONGEST_NAME for part in _parts_of(name)]
 
 
