@@ -12,7 +12,7 @@ from promptuary.config import Settings
 from promptuary.core.errors import ConfigError
 from promptuary.core.recall import Folder, Stamp
 from promptuary.workspace.door import Workspace, open_workspace
-from promptuary.workspace.fetch import FetchPolicy
+from promptuary.workspace.fetch_policy import FetchPolicy
 from promptuary.workspace.policy import ReadPolicy
 from promptuary.workspace.remembered import Folders
 from promptuary.workspace.snapshot import Snapshot, snapshot, snapshot_of

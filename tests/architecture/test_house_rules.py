@@ -42,7 +42,7 @@ def test_our_own_modules_are_imported_at_the_top(path: Path) -> None:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("promptuary")
     ]
 
-    pages = {"promptuary.workspace.exchange", "promptuary.workspace.pages", "promptuary.workspace.convert"}
+    pages = {f"promptuary.workspace.{name}" for name in ("fetch", "exchange", "pages", "convert")}
     used_by_some = {"promptuary.conversations", "promptuary.filing", "promptuary.keeping", "promptuary.plugins"}
     used_by_some |= {"promptuary.references", "promptuary.references.completer"}
     assert set(inner) <= pages | used_by_some | {"promptuary.models.endpoint", "promptuary.workspace.post"}

@@ -10,15 +10,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from promptuary.core.errors import Code, SourceError
-from promptuary.workspace.fetch import FetchPolicy, Page, fetch
+from promptuary.workspace.fetch_policy import FetchPolicy
 from promptuary.workspace.git import Repository
 from promptuary.workspace.listing import Listing
 from promptuary.workspace.policy import ReadPolicy
 from promptuary.workspace.read import TextFile, read_text
 from promptuary.workspace.root import Kind, Root, normalise, shown
 from promptuary.workspace.usage import Usage
+
+if TYPE_CHECKING:
+    from promptuary.workspace.fetch import Page
 
 
 @dataclass(slots=True)
@@ -40,8 +44,10 @@ class Workspace:
         """Return the text of a file, or raise why it may not or cannot be had."""
         return read_text(self.root, path, self.policy)
 
-    def fetch(self, url: str) -> Page:
+    def fetch(self, url: str) -> "Page":
         """Return what a URL leads to, as text."""
+        from promptuary.workspace.fetch import fetch  # noqa: PLC0415  (who fetches nothing loads no network)
+
         return fetch(url, self.fetching)
 
     def kind_of(self, path: str) -> Kind | None:

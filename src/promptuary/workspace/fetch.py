@@ -19,10 +19,13 @@ from typing import TYPE_CHECKING, Literal
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.workspace.addresses import Target, is_public, join_url, parse_url
+from promptuary.workspace.fetch_policy import FetchPolicy
 
 if TYPE_CHECKING:
     from promptuary.workspace.exchange import Reply
     from promptuary.workspace.pages import Readable
+
+__all__ = ["Deadline", "FetchPolicy", "Page", "Resolver", "fetch", "look_up", "system_resolver"]
 
 Resolver = Callable[[str, int], Sequence[str]]
 """Looks up a host for a port: all its addresses as text. Raises ``OSError`` if there are none."""
@@ -31,17 +34,6 @@ Dated = Literal["published", "modified", "fetched"]
 """Where a page's date comes from: the page itself, the server, or the day it was fetched."""
 
 _MAX_ADDRESSES = 6
-
-
-@dataclass(frozen=True, slots=True)
-class FetchPolicy:
-    """What may be fetched. ``allow_hosts`` (``host`` or ``host:port``) opens a name wherever it leads."""
-
-    allow_hosts: frozenset[str] = frozenset()
-    deadline: float = 15.0
-    max_bytes: int = 2 * 1024 * 1024
-    max_redirects: int = 5
-    ports: frozenset[int] = frozenset({80, 443})
 
 
 @dataclass(frozen=True, slots=True)
