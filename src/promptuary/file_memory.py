@@ -6,7 +6,6 @@ is on disk decides.
 """
 
 import threading
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,11 +20,10 @@ from promptuary.core.words import parse
 from promptuary.doors import Doors
 from promptuary.memory.chunk import VERSION, Sizes
 from promptuary.memory.embedding import embed_missing
-from promptuary.memory.plan import plan, plan_some
 from promptuary.memory.search import Answered, search
-from promptuary.memory.sync import Progress, Sync, Synced
+from promptuary.memory.sync import Progress, Synced
+from promptuary.reconcile import Reconciler
 from promptuary.storage.embedded.index import EmbeddedIndex
-from promptuary.storage.embedded.index_writer import Writer
 from promptuary.workspace.snapshot import decides
 from promptuary.workspace.watch import Watcher
 
@@ -59,11 +57,10 @@ class FileMemory:
         self.lasting = lasting
         """Whether there is a place for an index."""
         self._doors = doors
-        self._counter = counter
-        self._sizes = sizes
         self._store, self._embedder = store, embedder
         recipe = f"chunks {VERSION} of {sizes.tokens} tokens, {sizes.overlap} of them twice"
         self._index = EmbeddedIndex(folder, recipe, store=store, embedder=embedder)
+        self._files = Reconciler(self._index, doors, sizes, counter)
         self._syncing = threading.Lock()
         self._watcher: Watcher | None = None
         self._seen = -1
@@ -92,9 +89,9 @@ class FileMemory:
             if not self._doors.folders():
                 raise PromptuaryError("no folder is indexed; name one, such as . for this folder")
             try:
-                report = self._sync(anew=anew, prune=prune, progress=progress)
+                report = self._files.sync(anew=anew, prune=prune, progress=progress)
             except IndexDamagedError:
-                report = self._sync(anew=True, prune=prune, progress=progress)
+                report = self._files.sync(anew=True, prune=prune, progress=progress)
         if report is None:
             raise PromptuaryError("another process is indexing this workspace; try again when it is done")
         return report
@@ -106,7 +103,7 @@ class FileMemory:
             # If another process is at it, the next look finds what is left to do.
             self._seen = -1
             with suppress(IndexDamagedError):
-                self._sync()
+                self._files.sync()
         return known
 
     def search(self, question: Question) -> Found:
@@ -125,7 +122,7 @@ class FileMemory:
         except IndexDamagedError:
             notes = [*notes, DAMAGED]
             with self._syncing:
-                if self._sync(anew=True) is None:
+                if self._files.sync(anew=True) is None:
                     raise PromptuaryError("the index is being made again by another process; try again soon") from None
             answered, synced = search(question, self._index, None), True
         except PromptuaryError as error:
@@ -153,7 +150,7 @@ class FileMemory:
             try:
                 report, looked = self._refreshed()
             except IndexDamagedError:
-                report, looked, told = self._sync(anew=True), True, [DAMAGED]
+                report, looked, told = self._files.sync(anew=True), True, [DAMAGED]
         if report is None:
             return Synced(), [BUSY] if looked else []
         return report, [*told, *report.held]
@@ -196,93 +193,20 @@ class FileMemory:
         watcher = self._watcher
         if watcher is None or self._seen < 0:
             generation = watcher.generation if watcher else -1
-            report, looked = self._looked()
+            report, looked = self._files.look()
         else:
             hints = watcher.changed_since(self._seen)
             generation = hints.generation
             if generation == self._seen:
                 return None, False
             if hints.paths is None or any(decides(path) for _, path in hints.paths):
-                report, looked = self._looked()
+                report, looked = self._files.look()
             else:
-                report, looked = self._sync_some(hints.paths), True
+                report, looked = self._files.sync_some(hints.paths), True
         if report is not None or not looked:
             # Only now: what somebody else was syncing meanwhile is still to be looked at.
             self._seen = generation
         return report, looked
-
-    def _looked(self) -> tuple[Synced | None, bool]:
-        """Look at everything; sync if anything is different. The second value tells whether it is."""
-        known = {folder for folder, _ in self._index.folders()}
-        wanted = self._doors.folders()
-        if not self._index.is_current() or not self._index.is_whole() or known.difference(wanted):
-            return self._sync(), True
-        held: list[str] = []
-        for folder in wanted:
-            _, seen = self._doors.look(folder)
-            todo = plan(seen.files, self._index.files(folder), alive=seen.alive, reason=seen.reason)
-            if todo.held:
-                held.append(f"{folder.path}: {todo.held}; what is indexed of it was kept")
-            elif todo:
-                return self._sync(), True
-        return (Synced(held=held), False) if held else (None, False)
-
-    def _sync(self, *, anew: bool = False, prune: bool = False, progress: Progress | None = None) -> Synced | None:
-        """Bring every folder up to date; ``None`` if another process is at it."""
-        with self._index.writing(anew=anew) as writer:
-            if writer is None:
-                return None
-            report = Synced()
-            wanted = self._doors.folders()
-            for folder, _ in writer.folders():
-                if folder not in wanted:
-                    writer.drop_folder(folder)
-            for folder in wanted:
-                report += self._sync_folder(folder, writer, prune=prune, progress=progress)
-            return report
-
-    def _sync_folder(self, folder: Folder, writer: Writer, *, prune: bool, progress: Progress | None) -> Synced:
-        door, seen = self._doors.look(folder)
-        known = writer.files(folder)
-        todo = plan(seen.files, known, alive=seen.alive, reason=seen.reason)
-        if door is None:
-            if prune and known:
-                writer.drop(folder, sorted(known))
-                return Synced(removed=len(known))
-            return Synced(held=[f"{folder.path}: {todo.held}; what is indexed of it was kept"] if todo.held else [])
-        work = Sync(folder, door, writer, self._sizes, self._counter)
-        return work.run(todo, seen.files, known, prune=prune, progress=progress)
-
-    def _sync_some(self, touched: frozenset[tuple[Path, str]]) -> Synced | None:
-        """Bring only these paths up to date."""
-        paths: dict[str, list[str]] = defaultdict(list)
-        for root, path in touched:
-            paths[str(root)].append(path)
-        with self._index.writing() as writer:
-            if writer is None:
-                return None
-            if writer.fresh:
-                return self._everything(writer)
-            report = Synced()
-            for folder in self._doors.folders():
-                report += self._sync_paths(folder, writer, paths.get(folder.path, []))
-            return report
-
-    def _everything(self, writer: Writer) -> Synced:
-        report = Synced()
-        for folder in self._doors.folders():
-            report += self._sync_folder(folder, writer, prune=False, progress=None)
-        return report
-
-    def _sync_paths(self, folder: Folder, writer: Writer, paths: Sequence[str]) -> Synced:
-        if not paths:
-            return Synced()
-        door, looked = self._doors.look_at(folder, paths)
-        if door is None or not looked:
-            return self._sync_folder(folder, writer, prune=False, progress=None)
-        known, others = writer.files_at(folder, paths)
-        todo = plan_some(looked, known, others=others)
-        return Sync(folder, door, writer, self._sizes, self._counter).run(todo, looked, known)
 
     def _found(self, answered: Answered, notes: Sequence[str], *, auto_synced: bool) -> Found:
         return Found(
