@@ -4,7 +4,6 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from promptuary.core.errors import PromptuaryError
 from promptuary.models import minilm
 from promptuary.storage.embedded.generations import Generations
 from promptuary.workspace.durable import FOLDER
@@ -13,8 +12,9 @@ from promptuary.workspace.usage import cache_folder
 
 def begin(workspace: str = os.curdir) -> None:
     """Load the model of a search, if the index of the workspace around has vectors. A wrong guess costs only time."""
-    if _has_vectors(workspace):
-        with suppress(PromptuaryError):
+    # Whatever is wrong, whoever needs the model will find it out and say it better.
+    with suppress(Exception):
+        if _has_vectors(workspace):
             minilm.begin(cache_folder() / "models")
 
 

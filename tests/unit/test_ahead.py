@@ -1,5 +1,6 @@
 """The model of a search is loaded before the program, if it will be needed; and if not, nothing of it is."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,30 @@ def test_without_vectors_or_without_an_index_nothing_is_begun(tmp_path: Path, be
     ahead.begin(str(root / "not there"))
 
     assert begun == []
+
+
+@pytest.mark.skipif(not minilm.available(), reason="the extra is not installed")
+def test_a_guess_never_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: Path) -> None:
+        raise AttributeError("another numpy than it was made for")
+
+    root = vault(tmp_path, "minilm")
+    monkeypatch.setattr(minilm, "begin", broken)
+    ahead.begin(str(root))
+
+
+@pytest.mark.skipif(not minilm.available(), reason="the extra is not installed")
+def test_a_profiler_gets_to_the_end_and_what_was_printed_is_not_lost(tmp_path: Path) -> None:
+    root = vault(tmp_path, "minilm")
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    search = ["-m", "promptuary", "search", "--workspace", str(root), "release"]
+    plain = subprocess.run([sys.executable, *search], check=True, capture_output=True, text=True, env=environment)
+    profiled = subprocess.run(
+        [sys.executable, "-m", "cProfile", *search], check=True, capture_output=True, text=True, env=environment
+    )
+
+    assert "note.md" in plain.stdout
+    assert "function calls" in profiled.stdout
 
 
 @pytest.mark.skipif(not minilm.available(), reason="the extra is not installed")

@@ -28,13 +28,22 @@ _DASHED_WORD = re.compile(r"-|-\d+|-\d*\.\d+|-.* .*", re.DOTALL)
 def run() -> None:
     """Start the program: what the ``promptuary`` script calls. Does not return."""
     code = main()
-    for thread in threading.enumerate():
-        # Those of others are waited for, as they would be otherwise. Ours that still load something are not needed now.
-        if not thread.daemon and thread is not threading.current_thread() and not thread.name.startswith("promptuary-"):
-            thread.join()
-    atexit._run_exitfuncs()  # noqa: SLF001  (what the interpreter itself would do now)
-    # To take large libraries apart piece by piece takes longer than many a command.
-    os._exit(code)
+    _settle_streams()
+    if "onnxruntime" in sys.modules and _is_all_ours():
+        # To take this library apart piece by piece takes longer than a search.
+        atexit._run_exitfuncs()  # noqa: SLF001  (what the interpreter itself would do now)
+        _settle_streams()
+        os._exit(code)
+    sys.exit(code)
+
+
+def _is_all_ours() -> bool:
+    """Tell whether nobody else may have something to do at the end: no plug-in, no thread, no profiler."""
+    monitoring = getattr(sys, "monitoring", None)  # from Python 3.12 on
+    tools = [monitoring.get_tool(number) for number in range(6)] if monitoring else []
+    watched = bool(sys.gettrace() or sys.getprofile() or any(tools))
+    others = [one for one in threading.enumerate() if not one.daemon and not one.name.startswith("promptuary-")]
+    return not watched and "promptuary.plugins" not in sys.modules and others == [threading.main_thread()]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,7 +1,7 @@
 """Brings the index of one folder up to date: carries out a plan, a file at a time.
 
-Each file is a transaction of its own, so a sync that is cut off anywhere goes on where it was. What cannot be read is
-counted by its code and never stops the others. Knows neither how the index is kept nor who asked.
+Each file is written as a whole or not at all, so a sync that is cut off anywhere goes on where it was. What cannot be
+read is counted by its code and never stops the others. Knows neither how the index is kept nor who asked.
 """
 
 import time

@@ -214,7 +214,8 @@ def _finished(begun: _Begun) -> _Model:
 
 def _opened(onnxruntime: Any, model: str | bytes, *, optimised: bool) -> Any:
     options = _options(onnxruntime, optimised=optimised)
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    # Else it prints what went wrong, and tries the same again.
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"], enable_fallback=0)
 
 
 def _options(onnxruntime: Any, *, optimised: bool) -> Any:

@@ -17,8 +17,11 @@ logger = logging.getLogger(__name__)
 
 def find(folder: Path, model: str) -> Path | None:
     """Return where the copy of ``model`` (the name or hash of its weights) is; ``None`` if there is none."""
-    path = _path(folder, model)
-    return path if path.is_file() and _sum(path).is_file() else None
+    try:
+        path = _path(folder, model)
+        return path if path.is_file() and _sum(path).is_file() else None
+    except OSError:  # a folder that may not be looked into
+        return None
 
 
 def is_whole(path: Path) -> bool:
@@ -31,20 +34,20 @@ def is_whole(path: Path) -> bool:
 
 def make(folder: Path, model: str, weights: bytes, onnxruntime: Any, options: Any) -> None:
     """Make the copy; ``options`` are those of the session that it is for. Failing is not worth an error."""
-    path = _path(folder, model)
-    new = path.with_name(f"{path.name}.{os.getpid()}.new")
+    new = folder / f"{model}.{os.getpid()}.new"
     try:
+        path = _path(folder, model)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         options.optimized_model_filepath = str(new)
         options.add_session_config_entry("session.save_model_format", "ORT")
         onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
+        told = hashlib.sha256(new.read_bytes()).hexdigest()
         # The hash last: until it is there, there is no copy.
         _sum(path).unlink(missing_ok=True)
-        told = hashlib.sha256(new.read_bytes()).hexdigest()
         new.replace(path)
         new.write_text(told, encoding="ascii")
         new.replace(_sum(path))
-        for old in folder.glob(f"{model}-*.ort*"):
+        for old in (*folder.glob(f"{model}-*.ort"), *folder.glob(f"{model}-*.ort.sha256")):
             if old not in {path, _sum(path)}:
                 old.unlink(missing_ok=True)
     except Exception:  # a full disk, a folder that cannot be written to, a library that cannot do it: all the same

@@ -96,7 +96,7 @@ class Journal:
 
 @dataclass(slots=True)
 class Batch:
-    """Events being gathered: until none came for ``quiet`` seconds, or ``LONGEST_BATCH`` after the first."""
+    """Events being gathered: until none came for ``quiet`` seconds, or twice that or ``LONGEST_BATCH`` has passed."""
 
     quiet: float
     paths: set[tuple[Path, str]] = field(default_factory=set)
@@ -114,7 +114,8 @@ class Batch:
 
     def take(self, now: float) -> set[tuple[Path, str]]:
         """Return what was gathered, if the batch is over, and begin another; else nothing."""
-        if not self.paths or (now - self._last < self.quiet and now - self._first < LONGEST_BATCH):
+        longest = max(LONGEST_BATCH, 2 * self.quiet)
+        if not self.paths or (now - self._last < self.quiet and now - self._first < longest):
             return set()
         taken, self.paths = self.paths, set()
         return taken

@@ -202,6 +202,32 @@ def test_a_copy_that_is_not_whole_is_made_again(tmp_path: Path, wrong: str, mode
 
 
 @needed
+def test_a_cache_that_may_not_be_looked_into_is_none(
+    tmp_path: Path, model: MiniLM, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "is_file", refuse)
+
+    assert optimised.find(tmp_path, "b941bf19f1f1") is None
+    assert MiniLM(cache=tmp_path).embed(["one"], "query") == model.embed(["one"], "query")
+
+
+@needed
+def test_two_who_make_a_copy_at_once_leave_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    MiniLM(cache=tmp_path).embed(["one"], "passage")
+    other = tmp_path / "b941bf19f1f1.99999.new"
+    other.write_text("another process is at it")
+    copy, signature = sorted(path for path in tmp_path.iterdir() if path != other)
+    signature.unlink()
+    MiniLM(cache=tmp_path).embed(["two"], "passage")
+
+    assert sorted(tmp_path.iterdir()) == sorted([copy, signature, other])
+    assert optimised.is_whole(copy)
+
+
+@needed
 def test_a_model_that_was_begun_is_taken_over_and_is_the_same(tmp_path: Path, model: MiniLM) -> None:
     minilm.begin(tmp_path)
     begun = MiniLM(cache=tmp_path)

@@ -26,13 +26,13 @@ def lines(text: str) -> list[Chunk]:
 
 
 def put(catalog: Catalog, path: str, text: str) -> tuple[list[int], list[int]]:
-    written = catalog.put(HERE, file(path), text, lines(text))
+    written = catalog.put(HERE, [(file(path), text, lines(text))])
     return [one.id for one in written.new], list(written.dropped)
 
 
 def test_a_file_comes_back_as_it_was_put(catalog: Catalog) -> None:
     one = file("ü \udcff.md", stamp=Stamp(2**40, 2**62, 2**62, 2**64 - 1), kind="markdown", date=-5)
-    catalog.put(HERE, one, "", ())
+    catalog.put(HERE, [(one, "", ())])
 
     assert catalog.files(HERE) == {one.path: one}
     assert catalog.folders() == [(HERE, 1)]
@@ -102,8 +102,8 @@ def test_a_moved_file_that_is_not_there_is_damage_and_changes_nothing(catalog: C
 
 
 def test_filters_are_all_of_them_and_a_time_ends_before_its_end(catalog: Catalog) -> None:
-    catalog.put(HERE, file("a", kind="code", date=10), "x", lines("x"))
-    catalog.put(Folder("/there", "ada"), file("b", kind="text", date=20), "x", lines("x"))
+    catalog.put(HERE, [(file("a", kind="code", date=10), "x", lines("x"))])
+    catalog.put(Folder("/there", "ada"), [(file("b", kind="text", date=20), "x", lines("x"))])
 
     def passing(**filters: object) -> list[str]:
         return [path for _, _, path in catalog.select(Filters(**filters))]  # type: ignore[arg-type]

@@ -142,6 +142,14 @@ def test_a_file_that_is_written_for_ever_does_not_keep_back_the_others() -> None
     assert (taken, tick / 10) == ({(A, "other"), (A, "log")}, LONGEST_BATCH)
 
 
+def test_who_wants_to_wait_longer_is_not_told_sooner() -> None:
+    batch = Batch(quiet=2.0)
+    batch.add([(A, "a")], now=0.0)
+
+    assert batch.take(now=1.9) == set()
+    assert batch.take(now=2.1) == {(A, "a")}
+
+
 @pytest.mark.parametrize(
     ("path", "hint"),
     [

@@ -1,36 +1,28 @@
 """What is indexed, in one SQLite file: folders, files with their stamps, chunks with their lines and texts.
 
 It is the index's own book: the full text index and the vectors hold numbers of chunks, and what a number means stands
-here. A file is written as a whole or not at all; those in quick succession go to the disk together. It also notes what
-the full text index has not been told yet, so that a process that was killed can be made good for. Knows neither tantivy
-nor vectors.
+here. A file is written as a whole or not at all, some of them in one transaction. It also notes what the full text
+index has not been told yet, so that a process that was killed can be made good for. Knows neither tantivy nor vectors.
 """
 
 import json
 import sqlite3
+import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from promptuary.core.indexing import Counts, Document, Row, Unembedded
-from promptuary.core.recall import Chunk, Filters, Folder, IndexedFile
+from promptuary.core.recall import Filters, Folder, IndexedFile
 from promptuary.storage.embedded import catalog_rows as rows
-from promptuary.storage.embedded.catalog_rows import EMBEDDED, WRITTEN, as_damage
+from promptuary.storage.embedded.catalog_rows import EMBEDDED, SETTLED, WRITTEN, as_damage
 from promptuary.storage.embedded.columns import bound, freed
 from promptuary.storage.embedded.database import Database, Result, Work
+from promptuary.storage.embedded.filed import Filed, Written, put_file
 from promptuary.storage.sql import queries, script
 
 _QUERIES = queries(__package__, "catalog_queries.sql")
 _STEPS: Final = ("catalog.sql",)
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What one file changed: the chunks that are new, and the numbers of those that are gone."""
-
-    new: Sequence[Document]
-    dropped: Sequence[int]
 
 
 class Catalog:
@@ -82,38 +74,32 @@ class Catalog:
 
         return self._read(work)
 
-    def put(self, folder: Folder, file: IndexedFile, text: str, chunks: Sequence[Chunk]) -> Written:
-        """Write a file with its chunks. Those that it had before keep their numbers, wherever they stand now."""
+    def put(self, folder: Folder, files: Sequence[Filed]) -> Written:
+        """Write files of a folder, all of them or none. Chunks that they had before keep their numbers."""
 
         def work(own: sqlite3.Connection) -> tuple[Written, int]:
-            number, new_file = rows.add_file(own, self._folder_number(own, folder), file)
-            before = {} if new_file else rows.chunks_by_hash(own, number)
+            place = self._folder_number(own, folder)
             last = rows.highest(own) if self._highest is None else self._highest
-            new: list[tuple[int, Chunk, bytes]] = []
-            for chunk in chunks:
-                digest = chunk.digest
-                same = before.get(digest)
-                if not same:
-                    last += 1
-                    new.append((last, chunk, digest))
-                    continue
-                one, first, last_line = same.pop()
-                if (first, last_line) != (chunk.first, chunk.last):
-                    own.execute(_QUERIES["shift_chunk"], (chunk.first, chunk.last, one))
-            dropped = [one for same in before.values() for one, _, _ in same]
-            rows.drop_chunks(own, dropped)
-            if chunks or not new_file:
-                own.execute(_QUERIES["put_content"], {"file": number, "text": bound(text) if chunks else ""})
-            return Written(rows.add_chunks(own, number, file.path, new), dropped), last
+            new: list[Document] = []
+            dropped: list[int] = []
+            for filed in files:
+                written, last = put_file(own, place, filed, last)
+                new += written.new
+                dropped += written.dropped
+            if dropped:
+                # A file that is there twice may have lost again what it had just got.
+                gone = set(dropped)
+                new = [one for one in new if one.id not in gone]
+            return Written(new, dropped), last
 
-        written, last = self._share(work)
+        written, last = self._write(work)
         # Only now: a transaction may be run more than once, or be taken back.
         self._highest = last
         return written
 
     def touch(self, folder: Folder, file: IndexedFile) -> None:
         """Note that a file looks different on disk but holds the same."""
-        self._share(lambda own: rows.add_file(own, self._folder_number(own, folder), file))
+        self._write(lambda own: rows.add_file(own, self._folder_number(own, folder), file))
 
     def move(self, folder: Folder, old: str, file: IndexedFile) -> Written:
         """Give a file another path; its chunks keep their numbers, and are to be written anew under it."""
@@ -129,7 +115,7 @@ class Catalog:
             own.executemany(_QUERIES["add_pending"], [(one,) for one in moved])
             return Written(rows.documents(own, moved)[0], ())
 
-        return self._share(work)
+        return self._write(work)
 
     def drop(self, folder: Folder, paths: Sequence[str]) -> Written:
         """Forget files."""
@@ -169,7 +155,8 @@ class Catalog:
     def settle(self) -> None:
         """Bring everything to the disk, so that the full text index is never ahead of this book."""
         with as_damage():
-            self._database.settle(lambda _: None)
+            # Something must be written: with nothing to write, nothing is brought to the disk.
+            self._database.settle(lambda own: rows.note_number(own, SETTLED, time.time_ns()))
 
     def told(self) -> None:
         """Note that the full text index knows everything."""
@@ -278,19 +265,5 @@ class Catalog:
         self._unsure.clear()
         with as_damage():
             result = self._database.write(work)
-        self._folders |= self._unsure
-        return result
-
-    def _share(self, work: Work[Result]) -> Result:
-        """Write what goes with a file; files in quick succession share a transaction."""
-        self._unsure.clear()
-        try:
-            with as_damage():
-                result = self._database.share(work)
-        except BaseException:
-            # More than this may have been taken back.
-            self._folders.clear()
-            self._highest = None
-            raise
         self._folders |= self._unsure
         return result

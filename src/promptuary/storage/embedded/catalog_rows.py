@@ -23,6 +23,8 @@ Place = tuple[int, int, int]
 
 WRITTEN: Final = "written"
 """Up to this number the full text index has every chunk."""
+SETTLED: Final = "settled"
+"""When everything was last brought to the disk."""
 EMBEDDED: Final = "embedded"
 """Up to this number the vector index has every chunk."""
 

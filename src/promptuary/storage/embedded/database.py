@@ -2,8 +2,8 @@
 
 Two connections, each for one thread at a time: one writes, the other reads, so that a reader never waits for a writer.
 Every piece of work is one transaction, and is run again from its start while another process is in the way, until
-patience ends; small ones may share the way to the disk. Nothing here opens the file but SQLite itself: closing any
-other descriptor of it would drop SQLite's locks. Knows nothing of what is kept.
+patience ends. Nothing here opens the file but SQLite itself: closing any other descriptor of it would drop SQLite's
+locks. Knows nothing of what is kept.
 """
 
 import os
@@ -32,9 +32,6 @@ _Begin = Literal["BEGIN", "BEGIN IMMEDIATE"]
 _PAUSE: Final = 0.004
 """The longest pause before another try. It does not grow: who waits longest must not ask most rarely."""
 
-_TOGETHER: Final = 0.05
-"""Seconds for which writes that may share a transaction do: others who want to write wait no longer than that."""
-
 _SMALLEST: Final = 512
 """Bytes of the smallest database. SQLite takes a shorter file for an empty one, and writes over it."""
 
@@ -55,7 +52,6 @@ class Database:
         self._process = os.getpid()
         self._locks = (threading.Lock(), threading.Lock())
         self._closed = False
-        self._begun: float | None = None
         _refuse(path, self.name)
         with translated(self.name):
             self._writer = self._open()
@@ -66,10 +62,7 @@ class Database:
                 raise
 
     def read(self, work: Work[Result]) -> Result:
-        """Return what ``work`` finds in one state of the database, in which everything is that was written here."""
-        if self._begun is not None:
-            with self._alone(self._locks[1]):
-                self._end_shared()
+        """Return what ``work`` finds in one state of the database."""
         with self._alone(self._locks[0]):
             return self._patiently(lambda: _transaction(self._reader, "BEGIN", work))
 
@@ -83,34 +76,11 @@ class Database:
             return work(connection)
 
         with self._alone(self._locks[1]):
-            self._end_shared()
             return self._patiently(lambda: _transaction(self._writer, "BEGIN IMMEDIATE", checked))
-
-    def share(self, work: Work[Result]) -> Result:
-        """Do ``work`` at once or not at all, and on the disk together with what is shared soon after it.
-
-        To bring a transaction to the disk costs more than most of them do. Others see it a moment later, or when
-        anything else is written or read here.
-        """
-        with self._alone(self._locks[1]):
-            if self._begun is None:
-                self._patiently(lambda: self._writer.execute("BEGIN IMMEDIATE"))
-                self._begun = time.monotonic()
-            self._writer.execute("SAVEPOINT shared")
-            try:
-                result = work(self._writer)
-            except BaseException:
-                self._take_back_shared()
-                raise
-            self._writer.execute("RELEASE shared")
-            if time.monotonic() - self._begun > _TOGETHER:
-                self._end_shared()
-            return result
 
     def settle(self, work: Work[Result]) -> Result:
         """Do ``work`` at once or not at all; when this returns, it and every write before it is on the disk."""
         with self._alone(self._locks[1]):
-            self._end_shared()
             self._writer.execute("PRAGMA synchronous = FULL")
             try:
                 return self._patiently(lambda: _transaction(self._writer, "BEGIN IMMEDIATE", work))
@@ -122,32 +92,8 @@ class Database:
         """Close the file when those at work are done."""
         with self._locks[0], self._locks[1]:
             self._closed = True
-            try:
-                with translated(self.name):
-                    self._end_shared()
-            finally:
-                self._reader.close()
-                self._writer.close()
-
-    def _take_back_shared(self) -> None:
-        """Undo the last piece of work that was begun; if the whole transaction is lost, that is over."""
-        try:
-            self._writer.execute("ROLLBACK TO shared")
-            self._writer.execute("RELEASE shared")
-        except sqlite3.Error:
-            self._begun = None
-            _take_back(self._writer)
-
-    def _end_shared(self) -> None:
-        """End the transaction that writes share, if there is one."""
-        if self._begun is None:
-            return
-        self._begun = None
-        try:
-            self._writer.execute("COMMIT")
-        except BaseException:
-            _take_back(self._writer)
-            raise
+            self._reader.close()
+            self._writer.close()
 
     def _open(self) -> sqlite3.Connection:
         new = not self._path.exists()
@@ -202,15 +148,11 @@ def _transaction(connection: sqlite3.Connection, begin: _Begin, work: Work[Resul
         result = work(connection)
         connection.execute("COMMIT")
     except BaseException:
-        _take_back(connection)
+        # Some errors have ended the transaction already; and the first error is the one to tell.
+        with suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
         raise
     return result
-
-
-def _take_back(connection: sqlite3.Connection) -> None:
-    # Some errors have ended the transaction already; and the first error is the one to tell.
-    with suppress(sqlite3.Error):
-        connection.execute("ROLLBACK")
 
 
 def _refuse(path: Path, name: str) -> None:

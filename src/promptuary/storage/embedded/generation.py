@@ -33,10 +33,12 @@ class Generation:
 
     def close(self) -> None:
         """Let go of the files."""
-        self.lexical.close()
-        if self._vectors is not None:
-            self._vectors.close()
-        self.catalog.close()
+        try:
+            self.lexical.close()
+        finally:
+            if self._vectors is not None:
+                self._vectors.close()
+            self.catalog.close()
 
     def _exact(self, chunks: Sequence[int]) -> Mapping[int, bytes]:
         """Return the vectors of chunks as they were made."""

@@ -1,10 +1,14 @@
 """Writes the index: the catalogue first, then what the full text index and the vectors must be told.
 
+Files that come in quick succession wait for each other and are written in one transaction: beginning one costs more
+than most files do. No transaction is open while anything else is done.
+
 The order is what makes it safe to be killed at any moment. A file's rows and the note of what is still to be told are
 one transaction; the full text index is told at once but commits only in ``flush``, after the catalogue is on the disk;
 and only then is the note taken away. Who comes next tells again what may not have arrived.
 """
 
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,12 +16,16 @@ from typing import Final
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.recall import Chunk, Folder, IndexedFile
-from promptuary.storage.embedded.catalog import Written
+from promptuary.storage.embedded.filed import Filed, Written
 from promptuary.storage.embedded.generation import Generation
 
 _RECIPE: Final = "recipe"
 _AT_ONCE: Final = 2_000
 """How many files are dropped in one transaction."""
+_TOGETHER: Final = 64
+"""How many files are put in one transaction."""
+_PATIENCE: Final = 0.05
+"""Seconds for which a file waits for others, as long as others come."""
 
 
 class Writer:
@@ -28,6 +36,9 @@ class Writer:
         self._own = own
         self._told = True
         self._dropped: list[int] = []
+        self._waiting: list[Filed] = []
+        self._folder = Folder("")
+        self._since = 0.0
 
     @property
     def path(self) -> Path:
@@ -49,40 +60,54 @@ class Writer:
 
     def files(self, folder: Folder) -> Mapping[str, IndexedFile]:
         """Return what is indexed of a folder, by path."""
+        self._write()
         return self._own.catalog.files(folder)
 
     def files_at(self, folder: Folder, paths: Sequence[str]) -> tuple[Mapping[str, IndexedFile], bool]:
         """Return what is indexed at these paths and below them, and whether the folder has other files."""
+        self._write()
         return self._own.catalog.files_at(folder, paths)
 
     def folders(self) -> Sequence[tuple[Folder, int]]:
         """Return the folders with the number of their files."""
+        self._write()
         return self._own.catalog.folders()
 
     def put(self, folder: Folder, file: IndexedFile, text: str, chunks: Sequence[Chunk]) -> None:
-        """Index a file at once or not at all; chunks that it had before stay as they are, vectors included."""
-        self._tell(self._own.catalog.put(folder, file, text, chunks))
+        """Index a file as a whole or not at all; chunks that it had before stay as they are, vectors included."""
+        if folder != self._folder:
+            self._write()
+        now = time.monotonic()
+        if not self._waiting:
+            self._folder, self._since = folder, now
+        self._waiting.append((file, text, chunks))
+        if len(self._waiting) >= _TOGETHER or now - self._since > _PATIENCE:
+            self._write()
 
     def touch(self, folder: Folder, file: IndexedFile) -> None:
         """Note that a file looks different on disk but holds the same."""
+        self._write()
         self._own.catalog.touch(folder, file)
 
     def move(self, folder: Folder, old: str, file: IndexedFile) -> None:
         """Give an indexed file another path."""
+        self._write()
         self._tell(self._own.catalog.move(folder, old, file))
 
     def drop(self, folder: Folder, paths: Sequence[str]) -> None:
         """Forget files, a part of them at a time if they are many."""
+        self._write()
         for start in range(0, len(paths), _AT_ONCE):
             self._tell(self._own.catalog.drop(folder, paths[start : start + _AT_ONCE]))
 
     def drop_folder(self, folder: Folder) -> None:
         """Forget a folder and its files."""
-        self.drop(folder, list(self._own.catalog.files(folder)))
+        self.drop(folder, list(self.files(folder)))
         self._own.catalog.drop_folder(folder)
 
     def flush(self) -> None:
         """Make everything that was written findable, by other processes too."""
+        self._write()
         if self._told:
             return
         self._own.catalog.settle()
@@ -95,8 +120,21 @@ class Writer:
         self._told, self._dropped = True, []
 
     def close(self) -> None:
-        """Let go of the files; what was not flushed is told by the next writer."""
+        """Let go of the files; what was not flushed is written and told by the next writer."""
         self._own.close()
+
+    def _write(self) -> None:
+        """Write the files that wait; if together they cannot be written, one by one, up to the one that cannot."""
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return
+        try:
+            self._tell(self._own.catalog.put(self._folder, waiting))
+        except PromptuaryError:
+            if len(waiting) == 1:
+                raise
+            for one in waiting:
+                self._tell(self._own.catalog.put(self._folder, [one]))
 
     def _tell(self, written: Written) -> None:
         if not written.new and not written.dropped:

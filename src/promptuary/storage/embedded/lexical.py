@@ -29,8 +29,6 @@ MOST_HITS: Final = 100_000
 _HEAP: Final = 160_000_000
 """Bytes in which the writer collects before it writes a segment, of all its threads together."""
 _THREADS: Final = 2
-_HANDED_OVER: Final = 64
-"""How many chunks are handed to the writer's threads at a time: waking them costs more than a short text."""
 _SPARE: Final = 8
 """Hits that are asked for beyond the limit, to see whether the last one stands in a tie."""
 _LOWEST: Final = -(2**63)
@@ -49,7 +47,6 @@ class TantivyIndex:
         self._verified: set[str] = set()
         self._state: tuple[Mark, Index, Searcher] | None = None
         self._writer: IndexWriter | None = None
-        self._waiting: list[Entry] = []
         self._highest = _LOWEST
         with translated(folder):
             self._analyzers = _analyzers()
@@ -65,20 +62,15 @@ class TantivyIndex:
         """Take ``dropped`` out and put ``documents`` in, replacing those of the same number; not yet to be seen."""
         with self._changing, translated(self._folder):
             writer = self._opened_writer()
-            if dropped:
-                self._hand_over(writer)
             for number in dropped:
                 writer.delete_documents_by_term("id", number)
             for one in documents:
                 # What is above all that was ever written replaces nothing; deletes cost more than they look.
                 if one.id <= self._highest:
-                    self._hand_over(writer)
                     writer.delete_documents_by_term("id", one.id)
                 else:
                     self._highest = one.id
-                self._waiting.append(_entry(one))
-            if len(self._waiting) >= _HANDED_OVER:
-                self._hand_over(writer)
+                writer.add_document(_entry(one))
 
     def commit(self) -> None:
         """Make what was written lasting and visible, to other processes too."""
@@ -87,11 +79,10 @@ class TantivyIndex:
             if self._writer is None:
                 return
             try:
-                self._hand_over(self._writer)
                 self._writer.commit()
             except BaseException:
                 # Nobody knows what it holds now; the next one starts from what is on the disk.
-                self._writer, self._waiting = None, []
+                self._writer = None
                 raise
 
     def search(self, words: Words, limit: int, *, files: Collection[int] | None = None) -> Sequence[tuple[int, float]]:
@@ -116,12 +107,6 @@ class TantivyIndex:
             writer, self._writer, self._state = self._writer, None, None
             if writer is not None and os.getpid() == self._process:
                 writer.wait_merging_threads()
-
-    def _hand_over(self, writer: "IndexWriter") -> None:
-        """Give what waits to the writer, after everything that it was given before."""
-        for entry in self._waiting:
-            writer.add_document(entry)
-        self._waiting.clear()
 
     def _check(self) -> None:
         if self._closed:
