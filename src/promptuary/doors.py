@@ -60,6 +60,11 @@ class Doors:
         self._shut(place)
         return self._remembered.remove(place)
 
+    def missing(self) -> frozenset[str]:
+        """Return the paths of the folders that are not there."""
+        # As pathlib asks it, a folder above that may not be looked into is an error.
+        return frozenset(one.path for one in self.folders() if not os.path.isdir(one.path))  # noqa: PTH112
+
     def look(self, folder: Folder) -> tuple[Workspace | None, Snapshot]:
         """Return the door of a folder and how its files look now; no door if the folder is not there."""
         door, seen = self._looked(folder)

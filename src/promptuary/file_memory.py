@@ -8,7 +8,7 @@ is on disk decides.
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +20,7 @@ from promptuary.core.words import parse
 from promptuary.doors import Doors
 from promptuary.memory.chunk import VERSION, Sizes
 from promptuary.memory.embedding import embed_missing
+from promptuary.memory.passing import from_workspace
 from promptuary.memory.search import Answered, search
 from promptuary.memory.sync import Progress, Synced
 from promptuary.reconcile import Reconciler
@@ -33,11 +34,15 @@ BUSY: Final = "another process is indexing; this is what it had made findable so
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """What is indexed: the folders with the number of their files, and how much there is in all."""
+    """What is indexed: the folders with the number of their files, and how much there is in all.
+
+    ``missing`` are the paths of those folders that are not there now.
+    """
 
     folders: Sequence[tuple[Folder, int]]
     counts: Counts
     embedder: str
+    missing: frozenset[str] = frozenset()
 
 
 class FileMemory:
@@ -53,10 +58,12 @@ class FileMemory:
         store: VectorStore | None = None,
         embedder: Embedder | None = None,
         lasting: bool = True,
+        workspace: str = "/",
     ) -> None:
         self.lasting = lasting
         """Whether there is a place for an index."""
         self._doors = doors
+        self._workspace = workspace
         self._store, self._embedder = store, embedder
         recipe = f"chunks {VERSION} of {sizes.tokens} tokens, {sizes.overlap} of them twice"
         self._index = EmbeddedIndex(folder, recipe, store=store, embedder=embedder)
@@ -80,12 +87,8 @@ class FileMemory:
         ``prune`` forgets what is gone even if a whole folder is.
         """
         with self._syncing:
-            before = self._doors.folders()
             for path in paths:
                 self._doors.add(path, owner)
-            if self._watcher is not None and self._doors.folders() != before:
-                self._watcher.close()
-                self._watcher = None
             if not self._doors.folders():
                 raise PromptuaryError("no folder is indexed; name one, such as . for this folder")
             try:
@@ -108,6 +111,7 @@ class FileMemory:
 
     def search(self, question: Question) -> Found:
         """Answer a question from files as they are now."""
+        question = replace(question, filters=from_workspace(question.filters, self._workspace))
         if not self._doors.folders():
             raise PromptuaryError("nothing is indexed yet; run `promptuary index` in a folder of notes or code")
         if self._embedder is not None and self._preparing is None and parse(question.text) and not question.by_words:
@@ -164,9 +168,12 @@ class FileMemory:
     def watch(self, *, debounce: float) -> Watcher:
         """Have changes noted as they happen, so that a search need not look for them."""
         with self._syncing:
+            # Another process may have had other folders indexed meanwhile.
+            if self._watcher is not None and self._watcher.folders != self._places():
+                self._watcher.close()
+                self._watcher = None
             if self._watcher is None:
-                folders = [Path(folder.path) for folder in self._doors.folders()]
-                self._watcher, self._seen = Watcher(folders, debounce=debounce), -1
+                self._watcher, self._seen = Watcher(self._places(), debounce=debounce), -1
                 self._watcher.start()
             return self._watcher
 
@@ -174,7 +181,8 @@ class FileMemory:
         """Return what is indexed."""
         known = dict(self._index.folders())
         listed = [(folder, known.get(folder, 0)) for folder in self._doors.folders()]
-        return Indexed(listed, self._index.counts(), self._embedder.id if self._embedder else "")
+        embedder = self._embedder.id if self._embedder else ""
+        return Indexed(listed, self._index.counts(), embedder, self._doors.missing())
 
     def close(self) -> None:
         """Let go of everything."""
@@ -188,10 +196,13 @@ class FileMemory:
             self._store.close()
         self._doors.close()
 
+    def _places(self) -> list[Path]:
+        return [Path(folder.path) for folder in self._doors.folders()]
+
     def _refreshed(self) -> tuple[Synced | None, bool]:
         """Sync what may have changed; the report is ``None`` if nothing had to be done, or somebody else does it."""
         watcher = self._watcher
-        if watcher is None or self._seen < 0:
+        if watcher is None or self._seen < 0 or watcher.folders != self._places():
             generation = watcher.generation if watcher else -1
             report, looked = self._files.look()
         else:

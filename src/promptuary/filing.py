@@ -37,6 +37,7 @@ def open_file_memory(workspace: Workspace, settings: Settings, *, making: bool =
         store=store,
         embedder=embedder,
         lasting=lasting,
+        workspace=str(root),
     )
 
 

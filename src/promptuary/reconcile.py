@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from promptuary.core.counting import TokenCounter
+from promptuary.core.indexing import IndexDamagedError
 from promptuary.core.recall import Folder, IndexedFile
 from promptuary.doors import Doors
 from promptuary.memory.chunk import Sizes
@@ -102,6 +103,8 @@ class Reconciler:
         known = writer.files(folder)
         # To look takes as long as to sync a tenth of the files: not twice, unless somebody synced in between.
         door, seen = looked[2] if looked and looked[:2] == (folder, known) else self._doors.look(folder)
+        if writer.fresh and not known and not prune and (kept := self._carried_over(folder, seen, writer)):
+            return kept
         todo = plan(seen.files, known, alive=seen.alive, reason=seen.reason)
         if door is None:
             if prune and known:
@@ -110,6 +113,19 @@ class Reconciler:
             return Synced(held=[_kept(folder, todo.held)] if todo.held else [])
         work = Sync(folder, door, writer, self._sizes, self._counter)
         return work.run(todo, seen.files, known, prune=prune, progress=progress)
+
+    def _carried_over(self, folder: Folder, seen: Snapshot, writer: Writer) -> Synced | None:
+        """Take what is indexed of a folder that is away over into a new index; ``None`` if it is not away."""
+        try:
+            before = self._index.files(folder)
+            held = plan(seen.files, before, alive=seen.alive, reason=seen.reason).held
+            if not held:
+                return None
+            for file in before.values():
+                writer.put(folder, *self._index.filed(folder, file))
+        except IndexDamagedError:
+            return None  # there is nothing to take over
+        return Synced(held=[_kept(folder, held)])
 
     def _paths(self, folder: Folder, writer: Writer, paths: Sequence[str]) -> Synced:
         door, looked = self._doors.look_at(folder, paths)

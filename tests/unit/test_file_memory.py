@@ -10,6 +10,7 @@ import pytest
 from promptuary.core.errors import Code, PromptuaryError
 from promptuary.core.recall import Filters, Folder, Question, Words
 from promptuary.file_memory import FileMemory
+from promptuary.memory.sync import Synced
 from promptuary.storage.embedded.lexical import TantivyIndex
 from tests.conftest import Files
 from tests.indexes import file_memory, places
@@ -126,6 +127,29 @@ def _numbers(memory: FileMemory, word: str) -> set[int]:
 def _places(workspace: Path, words: str) -> set[tuple[str, int, int, str]]:
     with file_memory(workspace) as memory:
         return places(memory, words)
+
+
+@pytest.mark.parametrize("how", ["away", "emptied"])
+@pytest.mark.parametrize("why", ["asked for", "cut otherwise"])
+def test_an_index_that_is_made_anew_keeps_what_it_had_of_a_folder_that_is_away(
+    files: Files, tmp_path: Path, how: str, why: str
+) -> None:
+    workspace, vault = files({"here.md": "zebra here"}), tmp_path / "vault"
+    (vault / "deep").mkdir(parents=True)
+    (vault / "deep/note.md").write_text("# One\n\nzebra there\n\n## Two\n\nokapi\n")
+    with file_memory(workspace) as memory:
+        memory.index([workspace, vault])
+        before = places(memory, "zebra") | places(memory, "okapi")
+    vault.rename(tmp_path / "elsewhere")
+    if how == "emptied":
+        vault.mkdir()
+    with file_memory(workspace, **({} if why == "asked for" else {"chunk_tokens": 64})) as memory:
+        report = memory.index([], anew=True) if why == "asked for" else Synced()
+        held = [*report.held, *memory.search(Question("zebra")).notes]
+        assert places(memory, "zebra") | places(memory, "okapi") == before
+        assert any(str(vault) in note for note in held)
+        assert memory.index([], anew=True, prune=True).held == []
+        assert {path for path, *_ in places(memory, "zebra")} == {"here.md"}
 
 
 def test_a_folder_that_vanished_deletes_nothing_and_the_person_is_told(files: Files, tmp_path: Path) -> None:

@@ -146,6 +146,25 @@ def test_a_list_of_folders_that_cannot_be_read_for_a_while_does_not_end_it(works
             told.until(lambda one: one.synced)
 
 
+def test_folders_that_another_process_adds_and_removes_are_watched_and_not(
+    workspace_files: Path, tmp_path: Path
+) -> None:
+    there = tmp_path / "there"
+    there.mkdir()
+    with memory_with(workspace_files) as memory, memory_with(workspace_files) as other:
+        memory.index([workspace_files])
+        with kept(memory) as told:
+            told.until(lambda one: one.watching)
+            other.index([there])
+            (there / "new.md").write_text("delta")
+            told.until(lambda one: one.synced)
+            assert memory.watch(debounce=0.05).folders == [workspace_files, there]
+            other.remove(str(there))
+            (workspace_files / "a.md").write_text("gamma")
+            told.until(lambda one: one.synced)
+            assert memory.watch(debounce=0.05).folders == [workspace_files]
+
+
 def test_a_listener_that_fails_does_not_end_it(workspace_files: Path, caplog: pytest.LogCaptureFixture) -> None:
     heard: queue.SimpleQueue[Kept] = queue.SimpleQueue()
 

@@ -80,7 +80,11 @@ class IndexedFile:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What may be found at all. Empty means everything; ``since`` and ``until`` are seconds since 1970."""
+    """What may be found at all. Empty means everything; ``since`` and ``until`` are seconds since 1970.
+
+    ``paths`` are globs, files or folders, with ``!`` before what is left out: counted from the workspace, from the
+    indexed folder, or whole if they begin with ``/``.
+    """
 
     folders: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()

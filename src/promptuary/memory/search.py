@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from promptuary.core import words as language
-from promptuary.core.errors import SourceError
 from promptuary.core.indexing import Embedder, IndexReader, Row
-from promptuary.core.recall import Filters, Hit, Question, Words
+from promptuary.core.recall import Hit, Question, Words
 from promptuary.memory.fuse import NEAREST, Candidate, Ranked, fuse
-from promptuary.workspace.glob import match_glob
+from promptuary.memory.passing import passing
 
 POOL: Final = 100
 """How many candidates the words give, and how many the meaning."""
@@ -40,7 +39,7 @@ def search(question: Question, index: IndexReader, embedder: Embedder | None) ->
     words = language.parse(question.text)
     if not words or question.limit < 1:
         return Answered()
-    files = _allowed(question.filters, index)
+    files = passing(question.filters, index)
     if files is not None and not files:
         return Answered()
     answered = _answered(question, words, index, embedder, files)
@@ -83,35 +82,6 @@ def _hits(ranked: Sequence[Ranked], limit: int, words: Words, index: IndexReader
                 yield _hit(rows[one.chunk], one, words)
         if found >= limit:
             return
-
-
-def _allowed(filters: Filters, index: IndexReader) -> Collection[int] | None:
-    """Return the numbers of the files that may be found; ``None`` is all."""
-    if not filters:
-        return None
-    passing = index.select(filters)
-    if not filters.paths:
-        return {number for number, _, _ in passing}
-    wanted = set(_matching({path for _, _, path in passing}, filters.paths))
-    return {number for number, _, path in passing if path in wanted}
-
-
-def _matching(paths: Collection[str], patterns: Sequence[str]) -> Sequence[str]:
-    """Return the paths that a pattern names: a glob, a file, or a folder with all below it."""
-    excludes = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
-    includes = [pattern for pattern in patterns if not pattern.startswith("!")] or ["**"]
-    try:
-        return match_glob(sorted(paths), [*_spread(includes)], [*_spread(excludes)])
-    except SourceError as error:
-        raise SourceError(error.code, f"the path filter cannot be used: {error.reason}") from error
-
-
-def _spread(patterns: Sequence[str]) -> Iterator[str]:
-    for pattern in patterns:
-        plain = pattern.removeprefix("./").rstrip("/")
-        yield plain or "**"
-        if plain:
-            yield f"{plain}/**"
 
 
 def _by_words(

@@ -48,6 +48,7 @@ class Watcher:
     """
 
     def __init__(self, folders: Sequence[Path], *, debounce: float = 0.2, poll: float | None = None) -> None:
+        self.folders = list(folders)
         self._watched = [_Watched(folder, LOOK_EVERY if poll is None else poll) for folder in folders]
         self._debounce = debounce
         self._journal = Journal()

@@ -61,6 +61,17 @@ class Catalog:
             one.path: one for one in self._read(lambda own: [*map(rows.to_file, own.execute(_QUERIES["files"], key))])
         }
 
+    def filed(self, folder: Folder, file: IndexedFile) -> Filed:
+        """Return a file with its text and its chunks, as it was put."""
+
+        def work(own: sqlite3.Connection) -> Filed:
+            place = own.execute(_QUERIES["find_folder"], {"path": bound(folder.path), "owner": bound(folder.owner)})
+            key = {"folder": (place.fetchone() or [None])[0], "path": bound(file.path)}
+            row = own.execute(_QUERIES["find_file"], key).fetchone()
+            return (file, "", ()) if row is None else (file, *rows.content_of(own, int(row[0])))
+
+        return self._read(work)
+
     def files_at(self, folder: Folder, paths: Iterable[str]) -> tuple[dict[str, IndexedFile], bool]:
         """Return the files at these paths and below them, and whether the folder has others."""
 

@@ -15,8 +15,9 @@ INSERT INTO folder (path, owner) VALUES (:path, :owner) ON CONFLICT (path) DO UP
 SELECT id FROM folder WHERE path = :path AND owner = :owner;
 
 -- name: folders
--- Every folder, and how much of it is indexed.
-SELECT folder.path, folder.owner, count(file.id) FROM folder LEFT JOIN file ON file.folder = folder.id
+-- Every folder, and how many of its files are indexed; those that could not be read have a hash of zeros.
+SELECT folder.path, folder.owner, count(file.id)
+FROM folder LEFT JOIN file ON file.folder = folder.id AND file.sha256 <> zeroblob(32)
 GROUP BY folder.id ORDER BY folder.path;
 
 -- name: drop_folder
@@ -85,6 +86,10 @@ SELECT text FROM content WHERE file = ?;
 -- The chunks of a file by what they are, in order.
 SELECT id, sha256, first, last FROM chunk WHERE file = :file ORDER BY first;
 
+-- name: chunks_in
+-- The chunks of a file as they were cut, in the order in which they came.
+SELECT first, last, trail FROM chunk WHERE file = :file ORDER BY first, id;
+
 -- name: add_chunk
 -- Add a chunk.
 INSERT INTO chunk (id, file, first, last, trail, sha256) VALUES (?, ?, ?, ?, ?, ?);
@@ -152,4 +157,7 @@ SELECT coalesce(max(id), 0) FROM chunk;
 
 -- name: counts
 -- How many files and chunks there are, and how many chunks are above a number.
-SELECT (SELECT count(*) FROM file), (SELECT count(*) FROM chunk), (SELECT count(*) FROM chunk WHERE id > :above);
+SELECT
+    (SELECT count(*) FROM file WHERE sha256 <> zeroblob(32)),
+    (SELECT count(*) FROM chunk),
+    (SELECT count(*) FROM chunk WHERE id > :above);

@@ -116,6 +116,14 @@ def chunks_by_hash(connection: sqlite3.Connection, file: int) -> dict[bytes, lis
     return dict(found)
 
 
+def content_of(connection: sqlite3.Connection, file: int) -> tuple[str, list[Chunk]]:
+    """Return the text of a file, and its chunks."""
+    row = connection.execute(_QUERIES["get_content"], (file,)).fetchone()
+    texts, cut = Texts(connection), connection.execute(_QUERIES["chunks_in"], {"file": file}).fetchall()
+    chunks = [Chunk(first, last, texts.lines(file, first, last), to_trail(trail)) for first, last, trail in cut]
+    return freed(row[0]) if row else "", chunks
+
+
 def drop_chunks(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
     """Forget chunks, and note that the full text index must."""
     if not numbers:

@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.indexing import Counts, Embedder, IndexDamagedError, Row, Unembedded, VectorStore, space
 from promptuary.core.recall import Filters, Folder, IndexedFile, Words
+from promptuary.storage.embedded.filed import Filed
 from promptuary.storage.embedded.generation import Generation
 from promptuary.storage.embedded.generations import Generations
 from promptuary.storage.embedded.index_writer import Writer
@@ -84,6 +85,11 @@ class EmbeddedIndex:
     def files(self, folder: Folder) -> Mapping[str, IndexedFile]:
         """Return what is indexed of a folder, by path."""
         return self._reading(lambda own: own.catalog.files(folder), {})
+
+    def filed(self, folder: Folder, file: IndexedFile) -> Filed:
+        """Return an indexed file with its text and its chunks."""
+        nothing: Filed = (file, "", ())
+        return self._reading(lambda own: own.catalog.filed(folder, file), nothing)
 
     def is_current(self) -> bool:
         """Tell whether what is there was made by this recipe."""
