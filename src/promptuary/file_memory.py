@@ -6,6 +6,7 @@ is on disk decides.
 """
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -29,6 +30,10 @@ from promptuary.workspace.snapshot import decides
 from promptuary.workspace.watch import Watcher
 
 DAMAGED: Final = "the index was damaged and has been made again; nothing was lost"
+_PATIENCE: Final = 10.0
+"""Seconds to wait for another process that is indexing."""
+_PAUSE: Final = 0.05
+
 BUSY: Final = "another process is indexing; this is what it had made findable so far"
 
 
@@ -91,13 +96,20 @@ class FileMemory:
                 self._doors.add(path, owner)
             if not self._doors.folders():
                 raise PromptuaryError("no folder is indexed; name one, such as . for this folder")
-            try:
-                report = self._files.sync(anew=anew, prune=prune, progress=progress)
-            except IndexDamagedError:
-                report = self._files.sync(anew=True, prune=prune, progress=progress)
-        if report is None:
-            raise PromptuaryError("another process is indexing this workspace; try again when it is done")
-        return report
+            deadline = time.monotonic() + _PATIENCE
+            while True:
+                try:
+                    report = self._files.sync(anew=anew, prune=prune, progress=progress)
+                except IndexDamagedError:
+                    report = self._files.sync(anew=True, prune=prune, progress=progress)
+                if report is not None:
+                    return report
+                # Mostly one that watches, and has seen the new folder first: it is done soon.
+                if time.monotonic() > deadline:
+                    raise PromptuaryError("another process is indexing this workspace; try again when it is done")
+                if progress is not None:
+                    progress(0, 1)  # who has had enough of waiting says so there
+                time.sleep(_PAUSE)
 
     def remove(self, path: str) -> bool:
         """Index a folder no more; tell whether it was indexed."""
