@@ -147,7 +147,7 @@ class Promptuary:
 
     def index(
         self,
-        paths: Sequence[str | Path] = (),
+        paths: str | Path | Sequence[str | Path] = (),
         *,
         owner: str = "",
         anew: bool = False,

@@ -223,7 +223,7 @@ class Promptuary:
 
     async def index(
         self,
-        paths: Sequence[str | Path] = (),
+        paths: str | Path | Sequence[str | Path] = (),
         *,
         owner: str = "",
         anew: bool = False,
@@ -234,8 +234,9 @@ class Promptuary:
 
         ``anew`` throws the old index away; ``prune`` forgets what is gone even if a whole folder is.
         """
-        work, folders = self._file_memory(making=True).index, [Path(path) for path in paths]
-        return await background.run(partial(work, folders, owner=owner, anew=anew, prune=prune, progress=progress))
+        work, named = self._file_memory(making=True).index, [paths] if isinstance(paths, str | Path) else paths
+        call = partial(work, [*map(Path, named)], owner=owner, anew=anew, prune=prune, progress=progress)
+        return await background.run(call)
 
     async def unindex(self, path: str | Path) -> bool:
         """Index a folder no more; tell whether it was indexed."""
