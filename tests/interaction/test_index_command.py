@@ -93,7 +93,7 @@ def test_json_is_the_promised_object(run: Run, project: Path, files: Files) -> N
         "unchanged": 0,
         "skipped": {},
         "held": [],
-        "folders": [{"path": str(project), "owner": "", "files": 2}],
+        "folders": [{"path": str(project), "owner": "", "files": 2, "there": True}],
         "files": 2,
         "chunks": 2,
         "unembedded": 2,
@@ -146,9 +146,25 @@ def test_folders_are_listed_with_their_owners(run: Run, project: Path, tmp_path:
     ]
     # Who indexes again without a word about the owner does not take it away.
     run(str(notes))
-    assert run("--list", "--json").json["folders"][1] == {"path": str(notes), "owner": "ada", "files": 1}
+    assert run("--list", "--json").json["folders"][1] == {
+        "path": str(notes),
+        "owner": "ada",
+        "files": 1,
+        "there": True,
+    }
     run(str(notes), "--owner", "bob")
     assert run("--list", "--json").json["folders"][1]["owner"] == "bob"
+
+
+def test_a_folder_that_is_not_there_is_listed_as_such(project: Path, run: Run, tmp_path: Path) -> None:
+    away = tmp_path / "away"
+    away.mkdir()
+    (away / "note.md").write_text("A zebra.\n")
+    run(str(project), str(away))
+    away.rename(tmp_path / "elsewhere")
+
+    assert f"{away} (not there now)" in run("--list").out
+    assert [one["there"] for one in run("--list", "--json").json["folders"]] == [True, False]
 
 
 def test_folders_may_come_from_standard_input(project: Path) -> None:
@@ -177,11 +193,33 @@ def test_a_folder_that_is_not_there_keeps_none_of_the_others_from_being_indexed(
     assert answer.code == 1
     assert answer.out.startswith("indexed 1 file (1 new)")
     assert answer.err.splitlines() == [
-        f"promptuary: {project}/nowhere is not a folder that is there",
-        f"promptuary: {project}/src/app.py is not a folder that is there",
+        f"promptuary: {project}/nowhere is not there; name a folder",
+        f"promptuary: {project}/src/app.py is a file; name the folder that it is in",
     ]
-    alone = run(str(project / "nowhere"))
-    assert (alone.code, alone.out) == (1, "")
+
+
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [
+        ("nowhere", "nowhere is not there; name a folder"),
+        ("src/app.py/more", "src/app.py/more is not there; name a folder"),
+        ("src/app.py", "src/app.py is a file; name the folder that it is in"),
+        ("", "an empty name is no folder"),
+        ("/dev/null", "/dev/null is not a folder"),
+        ("a" * 5_000, "cannot be looked at (File name too long)"),
+        ("a\0b", "cannot be looked at (embedded null byte)"),
+    ],
+)
+def test_if_none_of_the_named_folders_is_one_nothing_is_done_and_the_exit_code_is_2(
+    run: Run, project: Path, monkeypatch: pytest.MonkeyPatch, named: str, told: str
+) -> None:
+    monkeypatch.chdir(project)
+    answer = run(named)
+
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("promptuary: ")
+    assert told in answer.err
+    assert not (project / ".promptuary").exists()
 
 
 def test_folders_are_taken_out_again(run: Run, project: Path) -> None:
@@ -190,9 +228,13 @@ def test_folders_are_taken_out_again(run: Run, project: Path) -> None:
     assert (removed.code, removed.out) == (0, f"{project}/docs is indexed no more (1 file)\n")
     assert run("Roll back", command="search").code == 1
     unknown = run("--remove", str(project / "docs"), "--json")
-    assert unknown.code == 1
-    assert [one["path"] for one in unknown.json["folders"]] == [f"{project}/src"]
+    assert (unknown.code, unknown.out) == (2, "")
     assert "is not an indexed folder" in unknown.err
+    run(str(project / "docs"))
+    some = run("--remove", str(project / "docs"), str(project / "nowhere"), "--json")
+    assert some.code == 1
+    assert [one["path"] for one in some.json["folders"]] == [f"{project}/src"]
+    assert f"{project}/nowhere is not an indexed folder" in some.err
     shutil.rmtree(project / "src")
     assert run("--remove", f"{project}/src/").code == 0
     assert run("--list").code == 1
@@ -209,6 +251,26 @@ def test_a_folder_that_vanished_is_kept_until_told_otherwise(run: Run, project: 
     assert (value["files"], value["removed"], len(value["held"])) == (1, 0, 1)
     pruned = run("--prune", "--json").json
     assert (pruned["files"], pruned["removed"], pruned["held"]) == (0, 1, [])
+
+
+def test_a_folder_without_files_is_kept_until_told_otherwise(run: Run, project: Path) -> None:
+    run(str(project / "docs"))
+    (project / "docs" / "deploy.md").unlink()
+
+    assert "(if it is gone for good: promptuary index --prune)" in run().err
+    assert run("--prune", "--json").json["removed"] == 1
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may list everything")
+def test_a_folder_that_may_not_be_listed_is_kept_and_not_said_to_be_gone(run: Run, project: Path) -> None:
+    run(str(project))
+    (project / "docs").chmod(0)
+    try:
+        held = run()
+    finally:
+        (project / "docs").chmod(0o755)
+
+    assert (held.code, held.err) == (0, f"note: {project}: docs cannot be listed; kept as it was\n")
 
 
 def test_rebuild_makes_everything_anew(run: Run) -> None:
@@ -232,6 +294,17 @@ def test_quiet_leaves_only_the_result(run: Run, project: Path) -> None:
         (("--remove",), "--remove names the folders"),
         (("--remove", "--rebuild", "x"), "not allowed with argument"),
         (("--list", "--remove", "x"), "not allowed with argument"),
+        (("--list", "--rebuild"), "not allowed with argument"),
+        (("--list", "--prune"), "index --list only shows what is indexed; leave out --prune"),
+        (("--list", "--owner", "ada"), "index --list only shows what is indexed; leave out --owner"),
+        (("--list", "--no-embed", "--prune"), "index --list only shows what is indexed; leave out --prune, --no-embed"),
+        (("--remove", "x", "--owner", "ada"), "index --remove only takes folders out; leave out --owner"),
+        (("--remove", "x", "--prune"), "index --remove only takes folders out; leave out --prune"),
+        (("--remove", "x", "--no-embed"), "index --remove only takes folders out; leave out --no-embed"),
+        (("--recall", "3"), "unrecognized arguments"),
+        (("--timeout", "3"), "unrecognized arguments"),
+        (("--fetch-timeout", "3"), "unrecognized arguments"),
+        (("--watch-debounce", "3"), "unrecognized arguments"),
         (("--chunk-tokens", "3"), "--chunk-tokens must be"),
         (("--embedder", "nobody"), "'nobody' is not installed"),
         (("--unknown",), "unrecognized arguments"),
@@ -326,14 +399,17 @@ def test_an_interrupt_while_indexing_loses_nothing(files: Files) -> None:
     assert json.loads(done.stdout)["files"] == 1_000
 
 
-def test_why_nothing_was_done_can_be_traced(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_why_nothing_was_done_is_told_and_can_be_traced(
+    run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def busy(*_: object, **__: object) -> None:
         raise PromptuaryError("another process is indexing")
 
     monkeypatch.setattr(Promptuary, "index", busy)
     answer = run()
-    assert (answer.code, answer.out, answer.err) == (1, "", "promptuary: another process is indexing\n")
-    assert main(["index", "--debug", "--workspace", "."]) == 1
+    assert (answer.code, answer.out, answer.err) == (2, "", "promptuary: another process is indexing\n")
+    assert main(["index", "--debug", "--workspace", "."]) == 2
+    assert "Traceback" in capsys.readouterr().err
 
 
 def test_a_terminal_gets_no_control_sequence_of_a_name_and_no_trace_of_the_progress(files: Files) -> None:

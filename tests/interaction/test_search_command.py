@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.blocking import Promptuary
 from promptuary.cli.main import main
 from promptuary.models import minilm
 from tests.conftest import Files
@@ -168,23 +169,84 @@ def test_the_limit_is_kept_and_the_whole_passage_can_be_had(indexed: Run) -> Non
     assert "\n   ## Rollback\n\n   Pin the previous tag.\n   Then restart the service.\n" in full
 
 
+def test_a_name_is_shown_where_its_parts_are(files: Files, run: Run) -> None:
+    lines = "".join(f"step_{number} = {number}\n" for number in range(9))
+    files({"src/orders.py": f'"""Orders of the shop."""\n\n{lines}\ndef place_order(basket):\n    return basket\n'})
+    run(command="index")
+
+    assert "   def place_order(basket):\n" in run("placeOrder", "--kind", "code").out
+
+
+def test_front_matter_is_shown_only_if_it_has_the_words(files: Files, run: Run) -> None:
+    notes = "---\ntitle: Boats\ntags: [river]\n---\n\nWe rowed upstream.\n"
+    files({"notes/boats.md": notes, "notes/boats.yaml": f"{notes}---\n"})
+    run(command="index")
+
+    assert run("rowed boats", "--kind", "markdown").out == "1. notes/boats.md:1-6\n   We rowed upstream.\n"
+    assert "   title: Boats\n" in run("boats", "--kind", "markdown").out
+    # A marker in data divides documents.
+    assert run("rowed", "--kind", "data").out.endswith("\n   ---\n   We rowed upstream.\n   ---\n")
+
+
 def test_why_a_hit_stands_where_it_does_can_be_asked(indexed: Run) -> None:
     assert re.search(
         r"\n   why: score \d.*, words \d+\.\d+, matched: previous tag\n", indexed("previous tag", "--explain").out
     )
 
 
-def test_nothing_found_and_nothing_indexed_are_exit_code_1_and_told(run: Run) -> None:
-    nothing = run("restart")
-    assert (nothing.code, nothing.out) == (1, "")
-    assert nothing.err.startswith("promptuary: nothing is indexed yet; run `promptuary index`")
+def test_nothing_found_is_exit_code_1_and_told(indexed: Run) -> None:
+    missed, filtered = indexed("zebra"), indexed("restart", "--path", "nowhere/**")
 
-    run(command="index")
-    missed, filtered = run("zebra"), run("restart", "--path", "nowhere/**")
     assert (missed.code, missed.out, filtered.code, filtered.out) == (1, "", 1, "")
-    assert "nothing found for zebra: ask in other words" in missed.err
-    assert "loosen the filters" in filtered.err
-    assert run("zebra", "--json").json["hits"] == []
+    place = "promptuary index --list shows where was looked"
+    assert missed.err == f"search by words\nnothing found for zebra: ask in other words; {place}\n"
+    assert filtered.err == (
+        "nothing found for restart: nothing passes the filters and matches; "
+        f"loosen the filters, or ask in other words; {place}\n"
+    )
+    assert indexed("zebra", "--json").json["hits"] == []
+
+
+@pytest.mark.parametrize("more", [(), ("--json",), ("--quiet",), ("--debug",)])
+def test_where_nothing_is_indexed_yet_that_is_an_error_and_not_nothing_found(
+    project: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...]
+) -> None:
+    code = main(["search", "restart", *more, "--workspace", str(project)])
+    out, err = capsys.readouterr()
+
+    assert (code, out) == (2, "")
+    assert "promptuary: nothing is indexed yet; run `promptuary index`" in err
+    assert ("Traceback" in err) == ("--debug" in more)
+
+
+def test_a_damaged_database_is_an_error_and_not_nothing_found(
+    indexed: Run, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROMPTUARY_EMBEDDER", "endpoint")
+    monkeypatch.setenv("PROMPTUARY_EMBED_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("PROMPTUARY_EMBED_MODEL", "letters")
+    (project / ".promptuary" / "state.db").write_bytes(b"no database" * 1_000)
+    answer = indexed("restart")
+
+    assert (answer.code, answer.out) == (2, "")
+    assert "state.db is damaged" in answer.err
+
+
+def test_what_cannot_be_read_or_printed_is_an_error_and_not_nothing_found(
+    indexed: Run, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Path("/dev/full").open("wb") as full:
+        command = [*PROMPTUARY, "search", "restart"]
+        done = subprocess.run(command, cwd=project, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 2
+    assert done.stderr.endswith(b"promptuary: No space left on device\n")
+
+    def failing(*_: object) -> None:
+        raise OSError(5, "Input/output error", "catalog.db")
+
+    monkeypatch.setattr(Promptuary, "search", failing)
+    answer = indexed("restart")
+    assert (answer.code, answer.err) == (2, "promptuary: Input/output error (catalog.db)\n")
 
 
 @pytest.mark.parametrize(
@@ -198,6 +260,10 @@ def test_nothing_found_and_nothing_indexed_are_exit_code_1_and_told(run: Run) ->
         (("restart", "--path", "{a,b}" * 20), "the path filter cannot be used"),
         (("  ",), "there is nothing to search for"),
         (("restart", "--warn", "3"), "unrecognized arguments"),
+        (("restart", "--recall", "3"), "unrecognized arguments"),
+        (("restart", "--timeout", "3"), "unrecognized arguments"),
+        (("restart", "--watch-debounce", "3"), "unrecognized arguments"),
+        (("restart", "--chunk-tokens", "3"), "--chunk-tokens must be"),
     ],
 )
 def test_wrong_usage_is_exit_code_2(indexed: Run, arguments: tuple[str, ...], told: str) -> None:
@@ -268,6 +334,12 @@ def test_meaning_takes_part_once_there_are_vectors(run: Run, files: Files, monke
     assert re.search(r"why: score .*, meaning 0\.\d+", after.out)
     assert after.err == "hybrid search\n"
     assert run("deploy", "--lexical").err == "search by words\n"
+    # Meaning took part in none of these, for want of anything to compare: that is not a search by words.
+    for nothing in (("deploy", "--path", "nowhere"), ('"no such phrase"',), ("?!",)):
+        missed = run(*nothing)
+        assert (missed.code, missed.err.splitlines()) == (1, missed.err.splitlines()[:1])
+        assert missed.err.startswith("nothing found for ")
+    assert run('"no such phrase"', "--lexical").err.startswith("search by words\nnothing found for ")
 
 
 def _read(leader: int) -> bytes:

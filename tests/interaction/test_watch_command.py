@@ -13,6 +13,7 @@ from typing import IO, Any
 import pytest
 
 from promptuary.cli.main import main
+from promptuary.storage.embedded.generations import Generations
 from tests.conftest import Files
 
 PROMPTUARY = [sys.executable, "-m", "promptuary"]
@@ -136,7 +137,7 @@ def test_a_failure_is_told_once_and_not_all_the_time(capsys: pytest.CaptureFixtu
     from promptuary.cli.watch import _Lines
     from promptuary.keeping import Kept
 
-    lines = _Lines(as_json=False)
+    lines = _Lines(as_json=False, quiet=False)
     for _ in range(3):
         lines.tell(Kept(notes=("the disk is full\x1b[31m",)))
     lines.tell(Kept(notes=("the disk is on fire",)))
@@ -151,6 +152,54 @@ def test_a_failure_is_told_once_and_not_all_the_time(capsys: pytest.CaptureFixtu
         "the disk is on fire",
     ]
     assert [line.partition(" ")[2] for line in out.splitlines()] == ["embedded 1,234 chunks"]
+
+
+def test_how_changes_are_noticed_is_told_unless_it_is_to_be_quiet(capsys: pytest.CaptureFixture[str]) -> None:
+    from promptuary.cli.watch import _Lines
+    from promptuary.keeping import Kept
+
+    for as_json, quiet in ((False, False), (False, True), (True, True)):
+        lines = _Lines(as_json=as_json, quiet=quiet)
+        lines.tell(Kept(watching="events"))
+        lines.tell(Kept(notes=("the disk is full",)))
+    out, err = capsys.readouterr()
+
+    noticing, *full = [line.partition(" ")[2] for line in err.splitlines()]
+    assert (noticing, full) == ("changes are noticed by events", ["the disk is full"] * 2)
+    assert [json.loads(line)["event"] for line in out.splitlines()] == ["noticing", "note"]
+
+
+def test_who_watches_quietly_hears_of_results_alone(project: Path) -> None:
+    with watching(project, "--quiet") as running:
+        assert until(running.stdout, "indexed")[0].startswith("indexed 1 file (1 new)")
+        (project / "b.md").write_text("A zebra.\n")
+        until(running.stdout, "synced")
+        running.send_signal(signal.SIGINT)
+        _, err = running.communicate(timeout=30)
+
+    assert err == ""
+
+
+def test_another_process_that_indexes_is_waited_for_and_told_so(project: Path) -> None:
+    main(["index", "--quiet", "--workspace", str(project)])
+    with Generations(project / ".promptuary" / "index").lock() as alone:
+        assert alone
+        (project / "b.md").write_text("A zebra.\n")
+        with watching(project) as running:
+            told = until(running.stderr, "another process")[-1].strip()
+    assert told.partition(" ")[2] == "another process is indexing; trying again"
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_if_nothing_could_be_done_the_exit_code_is_2(
+    project: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...]
+) -> None:
+    main(["index", "--quiet", "--workspace", str(project)])
+    capsys.readouterr()
+    with Generations(project / ".promptuary" / "index").lock():
+        assert main(["watch", "--once", *more, "--workspace", str(project)]) == 2
+    told = "promptuary: another process is indexing this workspace; try again when it is done\n"
+    assert capsys.readouterr() == ("", told)
 
 
 def test_a_word_is_wrong_usage(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

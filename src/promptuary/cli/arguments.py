@@ -14,6 +14,7 @@ safely, fits it into the model's window, and shows what went in, what was cut an
   @file:src/app.py  @file:src/app.py:10-50  @file:src/app.py#main  @folder:src
   @glob:src/**/*.py  @diff  @staged  @status  @git:5  @git:main..HEAD
   @commit:abc123  @symbol:Class.method  @url:https://...  #docs/style.md
+  @search:"how do we deploy"  @memory:"deploy"
 """
 
 
@@ -36,11 +37,15 @@ WINDOW_FLAGS: Final[Mapping[str, Flag]] = {
     "reply_reserve": ("--reserve", {"metavar": "TOKENS", "help": "in a thread: keep this for the reply (4096)"}),
     "compact_share": ("--compact", {"metavar": "SHARE", "help": "in a thread: compact a history above this (70%%)"}),
 }
-READING_FLAGS: Final[Mapping[str, Flag]] = {
+FETCHING_FLAGS: Final[Mapping[str, Flag]] = {
     "allow_hosts": (
         "--allow-host",
         {"metavar": "HOST", "action": "append", "help": "fetch from this host even if its address is private; repeat"},
     ),
+    "timeout": ("--timeout", {"metavar": "SECONDS", "help": "give up on a reference after this long (30)"}),
+    "fetch_timeout": ("--fetch-timeout", {"metavar": "SECONDS", "help": "give up on a page after this long (15)"}),
+}
+READING_FLAGS: Final[Mapping[str, Flag]] = {
     "allowed_extensions": (
         "--allow-extension",
         {"metavar": ".EXT", "action": "append", "help": "read files with this extension too; repeat"},
@@ -54,10 +59,8 @@ READING_FLAGS: Final[Mapping[str, Flag]] = {
         "--follow-symlinks",
         {"action": argparse.BooleanOptionalAction, "help": "follow links that stay inside"},
     ),
-    "timeout": ("--timeout", {"metavar": "SECONDS", "help": "give up on a reference after this long (30)"}),
-    "fetch_timeout": ("--fetch-timeout", {"metavar": "SECONDS", "help": "give up on a page after this long (15)"}),
 }
-MEMORY_FLAGS: Final[Mapping[str, Flag]] = {
+INDEX_FLAGS: Final[Mapping[str, Flag]] = {
     "chunk_tokens": ("--chunk-tokens", {"metavar": "TOKENS", "help": "cut files into pieces of this size (256)"}),
     "chunk_overlap": ("--chunk-overlap", {"metavar": "TOKENS", "help": "this much of a piece stands in the next (32)"}),
     "embedder": (
@@ -67,15 +70,20 @@ MEMORY_FLAGS: Final[Mapping[str, Flag]] = {
     "embed_url": ("--embed-url", {"metavar": "URL", "help": "the endpoint that embeds, up to /embeddings"}),
     "embed_model": ("--embed-model", {"metavar": "NAME", "help": "the model of that endpoint"}),
     "embed_key": ("--embed-key", {"metavar": "VARIABLE", "help": "the environment variable that holds its key"}),
+}
+WATCH_FLAGS: Final[Mapping[str, Flag]] = {
     "watch_debounce": (
         "--watch-debounce",
         {"metavar": "SECONDS", "help": "wait until nothing has changed for this long (0.2)"},
     ),
+}
+RECALL_FLAGS: Final[Mapping[str, Flag]] = {
     "recall_tokens": ("--recall", {"metavar": "TOKENS", "help": "in a thread: give this much to what is found (2000)"}),
 }
 FILE_KINDS: Final = ("markdown", "code", "text", "data")
 """As in ``core.recall``, which takes longer to load than all of this."""
-SETTING_FLAGS: Final[Mapping[str, Flag]] = {**WINDOW_FLAGS, **READING_FLAGS, **MEMORY_FLAGS}
+MEMORY_FLAGS: Final[Mapping[str, Flag]] = {**INDEX_FLAGS, **WATCH_FLAGS, **RECALL_FLAGS}
+SETTING_FLAGS: Final[Mapping[str, Flag]] = {**WINDOW_FLAGS, **FETCHING_FLAGS, **READING_FLAGS, **MEMORY_FLAGS}
 """The flag of every setting."""
 
 
@@ -94,12 +102,21 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:
     _add_flags(parser, "how much may go in", WINDOW_FLAGS)
-    _add_index_settings(parser)
+    _add_flags(parser, "what may be read", {**FETCHING_FLAGS, **READING_FLAGS})
+    _add_flags(parser, "what is remembered", MEMORY_FLAGS)
 
 
 def _add_index_settings(parser: argparse.ArgumentParser) -> None:
+    """Add what decides about an index: pages are not fetched for one, and nothing is recalled into a window."""
+    flag, described = FETCHING_FLAGS["allow_hosts"]
+    told = {**described, "help": "send to this host in plain http, if it is the endpoint; repeat"}
     _add_flags(parser, "what may be read", READING_FLAGS)
-    _add_flags(parser, "what is remembered", MEMORY_FLAGS)
+    _add_flags(parser, "what is remembered", {**INDEX_FLAGS, "allow_hosts": (flag, told)})
+
+
+def _add_watch_settings(parser: argparse.ArgumentParser) -> None:
+    _add_index_settings(parser)
+    _add_flags(parser, "when it is done", WATCH_FLAGS)
 
 
 def _add_flags(parser: argparse.ArgumentParser, title: str, flags: Mapping[str, Flag]) -> None:
@@ -227,14 +244,15 @@ COMMANDS: Final = (
         "make folders searchable: by words at once, then by meaning",
         "Index folders and bring what is indexed up to date: words first, which is quick, then vectors for search by "
         "meaning, which can be stopped at any time and goes on the next time. Files outside the workspace's rules "
-        "(secrets, binaries, what ignore files hide) are left out.",
+        "(secrets, binaries, what ignore files hide) are left out. Exit code 1 if only a part could be done.",
         (_add_index_action, _add_common, _add_index_settings),
     ),
     Command(
         "search",
         "find passages in the indexed files, by words and by meaning",
         "Print the best passages, each with its file and lines; files that changed are indexed again first. "
-        "Quotes keep words together, a star ends the beginning of a word. Exit code 1 if nothing is found.",
+        "Quotes keep words together, a star ends the beginning of a word. Exit code 1 if nothing is found, "
+        "2 if that could not be told.",
         (_add_text, _add_filters, _add_common, _add_index_settings),
     ),
     Command(
@@ -242,7 +260,7 @@ COMMANDS: Final = (
         "keep the index up to date until Ctrl-C",
         "Watch the indexed folders (the workspace, if there are none yet), sync what changes and embed in between. "
         "Prints a line for everything it does; with --json an object a line.",
-        (_add_once, _add_common, _add_index_settings),
+        (_add_once, _add_common, _add_watch_settings),
     ),
     Command(
         "config",

@@ -11,10 +11,7 @@ from typing import Any
 from promptuary.blocking import Promptuary
 from promptuary.cli.arguments import SETTING_FLAGS
 from promptuary.config import SETTINGS
-from promptuary.core.errors import ConfigError, PromptuaryError, SourceError
-from promptuary.core.text import one_line
-
-REFUSED = 1
+from promptuary.core.errors import ConfigError, PromptuaryError
 
 _OPTION = re.compile(r"^option (\w+)")
 
@@ -65,18 +62,6 @@ def print_json(value: object) -> None:
 def print_json_line(value: object) -> None:
     """Print ``value`` for programs on a line of its own, at once."""
     print(json.dumps(value, ensure_ascii=sys.stdout.isatty()), flush=True)
-
-
-def refused(error: PromptuaryError, options: argparse.Namespace) -> int:
-    """Say why nothing was done, and return the exit code for that; what was typed wrongly is raised again."""
-    if isinstance(error, (ConfigError, SourceError)):
-        raise error
-    if options.debug:
-        import traceback  # noqa: PLC0415  (seldom wanted)
-
-        traceback.print_exception(error)
-    print(f"promptuary: {one_line(str(error))}", file=sys.stderr)
-    return REFUSED
 
 
 def _flag(option: re.Match[str]) -> str:

@@ -1,31 +1,92 @@
 """What of a hit is shown: the few lines in which most of the words are, each as wide as there is room. Pure."""
 
+import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from promptuary.cli.terminal import cut, wide
 from promptuary.core.text import one_line
+from promptuary.core.words import folded, reading
 
 LINES: Final = 3
 _ENDING: Final = 2
 """Letters that a word may lose or change when it stands in another form."""
+_MATTER: Final = ("---", "+++")
+"""What stands before and after front matter."""
+_BETWEEN: Final = re.compile(r"[\W_]+")
 
 
-def excerpt(text: str, words: Sequence[str], width: int, *, heading: str = "") -> list[str]:
+def excerpt(text: str, words: Sequence[str], width: int, *, heading: str = "", opening: bool = False) -> list[str]:
     """Return at most three lines of ``text``, none of them blank: the one with most of ``words`` and its neighbours.
 
     Nothing in them can move a cursor. A line that is too long is cut to where the first of the words is. The line of
-    the ``heading``, which is shown already, is left out if there are others.
+    the ``heading``, which is shown already, is left out if there are others; so is the front matter of an ``opening``,
+    the beginning of a file of prose, unless more of the words are in it than in any line after it.
     """
-    lines = [line for line in text.split("\n") if line.strip()]
+    wanted = _Wanted(words)
+    front, body = _divided(text.split("\n")) if opening else ([], text.split("\n"))
+    front, lines = [line for line in front if line.strip()], [line for line in body if line.strip()]
     lines = [line for line in lines if line.strip("# ") != heading] or lines
-    wanted = [word.casefold() for word in words if word]
-    wanted += [word[:-_ENDING] for word in wanted if len(word) > 2 * _ENDING + 1]
-    found = [sum(word in line.casefold() for word in wanted) for line in lines]
+    if not lines or wanted.most(front) > wanted.most(lines):
+        lines = front + lines
+    found = [wanted.count(line) for line in lines]
     best = found.index(max(found)) if found else 0
     first = max(0, min(best - 1, len(lines) - LINES))
     shown = _dedented([line.rstrip().expandtabs(4) for line in lines[first : first + LINES]])
     return [_fitted(one_line(line), wanted, width) for line in shown]
+
+
+class _Wanted:
+    """The words by which lines are chosen, and the parts of those that are names."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self._words = [plain for word in words if (plain := _plain(word))]
+        self._words += [word[:-_ENDING] for word in self._words if len(word) > 2 * _ENDING + 1]
+        self._names = [parts for word in words if len(parts := _parts(word)) > 1]
+
+    def count(self, line: str) -> float:
+        """Return how many of the words are in ``line``; parts of a name are less than one, the nearer the more."""
+        plain = _plain(line)
+        joined = _BETWEEN.sub("", plain) if self._names else ""
+        found = float(sum(word in plain for word in self._words))
+        for parts in self._names:
+            together = sum(f"{one}{other}" in joined for one, other in pairwise(parts))
+            found += (sum(part in plain for part in parts) + together) / (2 * len(parts))
+        return found
+
+    def most(self, lines: Sequence[str]) -> float:
+        """Return how many are in the line that has most of them."""
+        return max(map(self.count, lines), default=0.0)
+
+    def place(self, line: str) -> int:
+        """Return where the first word is in ``line``, else where the first part of a name is, else its beginning."""
+        plain = _plain(line)
+        for sought in (self._words, [part for parts in self._names for part in parts]):
+            if places := [place for word in sought if (place := plain.find(word)) >= 0]:
+                # Folding can make a text longer, so the place is one at which to look, not one to rely on.
+                return min(*places, len(line))
+        return 0
+
+
+def _plain(text: str) -> str:
+    return folded(text).casefold()
+
+
+def _parts(word: str) -> list[str]:
+    """Return the words that a name is made of, but no single letters: those are in every line."""
+    pieces = (piece for part in _BETWEEN.split(word) for piece in reading(part).parts or (part,))
+    return [part for piece in pieces if len(part := _plain(piece)) > 1]
+
+
+def _divided(lines: list[str]) -> tuple[list[str], list[str]]:
+    """Return the front matter and what follows it."""
+    mark = lines[0].removeprefix("\ufeff").rstrip()
+    if mark in _MATTER:
+        for number, line in enumerate(lines[1:], 2):
+            if line.rstrip() in {mark, "..."}:
+                return lines[:number], lines[number:]
+    return [], lines
 
 
 def _dedented(lines: Sequence[str]) -> list[str]:
@@ -33,13 +94,10 @@ def _dedented(lines: Sequence[str]) -> list[str]:
     return [line[indent:] for line in lines]
 
 
-def _fitted(line: str, words: Sequence[str], width: int) -> str:
+def _fitted(line: str, wanted: _Wanted, width: int) -> str:
     if wide(line) <= width:
         return line
-    folded = line.casefold()
-    places = [place for word in words if (place := folded.find(word)) >= 0]
-    # Folding can make a text longer, so the place is one at which to look, not one to rely on.
-    start = min(min(places, default=0), len(line))
+    start = wanted.place(line)
     if wide(line[:start]) < width * 2 // 3:
         return cut(line, width)
     begin = max(0, start - width // 3)

@@ -5,34 +5,47 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+from typing import TYPE_CHECKING, Final
 
 from promptuary.blocking import Promptuary
-from promptuary.cli.common import opened, print_json, refused, standard_input
+from promptuary.cli.common import opened, print_json, standard_input
 from promptuary.cli.keeping_up import Work, as_json, embed, listed, many, sync, tell_embedded, tell_synced
 from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.core.recall import Folder
 from promptuary.core.table import Column, table
 from promptuary.core.text import one_line
 
-DONE, NOT_ALL = 0, 1
+if TYPE_CHECKING:
+    from promptuary.file_memory import Indexed
+
+DONE, NOT_ALL, NOTHING = 0, 1, 2
+_ONLY: Final = {"--list": "only shows what is indexed", "--remove": "only takes folders out"}
 
 
 def main(options: argparse.Namespace) -> int:
     """Index folders, list what is indexed, or take folders out."""
+    _refuse_idle_flags(options)
     named = _named(options.words)
     if options.list and named:
         raise PromptuaryError("index --list names no folders: it shows all of them")
     if options.remove and not named:
         raise PromptuaryError("index --remove names the folders to take out: promptuary index --list shows them")
     with opened(options) as promptuary:
-        try:
-            if options.list:
-                return _list(promptuary, as_json=options.json)
-            if options.remove:
-                return _remove(promptuary, named, options)
-            return _index(promptuary, named, options)
-        except PromptuaryError as error:
-            return refused(error, options)
+        if options.list:
+            return _list(promptuary, as_json=options.json)
+        if options.remove:
+            return _remove(promptuary, named, options)
+        return _index(promptuary, named, options)
+
+
+def _refuse_idle_flags(options: argparse.Namespace) -> None:
+    """Refuse flags that would do nothing: whoever gives one expects something of it."""
+    action = "--list" if options.list else "--remove" if options.remove else None
+    given = {"--prune": options.prune, "--owner": options.owner is not None, "--no-embed": options.no_embed}
+    idle = [flag for flag, is_given in given.items() if is_given]
+    if action and idle:
+        raise PromptuaryError(f"index {action} {_ONLY[action]}; leave out {', '.join(idle)}")
 
 
 def _named(words: Sequence[str]) -> Sequence[str]:
@@ -46,12 +59,12 @@ def _named(words: Sequence[str]) -> Sequence[str]:
 
 
 def _index(promptuary: Promptuary, named: Sequence[str], options: argparse.Namespace) -> int:
-    missing = [one for one in named if not one or not Path(one).is_dir()]
-    for one in missing:
-        print(f"promptuary: {one_line(one) or 'an empty name'} is not a folder that is there", file=sys.stderr)
+    missing = {one: why for one in named if (why := _why_no_folder(one))}
+    for why in missing.values():
+        print(f"promptuary: {one_line(why)}", file=sys.stderr)
     there = [os.path.realpath(one) for one in named if one not in missing]
     if named and not there:
-        return NOT_ALL
+        return NOTHING
     known = [folder for folder, _ in promptuary.indexed().folders]
     if options.owner is not None and not named and known:
         raise ConfigError("--owner goes with the folders that are theirs: promptuary index --owner NAME FOLDER")
@@ -78,6 +91,23 @@ def _index(promptuary: Promptuary, named: Sequence[str], options: argparse.Names
     return NOT_ALL if missing else code
 
 
+def _why_no_folder(named: str) -> str:
+    """Return why ``named`` cannot be indexed; empty if it is a folder."""
+    if not named:
+        return "an empty name is no folder"
+    try:
+        mode = Path(named).stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return f"{named} is not there; name a folder"
+    except OSError as error:
+        return f"{named} cannot be looked at ({error.strerror})"
+    except ValueError as error:
+        return f"{named} cannot be looked at ({error})"
+    if S_ISDIR(mode):
+        return ""
+    return f"{named} is a file; name the folder that it is in" if S_ISREG(mode) else f"{named} is not a folder"
+
+
 def _tell_places(there: Sequence[str], before: Sequence[Folder], after: Sequence[Folder]) -> None:
     """Say where a folder is not indexed by its own name, and which folders lost theirs."""
     now = {folder.path for folder in after}
@@ -97,7 +127,10 @@ def _list(promptuary: Promptuary, *, as_json: bool) -> int:
     if as_json:
         print_json(listed(status))
     elif status.folders:
-        rows = [(one_line(folder.path), one_line(folder.owner), f"{files:,}") for folder, files in status.folders]
+        rows = [
+            (one_line(folder.path) + _away(folder.path, status), one_line(folder.owner), f"{files:,}")
+            for folder, files in status.folders
+        ]
         print(table((Column("folder"), Column("owner"), Column("files", right=True)), rows))
         counts = status.counts
         missing = f"{counts.unembedded:,} of them to embed" if counts.unembedded else "all embedded"
@@ -108,6 +141,10 @@ def _list(promptuary: Promptuary, *, as_json: bool) -> int:
     else:
         print("nothing is indexed yet: promptuary index FOLDER begins", file=sys.stderr)
     return DONE if status.folders else NOT_ALL
+
+
+def _away(path: str, status: "Indexed") -> str:
+    return " (not there now)" if path in status.missing else ""
 
 
 def _remove(promptuary: Promptuary, named: Sequence[str], options: argparse.Namespace) -> int:
@@ -122,6 +159,8 @@ def _remove(promptuary: Promptuary, named: Sequence[str], options: argparse.Name
     for one in unknown:
         told = f"{one_line(one)} is not an indexed folder; promptuary index --list shows them"
         print(f"promptuary: {told}", file=sys.stderr)
+    if len(unknown) == len(named):
+        return NOTHING
     if options.json:
         print_json(listed(promptuary.indexed()))
     return NOT_ALL if unknown else DONE

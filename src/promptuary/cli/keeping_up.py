@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 DONE, NOT_ALL = 0, 1
 WITH_MEANING: Final = 'pip install "promptuary[embeddings]"'
+_GONE: Final = ("is not there", "has no files left")
+"""What is said of folders whose files ``index --prune`` forgets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +76,16 @@ def sync(work: Work, paths: Sequence[str], *, owner: str = "", anew: bool = Fals
             raise
     seconds = time.monotonic() - began
     for held in synced.held:
-        work.note(f"note: {held} (if it is gone for good: promptuary index --prune)")
+        work.note(f"note: {held}{advice(held)}")
     skipped = {str(code): count for code, count in sorted(synced.skipped.items())}
     counted = (synced.added, synced.changed, synced.moved, synced.removed, skipped, list(synced.held))
     return Done(*counted, work.promptuary.indexed(), seconds)
+
+
+def advice(held: str) -> str:
+    """Return what to do about something that was held back: a folder that is there may not even be listed."""
+    is_gone = any(why in held for why in _GONE)
+    return " (if it is gone for good: promptuary index --prune)" if is_gone else ""
 
 
 def _until(stop: threading.Event, progress: Progress) -> Callable[[int, int], None]:
@@ -107,7 +115,8 @@ def embed(work: Work, done: Done) -> int:
             done.embedded = attended(lambda stop: _embed(work, status.counts.unembedded, progress, stop))
     except KeyboardInterrupt:
         done.status = work.promptuary.indexed()
-        left = f"{done.status.counts.unembedded:,} chunks are left for the next promptuary index or watch"
+        count = done.status.counts.unembedded
+        left = f"{many(count, 'chunk')} {'is' if count == 1 else 'are'} left for the next promptuary index or watch"
         work.note(f"stopped: everything can be searched by words, and what is embedded by meaning; {left}")
         raise
     except ConfigError:
@@ -172,7 +181,10 @@ def as_json(done: Done) -> dict[str, Any]:
 def listed(status: "Indexed") -> dict[str, Any]:
     """Return the object that ``index --list --json`` prints."""
     return {
-        "folders": [{"path": one.path, "owner": one.owner, "files": files} for one, files in status.folders],
+        "folders": [
+            {"path": one.path, "owner": one.owner, "files": files, "there": one.path not in status.missing}
+            for one, files in status.folders
+        ],
         "files": status.counts.files,
         "chunks": status.counts.chunks,
         "unembedded": status.counts.unembedded,

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from promptuary.blocking import Promptuary
-from promptuary.cli.common import message, opened, print_json, refused
+from promptuary.cli.common import message, opened, print_json
 from promptuary.cli.dates import moment
 from promptuary.cli.excerpt import excerpt
 from promptuary.cli.terminal import columns, cut, wide
@@ -22,14 +22,22 @@ _INDENT = "   "
 
 
 def main(options: argparse.Namespace) -> int:
-    """Answer one question."""
-    question = _question(options)
+    """Answer one question. Exit code 1 says that nothing was found, and nothing else: every error is raised."""
+    try:
+        code = _answer(_question(options), options)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename is not None else ""
+        raise PromptuaryError(f"{error.strerror or error}{where}") from error
+    return code
+
+
+def _answer(question: Question, options: argparse.Namespace) -> int:
     with opened(options) as promptuary:
-        try:
-            found = promptuary.search(question)
-            told = "" if options.quiet else _mode(found, promptuary, question)
-        except PromptuaryError as error:
-            return refused(error, options)
+        found = promptuary.search(question)
+        told = "" if options.quiet else _mode(found, promptuary, question)
         root = str(promptuary.path)
     if options.json:
         print_json(_as_json(question, found, explain=options.explain))
@@ -66,20 +74,27 @@ def _moment(flag: str, text: str | None, *, after: bool = False) -> int | None:
 
 
 def _mode(found: Found, promptuary: Promptuary, question: Question) -> str:
-    """Return how was searched, and what would make it better."""
-    told = "hybrid search" if found.mode == "hybrid" else "search by words"
+    """Return how was searched, as far as that can be told, and what would make it better."""
+    told = ["hybrid search" if found.mode == "hybrid" else "search by words"]
     if found.partly and not question.by_words:
         missing = promptuary.indexed().counts.unembedded
-        told += f" (vectors: {missing:,} chunk{'s' * (missing != 1)} still to be embedded: promptuary index)"
-    return f"{told}; synced what had changed first" if found.auto_synced else told
+        told[0] += f" (vectors: {missing:,} chunk{'s' * (missing != 1)} still to be embedded: promptuary index)"
+    elif found.mode != "hybrid" and not (found.hits or question.by_words) and promptuary.indexed().embedder:
+        # There was nothing to compare the meaning with.
+        told = []
+    if question.filters and not found.hits:
+        told = []
+    return "; ".join([*told, *(["synced what had changed first"] if found.auto_synced else [])])
 
 
 def _print_account(question: Question, found: Found, told: str) -> None:
-    print(told, file=sys.stderr)
+    if told:
+        print(told, file=sys.stderr)
     for note in found.notes:
         print(f"note: {one_line(note)}", file=sys.stderr)
     if not found.hits:
-        advice = "loosen the filters, or ask in other words" if question.filters else "ask in other words"
+        loosen = "nothing passes the filters and matches; loosen the filters, or "
+        advice = f"{loosen if question.filters else ''}ask in other words"
         place = "; promptuary index --list shows where was looked"
         print(f"nothing found for {cut(one_line(question.text), 60)}: {advice}{place}", file=sys.stderr)
 
@@ -100,7 +115,8 @@ def _told(number: int, hit: Hit, root: str, words: Sequence[str], options: argpa
     if options.full:
         said = visible(hit.text)[0].split("\n")
     else:
-        said = excerpt(hit.text, words, width - len(_INDENT), heading="".join(hit.trail[-1:]))
+        opening = hit.first == 1 and hit.kind in {"markdown", "text"}
+        said = excerpt(hit.text, words, width - len(_INDENT), heading="".join(hit.trail[-1:]), opening=opening)
     if options.explain:
         said.append(f"why: {', '.join(_why(hit))}")
     return "\n".join([head, *(f"{_INDENT}{line}".rstrip() for line in said)])

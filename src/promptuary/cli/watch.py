@@ -7,10 +7,10 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from promptuary.blocking import Promptuary
-from promptuary.cli.common import opened, print_json_line, refused
+from promptuary.cli.common import opened, print_json_line
 from promptuary.cli.keeping_up import Work, as_json, embed, many, sync, tell_embedded, tell_synced
-from promptuary.core.errors import PromptuaryError
 from promptuary.core.text import one_line
+from promptuary.file_memory import BUSY
 
 if TYPE_CHECKING:
     from promptuary.keeping import Kept
@@ -21,14 +21,14 @@ _GATHER: Final = 2.0
 _REMIND: Final = 600.0
 """Seconds after which a note that still holds is told again."""
 
+_SAID_HERE: Final = {BUSY: "another process is indexing; trying again"}
+"""Notes that are meant for who searches, and what they say to who watches."""
+
 
 def main(options: argparse.Namespace) -> int:
     """Watch until Ctrl-C, or once."""
     with opened(options) as promptuary:
-        try:
-            return _once(promptuary, options) if options.once else _watch(promptuary, options)
-        except PromptuaryError as error:
-            return refused(error, options)
+        return _once(promptuary, options) if options.once else _watch(promptuary, options)
 
 
 def _folders(promptuary: Promptuary, work: Work) -> list[str]:
@@ -64,7 +64,7 @@ def _watch(promptuary: Promptuary, options: argparse.Namespace) -> int:
     told: queue.SimpleQueue[Kept] = queue.SimpleQueue()
     promptuary.watch(told.put)
     _begin(folders, work, options)
-    lines = _Lines(as_json=options.json)
+    lines = _Lines(as_json=options.json, quiet=options.quiet)
     # Told here and not where it happens: who cannot be told any more ends this thread, not the one that works.
     while True:
         try:
@@ -86,8 +86,9 @@ def _begin(folders: list[str], work: Work, options: argparse.Namespace) -> None:
 class _Lines:
     """Tells of what was done, a line each; vectors that are made without a pause share one."""
 
-    def __init__(self, *, as_json: bool) -> None:
+    def __init__(self, *, as_json: bool, quiet: bool) -> None:
         self._as_json = as_json
+        self._quiet = quiet and not as_json
         self._embedded = 0
         self._since = 0.0
         self._noted: dict[str, float] = {}
@@ -101,7 +102,7 @@ class _Lines:
         if kept.embedded and not self._embedded:
             self._since = time.monotonic()
         self._embedded += kept.embedded
-        if how := kept.watching:
+        if (how := kept.watching) and not self._quiet:
             self._print("noticing", f"changes are noticed by {one_line(how)}", by=how)
         if done := kept.synced:
             counts = {"added": done.added, "changed": done.changed, "moved": done.moved, "removed": done.removed}
@@ -109,7 +110,7 @@ class _Lines:
             told = ", ".join(f"{count:,} {name}" for name, count in named if count)
             self._print("synced", f"synced: {told}", **counts)
         for note in kept.notes:
-            self._note(note)
+            self._note(_SAID_HERE.get(note, note))
         if self._embedded and not self.patience():
             self.tell_embedded()
 

@@ -1,5 +1,6 @@
 """Which lines of a passage are shown, and how they are cut."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,6 +33,52 @@ def test_another_form_of_a_word_is_found_too() -> None:
     assert "they compact it" in excerpt("a\nb\nc\nthey compact it\nd", ["compacted"], 80)
 
 
+def test_case_accents_and_widths_make_no_difference() -> None:
+    assert "Café ＺＥＢＲＡ" in excerpt("a\nb\nc\nCafé ＺＥＢＲＡ\nd", ["cafe", "Zébra"], 80)
+
+
+@pytest.mark.parametrize("name", ["placeOrder", "PlaceOrder", "place_order", "place-order", "shop.placeOrder"])
+@pytest.mark.parametrize(
+    "line", ["def placeOrder(x):", "def place_order(x):", "function PlaceOrder(x) {", "to place order"]
+)
+def test_a_name_is_found_by_its_parts_where_they_stand_together(name: str, line: str) -> None:
+    text = f"top\nput the order in its place\nthe border\n{line}\nbottom"
+
+    assert excerpt(text, [name], 80) == ["the border", line, "bottom"]
+
+
+def test_a_name_is_found_by_some_of_its_parts_if_there_are_no_others() -> None:
+    assert excerpt("a\nb\nc\nan order\nd", ["placeOrder"], 80) == ["c", "an order", "d"]
+    assert excerpt("a\nb\nc\nplaceOrder\nd\nplace_order", ["placeOrder"], 80) == ["c", "placeOrder", "d"]
+
+
+def test_single_letters_are_no_parts_of_a_name() -> None:
+    assert excerpt("top\none\nmore\nin it, I do", ["x_i", "don't"], 80) == ["top", "one", "more"]
+
+
+def test_a_long_line_is_cut_to_where_the_parts_of_a_name_are() -> None:
+    shown = excerpt("much " * 100 + "place_order(x) " + "more " * 100, ["placeOrder"], 40)[0]
+
+    assert "place_order" in shown
+
+
+@pytest.mark.parametrize("marks", [("---", "---"), ("---", "..."), ("+++", "+++"), ("\ufeff---", "--- ")])
+def test_front_matter_is_passed_over_unless_more_of_the_words_are_in_it(marks: tuple[str, str]) -> None:
+    text = f"{marks[0]}\ntitle: Boats\ntags: [river]\n{marks[1]}\n\nWe rowed upstream.\nIt was late.\nWe slept."
+    body = ["We rowed upstream.", "It was late.", "We slept."]
+
+    assert excerpt(text, [], 80, opening=True) == body
+    assert excerpt(text, ["rowed"], 80, opening=True) == body
+    assert excerpt(text, ["rowed", "boats"], 80, opening=True) == body
+    assert "tags: [river]" in excerpt(text, ["river"], 80, opening=True)
+
+
+def test_what_only_looks_like_front_matter_is_shown() -> None:
+    for text in ("---\none\ntwo\nthree", "---\none\n---\n", "one\n---\ntwo\n---\nthree"):
+        assert excerpt(text, [], 80, opening=True) == [line for line in text.split("\n") if line][:3]
+    assert excerpt("---\none\n---\ntwo", [], 80) == ["---", "one", "---"]
+
+
 def test_the_heading_that_is_shown_already_is_left_out() -> None:
     assert excerpt("## Rollback\n\nRun it again.", ["rollback"], 80, heading="Rollback") == ["Run it again."]
     assert excerpt("## Rollback\n", ["rollback"], 80, heading="Rollback") == ["## Rollback"]
@@ -58,9 +105,11 @@ def test_what_would_move_a_cursor_is_spelled_out() -> None:
 ANY = st.text(max_size=400) | st.text("\x1b\x9b\r\n\t\u202e ab日", max_size=60)
 
 
-@given(ANY, st.lists(st.text(max_size=8), max_size=4), st.integers(20, 90))
-def test_no_excerpt_is_too_high_too_wide_or_moves_a_cursor(text: str, words: list[str], width: int) -> None:
-    lines = excerpt(text, words, width)
+@given(ANY, st.lists(st.text(max_size=8), max_size=4), st.integers(20, 90), st.booleans())
+def test_no_excerpt_is_too_high_too_wide_or_moves_a_cursor(
+    text: str, words: list[str], width: int, opening: bool
+) -> None:
+    lines = excerpt(text, words, width, opening=opening)
 
     assert len(lines) <= LINES
     assert all(wide(line) <= width for line in lines)
