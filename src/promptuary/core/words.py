@@ -1,12 +1,12 @@
 """The words of questions and texts: what a person asks for, and what a text can be found by besides its own words.
 
-Any text is a question: there is no syntax to get wrong. Everything here takes time in proportion to the text. Stems and
-scores are not known here: whoever keeps an index analyses further, the same way for questions and texts.
+Any text is a question: there is no syntax to get wrong. Everything here takes time in proportion to the text. Scores
+are not known here, nor true stems: whoever keeps an index analyses further, the same way for questions and texts.
 """
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final
@@ -51,7 +51,6 @@ def _term_pattern(letter: str) -> re.Pattern[str]:
 _ASCII_LETTER = "A-Za-z0-9_"
 # An opening mark inside ends the search for the closing one: otherwise a text of opening marks takes quadratic time.
 _QUOTED = re.compile(r'"([^"]*)"|“([^“”]*)”|«([^«»]*)»|「([^「」]*)」')
-
 _MARKS = re.compile('["“”«»「」]')
 
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
@@ -81,6 +80,9 @@ _SILENT = re.compile(
     r"[\u0e47-\u0e4c\u0e4e\u0eba\u0ec7-\u0ecc\u1037\u1039-\u103a\u104a-\u104f\u109e-\u109f\u17b4-\u17b5\u17c9-\u17d3]+"
 )
 """Signs of these scripts that are no letters: tones, killers and the like. An index takes them for spaces."""
+
+_ENDING = re.compile(r"(?<=....)(?:ed|ing|er|ly)\Z", re.DOTALL)
+_DOUBLED = ("bb", "dd", "ff", "gg", "mm", "nn", "pp", "rr", "tt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +168,68 @@ def reading(piece: str) -> Reading:
         return Reading((text,), parts, ())
     texts = tuple(one for one in _UNSPACED.split(text) if not one.isspace() and one)
     return Reading(texts, parts, tuple(" ".join(_pairs(run)) or run for run in _runs(text)))
+
+
+def matched(words: Words, text: str) -> tuple[str, ...]:
+    """Return those of ``words`` that stand in ``text``: as whole words, never as some letters within one.
+
+    A word may stand there in another common form or as a part of a name, and names may be written otherwise. Runs of a
+    script without spaces stand anywhere.
+    """
+    said = folded(text)
+    # The empty word between them keeps a phrase from reaching across.
+    spelled = [*_spelled(said), "", *_spelled(" ".join(_parts(said)))]
+    runs = [] if said.isascii() else list(_runs(said))
+    plain, stems = _line([*spelled, *runs]), _line([*_stems(spelled), *runs])
+    found = [one for one in (*words.phrases, *words.terms) if any(_stands(way, stems) for way in _ways(one))]
+    return (*found, *(one for one in words.prefixes if _stands(_beginning(one), plain)))
+
+
+def _stands(pieces: Sequence[str], line: str) -> bool:
+    return bool(pieces) and all(one in line for one in pieces)
+
+
+@lru_cache(maxsize=1024)
+def _ways(piece: str) -> list[list[str]]:
+    """Return how a term or a phrase may stand in the stems of a text: as it is written, or its names taken apart."""
+    text = folded(piece).removesuffix("'s")
+    ways = [_spelled(text), _spelled(" ".join(_PART.findall(text)))] if _parts(text) else [_spelled(text)]
+    return [[*([_line(_stems(way))] if way else []), *_runs(text)] for way in ways]
+
+
+def _beginning(prefix: str) -> list[str]:
+    text = folded(prefix)
+    return [*([_line(words).rstrip()] if (words := _spelled(text)) else []), *_runs(text)]
+
+
+def _spelled(text: str) -> list[str]:
+    """Return the words of a folded text, of scripts with spaces: what is no letter, no digit and no mark ends one."""
+    small = (text if text.isascii() else _UNSPACED.sub(" ", text)).casefold()
+    ends = {ord(one): " " for one in set(small) if not one.isalnum() and unicodedata.category(one)[0] != "M"}
+    return small.translate(ends).split()
+
+
+def _line(words: Iterable[str]) -> str:
+    return f" {' '.join(words)} "
+
+
+def _stems(words: Iterable[str]) -> list[str]:
+    return [_stem(one) if len(one) <= LONGEST_NAME else one for one in words]
+
+
+@lru_cache(maxsize=65_536)
+def _stem(word: str) -> str:
+    """Return what a word has in common with its commonest English forms: at least four letters, three before an ``s``.
+
+    ``releas`` of ``releases`` and ``releasing``, ``debug`` of ``debugging``, ``polici`` of ``policy`` and ``policies``.
+    """
+    single = word[:-1] if word.endswith("s") and len(word) > 3 and not word.endswith("ss") else word
+    stem = _ENDING.sub("", single)
+    if stem != single and stem.endswith(_DOUBLED):
+        return stem[:-1]
+    if stem.endswith("y"):
+        return f"{stem[:-1]}i"
+    return stem[:-1] if stem.endswith("e") and len(stem) > 4 else stem
 
 
 def _fold_match(found: re.Match[str]) -> str:

@@ -4,6 +4,7 @@ A pattern for paths is a glob, a file, or a folder with all below it, with ``!``
 begins with ``/`` is compared with the whole path of a file, any other with its path from the indexed folder on.
 """
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
@@ -11,6 +12,8 @@ from promptuary.core.errors import SourceError
 from promptuary.core.indexing import IndexReader
 from promptuary.core.recall import Filters
 from promptuary.workspace.glob import match_glob
+
+_WILD = re.compile(r"[*?\[\]{}\\]")
 
 
 def passing(filters: Filters, index: IndexReader) -> Collection[int] | None:
@@ -48,8 +51,8 @@ def _joined(root: str, pattern: str) -> str:
     rest = pattern.removeprefix("./")
     while rest == ".." or rest.startswith("../"):
         names, rest = names[:-1], rest[3:]
-    # What stands before is a name and no pattern, whatever characters are in it.
-    literal = ["".join(f"[{char}]" if char in "*?[" else char for char in name) for name in names]
+    # What stands before is a name and no pattern; one that reads like a pattern is taken as any name of that length.
+    literal = [_WILD.sub("?", name) for name in names]
     return "/" + "/".join([*literal, rest] if rest else literal)
 
 

@@ -110,6 +110,5 @@ def _by_words(
 
 
 def _hit(row: Row, ranked: Ranked, words: Words) -> Hit:
-    said = row.hit.text.casefold()
-    matched = tuple(word for word in (*words.phrases, *words.terms, *words.prefixes) if word.casefold() in said)
+    matched = language.matched(words, row.hit.text)
     return replace(row.hit, score=ranked.score, why=replace(ranked.why, matched=matched))

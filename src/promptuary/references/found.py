@@ -16,9 +16,9 @@ _ALIKE: Final = 0.3
 
 
 def source_of(hit: Hit, workspace: str, kind: str) -> Source:
-    """Return ``hit`` as a source; ``workspace`` is the folder whose paths need no more than themselves."""
+    """Return ``hit`` as a source, named as a reference to these lines in ``workspace`` would name it."""
     path = place_of(hit, workspace)
-    inside = hit.folder == workspace
+    inside = path != _whole(hit)
     lines = f":{hit.first}-{hit.last}"
     return Source(
         # The same key as the reference to these lines: who asks for both gets them once.
@@ -37,15 +37,15 @@ def source_of(hit: Hit, workspace: str, kind: str) -> Source:
 
 
 def place_of(hit: Hit, workspace: str) -> str:
-    """Return the path of a hit's file: from the workspace on if it is in it, else the whole."""
-    return hit.path if hit.folder == workspace else f"{hit.folder.rstrip('/')}/{hit.path}"
+    """Return the path of a hit's file: from the workspace on if it is in it, whatever folder is indexed, else whole."""
+    return _whole(hit).removeprefix(f"{workspace.rstrip('/')}/")
 
 
 def apart(hits: Sequence[Hit]) -> list[Hit]:
     """Return the hits without those whose lines a better one shows already, wholly."""
     kept: list[Hit] = []
     for hit in hits:
-        shown = (one for one in kept if (one.folder, one.path) == (hit.folder, hit.path))
+        shown = (one for one in kept if _whole(one) == _whole(hit))
         if not any(one.first <= hit.first and hit.last <= one.last for one in shown):
             kept.append(hit)
     return kept
@@ -55,3 +55,7 @@ def worth(hits: Sequence[Hit]) -> list[Hit]:
     """Return the hits that are worth a part of the window: not far behind the best, and alike in words or sense."""
     best = max((hit.score for hit in hits), default=0.0)
     return [hit for hit in hits if hit.score >= _WORTH * best and (hit.why.matched or (hit.why.cosine or 0) >= _ALIKE)]
+
+
+def _whole(hit: Hit) -> str:
+    return f"{hit.folder.rstrip('/')}/{hit.path}"

@@ -1,9 +1,11 @@
 """Questions are taken apart as people mean them, and names and unspaced scripts as people look for them."""
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from promptuary.core.recall import Words
-from promptuary.core.words import MOST_TERMS, Reading, extra_terms, folded, parse, reading
+from promptuary.core.words import MOST_TERMS, Reading, extra_terms, folded, matched, parse, reading
 
 
 @pytest.mark.parametrize(
@@ -82,3 +84,86 @@ def test_a_term_is_read_as_it_stands_by_its_parts_and_by_its_runs() -> None:
     assert reading("getName") == Reading(("getName",), ("get", "Name"), ())
     assert reading("snake_case") == Reading(("snake_case",), (), ())
     assert reading("用Python编程序") == Reading(("Python",), (), ("用", "编程 程序"))
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "there"),
+    [
+        ("art", "the party", ()),
+        ("art", "Art, for ART's sake", ("art",)),
+        ("roll back release", "To rollback, run the release script.", ("release",)),
+        ("page", "a webpage", ()),
+        ("x1", "x10 and x1", ("x1",)),
+        # Other forms of a word
+        ("release", "releases", ("release",)),
+        ("releasing", "It was released", ("releasing",)),
+        ("deploys", "a deployer", ("deploys",)),
+        ("debug commit", "debugging what was committed", ("debug", "commit")),
+        ("policy", "policies", ("policy",)),
+        ("logs", "one log", ("logs",)),
+        ("quick", "quickly", ("quick",)),
+        ("addresses class", "the address of a class", ("addresses", "class")),
+        ("Ana’s notes", "Ana takes note", ("Ana’s", "notes")),
+        ("Ana", "Ana’s", ("Ana",)),
+        ("str part", "a string at a party", ()),
+        ("notes", "not here", ()),
+        # Names
+        ("user", "loadUserConfig()", ("user",)),
+        ("config", "parse_config_file", ("config",)),
+        ("UserConfig", "loadUserConfig", ("UserConfig",)),
+        ("loadUserConfig", "load_user_config", ("loadUserConfig",)),
+        ("load_user_config", "loadUserConfig", ("load_user_config",)),
+        ("loaduserconfig", "loadUserConfig", ("loaduserconfig",)),
+        ("foo.getName", "bar.get_name", ()),
+        ("ERR-4012 v1.2", "err 4012 in v1.3", ("ERR-4012",)),
+        ("parse_file", "parse a file", ()),
+        # Phrases
+        ('"page cache"', "the page\n   cache", ("page cache",)),
+        ('"page cache"', "the page and its cache", ()),
+        ('"page cache"', "the homepage cached", ()),
+        ('"the end get"', "getName: the end", ()),
+        # Beginnings
+        ("rel*", "released", ("rel",)),
+        ("lease*", "released", ()),
+        ("src/conf*", "see src/config.py", ("src/conf",)),
+        ("東京*", "東京都", ("東京",)),
+        # Other scripts
+        ("cafe", "CAFÉ", ("cafe",)),
+        ("Straße", "STRASSE", ("Straße",)),
+        ("天気 京都", "東京都の天気", ("天気", "京都")),
+        ("天京", "東京都の天気", ()),
+        ("編Python程", "編Python程", ("編Python程",)),
+        ("python", "使用Python编程", ("python",)),
+        ("서울", "서울에서", ("서울",)),
+        ("हिन्दी", "यह हिन्दी।", ("हिन्दी",)),
+        ("हिन्द", "यह हिन्दी।", ()),
+        # Nothing
+        ("🚀", "a 🚀", ()),
+        ("word", "", ()),
+        ("", "word", ()),
+        ("\ud800 word", "a \ud800 word", ("word",)),
+    ],
+)
+def test_a_word_stands_in_a_text_as_a_word_and_not_as_some_letters(
+    question: str, text: str, there: tuple[str, ...]
+) -> None:
+    assert matched(parse(question), text) == there
+
+
+@given(st.text(), st.text(st.characters(categories=["L", "Nd", "Mn"]), min_size=1), st.text())
+def test_what_stands_in_a_text_apart_from_its_neighbours_is_matched_whatever_it_is_written_in(
+    before: str, word: str, after: str
+) -> None:
+    assume(any(one.isalnum() for one in folded(word)))
+    asked = Words((word,), (word,), (word,))
+
+    assert matched(asked, f"{before} {word} {after}") == (word, word, word)
+    assert set(matched(parse(before), after)) <= {*parse(before).phrases, *parse(before).terms, *parse(before).prefixes}
+
+
+@given(st.text("abc", min_size=1, max_size=8), st.text("abc", max_size=8), st.text("abc", max_size=8))
+def test_letters_around_a_word_make_it_another_one(word: str, before: str, after: str) -> None:
+    assume(before or after)
+
+    assert matched(Words((word,)), f"x {before}{word}{after} y") == ()
+    assert matched(Words((word,)), f"x {before}.{word}_{after} y") == (word,)

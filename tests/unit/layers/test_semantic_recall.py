@@ -65,6 +65,33 @@ def test_a_place_outside_of_the_workspace_has_its_whole_path() -> None:
     assert [piece.label for piece in recall.pieces] == ["/vault/a.md:3-4"]
 
 
+@pytest.mark.parametrize(
+    ("folder", "path", "label"),
+    [
+        (f"{HOME}/sub", "a.md", "sub/a.md"),
+        ("/home/ada", "notes/a.md", "a.md"),
+        ("/", "home/ada/notes/sub/a.md", "sub/a.md"),
+        (f"{HOME}-old", "a.md", f"{HOME}-old/a.md"),
+        ("/home/ada", "other/a.md", "/home/ada/other/a.md"),
+        ("/", "a.md", "/a.md"),
+    ],
+)
+def test_a_place_is_named_from_the_workspace_whichever_folder_is_indexed(folder: str, path: str, label: str) -> None:
+    recall = said([hit(path, folder=folder)], RecallRequest("alpha?", 500))
+
+    assert recall is not None
+    (piece,) = recall.pieces
+    assert piece.label == f"{label}:3-4"
+    assert piece.source == (label if not label.startswith("/") else f"{label}:3-4")
+
+
+def test_a_place_that_is_indexed_with_two_folders_is_one_place() -> None:
+    recall = said([hit("sub/a.md"), hit(folder=f"{HOME}/sub", score=0.8)], RecallRequest("alpha?", 500))
+
+    assert recall is not None
+    assert [piece.label for piece in recall.pieces] == ["sub/a.md:3-4"]
+
+
 def test_the_best_stands_first_and_lines_that_a_better_place_shows_are_not_shown_again() -> None:
     whole, part, other = hit(text="alpha\nbeta\ngamma"), hit(first=4, text="beta", score=0.8), hit("b.md", score=0.7)
     recall = said([whole, part, other], RecallRequest("alpha?", 500))
@@ -224,6 +251,22 @@ def test_what_the_message_attaches_or_keeps_in_view_is_not_recalled(indexed: Pat
     with opened(indexed) as promptuary:
         turn = promptuary.prepare(message)
 
+    assert recalled(turn) == []
+    assert prompt(turn).count("The canteen closes at two.") == 1
+
+
+@pytest.mark.parametrize("reference", ["@file:notes/lunch.md", "@search:canteen", "#notes/lunch.md"])
+def test_where_a_folder_of_the_workspace_is_indexed_what_is_in_view_is_not_recalled_either(
+    files: Files, reference: str
+) -> None:
+    workspace = files(NOTES)
+    with opened(workspace) as promptuary:
+        promptuary.index([workspace / "notes"])
+        alone = promptuary.prepare("When does the canteen close?")
+        promptuary.abandon(alone)
+        turn = promptuary.prepare(f"When does the canteen close? {reference}")
+
+    assert recalled(alone) == ["notes/lunch.md:1-3"]
     assert recalled(turn) == []
     assert prompt(turn).count("The canteen closes at two.") == 1
 

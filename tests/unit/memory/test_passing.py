@@ -14,7 +14,7 @@ FILES = ["docs/style.md", "docs/guide/one.md", "src/docs/deep.md", "src/app.py",
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    root = tmp_path / "w [1]"
+    root = tmp_path / "w [1] {a,b}"
     for name in FILES:
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)

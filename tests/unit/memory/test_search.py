@@ -106,6 +106,34 @@ def test_a_hit_says_which_words_it_has_and_how_near_it_is(memory: FileMemory) ->
     assert (hit.why.cosine is not None) == (memory.status().embedder != "")
 
 
+def test_letters_within_a_word_are_not_the_word(files: Files) -> None:
+    workspace = files({"art.md": "The party is at noon.", "b.md": "To rollback, run the releasing script."})
+    with memory_with(workspace) as opened:
+        opened.index([workspace])
+        (party,) = opened.search(Question("art")).hits
+        (rollback,) = opened.search(Question("roll back a release")).hits
+
+    assert (party.path, party.why.matched) == ("art.md", ())
+    assert (rollback.path, rollback.why.matched) == ("b.md", ("release",))
+
+
+@pytest.mark.parametrize(
+    ("words", "matched"),
+    [
+        ("user configs", ("user", "configs")),
+        ("Parse_Config_File writer", ("Parse_Config_File",)),
+        ("loadUser* serConfig", ("loadUser",)),
+        ('"read the  FILE" conf', ("read the  FILE",)),
+    ],
+)
+def test_names_are_told_by_their_parts_and_phrases_by_their_words(
+    memory: FileMemory, words: str, matched: tuple[str, ...]
+) -> None:
+    (hit, *_) = ask(memory, words, paths=("src/config.py",)).hits
+
+    assert set(hit.why.matched) == set(matched)
+
+
 def test_the_answer_tells_whether_meaning_took_part(memory: FileMemory) -> None:
     with_vectors = memory.status().embedder != ""
 

@@ -53,6 +53,23 @@ def test_a_single_word_needs_no_quotes(indexed: Path) -> None:
     assert [block.source.label for block in expanded(indexed, "@search:rollback").blocks] == ["notes/deploy.md:1-7"]
 
 
+@pytest.mark.parametrize(
+    ("reference", "labels"),
+    [
+        ('@search:"at closes two"', ["notes/lunch.md:1-3"]),
+        ("@search:'\"closes at two\"'", ["notes/lunch.md:1-3"]),
+        ("@search:'\"at closes two\"'", []),
+        (r'@search:"\"closes at two\""', ["notes/lunch.md:1-3"]),
+        (r'@search:"\"at closes two\""', []),
+        ('@search:"rollb*"', ["notes/deploy.md:1-7"]),
+    ],
+)
+def test_the_quotes_of_a_phrase_stand_within_those_around_the_value(
+    indexed: Path, reference: str, labels: list[str]
+) -> None:
+    assert [block.source.label for block in expanded(indexed, reference).blocks] == labels
+
+
 def test_a_memory_is_looked_for_only_among_what_is_remembered(indexed: Path) -> None:
     expansion = expanded(indexed, 'Who? @memory:"canteen"')
 
@@ -68,6 +85,53 @@ def test_lines_that_are_asked_for_twice_stand_there_once(indexed: Path, order: s
     assert [block.source.label for block in expansion.blocks].count("notes/lunch.md:1-3") == 1
     assert sent(expansion).count("The canteen closes at two.") == 1
     assert [outcome.code for outcome in expansion.outcomes] == [None, None]
+
+
+@pytest.fixture
+def partly(files: Files) -> Path:
+    """Have some folders of a workspace indexed, and not the workspace."""
+    workspace = files(NOTES)
+    with opened(workspace) as promptuary:
+        promptuary.index([workspace / "notes", workspace / "src"])
+    return workspace
+
+
+def test_a_place_in_an_indexed_folder_of_the_workspace_is_named_from_the_workspace(partly: Path) -> None:
+    expansion = expanded(partly, "@search:canteen and @search:release_script")
+
+    (lunch, *others) = expansion.blocks
+    assert (lunch.source.label, lunch.source.path) == ("notes/lunch.md:1-3", "notes/lunch.md")
+    assert lunch.source.read_on == "read on with @file:notes/lunch.md"
+    assert [block.source.path for block in others] == ["src/app.py"]
+    assert str(partly) not in sent(expansion)
+
+
+@pytest.mark.parametrize("order", ["{search} {file}", "{file} {search}"])
+def test_lines_of_an_indexed_folder_of_the_workspace_stand_there_once_too(partly: Path, order: str) -> None:
+    text = order.format(search="@search:canteen", file="@file:notes/lunch.md:1-3")
+    expansion = expanded(partly, text)
+
+    assert [block.source.label for block in expansion.blocks] == ["notes/lunch.md:1-3"]
+    assert sent(expansion).count("The canteen closes at two.") == 1
+
+
+def test_of_a_folder_around_the_workspace_only_what_is_in_the_workspace_is_named_from_it(
+    files: Files,
+) -> None:
+    workspace = files(NOTES)
+    beside = workspace.parent / f"{workspace.name}-beside"
+    beside.mkdir()
+    (beside / "menu.md").write_text("# Menu\n\nThe canteen has soup.\n")
+    with opened(workspace) as promptuary:
+        promptuary.index([workspace.parent])
+        expansion = promptuary.expand("@search:canteen")
+
+    assert {block.source.label for block in expansion.blocks} == {
+        "notes/lunch.md:1-3",
+        ".promptuary/memory/people.md:1-3",
+        f"{beside}/menu.md:1-3",
+    }
+    assert {block.source.path for block in expansion.blocks} == {"notes/lunch.md", ".promptuary/memory/people.md", ""}
 
 
 def test_two_searches_that_find_the_same_show_it_once(indexed: Path) -> None:
@@ -98,6 +162,47 @@ def test_where_nothing_is_indexed_the_answer_says_what_to_do_and_leaves_no_trace
     assert "promptuary index" in (searched.reason or "")
     assert [block.source.label for block in expansion.blocks] == ["a.md"]
     assert not (workspace / ".promptuary").exists()
+
+
+@pytest.mark.parametrize(("name", "beside"), [("plain", "a"), ("{a,b}", "a"), ("[ab]*", "a"), ("[ab]*", "xabyz")])
+@pytest.mark.parametrize("folder", ["..", ".", ".promptuary/memory"])
+def test_a_memory_is_found_through_any_indexed_folder_that_holds_it(
+    tmp_path: Path, name: str, beside: str, folder: str
+) -> None:
+    workspace, other = tmp_path / "all" / name, tmp_path / "all" / beside
+    for one in (workspace, other):
+        (one / ".promptuary/memory").mkdir(parents=True)
+        (one / ".promptuary/memory/people.md").write_text(f"# People\n\nAda likes the canteen of {one.name}.\n")
+    (tmp_path / "all/lunch.md").write_text("The canteen closes at two.\n")
+    with opened(workspace) as promptuary:
+        promptuary.index([workspace / folder, other])
+        expansion = promptuary.expand("Who? @memory:canteen")
+
+    assert [block.source.label for block in expansion.blocks] == [".promptuary/memory/people.md:1-3"]
+    assert f"the canteen of {name}." in sent(expansion)
+
+
+def test_where_the_memory_is_not_indexed_the_answer_says_so_and_what_to_do(partly: Path) -> None:
+    (outcome,) = expanded(partly, "@memory:canteen").outcomes
+
+    assert outcome.code == "NOT_INDEXED"
+    assert outcome.reason == (
+        "what is remembered in .promptuary/memory is not indexed; run `promptuary index .` in the workspace"
+    )
+
+
+@pytest.mark.parametrize("rules", [None, ".promptuary/\n"], ids=["none", "hidden"])
+def test_where_nothing_is_remembered_the_answer_says_so(files: Files, rules: str | None) -> None:
+    hidden = {".promptuary/memory/people.md": "The canteen.", ".ignore": rules} if rules else {}
+    workspace = files({"a.md": "canteen", **hidden})
+    with opened(workspace) as promptuary:
+        promptuary.index([workspace])
+        (outcome,) = promptuary.expand("@memory:canteen").outcomes
+
+    assert outcome.code == "NO_MATCH"
+    assert outcome.reason == (
+        "nothing is remembered: no file in .promptuary/memory is indexed; write one, and let no ignore file hide it"
+    )
 
 
 @pytest.mark.parametrize(

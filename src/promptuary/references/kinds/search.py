@@ -1,45 +1,70 @@
 """``@search:"words"``: the lines of indexed files that answer best; ``@memory:"words"``: of what is remembered."""
 
+import re
+from typing import Final
+
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, PromptuaryError, SourceError
-from promptuary.core.recall import Filters, Found, Question
+from promptuary.core.recall import Filters, Hit, Question
 from promptuary.core.references import Reference
 from promptuary.references.desk import Desk
-from promptuary.references.found import apart, source_of, worth
+from promptuary.references.found import apart, place_of, source_of, worth
+from promptuary.workspace.remembered import Folders
 
-MOST_HITS = 8
+MOST_HITS: Final = 8
 """How many places one search brings: what is not needed is cut by its rank."""
 
-MEMORIES = ".promptuary/memory/**"
+MEMORIES: Final = ".promptuary/memory"
 """Where memories are kept, seen from the workspace."""
+
+_WILD = re.compile(r"[*?\[\]{}\\]")
 
 
 def resolve(reference: Reference, desk: Desk) -> list[Source]:
     """Return the best places for what was asked."""
-    return _sources(reference, desk, Filters(), f"nothing that is indexed answers {reference.value!r}")
+    hits = _hits(reference, desk, Filters())
+    if not hits:
+        raise SourceError(Code.NO_MATCH, f"nothing that is indexed answers {reference.value!r}; try other words")
+    return _sources(hits, reference, desk)
 
 
 def memory(reference: Reference, desk: Desk) -> list[Source]:
-    """Return the best places among memories."""
-    filters = Filters(folders=(str(desk.workspace.root.path),), paths=(MEMORIES,))
-    return _sources(reference, desk, filters, f"nothing that is remembered and indexed answers {reference.value!r}")
-
-
-def _sources(reference: Reference, desk: Desk, filters: Filters, nothing: str) -> list[Source]:
-    found = _found(Question(reference.value + reference.suffix, MOST_HITS, filters), desk)
-    hits = worth(apart(found.hits))
+    """Return the best places among memories, whichever indexed folder they are in: the workspace or one around it."""
+    home = str(desk.workspace.root.path)
+    # No pattern can say every name exactly; what it lets through besides is left out here.
+    pattern = f"{_WILD.sub('?', home.rstrip('/'))}/{MEMORIES}/**"
+    found = _hits(reference, desk, Filters(paths=(pattern,)))
+    hits = [hit for hit in found if place_of(hit, home).startswith(f"{MEMORIES}/")]
     if not hits:
-        raise SourceError(Code.NO_MATCH, f"{nothing}; try other words")
+        raise _no_memory(reference, desk)
+    return _sources(hits, reference, desk)
+
+
+def _sources(hits: list[Hit], reference: Reference, desk: Desk) -> list[Source]:
     home = str(desk.workspace.root.path)
     return [source_of(hit, home, reference.kind) for hit in hits]
 
 
-def _found(question: Question, desk: Desk) -> Found:
+def _hits(reference: Reference, desk: Desk, filters: Filters) -> list[Hit]:
     if desk.search is None:
         raise SourceError(Code.NOT_INDEXED, "nothing can be searched here; index a folder: promptuary index")
     try:
-        return desk.search(question)
+        found = desk.search(Question(reference.value + reference.suffix, MOST_HITS, filters))
     except SourceError:
         raise
     except PromptuaryError as error:
         raise SourceError(Code.NOT_INDEXED, str(error)) from error
+    return worth(apart(found.hits))
+
+
+def _no_memory(reference: Reference, desk: Desk) -> SourceError:
+    """Return why nothing was found: it is not indexed, there is nothing, or the words are not in it."""
+    root = desk.workspace.root.path
+    if not any((root / MEMORIES).is_relative_to(folder.path) for folder in Folders(root).all()):
+        advice = "run `promptuary index .` in the workspace"
+        return SourceError(Code.NOT_INDEXED, f"what is remembered in {MEMORIES} is not indexed; {advice}")
+    if not any(path.startswith(f"{MEMORIES}/") for path in desk.workspace.files()):
+        advice = "write one, and let no ignore file hide it"
+        return SourceError(Code.NO_MATCH, f"nothing is remembered: no file in {MEMORIES} is indexed; {advice}")
+    told = f"nothing that is remembered and indexed answers {reference.value!r}"
+    return SourceError(Code.NO_MATCH, f"{told}; try other words")
