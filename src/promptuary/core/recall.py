@@ -5,7 +5,7 @@ Values only. A chunk is always whole lines, so that its lines slice back to exac
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 FileKind = Literal["markdown", "code", "text", "data"]
@@ -131,7 +131,12 @@ class Why:
 
     lexical: float | None = None
     cosine: float | None = None
-    matched: tuple[str, ...] = ()
+    match: Callable[[], tuple[str, ...]] = field(default=tuple, repr=False, compare=False)
+
+    @property
+    def matched(self) -> tuple[str, ...]:
+        """The words of the question that stand in the text. Looked for when asked: most never are."""
+        return self.match()
 
 
 @dataclass(frozen=True, slots=True)

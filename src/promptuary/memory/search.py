@@ -6,6 +6,7 @@ only who asks for more than the pool holds gets what follows in the order of the
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from promptuary.core import words as language
@@ -110,5 +111,5 @@ def _by_words(
 
 
 def _hit(row: Row, ranked: Ranked, words: Words) -> Hit:
-    matched = language.matched(words, row.hit.text)
-    return replace(row.hit, score=ranked.score, why=replace(ranked.why, matched=matched))
+    match = partial(language.matched, words, row.hit.text)
+    return replace(row.hit, score=ranked.score, why=replace(ranked.why, match=match))

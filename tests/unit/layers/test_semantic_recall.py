@@ -32,7 +32,9 @@ NOTES = {
 
 def hit(path: str = "a.md", first: int = 3, text: str = "alpha\nbeta", **changes: Any) -> Hit:
     last = first + text.count("\n")
-    one = Hit(HOME, path, first, last, text, ("Top", "Part"), "markdown", 0, "ab" * 32, 0.9, Why(5.0, 0.6, ("alpha",)))
+    one = Hit(
+        HOME, path, first, last, text, ("Top", "Part"), "markdown", 0, "ab" * 32, 0.9, Why(5.0, 0.6, lambda: ("alpha",))
+    )
     return replace(one, **changes)
 
 
@@ -175,7 +177,7 @@ def test_line_ends_and_blank_lines_around_do_not_make_a_text_another_one() -> No
 
 
 def scored(score: float, *, matched: bool = True, cosine: float | None = 0.5) -> Hit:
-    return hit(score=score, why=Why(1.0, cosine, ("alpha",) if matched else ()))
+    return hit(score=score, why=Why(1.0, cosine, lambda: ("alpha",) if matched else ()))
 
 
 @pytest.mark.parametrize(
