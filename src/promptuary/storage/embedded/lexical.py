@@ -60,6 +60,8 @@ class TantivyIndex:
 
     def write(self, documents: Sequence[Document], dropped: Collection[int]) -> None:
         """Take ``dropped`` out and put ``documents`` in, replacing those of the same number; not yet to be seen."""
+        from tantivy import Document as Entry  # noqa: PLC0415  (only who writes needs it)
+
         with self._changing, translated(self._folder):
             writer = self._opened_writer()
             for number in dropped:
@@ -70,7 +72,7 @@ class TantivyIndex:
                     writer.delete_documents_by_term("id", one.id)
                 else:
                     self._highest = one.id
-                writer.add_document(_entry(one))
+                writer.add_document(_filled(Entry(), one))
 
     def commit(self) -> None:
         """Make what was written lasting and visible, to other processes too."""
@@ -200,12 +202,9 @@ def _highest(searcher: "Searcher") -> int:
     return int(hits[0][0]) if hits else _LOWEST
 
 
-def _entry(one: Document) -> "Entry":
-    """Return a chunk as it is indexed."""
-    from tantivy import Document as Entry  # noqa: PLC0415  (only who writes needs it)
-
+def _filled(entry: "Entry", one: Document) -> "Entry":
+    """Return an empty entry with a chunk in it, as it is indexed."""
     body = folded(one.text)
-    entry = Entry()
     entry.add_integer("id", one.id)
     entry.add_integer("file", one.file)
     entry.add_text("body", body)
