@@ -8,7 +8,6 @@ that is wrong with them stops anything. What a person sets wrongly is a ``Config
 """
 
 import os
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
@@ -252,6 +251,8 @@ def _environment(notes: list[str]) -> Mapping[str, str]:
 
 
 def _parsed(text: str, name: str) -> Mapping[str, Any]:
+    import tomllib  # noqa: PLC0415  (most have no file of settings)
+
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -271,8 +271,8 @@ COMMANDS: Final = (
 )
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """Return the parser of every command."""
+def make_parser(asked: str | None = None) -> argparse.ArgumentParser:
+    """Return the parser of every command; who knows which is ``asked`` for spares the flags of the others."""
     parser = _Parser(prog="promptuary", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--version", action="version", version=f"promptuary {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
@@ -281,6 +281,6 @@ def make_parser() -> argparse.ArgumentParser:
         added = commands.add_parser(
             command.name, help=command.help, description=command.description, allow_abbrev=False
         )
-        for add in command.arguments:
+        for add in command.arguments if asked in {None, command.name} else ():
             add(added)
     return parser

@@ -71,9 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the arguments; a command's words may stand before, between and after flags, and after ``--`` anything."""
-    parser = make_parser()
     given = list(arguments)
     end = given.index("--") if "--" in given else len(given)
+    parser = make_parser(next((one for one in given if not one.startswith("-")), None))
     options, others = parser.parse_known_args(given[:end])
     unknown = [one for one in others if one.startswith("-") and not _DASHED_WORD.fullmatch(one)]
     words = [*others, *given[end + 1 :]]

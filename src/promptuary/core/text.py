@@ -25,7 +25,7 @@ _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1a20-\u1aaf"
 _PICTURE = "\xa9\xae\u203c-\u3299\U0001f000-\U0001faff"
 _HAN = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _FLAGS = "|".join("".join(chr(0xE0000 + ord(letter)) for letter in flag) for flag in ("gbeng", "gbsct", "gbwls"))
-_LEGITIMATE = re.compile(
+_LEGITIMATE = (
     f"(?<=[{_JOINING}])[\u200c\u200d]"
     f"|(?<=\\w)\u200c(?=[{_ARABIC}])"  # a Latin word with a Persian ending
     f"|(?<=[{_PICTURE}])\ufe0f?\u200d(?=[{_PICTURE}])"
@@ -46,7 +46,8 @@ def visible(text: str) -> tuple[str, int]:
 
     def spell(match: re.Match[str]) -> str:
         nonlocal shown
-        legitimate = _LEGITIMATE.match(text, match.start())
+        # Compiled only now: it takes longer than most texts do, and few have anything to hide.
+        legitimate = re.compile(_LEGITIMATE).match(text, match.start())
         if legitimate and legitimate.end() == match.end():
             return match.group()
         shown += len(match.group())
