@@ -15,6 +15,8 @@ def begin(workspace: str = os.curdir) -> None:
     # Whatever is wrong, whoever needs the model will find it out and say it better.
     with suppress(Exception):
         if _has_vectors(workspace):
+            # One question is too little work for the threads that numpy would start.
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
             minilm.begin(cache_folder() / "models")
 
 
