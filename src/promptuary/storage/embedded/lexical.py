@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MOST_HITS: Final = 100_000
 """Hits that one search returns at most."""
 
-_HEAP: Final = 160_000_000
+_HEAP: Final = 80_000_000
 """Bytes in which the writer collects before it writes a segment, of all its threads together."""
 _THREADS: Final = 2
 _SPARE: Final = 8
