@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 MOST_HITS: Final = 100_000
 """Hits that one search returns at most."""
 
-_HEAP: Final = 80_000_000
-"""Bytes in which the writer collects before it writes a segment, of all its threads together."""
+_HEAP: Final = 160_000_000
+"""Bytes in which the writer collects before it writes a segment, of all its threads together: few segments are fast."""
 _THREADS: Final = 2
 _SPARE: Final = 8
 """Hits that are asked for beyond the limit, to see whether the last one stands in a tie."""
