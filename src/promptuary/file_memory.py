@@ -1,8 +1,7 @@
-"""The file memory of a workspace: its folders, their index, and how the two are kept the same.
+"""The file memory of a workspace: asked, watched, and brought up to date when it is time to.
 
-Puts the doors, the sync, the search and the storage together; the engine loads it when it is needed. Everything here
-blocks, and may be called from several threads. Events of a watcher are hints about where to look; what
-is on disk decides.
+Puts the doors, the reconciler, the search and the storage together; the engine loads it when it is needed. Everything
+here blocks, and may be called from several threads. What makes the index the same as the folders is in ``reconcile``.
 """
 
 import threading
@@ -30,11 +29,11 @@ from promptuary.workspace.snapshot import decides
 from promptuary.workspace.watch import Watcher
 
 DAMAGED: Final = "the index was damaged and has been made again; nothing was lost"
+BUSY: Final = "another process is indexing; this is what it had made findable so far"
+
 _PATIENCE: Final = 10.0
 """Seconds to wait for another process that is indexing."""
 _PAUSE: Final = 0.05
-
-BUSY: Final = "another process is indexing; this is what it had made findable so far"
 
 
 @dataclass(frozen=True, slots=True)

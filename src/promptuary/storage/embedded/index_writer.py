@@ -120,7 +120,7 @@ class Writer:
         self._told, self._dropped = True, []
 
     def close(self) -> None:
-        """Let go of the files; what was not flushed is written and told by the next writer."""
+        """Let go of the files; who was not flushed is told of by the next writer, or read again by the next sync."""
         self._own.close()
 
     def _write(self) -> None:
