@@ -1,4 +1,4 @@
-"""Blocking work for an event loop, in a thread that never keeps the program from ending.
+"""Blocking work beside an event loop or other work, in a thread that never keeps the program from ending.
 
 The standard executor's threads are waited for at exit: after Ctrl-C a slow server or disk would hold the program up.
 These are daemons. Work never waits for other work: if no thread is idle, there is one more. An idle one is used again
@@ -11,7 +11,7 @@ import queue
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 Result = TypeVar("Result")
 
@@ -26,24 +26,50 @@ async def run(function: Callable[[], Result]) -> Result:
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Result] = loop.create_future()
 
-    def tell(result: Result | None, error: BaseException | None) -> None:
+    def tell(done: "_Done[Result]") -> None:
         if future.done():
             return
-        if error is not None:
-            future.set_exception(error)
+        if done.error is not None:
+            future.set_exception(done.error)
         else:
-            future.set_result(result)  # type: ignore[arg-type]
+            future.set_result(done.result())
 
     def work() -> Callable[[], object]:
-        try:
-            # A context of its own: the next work in this thread must not find what this one set.
-            told: tuple[Result | None, BaseException | None] = (contextvars.Context().run(function), None)
-        except BaseException as error:  # noqa: BLE001  (carried over to whoever waits)
-            told = (None, error)
-        return lambda: loop.call_soon_threadsafe(tell, *told)
+        done = _Done(function)
+        return lambda: loop.call_soon_threadsafe(tell, done)
 
     _threads.begin(work)
     return await future
+
+
+def begin(function: Callable[[], Result]) -> Callable[[], Result]:
+    """Begin with ``function``; what is returned waits for it, and returns what it returned or raises what it raised."""
+    told: queue.SimpleQueue[_Done[Result]] = queue.SimpleQueue()
+
+    def work() -> Callable[[], object]:
+        done = _Done(function)
+        return lambda: told.put(done)
+
+    _threads.begin(work)
+    return lambda: told.get().result()
+
+
+class _Done(Generic[Result]):
+    """What came of some work."""
+
+    def __init__(self, function: Callable[[], Result]) -> None:
+        self._results: list[Result] = []
+        self.error: BaseException | None = None
+        try:
+            # A context of its own: the next work in this thread must not find what this one set.
+            self._results.append(contextvars.Context().run(function))
+        except BaseException as error:  # noqa: BLE001  (carried over to whoever waits)
+            self.error = error
+
+    def result(self) -> Result:
+        if self.error is not None:
+            raise self.error
+        return self._results[0]
 
 
 class _Threads:

@@ -119,3 +119,20 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=60)
 
     assert done.stdout == "7\n"
+
+
+def test_work_that_was_begun_goes_on_beside_whoever_began_it() -> None:
+    met = threading.Barrier(2, timeout=30)
+    names = [background.begin(lambda: (met.wait(), threading.current_thread().name)) for _ in range(2)]
+
+    assert {name()[1] for name in names} == {"promptuary-background"}
+
+
+def test_work_that_was_begun_raises_where_it_is_waited_for() -> None:
+    def fail() -> None:
+        raise ValueError("no")
+
+    failing = background.begin(fail)
+    assert background.begin(lambda: 7)() == 7
+    with pytest.raises(ValueError, match="no"):
+        failing()

@@ -84,8 +84,11 @@ class Counts:
 class Lexical(Protocol):
     """A full text index of chunks. One process writes, any number read; what is read is the last commit."""
 
-    def write(self, documents: Sequence[Document], dropped: Collection[int]) -> None:
-        """Take ``dropped`` out and put ``documents`` in, replacing those of the same number; not yet to be seen."""
+    def write(self, documents: Sequence[Document], dropped: Collection[int], *, fresh: bool = False) -> None:
+        """Take ``dropped`` out and put ``documents`` in, replacing those of the same number; not yet to be seen.
+
+        ``fresh`` promises that there were never any of these numbers: nothing has to be looked for.
+        """
         ...
 
     def commit(self) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
+from promptuary import background
 from promptuary.core import words as language
 from promptuary.core.indexing import Embedder, IndexReader, Row
 from promptuary.core.recall import Hit, Question, Words
@@ -54,8 +55,10 @@ def _answered(
 ) -> Answered:
     if embedder is None:
         return Answered(list(_by_words(0, question.limit, words, index, files)))
-    vector = embedder.embed([question.text], "query")[0]
+    # The model and the full text index both leave the interpreter alone while they work: side by side.
+    embedding = background.begin(lambda: embedder.embed([question.text], "query")[0])
     lexical = dict(index.lexical(words, POOL, files=files))
+    vector = embedding()
     # A quoted phrase must be in a hit, and only the full text index knows.
     cosines = {} if words.phrases else dict(index.nearest(vector, POOL, files=files))
     cosines |= index.cosines(vector, [one for one in lexical if one not in cosines])

@@ -14,6 +14,7 @@ import pytest
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.indexing import Document, IndexDamagedError
 from promptuary.core.words import parse
+from promptuary.storage.embedded import segments
 from promptuary.storage.embedded.lexical import TantivyIndex
 from tests.conftest import Figure
 
@@ -149,6 +150,24 @@ def test_a_chunk_is_replaced_by_a_writer_that_was_opened_later(folder: Path) -> 
     filled(second, document(5, "new"))
 
     assert (found(second, "old"), found(second, "new")) == ([], [5])
+    second.close()
+
+
+def test_what_is_verified_once_is_not_read_again_by_who_is_told_so(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = filled(TantivyIndex(folder, writing=True), document(1, "word"))
+    found(first, "word")
+    first.close()
+    read: list[str] = []
+    verify_file = segments._verify_file
+    monkeypatch.setattr(segments, "_verify_file", lambda *args: (read.append(args[1]), verify_file(*args)))
+
+    second = TantivyIndex(folder, writing=True, verified=first.verified)
+    assert (found(second, "word"), read) == ([1], [])
+    filled(second, document(2, "word"))
+    assert found(second, "word") == [1, 2]
+    assert set(read) == second.verified - first.verified != set()
     second.close()
 
 

@@ -101,7 +101,7 @@ class Catalog:
                 # A file that is there twice may have lost again what it had just got.
                 gone = set(dropped)
                 new = [one for one in new if one.id not in gone]
-            return Written(new, dropped), last
+            return Written(new, dropped, fresh=True), last
 
         written, last = self._write(work)
         # Only now: a transaction may be run more than once, or be taken back.

@@ -18,10 +18,14 @@ Filed = tuple[IndexedFile, str, Sequence[Chunk]]
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was changed: the chunks that are new, and the numbers of those that are gone."""
+    """What was changed: the chunks that are new, and the numbers of those that are gone.
+
+    ``fresh`` tells that the full text index never heard of the new ones.
+    """
 
     new: Sequence[Document]
     dropped: Sequence[int]
+    fresh: bool = False
 
 
 def put_file(own: sqlite3.Connection, folder: int, filed: Filed, last: int) -> tuple[Written, int]:

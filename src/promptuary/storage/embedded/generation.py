@@ -10,15 +10,26 @@ from promptuary.storage.embedded.vectors import TurboVectors
 
 
 class Generation:
-    """The parts of the index in the folder ``path``. It has vectors only where there is somebody to make them."""
+    """The parts of the index in the folder ``path``. It has vectors only where there is somebody to make them.
 
-    def __init__(self, path: Path, store: VectorStore | None, embedder: Embedder | None, *, writing: bool) -> None:
+    ``verified`` are the files of the full text index that need not be verified again.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        store: VectorStore | None,
+        embedder: Embedder | None,
+        *,
+        writing: bool,
+        verified: frozenset[str] = frozenset(),
+    ) -> None:
         self.path = path
         self._store, self._embedder = store, embedder
         self.catalog = Catalog(path / "catalog.db")
         self._vectors: TurboVectors | None = None
         try:
-            self.lexical = TantivyIndex(path / "lexical", writing=writing)
+            self.lexical = TantivyIndex(path / "lexical", writing=writing, verified=verified)
         except BaseException:
             self.catalog.close()
             raise

@@ -200,7 +200,10 @@ class EmbeddedIndex:
         return writer
 
     def _generation(self, path: Path, *, writing: bool) -> Generation:
-        return Generation(path, self._store, self._embedder, writing=writing)
+        # What was verified once in this process is not read as a whole for every change. Names are never used again.
+        opened = self._opened
+        known = opened.lexical.verified if opened is not None else frozenset()
+        return Generation(path, self._store, self._embedder, writing=writing, verified=known)
 
     def _is_embedded(self, own: Generation) -> bool:
         """Tell whether the vectors that are there are those of our embedder."""

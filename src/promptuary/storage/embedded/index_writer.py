@@ -140,5 +140,5 @@ class Writer:
         if not written.new and not written.dropped:
             return
         self._told = False
-        self._own.lexical.write(written.new, written.dropped)
+        self._own.lexical.write(written.new, written.dropped, fresh=written.fresh)
         self._dropped += written.dropped

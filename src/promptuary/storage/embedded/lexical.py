@@ -31,23 +31,24 @@ _HEAP: Final = 160_000_000
 _THREADS: Final = 2
 _SPARE: Final = 8
 """Hits that are asked for beyond the limit, to see whether the last one stands in a tie."""
-_LOWEST: Final = -(2**63)
 
 
 class TantivyIndex:
-    """The index in ``folder``, which is made when ``writing``. May be used by several threads at once."""
+    """The index in ``folder``, which is made when ``writing``. May be used by several threads at once.
 
-    def __init__(self, folder: Path, *, writing: bool) -> None:
+    ``verified`` are files of it that somebody has compared with their checksums already.
+    """
+
+    def __init__(self, folder: Path, *, writing: bool, verified: frozenset[str] = frozenset()) -> None:
         self._folder = folder
         self._writing = writing
         self._process = os.getpid()
         self._closed = False
         self._reading = threading.Lock()
         self._changing = threading.Lock()
-        self._verified: set[str] = set()
+        self.verified = verified
         self._state: tuple[Mark, Index, Searcher] | None = None
         self._writer: IndexWriter | None = None
-        self._highest = _LOWEST
         with translated(folder):
             self._analyzers = _analyzers()
             self._schema = _schema()
@@ -58,8 +59,11 @@ class TantivyIndex:
                     _open(folder, self._schema, self._analyzers)
             self._newest()
 
-    def write(self, documents: Sequence[Document], dropped: Collection[int]) -> None:
-        """Take ``dropped`` out and put ``documents`` in, replacing those of the same number; not yet to be seen."""
+    def write(self, documents: Sequence[Document], dropped: Collection[int], *, fresh: bool = False) -> None:
+        """Take ``dropped`` out and put ``documents`` in, replacing those of the same number; not yet to be seen.
+
+        ``fresh`` promises that there were never any of these numbers: deletes cost more than they look.
+        """
         from tantivy import Document as Entry  # noqa: PLC0415  (only who writes needs it)
 
         with self._changing, translated(self._folder):
@@ -67,11 +71,8 @@ class TantivyIndex:
             for number in dropped:
                 writer.delete_documents_by_term("id", number)
             for one in documents:
-                # What is above all that was ever written replaces nothing; deletes cost more than they look.
-                if one.id <= self._highest:
+                if not fresh:
                     writer.delete_documents_by_term("id", one.id)
-                else:
-                    self._highest = one.id
                 writer.add_document(_filled(Entry(), one))
 
     def commit(self) -> None:
@@ -139,7 +140,7 @@ class TantivyIndex:
     def _read(self, seen: Mark, before: "tuple[Mark, Index, Searcher] | None") -> "tuple[Mark, Index, Searcher]":
         try:
             with translated(self._folder):
-                verify(self._folder, self._verified)
+                self.verified = verify(self._folder, self.verified)
                 index = before[1] if before else _open(self._folder, self._schema, self._analyzers)
                 index.reload()
                 return seen, index, index.searcher()
@@ -160,9 +161,6 @@ class TantivyIndex:
         if self._writer is None:
             newest = self._newest() or self._remade()
             self._writer = newest[1].writer(_HEAP, _THREADS)
-            # Another process may have written until a moment ago.
-            _, _, searcher = self._newest() or newest
-            self._highest = _highest(searcher)
         return self._writer
 
     def _remade(self) -> "tuple[Mark, Index, Searcher]":
@@ -191,15 +189,6 @@ def _best(searcher: "Searcher", query: "Query", limit: int) -> list[tuple[int, f
 def _rounded(score: float) -> float:
     """Return a score without the digits that depend on the order in which tantivy happened to add up its parts."""
     return round(score, 4) if score >= 1 else round(score, 6)
-
-
-def _highest(searcher: "Searcher") -> int:
-    from tantivy import Query  # noqa: PLC0415  (only who writes needs it)
-
-    if not searcher.num_docs:
-        return _LOWEST
-    hits = searcher.search(Query.all_query(), 1, count=False, order_by_field="id").hits
-    return int(hits[0][0]) if hits else _LOWEST
 
 
 def _filled(entry: "Entry", one: Document) -> "Entry":

@@ -10,7 +10,7 @@ import json
 import mmap
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -68,22 +68,21 @@ def verify_absence(folder: Path) -> None:
         raise damaged(folder, f"{_META} is missing")
 
 
-def verify(folder: Path, known: set[str]) -> None:
-    """Compare the checksums of all files of the index but the ``known``, who are made to be all files of the index."""
+def verify(folder: Path, known: Collection[str]) -> frozenset[str]:
+    """Compare the checksums of all files of the index but the ``known``; return the names of all its files."""
     for _ in range(100):
         seen = mark(folder)
         try:
             live = {name: size for segment in _segments(folder) for name, size in _names(segment)}
-            for name in live.keys() - known:
-                _verify_file(folder, name, live[name])
+            for name in live:
+                if name not in known:
+                    _verify_file(folder, name, live[name])
         except FileNotFoundError as error:
             # A merge may have put another file in its place meanwhile.
             if mark(folder) == seen:
                 raise damaged(folder, f"{Path(error.filename).name} is missing") from error
             continue
-        known.clear()
-        known.update(live)
-        return
+        return frozenset(live)
     raise PromptuaryError(f"{folder.name} changes too fast to be read; try again.")
 
 
