@@ -234,7 +234,8 @@ def vectors(promptuary: Promptuary, collection: Collection) -> Ranking:
 def _chunks(promptuary: Promptuary, collection: Collection) -> dict[str, tuple[str, str]]:
     """Return every chunk by its hash and place: the path of its file, and its text under its headings."""
     from promptuary.core.recall import Chunk
-    from promptuary.memory.chunk import Sizes, chunks
+    from promptuary.memory.chunk import chunks
+    from promptuary.memory.recipe import Sizes
     from promptuary.tokens import Counter
 
     sizes, counter = Sizes(promptuary.settings.chunk_tokens, promptuary.settings.chunk_overlap), Counter()

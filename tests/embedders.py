@@ -13,7 +13,7 @@ from promptuary.core.errors import PromptuaryError
 from promptuary.core.indexing import Embedder, Purpose
 from promptuary.doors import Doors, open_door
 from promptuary.file_memory import FileMemory
-from promptuary.memory.chunk import Sizes
+from promptuary.memory.recipe import Sizes
 from promptuary.storage.embedded.vector_store import EmbeddedVectorStore
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.workspace.durable import private_folder

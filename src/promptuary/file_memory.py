@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import PromptuaryError
@@ -18,15 +18,17 @@ from promptuary.core.indexing import Counts, Embedder, IndexDamagedError, Vector
 from promptuary.core.recall import Folder, Found, Question
 from promptuary.core.words import parse
 from promptuary.doors import Doors
-from promptuary.memory.chunk import VERSION, Sizes
 from promptuary.memory.embedding import embed_missing
 from promptuary.memory.passing import from_workspace
+from promptuary.memory.recipe import Sizes
 from promptuary.memory.search import Answered, search
 from promptuary.memory.sync import Progress, Synced
 from promptuary.reconcile import Reconciler
 from promptuary.storage.embedded.index import EmbeddedIndex
 from promptuary.workspace.snapshot import decides
-from promptuary.workspace.watch import Watcher
+
+if TYPE_CHECKING:
+    from promptuary.workspace.watch import Watcher
 
 DAMAGED: Final = "the index was damaged and has been made again; nothing was lost"
 BUSY: Final = "another process is indexing; this is what it had made findable so far"
@@ -69,8 +71,7 @@ class FileMemory:
         self._doors = doors
         self._workspace = workspace
         self._store, self._embedder = store, embedder
-        recipe = f"chunks {VERSION} of {sizes.tokens} tokens, {sizes.overlap} of them twice"
-        self._index = EmbeddedIndex(folder, recipe, store=store, embedder=embedder)
+        self._index = EmbeddedIndex(folder, sizes.recipe, store=store, embedder=embedder)
         self._files = Reconciler(self._index, doors, sizes, counter)
         self._syncing = threading.Lock()
         self._watcher: Watcher | None = None
@@ -176,8 +177,10 @@ class FileMemory:
             return 0
         return embed_missing(self._index, self._store, self._embedder, go_on=go_on)
 
-    def watch(self, *, debounce: float) -> Watcher:
+    def watch(self, *, debounce: float) -> "Watcher":
         """Have changes noted as they happen, so that a search need not look for them."""
+        from promptuary.workspace.watch import Watcher  # noqa: PLC0415  (a single search has no use for it)
+
         with self._syncing:
             # Another process may have had other folders indexed meanwhile.
             if self._watcher is not None and self._watcher.folders != self._places():

@@ -7,7 +7,7 @@ from promptuary.core.errors import ConfigError
 from promptuary.core.indexing import Embedder, VectorStore
 from promptuary.doors import Doors, open_door
 from promptuary.file_memory import FileMemory
-from promptuary.memory.chunk import Sizes
+from promptuary.memory.recipe import Sizes
 from promptuary.models import minilm
 from promptuary.storage.embedded.vector_store import EmbeddedVectorStore
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter

@@ -12,8 +12,8 @@ from promptuary.core.counting import TokenCounter
 from promptuary.core.indexing import IndexDamagedError
 from promptuary.core.recall import Folder, IndexedFile
 from promptuary.doors import Doors
-from promptuary.memory.chunk import Sizes
 from promptuary.memory.plan import plan, plan_some
+from promptuary.memory.recipe import Sizes
 from promptuary.memory.sync import Progress, Sync, Synced
 from promptuary.storage.embedded.index import EmbeddedIndex
 from promptuary.storage.embedded.index_writer import Writer

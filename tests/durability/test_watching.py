@@ -16,7 +16,8 @@ from promptuary.core.recall import Question
 from promptuary.doors import open_door
 from promptuary.file_memory import FileMemory
 from promptuary.keeping import Keeper, Kept
-from promptuary.memory.chunk import Sizes, chunks
+from promptuary.memory.chunk import chunks
+from promptuary.memory.recipe import Sizes
 from promptuary.memory.search import search
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.workspace.snapshot import snapshot

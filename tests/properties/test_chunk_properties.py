@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from promptuary.core.counting import TokenCounter
 from promptuary.core.recall import Chunk
-from promptuary.memory.chunk import Sizes, chunks
+from promptuary.memory.chunk import chunks
 from promptuary.memory.kinds import date_of
+from promptuary.memory.recipe import Sizes
 from promptuary.tokens import Counter
 
 NAMES = ["a.md", "a.rst", "a.org", "a.adoc", "a.py", "a.ts", "a.go", "a.txt", "a.json", "Makefile"]

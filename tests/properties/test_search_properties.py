@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from promptuary.core.recall import FILE_KINDS, Filters, Hit, Question
 from promptuary.file_memory import FileMemory
-from promptuary.memory.chunk import Sizes
+from promptuary.memory.recipe import Sizes
 from promptuary.memory.search import search
 from tests.embedders import HashedWords, memory_with
 

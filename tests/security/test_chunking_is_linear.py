@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from promptuary.memory.chunk import Sizes, chunks
+from promptuary.memory.chunk import chunks
+from promptuary.memory.recipe import Sizes
 from promptuary.tokens import Counter
 from tests.conftest import TORTURE, Figure
 

@@ -4,20 +4,14 @@ Markdown and its relatives are cut at headings, code at definitions, everything 
 text under the same name always gives the same chunks, and takes time in proportion to its length.
 """
 
-from typing import Final
-
 from promptuary.core.counting import TokenCounter
 from promptuary.core.recall import Chunk
 from promptuary.memory.code import code_parts
-from promptuary.memory.cutting import Cutter, Sizes
+from promptuary.memory.cutting import Cutter
 from promptuary.memory.headings import heading_parts
 from promptuary.memory.kinds import kind_of
 from promptuary.memory.parts import Lines, Part
-
-__all__ = ["VERSION", "Sizes", "chunks"]
-
-VERSION: Final = 3
-"""Which chunker made an index. It grows whenever the same text would be cut differently."""
+from promptuary.memory.recipe import Sizes
 
 
 def chunks(text: str, path: str, sizes: Sizes, counter: TokenCounter) -> list[Chunk]:

@@ -9,12 +9,11 @@ is counted, and what becomes one always was, unless it is so short that it fits 
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from promptuary.core.counting import TokenCounter
-from promptuary.core.errors import ConfigError
 from promptuary.core.recall import Chunk
 from promptuary.memory.parts import Lines, Part
+from promptuary.memory.recipe import Sizes
 
 _DENSITY = 3.8
 """Characters a token, before anything was counted."""
@@ -32,23 +31,6 @@ _FLOOR = 0.5
 
 _FULL = 0.55
 _TRIES = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """How large chunks are, in tokens, and how much of a long passage each repeats from the one before."""
-
-    tokens: int = 256
-    overlap: int = 32
-
-    def __post_init__(self) -> None:
-        if self.tokens < 16:
-            raise ConfigError(f"chunks of {self.tokens} tokens are too small to be found again; use 16 or more")
-        if not 0 <= self.overlap <= self.tokens // 2:
-            raise ConfigError(
-                f"an overlap of {self.overlap} tokens does not go with chunks of {self.tokens}; "
-                f"use 0 to {self.tokens // 2}, or larger chunks"
-            )
 
 
 class Cutter:

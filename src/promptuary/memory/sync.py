@@ -14,9 +14,9 @@ from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.indexing import IndexWriter
 from promptuary.core.recall import Folder, IndexedFile, Stamp
-from promptuary.memory.chunk import Sizes, chunks
 from promptuary.memory.kinds import date_of, kind_of
 from promptuary.memory.plan import UNREAD, Moves, Plan, settled
+from promptuary.memory.recipe import Sizes
 from promptuary.workspace.door import Workspace
 from promptuary.workspace.read import TextFile
 
@@ -119,6 +119,8 @@ class Sync:
         return None
 
     def _put(self, file: IndexedFile, read: TextFile, *, new: bool) -> None:
+        from promptuary.memory.chunk import chunks  # noqa: PLC0415  (most searches find nothing to cut)
+
         self.index.put(self.folder, file, read.text, chunks(read.text, file.path, self.sizes, self.counter))
         if new:
             self.report.added += 1

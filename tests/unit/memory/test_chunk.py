@@ -6,7 +6,8 @@ import pytest
 
 from promptuary.core.errors import ConfigError
 from promptuary.core.recall import Chunk
-from promptuary.memory.chunk import VERSION, Sizes, chunks
+from promptuary.memory.chunk import chunks
+from promptuary.memory.recipe import VERSION, Sizes
 from promptuary.tokens import Counter
 
 COUNTER = Counter()

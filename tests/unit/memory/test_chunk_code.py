@@ -5,7 +5,8 @@ from itertools import pairwise
 import pytest
 
 from promptuary.core.recall import Chunk
-from promptuary.memory.chunk import Sizes, chunks
+from promptuary.memory.chunk import chunks
+from promptuary.memory.recipe import Sizes
 from promptuary.tokens import Counter
 
 COUNTER = Counter()

@@ -13,7 +13,7 @@ from promptuary.core.indexing import Purpose
 from promptuary.core.recall import Found, Question
 from promptuary.file_memory import FileMemory
 from promptuary.memory import embedding
-from promptuary.memory.chunk import Sizes
+from promptuary.memory.recipe import Sizes
 from promptuary.storage.embedded.catalog import Catalog
 from promptuary.storage.embedded.vector_store import EmbeddedVectorStore
 from promptuary.storage.embedded.vectors import TurboVectors

@@ -9,7 +9,7 @@ from promptuary.core.errors import PromptuaryError
 from promptuary.core.indexing import Purpose
 from promptuary.core.recall import Filters, Folder, Found, Hit, Question
 from promptuary.file_memory import FileMemory
-from promptuary.memory.chunk import Sizes
+from promptuary.memory.recipe import Sizes
 from promptuary.memory.search import POOL, search
 from promptuary.storage.embedded.catalog import Catalog
 from tests.conftest import Files

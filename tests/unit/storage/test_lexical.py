@@ -161,7 +161,12 @@ def test_what_is_verified_once_is_not_read_again_by_who_is_told_so(
     first.close()
     read: list[str] = []
     verify_file = segments._verify_file
-    monkeypatch.setattr(segments, "_verify_file", lambda *args: (read.append(args[1]), verify_file(*args)))
+
+    def noting(folder: Path, name: str, documents: int) -> None:
+        read.append(name)
+        verify_file(folder, name, documents)
+
+    monkeypatch.setattr(segments, "_verify_file", noting)
 
     second = TantivyIndex(folder, writing=True, verified=first.verified)
     assert (found(second, "word"), read) == ([1], [])

@@ -74,9 +74,9 @@ def verify(folder: Path, known: Collection[str]) -> frozenset[str]:
         seen = mark(folder)
         try:
             live = {name: size for segment in _segments(folder) for name, size in _names(segment)}
-            for name in live:
+            for name, documents in live.items():
                 if name not in known:
-                    _verify_file(folder, name, live[name])
+                    _verify_file(folder, name, documents)
         except FileNotFoundError as error:
             # A merge may have put another file in its place meanwhile.
             if mark(folder) == seen:
