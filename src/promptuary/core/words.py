@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final
 
+from promptuary.core.names import LONGEST_NAME, name_parts, taken_apart
 from promptuary.core.recall import Words
 
 MOST_TERMS: Final = 64
@@ -18,8 +19,6 @@ MOST_TERMS: Final = 64
 MOST_PHRASES: Final = 16
 LONGEST_PHRASE: Final = 512
 """Characters of a phrase that count."""
-LONGEST_NAME: Final = 72
-"""Characters of a name that is taken apart; what is longer is data rather than a name."""
 
 STOP_WORDS: Final = frozenset(
     """a about above after again all also am an and any are as at be because been before being below between both but
@@ -63,12 +62,7 @@ _LETTERS_OF_THEIR_OWN = str.maketrans(
 _SLICE = 256
 """Characters that are normalised at a time: putting marks in order takes quadratic time."""
 
-# What each byte is: a small letter, a capital, a digit, or nothing of a name. Looking for bytes in a row is far faster
-# than any regular expression, and every text that is indexed is looked through.
-_SHAPE = b" " * 48 + b"0" * 10 + b" " * 7 + b"A" * 26 + b" " * 6 + b"a" * 26 + b" " * 133
-_TURNS = (b"aA", b"0A", b"AAa")
-_NAME = re.compile(r"[A-Za-z0-9]*")
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_GLUED = re.compile(r"[A-Za-z0-9]*")
 
 # Scripts that are written without spaces, and Korean, whose particles are joined to the words: Thai, Lao, Myanmar,
 # Khmer, kana, Han, Hangul.
@@ -141,7 +135,7 @@ def unquoted(question: str) -> str:
 
 def is_name(term: str) -> bool:
     """Tell whether a term of a question is written as names in code are: ``snake_case``, ``camelCase``, ``a.b``."""
-    return any(sign in term.strip("_") for sign in "_./:") or any(_turning(term))
+    return any(sign in term.strip("_") for sign in "_./:") or any(name_parts(term))
 
 
 def folded(text: str) -> str:
@@ -154,7 +148,7 @@ def extra_terms(text: str) -> str:
 
     The parts of ``camelCase`` names; pairs and single characters of scripts without spaces, and what is glued to them.
     """
-    found = _parts(text)
+    found = name_parts(text)
     if not text.isascii():
         found.extend(_unspaced(text))
     return " ".join(found)
@@ -163,7 +157,7 @@ def extra_terms(text: str) -> str:
 def reading(piece: str) -> Reading:
     """Return how ``piece``, a term or a phrase of a question, is looked for in texts that were indexed with us."""
     text = folded(piece)
-    parts = tuple(_parts(text))
+    parts = tuple(" ".join(name_parts(text)).split())
     if text.isascii():
         return Reading((text,), parts, ())
     texts = tuple(one for one in _UNSPACED.split(text) if not one.isspace() and one)
@@ -178,7 +172,7 @@ def matched(words: Words, text: str) -> tuple[str, ...]:
     """
     said = folded(text)
     # The empty word between them keeps a phrase from reaching across.
-    spelled = [*_spelled(said), "", *_spelled(" ".join(_parts(said)))]
+    spelled = [*_spelled(said), "", *_spelled(" ".join(name_parts(said)))]
     runs = [] if said.isascii() else list(_runs(said))
     plain, stems = _line([*spelled, *runs]), _line([*_stems(spelled), *runs])
     found = [one for one in (*words.phrases, *words.terms) if any(_stands(way, stems) for way in _ways(one))]
@@ -193,7 +187,7 @@ def _stands(pieces: Sequence[str], line: str) -> bool:
 def _ways(piece: str) -> list[list[str]]:
     """Return how a term or a phrase may stand in the stems of a text: as it is written, or its names taken apart."""
     text = folded(piece).removesuffix("'s")
-    ways = [_spelled(text), _spelled(" ".join(_PART.findall(text)))] if _parts(text) else [_spelled(text)]
+    ways = [_spelled(text), _spelled(taken_apart(text))] if name_parts(text) else [_spelled(text)]
     return [[*([_line(_stems(way))] if way else []), *_runs(text)] for way in ways]
 
 
@@ -247,30 +241,6 @@ def _fold(run: str) -> str:
 _fold_known = lru_cache(maxsize=4096)(_fold)
 
 
-def _parts(text: str) -> list[str]:
-    """Return the parts of the names in ``text`` that are written as several words in one, each name once."""
-    if text.islower():  # as paths mostly are
-        return []
-    return [part for name in dict.fromkeys(_turning(text)) if len(name) <= LONGEST_NAME for part in _parts_of(name)]
-
-
-def _turning(text: str) -> Iterator[str]:
-    """Yield the names in ``text`` within which a new word begins by its capital, some of them more than once."""
-    shape = text.encode("latin-1", "replace").translate(_SHAPE)
-    for turn in _TURNS:
-        at = shape.find(turn)
-        while at >= 0:
-            end = shape.find(b" ", at)
-            yield text[shape.rfind(b" ", 0, at) + 1 : end if end > 0 else None]
-            at = shape.find(turn, end) if end > 0 else -1
-
-
-@lru_cache(maxsize=65_536)
-def _parts_of(name: str) -> list[str]:
-    """Return the words that a name is made of. The same names come again and again."""
-    return _PART.findall(name)
-
-
 def _unspaced(text: str) -> Iterator[str]:
     """Yield pairs and single characters of the runs of ``text``, and the ASCII words joined to a run."""
     behind = 0
@@ -284,7 +254,7 @@ def _unspaced(text: str) -> Iterator[str]:
         yield from _pairs(letters)
         # Between the pairs of one run and those of the next, so that no phrase reaches across.
         yield from letters
-        glued = _NAME.match(text, run.end())
+        glued = _GLUED.match(text, run.end())
         behind = glued.end() if glued else run.end()
         if behind > run.end():
             yield text[run.end() : behind]
