@@ -5,6 +5,7 @@ import sys
 
 BENCHMARKS = (
     "starting",
+    "installed",
     "tokens",
     "expanding",
     "refusing",
