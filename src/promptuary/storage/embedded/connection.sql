@@ -16,3 +16,6 @@ PRAGMA cell_size_check = ON;
 
 -- The log shrinks again after a burst of writing.
 PRAGMA journal_size_limit = 16777216;
+
+-- The inner pages of a large table stay in memory, and a row is one page to read: 16 MB, taken only as they are read.
+PRAGMA cache_size = -16384;
