@@ -6,6 +6,7 @@ What ``promptuary index`` and ``promptuary watch --once`` have in common. Ctrl-C
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 DONE, NOT_ALL = 0, 1
 WITH_MEANING: Final = 'pip install "promptuary[embeddings]"'
+_NAMED: Final = 5
+"""How many files that were skipped are named; a folder may be full of them."""
 _GONE: Final = ("is not there", "has no files left")
 """What is said of folders whose files ``index --prune`` forgets."""
 
@@ -46,7 +49,7 @@ class Done:
     changed: int
     moved: int
     removed: int
-    skipped: Mapping[str, int]
+    skipped: Mapping[str, str]
     held: Sequence[str]
     status: "Indexed"
     seconds: float
@@ -77,9 +80,18 @@ def sync(work: Work, paths: Sequence[str], *, owner: str = "", anew: bool = Fals
     seconds = time.monotonic() - began
     for held in synced.held:
         work.note(f"note: {held}{advice(held)}")
-    skipped = {str(code): count for code, count in sorted(synced.skipped.items())}
-    counted = (synced.added, synced.changed, synced.moved, synced.removed, skipped, list(synced.held))
+    _tell_skipped(work, synced.skipped)
+    counted = (synced.added, synced.changed, synced.moved, synced.removed, synced.skipped, list(synced.held))
     return Done(*counted, work.promptuary.indexed(), seconds)
+
+
+def _tell_skipped(work: Work, skipped: Mapping[str, str]) -> None:
+    """Name some of the files that were left out: whoever misses one should not have to guess."""
+    root = f"{work.promptuary.path}/"
+    for path, code in list(skipped.items())[:_NAMED]:
+        work.note(f"note: {path.removeprefix(root)} was skipped: {code}")
+    if len(skipped) > _NAMED:
+        work.note(f"note: and {len(skipped) - _NAMED:,} more, which --json names")
 
 
 def advice(held: str) -> str:
@@ -142,19 +154,23 @@ def _embed(work: Work, total: int, progress: Progress, stop: threading.Event) ->
 def tell_synced(done: Done) -> None:
     """Print what the sync did."""
     counts = done.status.counts
-    skipped = ", ".join(f"{count:,} {code}" for code, count in done.skipped.items())
+    skipped = ", ".join(f"{count:,} {code}" for code, count in _by_code(done.skipped).items())
     figures = {
         "new": done.added,
         "changed": done.changed,
         "moved": done.moved,
         "removed": done.removed,
         "unchanged": done.unchanged,
-        f"skipped: {skipped}": sum(done.skipped.values()),
+        f"skipped: {skipped}": len(done.skipped),
     }
     told = ", ".join(f"{count:,} {name}" for name, count in figures.items() if count)
     left = f"; {many(counts.unembedded, 'chunk')} to embed" if done.status.embedder and counts.unembedded else ""
     kept = f" ({told})" if told else ""
     print(f"indexed {many(counts.files, 'file')}{kept} in {duration(done.seconds)}{left}", flush=True)
+
+
+def _by_code(skipped: Mapping[str, str]) -> dict[str, int]:
+    return {str(code): count for code, count in sorted(Counter(skipped.values()).items())}
 
 
 def tell_embedded(done: Done) -> None:
@@ -171,7 +187,8 @@ def as_json(done: Done) -> dict[str, Any]:
         "moved": done.moved,
         "removed": done.removed,
         "unchanged": done.unchanged,
-        "skipped": dict(done.skipped),
+        "skipped": _by_code(done.skipped),
+        "skipped_files": {path: str(code) for path, code in done.skipped.items()},
         "held": list(done.held),
         **listed(done.status),
         "seconds": round(done.seconds + done.embedding, 3),

@@ -5,7 +5,6 @@ read is counted by its code and never stops the others. Knows neither how the in
 """
 
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Self
@@ -32,14 +31,18 @@ _TRANSIENT: Final = frozenset({Code.READ_FAILED, Code.PERMISSION_DENIED, Code.NO
 
 @dataclass(slots=True)
 class Synced:
-    """What a sync did, counted in files; ``held`` says why what is gone was not deleted."""
+    """What a sync did, counted in files; ``held`` says why what is gone was not deleted.
+
+    ``skipped`` are the files that could not be read, by their whole paths, and why. One that has not changed since is
+    not opened again, and so not told again.
+    """
 
     added: int = 0
     changed: int = 0
     moved: int = 0
     removed: int = 0
     same: int = 0
-    skipped: Counter[Code] = field(default_factory=Counter)
+    skipped: dict[str, Code] = field(default_factory=dict)
     held: list[str] = field(default_factory=list)
 
     @property
@@ -50,7 +53,7 @@ class Synced:
     def __iadd__(self, other: "Synced") -> Self:
         for name in ("added", "changed", "moved", "removed", "same"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.skipped += other.skipped
+        self.skipped |= other.skipped
         self.held += other.held
         return self
 
@@ -128,7 +131,7 @@ class Sync:
             self.report.changed += 1
 
     def _refused(self, path: str, stamp: Stamp, known: IndexedFile | None, code: Code) -> None:
-        self.report.skipped[code] += 1
+        self.report.skipped[f"{self.folder.path}/{path}"] = code
         if code in _TRANSIENT:
             return
         # Noted with nothing in it, so that it is not opened again before it changes.
