@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from promptuary.core.errors import ConfigError
+
 FileKind = Literal["markdown", "code", "text", "data"]
 """What a file is for searching: prose with headings, source code, other prose, configuration and tables."""
 
@@ -92,6 +94,13 @@ class Filters:
     owners: tuple[str, ...] = ()
     since: int | None = None
     until: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("folders", "paths", "kinds", "owners"):
+            if isinstance(value := getattr(self, name), str):
+                raise ConfigError(f"{name} of a search are several, or one in a tuple: {name}=({value!r},)")
+        if unknown := [kind for kind in self.kinds if kind not in FILE_KINDS]:
+            raise ConfigError(f"{unknown[0]!r} is no kind of file; there are {', '.join(FILE_KINDS)}")
 
     def __bool__(self) -> bool:
         return self != Filters()
