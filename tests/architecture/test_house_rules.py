@@ -45,7 +45,7 @@ def test_our_own_modules_are_imported_at_the_top(path: Path) -> None:
     pages = {f"promptuary.workspace.{name}" for name in ("fetch", "exchange", "pages", "convert")}
     used_by_some = {"promptuary.conversations", "promptuary.filing", "promptuary.keeping", "promptuary.plugins"}
     used_by_some |= {"promptuary.references", "promptuary.references.completer"}
-    used_by_some |= {"promptuary.memory.chunk", "promptuary.workspace.watch"}
+    used_by_some |= {"promptuary.memory.chunk", "promptuary.workspace.git", "promptuary.workspace.watch"}
     assert set(inner) <= pages | used_by_some | {"promptuary.models.endpoint", "promptuary.workspace.post"}
 
 

@@ -272,15 +272,17 @@ COMMANDS: Final = (
 
 
 def make_parser(asked: str | None = None) -> argparse.ArgumentParser:
-    """Return the parser of every command; who knows which is ``asked`` for spares the flags of the others."""
+    """Return the parser of every command; who knows which is ``asked`` for spares the others."""
     parser = _Parser(prog="promptuary", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--version", action="version", version=f"promptuary {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for command in COMMANDS:
+    # Told its name, it need not lay out a usage line to find it.
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", prog="promptuary")
+    known = [command for command in COMMANDS if command.name == asked]
+    for command in known or COMMANDS:
         # No abbreviations: --max of one command would be --max-file-size of another.
         added = commands.add_parser(
             command.name, help=command.help, description=command.description, allow_abbrev=False
         )
-        for add in command.arguments if asked in {None, command.name} else ():
+        for add in command.arguments:
             add(added)
     return parser

@@ -65,12 +65,12 @@ _SLICE = 256
 _GLUED = re.compile(r"[A-Za-z0-9]*")
 
 # Scripts that are written without spaces, and Korean, whose particles are joined to the words: Thai, Lao, Myanmar,
-# Khmer, kana, Han, Hangul.
-_UNSPACED = re.compile(
+# Khmer, kana, Han, Hangul. Compiled by `re` when a text first needs it: few do.
+_UNSPACED = (
     r"[\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u1000-\u109f\u1780-\u17d3\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa"
     r"\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
-_SILENT = re.compile(
+_SILENT = (
     r"[\u0e47-\u0e4c\u0e4e\u0eba\u0ec7-\u0ecc\u1037\u1039-\u103a\u104a-\u104f\u109e-\u109f\u17b4-\u17b5\u17c9-\u17d3]+"
 )
 """Signs of these scripts that are no letters: tones, killers and the like. An index takes them for spaces."""
@@ -160,7 +160,7 @@ def reading(piece: str) -> Reading:
     parts = tuple(" ".join(name_parts(text)).split())
     if text.isascii():
         return Reading((text,), parts, ())
-    texts = tuple(one for one in _UNSPACED.split(text) if not one.isspace() and one)
+    texts = tuple(one for one in re.split(_UNSPACED, text) if not one.isspace() and one)
     return Reading(texts, parts, tuple(" ".join(_pairs(run)) or run for run in _runs(text)))
 
 
@@ -198,7 +198,7 @@ def _beginning(prefix: str) -> list[str]:
 
 def _spelled(text: str) -> list[str]:
     """Return the words of a folded text, of scripts with spaces: what is no letter, no digit and no mark ends one."""
-    small = (text if text.isascii() else _UNSPACED.sub(" ", text)).casefold()
+    small = (text if text.isascii() else re.sub(_UNSPACED, " ", text)).casefold()
     ends = {ord(one): " " for one in set(small) if not one.isalnum() and unicodedata.category(one)[0] != "M"}
     return small.translate(ends).split()
 
@@ -244,13 +244,13 @@ _fold_known = lru_cache(maxsize=4096)(_fold)
 def _unspaced(text: str) -> Iterator[str]:
     """Yield pairs and single characters of the runs of ``text``, and the ASCII words joined to a run."""
     behind = 0
-    for run in _UNSPACED.finditer(text):
+    for run in re.finditer(_UNSPACED, text):
         start = run.start()
         while start > behind and text[start - 1].isascii() and text[start - 1].isalnum():
             start -= 1
         if start < run.start():
             yield text[start : run.start()]
-        letters = _SILENT.sub("", run[0])
+        letters = re.sub(_SILENT, "", run[0])
         yield from _pairs(letters)
         # Between the pairs of one run and those of the next, so that no phrase reaches across.
         yield from letters
@@ -261,8 +261,8 @@ def _unspaced(text: str) -> Iterator[str]:
 
 
 def _runs(text: str) -> Iterator[str]:
-    for run in _UNSPACED.findall(text):
-        if letters := _SILENT.sub("", run):
+    for run in re.findall(_UNSPACED, text):
+        if letters := re.sub(_SILENT, "", run):
             yield letters
 
 

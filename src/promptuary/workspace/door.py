@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.workspace.fetch_policy import FetchPolicy
-from promptuary.workspace.git import Repository
+from promptuary.workspace.gitdir import locate
 from promptuary.workspace.listing import Listing
 from promptuary.workspace.policy import ReadPolicy
 from promptuary.workspace.read import TextFile, read_text
@@ -23,6 +23,7 @@ from promptuary.workspace.usage import Usage
 
 if TYPE_CHECKING:
     from promptuary.workspace.fetch import Page
+    from promptuary.workspace.git import Repository
 
 
 @dataclass(slots=True)
@@ -96,8 +97,11 @@ class Workspace:
         inner.wait()
         return [prefix + path for path in inner.paths]
 
-    def repository(self) -> Repository:
+    def repository(self) -> "Repository":
         """Open the repository of the workspace; the caller closes it."""
+        locate(Path(os.path.realpath(self.root.path)))  # raises where there is none: nothing of git is loaded there
+        from promptuary.workspace.git import Repository  # noqa: PLC0415  (many folders of notes are in no repository)
+
         return Repository.find(self.root.path, self.policy.refusal, deadline=self.git_deadline)
 
     @contextmanager
@@ -132,7 +136,7 @@ class Visit:
         self._opened: Repository | None = None
 
     @property
-    def repository(self) -> Repository:
+    def repository(self) -> "Repository":
         """The repository that the workspace lies in; raises ``SourceError`` where there is none."""
         with self._opening:
             if self._opened is None:

@@ -13,13 +13,15 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from stat import S_ISDIR
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from promptuary.core.errors import SourceError
 from promptuary.workspace.door import Workspace
-from promptuary.workspace.git import Repository
 from promptuary.workspace.ignore import GIT_RULES, OWN_RULES, VERSION_CONTROL, Ignores, OwnIgnores, folder_rules
 from promptuary.workspace.walk import Sieve, walk
+
+if TYPE_CHECKING:
+    from promptuary.workspace.git import Repository
 
 RULES: Final = frozenset({*GIT_RULES, *OWN_RULES})
 """Names of files that decide about others: after a change of one of them only a whole list is true."""
@@ -99,7 +101,7 @@ def folders_above(path: str) -> list[str]:
     return ["/".join(names[:count]) for count in range(1, len(names))]
 
 
-def _names_anything(repository: Repository) -> bool:
+def _names_anything(repository: "Repository") -> bool:
     return any(repository.tracked()) or any(repository.untracked())
 
 

@@ -144,7 +144,7 @@ _MARKS = (
     (b"\xef\xbb\xbf", "utf-8"),
 )
 _MARK_STARTS = frozenset(mark[0] for mark, _ in _MARKS)
-_NOT_IN_WIDE_TEXT = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ue000-\uf8ff\ufffe\uffff]")
+_NOT_IN_WIDE_TEXT = "[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ue000-\uf8ff\ufffe\uffff]"
 
 # Encodings that source and documents are really kept in, likeliest first: guessing among all that exist
 # finds Baltic in French.
@@ -189,7 +189,7 @@ def _decode_wide(data: bytes, path: str) -> tuple[str, str]:
 def _reads_like_wide_text(text: str) -> bool:
     """Tell text from numbers and strings of bytes, which decode to rare characters or control codes."""
     start = text[:_CHUNK]
-    return sum(char < "\u0100" for char in start) * 2 > len(start) and not _NOT_IN_WIDE_TEXT.search(text)
+    return sum(char < "\u0100" for char in start) * 2 > len(start) and not re.search(_NOT_IN_WIDE_TEXT, text)
 
 
 def _decode_legacy(data: bytes, path: str) -> tuple[str, str]:
