@@ -43,15 +43,23 @@ async def run(function: Callable[[], Result]) -> Result:
 
 
 def begin(function: Callable[[], Result]) -> Callable[[], Result]:
-    """Begin with ``function``; what is returned waits for it, and returns what it returned or raises what it raised."""
+    """Begin with ``function``; what is returned waits for it, and returns what it returned or raises what it raised.
+
+    It may be called again, and by several threads.
+    """
     told: queue.SimpleQueue[_Done[Result]] = queue.SimpleQueue()
 
     def work() -> Callable[[], object]:
         done = _Done(function)
         return lambda: told.put(done)
 
+    def result() -> Result:
+        done = told.get()
+        told.put(done)  # for whoever asks next
+        return done.result()
+
     _threads.begin(work)
-    return lambda: told.get().result()
+    return result
 
 
 class _Done(Generic[Result]):

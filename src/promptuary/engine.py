@@ -253,7 +253,7 @@ class Promptuary:
         return await background.run(lambda: self.search_now(question, limit=limit))
 
     def search_now(self, question: str | Question, *, limit: int = 10) -> Found:
-        """Do what ``search`` does, in the caller's thread."""
+        """Do what ``search`` does, and block until it is done."""
         return self._file_memory().search(Question(question, limit) if isinstance(question, str) else question)
 
     async def indexed(self) -> Indexed:

@@ -169,7 +169,7 @@ class FileMemory:
                 report, looked, told = self._files.sync(anew=True), True, [DAMAGED]
         if report is None:
             return Synced(), [BUSY] if looked else []
-        return report, [*told, *report.held]
+        return report, [*told, *report.held, *report.notes(lasting=True)]
 
     def embed(self, go_on: Callable[[int], bool] = lambda _: True) -> int:
         """Give every chunk its vector; ``go_on`` is told how many are done and may stop it. Returns how many."""

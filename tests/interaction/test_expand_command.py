@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from promptuary.cli.arguments import SETTING_FLAGS
+from promptuary.cli.arguments import COMMANDS, SETTING_FLAGS
 from promptuary.cli.main import _parsed, main
 from promptuary.config import SETTINGS, load
 from promptuary.testing.loopback import Loopback, answer
@@ -313,6 +313,12 @@ def test_a_workspace_that_is_no_folder_is_wrong_usage(tmp_path: Path, capsys: py
 def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
     assert "@file:src/app.py" in capsys.readouterr().err
+
+
+def test_the_help_shows_every_command_whatever_follows(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help", "search"]) == 0
+    told = capsys.readouterr().out
+    assert all(f"\n    {command.name} " in told for command in COMMANDS)
 
 
 def test_the_message_may_come_from_standard_input(project: Path) -> None:

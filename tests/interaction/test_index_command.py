@@ -92,7 +92,7 @@ def test_json_is_the_promised_object(run: Run, project: Path, files: Files) -> N
         "removed": 0,
         "unchanged": 0,
         "skipped": {},
-        "skipped_files": {},
+        "skipped_files": [],
         "held": [],
         "folders": [{"path": str(project), "owner": "", "files": 2, "there": True}],
         "files": 2,
@@ -122,9 +122,11 @@ def test_files_that_are_skipped_are_named_some_to_people_and_all_to_programs(
     told = run("--json")
 
     assert told.json["skipped"] == {"BINARY": 7}
-    assert told.json["skipped_files"] == {f"{project}/data/{number}.txt": "BINARY" for number in range(7)}
-    assert "note: data/0.txt was skipped: BINARY\n" in told.err
-    assert "note: and 2 more, which --json names\n" in told.err
+    named = [{"path": f"{project}/data/{number}.txt", "code": "BINARY"} for number in range(7)]
+    assert told.json["skipped_files"] == named
+    assert f"note: {project}/data/0.txt was skipped: BINARY\n" in told.err
+    assert "note: 2 more were skipped; promptuary index --rebuild --json names all\n" in told.err
+    assert run("--rebuild", "--json").json["skipped_files"] == named
 
 
 def test_what_changed_is_told_and_what_cannot_be_read_is_counted_by_its_code(

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 DONE, NOT_ALL = 0, 1
 WITH_MEANING: Final = 'pip install "promptuary[embeddings]"'
-_NAMED: Final = 5
-"""How many files that were skipped are named; a folder may be full of them."""
 _GONE: Final = ("is not there", "has no files left")
 """What is said of folders whose files ``index --prune`` forgets."""
 
@@ -80,18 +78,10 @@ def sync(work: Work, paths: Sequence[str], *, owner: str = "", anew: bool = Fals
     seconds = time.monotonic() - began
     for held in synced.held:
         work.note(f"note: {held}{advice(held)}")
-    _tell_skipped(work, synced.skipped)
+    for skipped in synced.notes():
+        work.note(f"note: {skipped}")
     counted = (synced.added, synced.changed, synced.moved, synced.removed, synced.skipped, list(synced.held))
     return Done(*counted, work.promptuary.indexed(), seconds)
-
-
-def _tell_skipped(work: Work, skipped: Mapping[str, str]) -> None:
-    """Name some of the files that were left out: whoever misses one should not have to guess."""
-    root = f"{work.promptuary.path}/"
-    for path, code in list(skipped.items())[:_NAMED]:
-        work.note(f"note: {path.removeprefix(root)} was skipped: {code}")
-    if len(skipped) > _NAMED:
-        work.note(f"note: and {len(skipped) - _NAMED:,} more, which --json names")
 
 
 def advice(held: str) -> str:
@@ -188,7 +178,7 @@ def as_json(done: Done) -> dict[str, Any]:
         "removed": done.removed,
         "unchanged": done.unchanged,
         "skipped": _by_code(done.skipped),
-        "skipped_files": {path: str(code) for path, code in done.skipped.items()},
+        "skipped_files": [{"path": path, "code": str(code)} for path, code in done.skipped.items()],
         "held": list(done.held),
         **listed(done.status),
         "seconds": round(done.seconds + done.embedding, 3),

@@ -73,7 +73,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the arguments; a command's words may stand before, between and after flags, and after ``--`` anything."""
     given = list(arguments)
     end = given.index("--") if "--" in given else len(given)
-    parser = make_parser(next((one for one in given if not one.startswith("-")), None))
+    parser = make_parser(given[0] if given else None)
     options, others = parser.parse_known_args(given[:end])
     unknown = [one for one in others if one.startswith("-") and not _DASHED_WORD.fullmatch(one)]
     words = [*others, *given[end + 1 :]]

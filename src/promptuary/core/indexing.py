@@ -36,7 +36,7 @@ class Embedder(Protocol):
         ...
 
     def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[bytes]:
-        """Return one vector a text, in order. Raises ``PromptuaryError`` if it cannot."""
+        """Return one vector a text, in order. Raises ``PromptuaryError`` if it cannot. Called from any thread."""
         ...
 
 

@@ -31,14 +31,15 @@ def taken_apart(text: str) -> str:
 
 
 def _turning(text: str) -> dict[str, None]:
-    """Return the names in ``text`` within which a new word may begin by its capital."""
+    """Return the names in ``text`` within which a new word may begin by its capital, unless they are too long."""
     shape = text.encode("latin-1", "replace").translate(_SHAPE) + b" "
     found: dict[str, None] = {}
     for turn in _TURNS:
         at = shape.find(turn)
         while at >= 0:
-            end = shape.find(b" ", at)
-            found[text[shape.rfind(b" ", 0, at) + 1 : end]] = None
+            start, end = shape.rfind(b" ", 0, at) + 1, shape.find(b" ", at)
+            if end - start <= LONGEST_NAME:
+                found[text[start:end]] = None
             at = shape.find(turn, end)
     return found
 
@@ -46,4 +47,4 @@ def _turning(text: str) -> dict[str, None]:
 @lru_cache(maxsize=65_536)
 def _parts_of(name: str) -> str:
     """Return the words that a name is made of; none if it is one word. The same names come again and again."""
-    return taken_apart(name) if len(name) <= LONGEST_NAME and _TURN.search(name) else ""
+    return taken_apart(name) if _TURN.search(name) else ""

@@ -1,7 +1,7 @@
 """Brings the index of one folder up to date: carries out a plan, a file at a time.
 
 Each file is written as a whole or not at all, so a sync that is cut off anywhere goes on where it was. What cannot be
-read is counted by its code and never stops the others. Knows neither how the index is kept nor who asked.
+read is noted with its code and never stops the others. Knows neither how the index is kept nor who asked.
 """
 
 import time
@@ -26,15 +26,18 @@ FLUSH_EVERY: Final = 3.0
 """Seconds after which what was indexed becomes visible, while more is."""
 
 _TRANSIENT: Final = frozenset({Code.READ_FAILED, Code.PERMISSION_DENIED, Code.NOT_FOUND, Code.TIMEOUT})
-"""Codes that say nothing about what a file holds: what is indexed of it stays."""
+"""Codes that say nothing about what a file holds: what is indexed of it stays, and it is tried again."""
+
+_NAMED: Final = 5
+"""How many files that were skipped are named to a person; a folder may be full of them."""
 
 
 @dataclass(slots=True)
 class Synced:
     """What a sync did, counted in files; ``held`` says why what is gone was not deleted.
 
-    ``skipped`` are the files that could not be read, by their whole paths, and why. One that has not changed since is
-    not opened again, and so not told again.
+    ``skipped`` are the files that could not be read, by their whole paths, and why. One that is no text is not opened
+    again before it changes, and so not told again.
     """
 
     added: int = 0
@@ -49,6 +52,13 @@ class Synced:
     def anything(self) -> bool:
         """Whether what can be found is different now."""
         return bool(self.added or self.changed or self.moved or self.removed)
+
+    def notes(self, *, lasting: bool = False) -> list[str]:
+        """Return some sentences about files that were skipped; ``lasting``: only those that are told once."""
+        again = _TRANSIENT if lasting else ()
+        told = [f"{path} was skipped: {code}" for path, code in self.skipped.items() if code not in again]
+        more = f"{len(told) - _NAMED:,} more were skipped; promptuary index --rebuild --json names all"
+        return told if len(told) <= _NAMED else [*told[:_NAMED], more]
 
     def __iadd__(self, other: "Synced") -> Self:
         for name in ("added", "changed", "moved", "removed", "same"):

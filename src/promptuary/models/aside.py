@@ -1,4 +1,4 @@
-"""Work that is done in another thread while this one goes on, and is waited for when its result is needed."""
+"""Work in another thread that the program does not end without: a library that is being loaded would bring it down."""
 
 import threading
 from collections.abc import Callable
@@ -10,12 +10,11 @@ Result = TypeVar("Result")
 class Aside(Generic[Result]):
     """A piece of work, begun at once."""
 
-    def __init__(self, work: Callable[[], Result], *, daemon: bool = True) -> None:
+    def __init__(self, work: Callable[[], Result]) -> None:
         self._work = work
         self._found: list[Result] = []
         self._error: BaseException | None = None
-        # A library that is being loaded while the program ends brings it down: who is not a daemon is waited for.
-        self._thread = threading.Thread(target=self._do, name="promptuary-load", daemon=daemon)
+        self._thread = threading.Thread(target=self._do, name="promptuary-load", daemon=False)
         self._thread.start()
 
     def result(self) -> Result:

@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from promptuary import background
 from promptuary.core.errors import PromptuaryError
 from promptuary.models import optimised
 from promptuary.models.aside import Aside
@@ -155,7 +156,7 @@ def begin(cache: Path) -> None:
     While the model is loaded the interpreter is free: for whoever has much to import, this had best come first.
     """
     begun = _begun(_installed(), cache)
-    _BEGUN[cache] = Aside(lambda: _finished(begun), daemon=False)
+    _BEGUN[cache] = Aside(lambda: _finished(begun))
 
 
 class _Begun(NamedTuple):
@@ -164,8 +165,8 @@ class _Begun(NamedTuple):
     folder: Path
     cache: Path | None
     onnxruntime: Any
-    session: Aside[Runner]
-    whole: Aside[bool]
+    session: Callable[[], Runner]
+    whole: Callable[[], bool]
 
 
 def _load(folder: Path, cache: Path | None) -> _Model:
@@ -175,7 +176,7 @@ def _load(folder: Path, cache: Path | None) -> _Model:
 
 def _begun(folder: Path, cache: Path | None) -> _Begun:
     copy = optimised.find(cache, _MODEL[1][:12]) if cache else None
-    whole = Aside(lambda: copy is not None and optimised.is_whole(copy))
+    whole = background.begin(lambda: copy is not None and optimised.is_whole(copy))
     # Else the library writes down what machine this is, to be reported to its makers. Too late once it is loaded.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
@@ -183,7 +184,8 @@ def _begun(folder: Path, cache: Path | None) -> _Begun:
         onnxruntime = importlib.import_module("onnxruntime")  # 100 ms
     except ImportError as error:
         raise _missing() from error
-    return _Begun(folder, cache, onnxruntime, Aside(lambda: _session(onnxruntime, folder, copy, whole)), whole)
+    session = background.begin(lambda: _session(onnxruntime, folder, copy, whole))
+    return _Begun(folder, cache, onnxruntime, session, whole)
 
 
 def _finished(begun: _Begun) -> _Model:
@@ -195,7 +197,7 @@ def _finished(begun: _Begun) -> _Model:
     tokenizer.no_padding()
     tokenizer.no_truncation()
     try:
-        run = begun.session.result()
+        run = begun.session()
     except PromptuaryError:
         raise
     except Exception as error:  # the library has no class of its own for what it raises
@@ -204,7 +206,7 @@ def _finished(begun: _Begun) -> _Model:
         ) from error
 
     def keep() -> None:
-        if begun.cache is not None and not begun.whole.result():
+        if begun.cache is not None and not begun.whole():
             options = _options(begun.onnxruntime, optimised=False)
             weights = _checked(begun.folder, *_MODEL)
             optimised.make(begun.cache, _MODEL[1][:12], weights, begun.onnxruntime, options)
@@ -228,7 +230,7 @@ def _options(onnxruntime: Any, *, optimised: bool) -> Any:
     return options
 
 
-def _session(onnxruntime: Any, folder: Path, copy: Path | None, whole: Aside[bool]) -> Runner:
+def _session(onnxruntime: Any, folder: Path, copy: Path | None, whole: Callable[[], bool]) -> Runner:
     import numpy as np  # noqa: PLC0415  (loaded by now)
 
     session = None
@@ -236,7 +238,7 @@ def _session(onnxruntime: Any, folder: Path, copy: Path | None, whole: Aside[boo
         # Loaded while its hash is still being made; what is not whole may not even load.
         with suppress(Exception):
             session = _opened(onnxruntime, str(copy), optimised=True)
-    if session is None or not whole.result():
+    if session is None or not whole():
         session = _opened(onnxruntime, _checked(folder, *_MODEL), optimised=False)
 
     def run(window: Sequence[int]) -> "Vector":

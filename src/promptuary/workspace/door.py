@@ -99,7 +99,7 @@ class Workspace:
 
     def repository(self) -> "Repository":
         """Open the repository of the workspace; the caller closes it."""
-        locate(Path(os.path.realpath(self.root.path)))  # raises where there is none: nothing of git is loaded there
+        locate(self.root.path)  # raises where there is none: nothing of git is loaded there
         from promptuary.workspace.git import Repository  # noqa: PLC0415  (many folders of notes are in no repository)
 
         return Repository.find(self.root.path, self.policy.refusal, deadline=self.git_deadline)

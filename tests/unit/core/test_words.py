@@ -4,6 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from promptuary.core.names import _parts_of
 from promptuary.core.recall import Words
 from promptuary.core.words import MOST_TERMS, Reading, extra_terms, folded, matched, parse, reading
 
@@ -167,3 +168,9 @@ def test_letters_around_a_word_make_it_another_one(word: str, before: str, after
 
     assert matched(Words((word,)), f"x {before}{word}{after} y") == ()
     assert matched(Words((word,)), f"x {before}.{word}_{after} y") == (word,)
+
+
+def test_what_is_too_long_to_be_a_name_is_not_kept_in_memory() -> None:
+    _parts_of.cache_clear()
+    assert extra_terms("aB" * 100_000 + " getUser " + "AAa" * 30) == "get User"
+    assert _parts_of.cache_info().currsize == 1

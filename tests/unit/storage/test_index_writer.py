@@ -1,17 +1,21 @@
 """Files that are indexed in quick succession are written together, each as a whole, and nobody waits for them."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.recall import Chunk, Folder, IndexedFile, Stamp, Words
+from promptuary.storage.embedded import index as embedded_index
 from promptuary.storage.embedded import index_writer
 from promptuary.storage.embedded.catalog import Catalog
 from promptuary.storage.embedded.filed import Filed, Written
 from promptuary.storage.embedded.index import EmbeddedIndex
 from promptuary.storage.embedded.index_writer import Writer
+from promptuary.storage.embedded.lexical import TantivyIndex
 
 HERE, THERE = Folder("/here"), Folder("/there")
 
@@ -124,6 +128,46 @@ def test_one_that_cannot_be_written_does_not_take_those_before_it_with_it(
         assert set(writer.files(HERE)) == {"good"}
 
     assert found(index, "zebra") == ["good"]
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_what_the_full_text_index_could_not_take_is_told_again(
+    index: EmbeddedIndex, monkeypatch: pytest.MonkeyPatch, goes_on: bool
+) -> None:
+    real, times = TantivyIndex.write, iter([True])
+
+    def write(self: TantivyIndex, *args: Any, **options: Any) -> None:
+        if next(times, False):
+            raise PromptuaryError("too many files open")
+        real(self, *args, **options)
+
+    monkeypatch.setattr(TantivyIndex, "write", write)
+    with suppress(ZeroDivisionError), index.writing() as writer:
+        assert writer is not None
+        for number in range(3):
+            put(writer, f"{number}", "zebra")
+        with pytest.raises(PromptuaryError, match="too many files open"):
+            writer.flush()
+        if not goes_on:
+            raise ZeroDivisionError
+    with index.writing() as writer:
+        assert writer is not None
+
+    assert found(index, "zebra") == ["0", "1", "2"]
+
+
+def test_files_are_verified_again_after_a_while(index: EmbeddedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    with index.writing() as writer:
+        assert writer is not None
+        put(writer, "a", "zebra")
+    assert found(index, "zebra") == ["a"]
+    norms = next(writer.path.rglob("*.fieldnorm"))
+    norms.write_bytes(bytes([norms.read_bytes()[0] ^ 1]) + norms.read_bytes()[1:])
+    monkeypatch.setattr(embedded_index, "_TRUSTED", 0.0)
+
+    with index.writing() as writer:
+        assert writer is not None
+        assert writer.fresh
 
 
 def test_between_two_files_others_may_write(index: EmbeddedIndex, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ again from the files; vectors come back from the store that lasts.
 """
 
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -26,6 +27,8 @@ _RECIPE: Final = "recipe"
 _EMBEDDER: Final = "embedder"
 _VERSION: Final = "1"
 """Goes up when an index of before cannot be read or would answer differently."""
+_TRUSTED: Final = 300.0
+"""Seconds for which files that were verified are taken to be whole: a merge would make damage to them look whole."""
 
 
 class EmbeddedIndex:
@@ -43,6 +46,7 @@ class EmbeddedIndex:
         self._opening = threading.Lock()
         self._opened: Generation | None = None
         self._embedding: Path | None = None
+        self._verified = -_TRUSTED
 
     @contextmanager
     def writing(self, *, anew: bool = False) -> Iterator[Writer | None]:
@@ -200,9 +204,13 @@ class EmbeddedIndex:
         return writer
 
     def _generation(self, path: Path, *, writing: bool) -> Generation:
-        # What was verified once in this process is not read as a whole for every change. Names are never used again.
-        opened = self._opened
-        known = opened.lexical.verified if opened is not None else frozenset()
+        opened, now = self._opened, time.monotonic()
+        known: frozenset[str] = frozenset()
+        if opened is not None and now - self._verified < _TRUSTED:
+            # Not for every change is everything read. Names of files are never used again.
+            known = opened.lexical.verified
+        else:
+            self._verified = now
         return Generation(path, self._store, self._embedder, writing=writing, verified=known)
 
     def _is_embedded(self, own: Generation) -> bool:

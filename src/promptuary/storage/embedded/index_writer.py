@@ -35,6 +35,7 @@ class Writer:
         self.fresh = fresh
         self._own = own
         self._told = True
+        self._missed = False
         self._dropped: list[int] = []
         self._waiting: list[Filed] = []
         self._folder = Folder("")
@@ -108,6 +109,9 @@ class Writer:
     def flush(self) -> None:
         """Make everything that was written findable, by other processes too."""
         self._write()
+        if self._missed:
+            self._tell(self._own.catalog.unwritten())
+            self._missed = False
         if self._told:
             return
         self._own.catalog.settle()
@@ -129,16 +133,23 @@ class Writer:
         if not waiting:
             return
         try:
-            self._tell(self._own.catalog.put(self._folder, waiting))
+            written = self._own.catalog.put(self._folder, waiting)
         except PromptuaryError:
             if len(waiting) == 1:
                 raise
             for one in waiting:
                 self._tell(self._own.catalog.put(self._folder, [one]))
+        else:
+            # Outside of what is tried again: the catalogue has these now, and would call nothing new a second time.
+            self._tell(written)
 
     def _tell(self, written: Written) -> None:
         if not written.new and not written.dropped:
             return
         self._told = False
-        self._own.lexical.write(written.new, written.dropped, fresh=written.fresh)
+        try:
+            self._own.lexical.write(written.new, written.dropped, fresh=written.fresh)
+        except BaseException:
+            self._missed = True  # whoever goes on after this tells it again
+            raise
         self._dropped += written.dropped

@@ -1,4 +1,4 @@
-"""An index of vectors: turbovec finds candidates among shortened ones, the exact vectors decide; a few need no library.
+"""An index of vectors: turbovec finds candidates among 4-bit vectors, the exact vectors decide; a few need no turbovec.
 
 The index holds numbers of chunks and shortened vectors, in the files of ``vector_files``; the exact vectors are asked
 for, so what is found never depends on how they were shortened, only what is overlooked. A process that reads takes over
@@ -28,14 +28,8 @@ Exact = Callable[[Sequence[int]], Mapping[int, bytes]]
 """Returns the vectors of those chunks that it knows."""
 
 _STEP: Final = 100
-_POOL: Final = 192
-"""Candidates for up to ``_STEP`` results. The same for all such limits, so that more results begin with the fewer.
-
-Of the fifty nearest of 25,000 real texts, one in 10,000 is not among them; of the hundred nearest, seven in 1,000.
-"""
-
-_LONG: Final = 256
-"""So many numbers tell vectors apart with two bits each, in half the time and space; shorter vectors need four."""
+_POOL: Final = 128
+"""Candidates for up to ``_STEP`` results. The same for all such limits, so that more results begin with the fewer."""
 
 _SLACK: Final = 6 << 20
 """Bytes of changes that are never worth writing the whole index again for; nor is a quarter of its size.
@@ -198,9 +192,7 @@ class TurboVectors:
         """Write a change, or all, if the changes have become too many to be read at each start."""
         if self._head.changed + len(change) > max(_SLACK, self._head.size // 4):
             if isinstance(self._index, FewVectors):
-                self._index = self._index.moved_to(
-                    _library().IdMapIndex(dim=self._width, bit_width=2 if self._width >= _LONG else 4)
-                )
+                self._index = self._index.moved_to(_library().IdMapIndex(dim=self._width, bit_width=4))
             self._head = self._files.replace(self._head, self._index.to_bytes() if len(self._index) else b"")
             return
         if not self._head.number:
