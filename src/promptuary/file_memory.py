@@ -18,7 +18,7 @@ from promptuary.core.indexing import Counts, Embedder, IndexDamagedError, Vector
 from promptuary.core.recall import Folder, Found, Question
 from promptuary.core.words import parse
 from promptuary.doors import Doors
-from promptuary.memory.embedding import embed_missing
+from promptuary.memory.embedding import embed_missing, restore
 from promptuary.memory.passing import from_workspace
 from promptuary.memory.recipe import Sizes
 from promptuary.memory.search import Answered, search
@@ -32,10 +32,15 @@ if TYPE_CHECKING:
 
 DAMAGED: Final = "the index was damaged and has been made again; nothing was lost"
 BUSY: Final = "another process is indexing; this is what it had made findable so far"
+BUSY_HERE: Final = "files are being indexed just now; this is what had been made findable so far"
 
 _PATIENCE: Final = 10.0
 """Seconds to wait for another process that is indexing."""
 _PAUSE: Final = 0.05
+_NO_PATIENCE: Final = 0.2
+"""Seconds for which a search waits for a sync that is under way: most are done by then."""
+_RESTORING: Final = 2.0
+"""Seconds for which a search may put vectors back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +135,12 @@ class FileMemory:
             # Loading a model takes longer than everything else: it begins first.
             self._preparing = threading.Thread(target=self._prepare, name="promptuary-prepare", daemon=True)
             self._preparing.start()
-        report, notes = self.refresh()
+        if (watcher := self._watcher) is not None:
+            watcher.catch_up()
+        report, notes = self.refresh(patience=_NO_PATIENCE)
         synced = report.anything
+        if synced and not question.by_words:
+            self._restore()
         embedder = None if question.by_words or not self._index.has_vectors() else self._embedder
         try:
             answered = search(question, self._index, embedder)
@@ -148,18 +157,29 @@ class FileMemory:
             answered = search(question, self._index, None)
         return self._found(answered, notes, auto_synced=synced)
 
+    def _restore(self) -> None:
+        """Take vectors that are kept already into an index that lacks them: it may have just been made again."""
+        deadline = time.monotonic() + _RESTORING
+        # Whatever is wrong, the search says it better, and goes on by words.
+        with suppress(PromptuaryError):
+            if self._store is not None and self._embedder is not None and self._index.lacks_vectors():
+                restore(self._index, self._store, self._embedder, go_on=lambda: time.monotonic() < deadline)
+
     def _prepare(self) -> None:
         # Whatever is wrong will be told when a text is to be embedded; and a plug-in may have nothing to prepare.
         with suppress(Exception):
             if self._embedder is not None and self._index.has_vectors():
                 self._embedder.prepare()
 
-    def refresh(self, *, everything: bool = False) -> tuple[Synced, list[str]]:
+    def refresh(self, *, everything: bool = False, patience: float = -1) -> tuple[Synced, list[str]]:
         """Bring the index up to date if files have changed; tell what it did, and what a person should know.
 
-        ``everything`` looks at every file, whatever the watcher says.
+        ``everything`` looks at every file, whatever the watcher says. ``patience`` is how many seconds to wait for
+        another thread that is at it, if not for ever.
         """
-        with self._syncing:
+        if not self._syncing.acquire(timeout=patience):
+            return Synced(), [BUSY_HERE]
+        try:
             if everything:
                 self._seen = -1
             told: list[str] = []
@@ -167,6 +187,8 @@ class FileMemory:
                 report, looked = self._refreshed()
             except IndexDamagedError:
                 report, looked, told = self._files.sync(anew=True), True, [DAMAGED]
+        finally:
+            self._syncing.release()
         if report is None:
             return Synced(), [BUSY] if looked else []
         return report, [*told, *report.held, *report.notes(lasting=True)]
@@ -216,7 +238,8 @@ class FileMemory:
     def _refreshed(self) -> tuple[Synced | None, bool]:
         """Sync what may have changed; the report is ``None`` if nothing had to be done, or somebody else does it."""
         watcher = self._watcher
-        if watcher is None or self._seen < 0 or watcher.folders != self._places():
+        unsure = watcher is None or self._seen < 0 or watcher.mode == "polling" or watcher.folders != self._places()
+        if watcher is None or unsure or not self._index.exists():
             generation = watcher.generation if watcher else -1
             report, looked = self._files.look()
         else:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from promptuary.core.counting import TokenCounter
+from promptuary.core.errors import Code
 from promptuary.core.indexing import IndexDamagedError
 from promptuary.core.recall import Folder, IndexedFile
 from promptuary.doors import Doors
@@ -112,7 +113,9 @@ class Reconciler:
                 return Synced(removed=len(known))
             return Synced(held=[_kept(folder, todo.held)] if todo.held else [])
         work = Sync(folder, door, writer, self._sizes, self._counter)
-        return work.run(todo, seen.files, known, prune=prune, progress=progress)
+        report = work.run(todo, seen.files, known, prune=prune, progress=progress)
+        report.skipped |= dict.fromkeys((f"{folder.path}/{path}" for path in seen.large), Code.FILE_TOO_LARGE)
+        return report
 
     def _carried_over(self, folder: Folder, seen: Snapshot, writer: Writer) -> Synced | None:
         """Take what is indexed of a folder that is away over into a new index; ``None`` if it is not away."""

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import threading
 import time
 from pathlib import Path
 
@@ -9,9 +10,10 @@ import pytest
 
 from promptuary.core.errors import Code, PromptuaryError
 from promptuary.core.recall import Filters, Folder, Question, Words
-from promptuary.file_memory import FileMemory
+from promptuary.file_memory import BUSY_HERE, FileMemory
 from promptuary.memory.sync import Synced
 from promptuary.storage.embedded.lexical import TantivyIndex
+from promptuary.workspace import mounts
 from tests.conftest import Files
 from tests.indexes import file_memory, places
 
@@ -60,6 +62,73 @@ def test_a_search_sees_what_changed_a_moment_ago_and_says_so(indexed: Path) -> N
         assert after.auto_synced
         assert [hit.path for hit in after.hits] == ["notes/lunch.md"]
         assert not memory.search(Question("canteen")).hits
+
+
+def test_with_a_watcher_a_search_does_not_wait_until_events_have_been_gathered(indexed: Path) -> None:
+    with file_memory(indexed) as memory:
+        memory.watch(debounce=60)
+        memory.refresh()
+        (indexed / "notes/lunch.md").write_text("# Lunch\n\nThe kitchen is new.\n")
+        time.sleep(0.3)  # the system tells of it within a moment
+        after = memory.search(Question("kitchen"))
+
+    assert after.auto_synced
+    assert [hit.path for hit in after.hits] == ["notes/lunch.md"]
+
+
+def test_where_changes_are_not_told_of_a_search_looks_whatever_is_watched(
+    indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mounts, "remote_type", lambda *_: "nfs")
+    with file_memory(indexed) as memory:
+        assert memory.watch(debounce=0.05).wait(0, 10)
+        memory.refresh()
+        (indexed / "notes/lunch.md").write_text("# Lunch\n\nThe kitchen is new.\n")
+
+        assert [hit.path for hit in memory.search(Question("kitchen")).hits] == ["notes/lunch.md"]
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_an_index_that_is_removed_while_it_is_used_is_made_again(indexed: Path, watched: bool) -> None:
+    with file_memory(indexed) as memory:
+        if watched:
+            memory.watch(debounce=0.05)
+            memory.refresh()
+        for word in ("canteen", "rollback"):
+            shutil.rmtree(indexed / ".promptuary/index")
+            assert memory.search(Question(word)).hits
+
+
+def test_a_search_does_not_wait_for_a_long_sync_in_the_same_process(indexed: Path, files: Files) -> None:
+    files({f"more/{number}.md": "zebra" for number in range(3)})
+    reading, searched = threading.Event(), threading.Event()
+
+    def slow(*_: int) -> None:
+        reading.set()
+        searched.wait(30)
+
+    with file_memory(indexed) as memory:
+        working = threading.Thread(target=lambda: memory.index([], progress=slow))
+        working.start()
+        assert reading.wait(30)
+        meanwhile = memory.search(Question("canteen"))
+        searched.set()
+        working.join()
+
+        assert [hit.path for hit in meanwhile.hits] == ["notes/lunch.md"]
+        assert meanwhile.notes == (BUSY_HERE,)
+        assert len(memory.search(Question("zebra")).hits) == 3
+
+
+def test_files_that_are_too_large_are_named_by_every_sync_and_by_no_search(files: Files) -> None:
+    workspace = files({"a.md": "alpha", "big.md": "alpha " * 300_000})
+    with file_memory(workspace) as memory:
+        large = {f"{workspace}/big.md": Code.FILE_TOO_LARGE}
+        assert memory.index([workspace]).skipped == memory.index([]).skipped == large
+        (workspace / "a.md").write_text("omega")
+        after = memory.search(Question("omega"))
+
+    assert (after.auto_synced, after.notes) == (True, ())
 
 
 def test_a_change_that_keeps_size_and_times_is_seen(indexed: Path) -> None:

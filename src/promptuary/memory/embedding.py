@@ -28,6 +28,19 @@ class Embeddable(Protocol):
         ...
 
 
+def restore(index: Embeddable, store: VectorStore, embedder: Embedder, *, go_on: Callable[[], bool]) -> int:
+    """Give chunks the vectors that are kept already, up to the first that has none; return how many. Embeds nothing."""
+    done, kind = 0, space(embedder)
+    while go_on() and (chunks := index.unembedded(_LOOKED_UP)):
+        known = store.get(kind, list({chunk.sha256 for chunk in chunks}))
+        count = next((place for place, chunk in enumerate(chunks) if chunk.sha256 not in known), len(chunks))
+        index.embed({chunk.id: known[chunk.sha256] for chunk in chunks[:count]})
+        done += count
+        if count < len(chunks):
+            break
+    return done
+
+
 def embed_missing(
     index: Embeddable, store: VectorStore, embedder: Embedder, *, go_on: Callable[[int], bool] = lambda _: True
 ) -> int:

@@ -4,6 +4,7 @@ Apart from the cutting itself, which a search that finds everything up to date n
 """
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Final
 
 from promptuary.core.errors import ConfigError
@@ -30,5 +31,6 @@ class Sizes:
 
     @property
     def recipe(self) -> str:
-        """What an index is marked with."""
-        return f"chunks {VERSION} of {self.tokens} tokens, {self.overlap} of them twice"
+        """What an index is marked with. With the extra ``languages`` code is cut otherwise."""
+        by = " by grammars" if find_spec("tree_sitter") else ""
+        return f"chunks {VERSION} of {self.tokens} tokens, {self.overlap} of them twice{by}"

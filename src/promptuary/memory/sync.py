@@ -37,7 +37,7 @@ class Synced:
     """What a sync did, counted in files; ``held`` says why what is gone was not deleted.
 
     ``skipped`` are the files that could not be read, by their whole paths, and why. One that is no text is not opened
-    again before it changes, and so not told again.
+    again before it changes, and so not told again; one that is too large is told by every sync of its folder.
     """
 
     added: int = 0
@@ -55,7 +55,7 @@ class Synced:
 
     def notes(self, *, lasting: bool = False) -> list[str]:
         """Return some sentences about files that were skipped; ``lasting``: only those that are told once."""
-        again = _TRANSIENT if lasting else ()
+        again = {*_TRANSIENT, Code.FILE_TOO_LARGE} if lasting else ()
         told = [f"{path} was skipped: {code}" for path, code in self.skipped.items() if code not in again]
         more = f"{len(told) - _NAMED:,} more were skipped; promptuary index --rebuild --json names all"
         return told if len(told) <= _NAMED else [*told[:_NAMED], more]

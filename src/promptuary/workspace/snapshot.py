@@ -6,7 +6,7 @@ done about it, is decided elsewhere.
 """
 
 import os
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from stat import S_ISDIR, S_ISREG
 
@@ -24,13 +24,15 @@ class Snapshot:
     """The files that may be read, with their stamps.
 
     ``unreadable`` counts folders and files that could not be looked at, so that ``files`` may lack some. If the folder
-    itself cannot be seen, ``alive`` is false, ``reason`` tells a person why, and ``files`` says nothing.
+    itself cannot be seen, ``alive`` is false, ``reason`` tells a person why, and ``files`` says nothing. ``large`` are
+    files that may be read by their names, but not by their sizes.
     """
 
     files: Mapping[str, Stamp]
     unreadable: int = 0
     alive: bool = True
     reason: str = ""
+    large: Sequence[str] = ()
 
 
 def snapshot(workspace: Workspace, last: Snapshot | None = None) -> Snapshot:
@@ -44,7 +46,9 @@ def snapshot(workspace: Workspace, last: Snapshot | None = None) -> Snapshot:
         taken.add(everything(workspace))
         # Once more: what went away meanwhile must not look deleted.
         reason = _trouble(workspace)
-    return Snapshot({}, alive=False, reason=reason) if reason else Snapshot(taken.files, taken.unreadable)
+    if reason:
+        return Snapshot({}, alive=False, reason=reason)
+    return Snapshot(taken.files, taken.unreadable, large=taken.large)
 
 
 def snapshot_of(
@@ -83,6 +87,7 @@ class _Stamps:
         self, workspace: Workspace, only: frozenset[str] | None = None, last: Mapping[str, Stamp] | None = None
     ) -> None:
         self.files: dict[str, Stamp] = {}
+        self.large: list[str] = []
         self.unreadable = 0
         self._root = workspace.root.path
         self._most = workspace.policy.max_bytes
@@ -136,8 +141,12 @@ class _Stamps:
                 self.unreadable += 1
                 continue
             if S_ISREG(status.st_mode):
-                if wanted and status.st_size <= most and (path in last or admits(path)):
+                if not wanted or not (path in last or admits(path)):
+                    continue
+                if status.st_size <= most:
                     files[path] = _stamp(status)
+                else:
+                    self.large.append(path)
             elif S_ISDIR(status.st_mode):
                 folders.append(path)
         return folders

@@ -15,6 +15,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from math import inf
 from pathlib import Path
 from stat import S_ISDIR
 from typing import TYPE_CHECKING, Final, Literal, Self
@@ -38,6 +39,8 @@ LOOK_AGAIN_AFTER: Final = 0.5
 
 _ADDED, _DELETED = 1, 3
 _LONGEST_STEP = 0.1
+_MOMENT: Final = 3
+"""Milliseconds in which the system tells of what has just been written."""
 
 
 class Watcher:
@@ -53,6 +56,8 @@ class Watcher:
         self._debounce = debounce
         self._journal = Journal()
         self._stop = threading.Event()
+        self._turns = threading.Condition()
+        self._asked = self._answered = 0
         self._thread: threading.Thread | None = None
 
     @property
@@ -83,6 +88,15 @@ class Watcher:
         """Wait until the generation is above ``generation``, at most ``timeout`` seconds; return whether it is."""
         return self._journal.wait(generation, timeout)
 
+    def catch_up(self, timeout: float = 1.0) -> None:
+        """Have everything noted that the system has told of until now, however short ago; for who cannot wait."""
+        with self._turns:
+            if self._thread is not None:
+                self._asked += 1
+                asked = self._asked
+                self._turns.notify_all()
+                self._turns.wait_for(lambda: self._answered >= asked or self._stop.is_set(), timeout)
+
     def start(self) -> Self:
         """Begin to watch, in the background; starting twice is harmless."""
         if self._thread is None:
@@ -99,6 +113,8 @@ class Watcher:
         thread, self._thread = self._thread, None
         if thread is not None:
             self._stop.set()
+            with self._turns:
+                self._turns.notify_all()
             self._journal.close()
             atexit.unregister(self.close)
             thread.join()
@@ -113,19 +129,25 @@ class Watcher:
         batch = Batch(self._debounce)
         later: deque[tuple[float, set[tuple[Path, str]]]] = deque()
         step = max(0.005, min(self._debounce / 2, _LONGEST_STEP))
-        while True:
-            self._attend(batch, later, time.monotonic())
-            if self._stop.wait(step):
-                break
+        while not self._stop.is_set():
+            asked = self._asked
+            now = time.monotonic()
+            self._attend(batch, later, now, at_once=asked != self._answered)
+            with self._turns:
+                self._answered = asked
+                self._turns.notify_all()
+                self._turns.wait_for(lambda: self._asked != self._answered or self._stop.is_set(), step)
         for watched in self._watched:
             watched.disarm()
 
-    def _attend(self, batch: Batch, later: deque[tuple[float, set[tuple[Path, str]]]], now: float) -> None:
+    def _attend(
+        self, batch: Batch, later: deque[tuple[float, set[tuple[Path, str]]]], now: float, *, at_once: bool
+    ) -> None:
         for watched in self._watched:
             if watched.look(now):
                 self._journal.note(None)
-            batch.add(watched.events(), now)
-        if taken := batch.take(now):
+            batch.add(watched.events(_MOMENT if at_once else 1), now)
+        if taken := batch.take(inf if at_once else now):
             self._journal.note(taken)
             if folders := set(_folders(taken)):
                 later.append((now + LOOK_AGAIN_AFTER, folders))
@@ -162,13 +184,13 @@ class _Watched:
         self._next_look = now + (self._poll if self.polling else LOOK_EVERY)
         return changed or (self._identity is not None and bool(self.polling))
 
-    def events(self) -> Iterator[tuple[Path, str]]:
-        """Yield what was touched since the last call."""
+    def events(self, patience: int) -> Iterator[tuple[Path, str]]:
+        """Yield what was touched since the last call; ``patience`` is how many milliseconds to wait for the first."""
         if self._notify is None:
             return
         try:
-            # One millisecond each: it returns what there is, and does not wait for more.
-            told = self._notify.watch(50, 1, 1, None)
+            # It returns what there is as soon as nothing came for a millisecond.
+            told = self._notify.watch(50, 1, patience, None)
         except Exception as error:  # noqa: BLE001  (whatever it is, the thread goes on and arms again)
             self._lose(f"{self._folder} cannot be watched just now: {error}")
             return

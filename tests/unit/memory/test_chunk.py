@@ -6,6 +6,7 @@ import pytest
 
 from promptuary.core.errors import ConfigError
 from promptuary.core.recall import Chunk
+from promptuary.memory import recipe
 from promptuary.memory.chunk import chunks
 from promptuary.memory.recipe import VERSION, Sizes
 from promptuary.tokens import Counter
@@ -242,3 +243,11 @@ def test_a_title_above_a_line_that_is_too_long_stays_with_it() -> None:
     found = chunks(f"# Title\n\n{long}\n\nMore.\n", "a.md", Sizes(), COUNTER)
 
     assert [(chunk.first, chunk.last, chunk.trail) for chunk in found] == [(1, 3, ("Title",)), (5, 5, ("Title",))]
+
+
+def test_an_index_made_without_grammars_is_made_anew_when_they_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recipe, "find_spec", lambda _: None)
+    without = Sizes().recipe
+    monkeypatch.setattr(recipe, "find_spec", lambda _: object())
+
+    assert Sizes().recipe != without

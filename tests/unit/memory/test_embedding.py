@@ -179,6 +179,18 @@ def test_vectors_outlive_the_index(many: Path, embedder: HashedWords, how: str) 
     assert after == expected(many, embedder)
 
 
+def test_a_search_that_makes_the_index_again_has_its_vectors_at_once(many: Path, embedder: HashedWords) -> None:
+    with memory_with(many, embedder) as memory:
+        memory.index([many])
+        memory.embed()
+        shutil.rmtree(many / ".promptuary/index")
+        made = len(embedder.passages)
+        found = memory.search(Question("alpha"))
+
+        assert (found.mode, found.partly, found.auto_synced) == ("hybrid", False, True)
+        assert len(embedder.passages) == made
+
+
 def test_a_text_that_went_and_came_back_has_its_vector_still(files: Files, embedder: HashedWords) -> None:
     workspace = files({"a.md": "alpha", "b.md": "beta"})
     with memory_with(workspace, embedder) as memory:

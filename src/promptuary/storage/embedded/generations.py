@@ -63,8 +63,7 @@ class Generations:
     @contextmanager
     def lock(self) -> Iterator[bool]:
         """Become the writer, if nobody is; tell whether that worked. It ends with the process, however that ends."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        descriptor = os.open(self.folder / _LOCK, flags, 0o600)
+        descriptor = self._opened_lock()
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -76,6 +75,16 @@ class Generations:
                 fcntl.flock(descriptor, fcntl.LOCK_UN)
         finally:
             os.close(descriptor)
+
+    def _opened_lock(self) -> int:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        try:
+            return os.open(self.folder / _LOCK, flags, 0o600)
+        except FileNotFoundError:
+            # Somebody removed the whole index, as anybody may: it is made again.
+            with suppress(FileExistsError):
+                self.folder.mkdir(mode=0o700)
+            return os.open(self.folder / _LOCK, flags, 0o600)
 
 
 def _is_number(name: str) -> bool:
