@@ -1,6 +1,8 @@
 """The benchmarks can be loaded and run; how long they take is for ``make bench``."""
 
 import importlib
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,8 @@ import pytest
 from bench.__main__ import BENCHMARKS
 from bench.prefix import _same
 
-MODULES = sorted(path.stem for path in (Path(__file__).parents[2] / "bench").glob("*.py"))
+ROOT = Path(__file__).parents[2]
+MODULES = sorted(path.stem for path in (ROOT / "bench").glob("*.py"))
 
 
 @pytest.mark.parametrize(
@@ -27,3 +30,10 @@ def test_every_benchmark_that_is_run_by_default_is_there() -> None:
 )
 def test_what_two_prompts_begin_with_in_common_is_measured(before: str, now: str, same: int) -> None:
     assert _same(before, now) == same
+
+
+def test_without_data_the_measure_of_retrieval_says_so_and_ends_well(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bench.retrieval", "--data", str(tmp_path / "none")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert "there are no sets in" in done.stdout

@@ -14,6 +14,7 @@ from promptuary.core.recall import Question
 from promptuary.file_memory import BUSY, FileMemory
 from promptuary.keeping import Keeper, Kept
 from promptuary.memory.sync import Synced
+from promptuary.workspace import watch
 from tests.conftest import Files
 from tests.embedders import HashedWords, memory_with
 
@@ -195,3 +196,17 @@ def test_closing_one_that_was_never_started_or_twice_is_harmless(workspace_files
         keeper.close()
 
         assert "promptuary-keeper" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_what_no_event_told_of_is_found_by_looking_from_time_to_time(
+    workspace_files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "_LOOK_EVERY", 0.2)
+    monkeypatch.setattr(watch._Watched, "events", lambda *_: iter(()))
+    with memory_with(workspace_files) as memory:
+        memory.index([workspace_files])
+        with kept(memory) as told:
+            told.until(lambda one: one.watching)
+            (workspace_files / "a.md").write_text("gamma")
+
+            assert told.until(lambda one: one.synced).synced is not None

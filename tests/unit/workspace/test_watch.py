@@ -439,3 +439,31 @@ def test_many_files_at_once_are_all_hinted_or_everything_is(
         (workspace / name).write_text("x")
 
     assert watching.until(lambda: watching.everything > before or watching.paths.issuperset(names))
+
+
+def test_where_the_system_refuses_to_watch_there_is_polling(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr("watchfiles._rust_notify.RustNotify", refuse)
+    with Watcher([files({"a.md": "alpha"})], poll=0.05) as watcher:
+        first = watcher.generation
+        assert watcher.wait(first, PATIENCE)
+        assert watcher.mode == "polling"
+        assert "no space left on device" in watcher.reason
+        assert watcher.changed_since(first).paths is None
+
+
+def test_who_cannot_wait_is_told_of_what_has_not_been_gathered_yet(files: Files) -> None:
+    workspace = files({"a.md": "alpha"})
+    with Watcher([workspace], debounce=60) as watcher:
+        assert watcher.wait(0, PATIENCE)
+        watcher.catch_up()
+        seen = watcher.generation
+        (workspace / "a.md").write_text("beta")
+        deadline = time.monotonic() + PATIENCE
+        while watcher.generation == seen and time.monotonic() < deadline:
+            watcher.catch_up()
+
+        assert watcher.changed_since(seen).paths == {(workspace, "a.md")}
+    watcher.catch_up()  # of one that has ended: returns
