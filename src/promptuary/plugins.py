@@ -6,9 +6,12 @@ along. Embedders are named in ``promptuary.embedders`` in the same way; one is l
 """
 
 import logging
+import math
+import sys
+from array import array
 from collections.abc import Callable, Sequence
 from importlib.metadata import EntryPoint, entry_points
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.core.indexing import Embedder, Purpose
@@ -16,6 +19,10 @@ from promptuary.core.layers import Layer, check
 
 GROUP = "promptuary.layers"
 EMBEDDERS = "promptuary.embedders"
+_SHORTEST: Final = 0.9
+_LONGEST: Final = 1.1
+"""What counts as a vector of length one: there is room for rounding and coarse numbers, and none for vectors that
+nobody scaled, since the cosines of a question grow with the length of its vector."""
 
 Result = TypeVar("Result")
 
@@ -98,6 +105,14 @@ class _Guarded:
             raise PromptuaryError(
                 f"The embedder {self._name} must return one vector a text, each {expected} bytes of 32-bit floats."
             )
+        # Vectors are kept for good: one that points nowhere would not be found, and not be made again.
+        for length in map(_length, vectors):
+            if not _SHORTEST <= length <= _LONGEST:  # so it is told for NaN, too
+                told = f"of length {length:.3g}" if math.isfinite(length) else "with something that is no finite number"
+                raise PromptuaryError(
+                    f"The embedder {self._name} returned a vector {told}; each must be of length one, "
+                    "in little-endian 32-bit floats."
+                )
         return vectors
 
     def _guarded(self, work: Callable[[], Result]) -> Result:
@@ -107,3 +122,10 @@ class _Guarded:
             raise
         except Exception as error:  # somebody else's package: whatever it raises is its own failure
             raise PromptuaryError(f"The embedder {self._name} failed: {error!r}") from error
+
+
+def _length(vector: bytes) -> float:
+    numbers = array("f", vector)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return math.hypot(*numbers)

@@ -202,6 +202,33 @@ def test_a_folder_inside_an_indexed_one_and_one_around_others_are_told(run: Run,
     assert [one["path"] for one in run("--list", "--json").json["folders"]] == [str(project)]
 
 
+@pytest.mark.parametrize("whose", ["", "bob"])
+def test_a_part_of_an_indexed_folder_gets_no_owner_of_its_own_and_nothing_is_changed(
+    run: Run, project: Path, files: Files, whose: str
+) -> None:
+    run(str(project), "--owner", whose)
+    before = run("--list", "--json").json
+    files({"docs/new.md": "New.\n"})
+    answer = run(str(project / "docs"), "--owner", "ada")
+
+    how = f"as a whole for {whose}" if whose else "as a whole and without an owner"
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == (
+        f"promptuary: {project}/docs is inside {project}, which is indexed {how}: take that one out with "
+        "promptuary index --remove, and index its parts, each with its owner\n"
+    )
+    assert run("--list", "--json").json == before
+
+
+def test_an_owner_may_be_given_again_and_to_a_folder_with_its_parts(run: Run, project: Path) -> None:
+    run(str(project))
+    for named in ((project, project / "docs"), (project / "docs", project), (project / "docs",)):
+        assert run(*map(str, named), "--owner", "ada").code == 0
+    folders = run("--list", "--json").json["folders"]
+
+    assert [(one["path"], one["owner"]) for one in folders] == [(str(project), "ada")]
+
+
 def test_a_folder_that_is_not_there_keeps_none_of_the_others_from_being_indexed(run: Run, project: Path) -> None:
     answer = run(str(project / "nowhere"), str(project / "docs"), str(project / "src" / "app.py"))
 

@@ -1,13 +1,16 @@
 """Layers of other packages are found by their entry points, and a broken one takes no other along."""
 
 import logging
+import struct
 from pathlib import Path
 
 import pytest
 
 from promptuary.blocking import Promptuary
+from promptuary.cli.main import main
 from promptuary.core.errors import PromptuaryError
 from promptuary.plugins import EMBEDDERS, GROUP, installed_embedders, installed_layers
+from tests.conftest import Files
 
 MODULE = """
 from promptuary import Layer
@@ -95,15 +98,41 @@ def test_a_broken_one_is_logged_and_left_out(package: Path, broken: str, caplog:
 
 
 EMBEDDER = """
-from promptuary import Layer
+import struct
 
 
 class Small:
     id = "small"
     dimensions = 2
+    numbers = 0.6, -0.8
 
     def embed(self, texts, purpose):
-        return [b"12345678" for _ in texts]
+        return [struct.pack("<2f", *self.numbers) for _ in texts]
+
+
+class Zeros(Small):
+    numbers = 0.0, 0.0
+
+
+class NoNumber(Small):
+    numbers = 1.0, float("nan")
+
+
+class Endless(Small):
+    numbers = 1.0, float("inf")
+
+
+class Unscaled(Small):
+    numbers = 3.0, 4.0
+
+
+class Coarse(Small):
+    numbers = 0.6, -0.75
+
+
+class Few(Small):
+    def embed(self, texts, purpose):
+        return super().embed(texts[1:], purpose)
 
 
 class Lost(Small):
@@ -125,6 +154,9 @@ def nothing():
 """
 
 
+POINTED = struct.pack("<2f", 0.6, -0.8)
+
+
 def install_embedders(folder: Path, name: str, **entries: str) -> None:
     install(folder, name)
     (folder / f"{name}.py").write_text(EMBEDDER)
@@ -142,7 +174,7 @@ def test_an_embedder_of_a_package_is_made_when_it_is_asked_for(package: Path) ->
     assert list(found) == ["broken", "small"]
     embedder = found["small"]()
 
-    assert (embedder.id, embedder.dimensions, embedder.embed(["a"], "query")) == ("small", 2, [b"12345678"])
+    assert (embedder.id, embedder.dimensions, embedder.embed(["a"], "query")) == ("small", 2, [POINTED])
 
 
 def test_whatever_an_embedder_does_wrong_is_one_error_that_names_it(package: Path) -> None:
@@ -153,6 +185,48 @@ def test_whatever_an_embedder_does_wrong_is_one_error_that_names_it(package: Pat
         lost.embed(["a"], "query")
     with pytest.raises(PromptuaryError, match="The embedder short must return one vector a text, each 8 bytes"):
         short.embed(["a"], "query")
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        ("Short", "must return one vector a text, each 8 bytes of 32-bit floats"),
+        ("Few", "must return one vector a text, each 8 bytes of 32-bit floats"),
+        ("Zeros", "returned a vector of length 0; each must be of length one"),
+        ("Unscaled", "returned a vector of length 5; each must be of length one"),
+        ("NoNumber", "returned a vector with something that is no finite number"),
+        ("Endless", "returned a vector with something that is no finite number"),
+    ],
+)
+def test_vectors_that_cannot_be_compared_are_refused(package: Path, made: str, told: str) -> None:
+    install_embedders(package, "small_six", mine=f"small_six:{made}")
+    mine = installed_embedders()["mine"]()
+    with pytest.raises(PromptuaryError, match=f"The embedder mine {told}"):
+        mine.embed(["a", "b"], "passage")
+
+
+def test_vectors_may_be_rounded(package: Path) -> None:
+    install_embedders(package, "small_seven", mine="small_seven:Coarse")
+
+    assert len(installed_embedders()["mine"]().embed(["a", "b"], "passage")) == 2
+
+
+@pytest.mark.parametrize("made", ["Zeros", "NoNumber"])
+def test_with_vectors_that_cannot_be_compared_search_is_by_words_and_says_why(
+    package: Path, files: Files, capsys: pytest.CaptureFixture[str], made: str
+) -> None:
+    # With one id they share their vectors: there are good ones to compare the question with.
+    install_embedders(package, "small_eight", mine="small_eight:Small", same=f"small_eight:{made}")
+    more = ["--workspace", str(files({"a.md": "Roll back.\n"})), "--embedder"]
+    assert main(["index", *more, "same"]) == 1
+    assert "The embedder same returned a vector" in capsys.readouterr().err
+    assert main(["index", *more, "mine"]) == 0
+    capsys.readouterr()
+
+    assert main(["search", "roll", *more, "same"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("1. a.md:1-1")
+    assert err.startswith("search by words\nnote: searched by words alone: The embedder same returned a vector ")
 
 
 @pytest.mark.parametrize("broken", ["small_two:fail", "small_two:nothing", "small_two:gone", "no_such:Embedder"])

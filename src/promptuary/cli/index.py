@@ -68,6 +68,8 @@ def _index(promptuary: Promptuary, named: Sequence[str], options: argparse.Names
     known = [folder for folder, _ in promptuary.indexed().folders]
     if options.owner is not None and not named and known:
         raise ConfigError("--owner goes with the folders that are theirs: promptuary index --owner NAME FOLDER")
+    if options.owner is not None:
+        _refuse_parts_of_others(there, known, options.owner)
     if not there and not known:
         there = [str(promptuary.path)]
     # A folder that is indexed already stays whose it is, unless that was said.
@@ -89,6 +91,20 @@ def _index(promptuary: Promptuary, named: Sequence[str], options: argparse.Names
         else:
             tell_embedded(done)
     return NOT_ALL if missing else code
+
+
+def _refuse_parts_of_others(there: Sequence[str], known: Sequence[Folder], owner: str) -> None:
+    """Refuse an owner for a part of a folder that is indexed as a whole: the part has no place to note whose it is."""
+    # A folder that is named too gets this owner itself, and so does what it takes the place of.
+    stay = [one for one in known if one.owner != owner and not any(Path(one.path).is_relative_to(it) for it in there)]
+    for one in there:
+        for around in stay:
+            if Path(one).is_relative_to(around.path):
+                whose = f"as a whole for {around.owner}" if around.owner else "as a whole and without an owner"
+                raise ConfigError(
+                    f"{one} is inside {around.path}, which is indexed {whose}: take that one out with "
+                    "promptuary index --remove, and index its parts, each with its owner"
+                )
 
 
 def _why_no_folder(named: str) -> str:

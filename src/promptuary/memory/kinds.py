@@ -26,7 +26,12 @@ _DATA_EXTENSIONS = frozenset(_DATA.split())
 _YEARS = range(1900, 2200)
 _START_OF_TEXT = 8_192
 _KEYS = ("date", "updated", "created")
-_KEY = re.compile(rf"({'|'.join(_KEYS)})[ \t]*:[ \t]*(.*)", re.IGNORECASE)
+_LINES: Final = {
+    "---": re.compile(rf"({'|'.join(_KEYS)})[ \t]*:[ \t]*(.*)", re.IGNORECASE),
+    "+++": re.compile(rf"[ \t]*[\"']?({'|'.join(_KEYS)})[\"']?[ \t]*=[ \t]*([^#]*)", re.IGNORECASE),
+}
+"""The line of a date in front matter, by the mark around that: YAML, where what is indented is part of something else,
+and TOML, where it is not."""
 _MOMENT = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
     r"(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.[0-9]{1,9})?)?[ ]?(?:([Zz])|([+-])([0-9]{2}):?([0-9]{2}))?)?"
@@ -65,7 +70,7 @@ def date_of(path: str, text: str, modified_ns: int) -> int:
     first heading, else its last change. A date without an hour is midnight in UTC; one that cannot be is passed over.
     """
     start = text[:_START_OF_TEXT].removeprefix("\ufeff")
-    found = _of_front_matter(start) if start.startswith("---") else None
+    found = _of_front_matter(start) if start.startswith(tuple(_LINES)) else None
     if found is None and _DAY.search(path):
         days = map(_of_words, reversed(path.split("/")))
         found = next((day for day in days if day is not None), None)
@@ -76,13 +81,19 @@ def date_of(path: str, text: str, modified_ns: int) -> int:
 
 def _of_front_matter(start: str) -> int | None:
     lines = start.split("\n")
-    if lines[0].rstrip() != "---":
+    mark = lines[0].rstrip()
+    if mark not in _LINES:
         return None
     told: dict[str, int] = {}
+    in_table = False
     for line in lines[1:]:
-        if line.rstrip() in {"---", "..."}:
+        if line.rstrip() in {mark, "..."}:
             return next((told[key] for key in _KEYS if key in told), None)
-        if (match := _KEY.match(line)) and (moment := _moment(match[2])) is not None:
+        # What follows the name of a table is about that and not about the file.
+        in_table = in_table or (mark == "+++" and line.lstrip().startswith("["))
+        if in_table:
+            continue
+        if (match := _LINES[mark].match(line)) and (moment := _moment(match[2])) is not None:
             told.setdefault(match[1].lower(), moment)
     return None
 

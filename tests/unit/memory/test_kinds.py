@@ -73,6 +73,8 @@ def test_the_name_tells_what_a_file_is(path: str, kind: str) -> None:
 def test_the_front_matter_tells_the_date(value: str, expected: int) -> None:
     assert date("a.md", f"---\ntitle: x\ndate: {value}\n---\n\ntext") == expected
     assert date("a.md", f"---\r\nDate: {value}\r\n---\r\n") == expected
+    assert date("a.md", f"+++\ntitle = 'x'\ndate = {value}\n+++\n\ntext") == expected
+    assert date("a.md", f"\ufeff+++\r\nDate={value}\r\n+++\r\n") == expected
 
 
 def test_date_comes_before_updated_and_that_before_created() -> None:
@@ -82,6 +84,41 @@ def test_date_comes_before_updated_and_that_before_created() -> None:
     assert date("a.md", f"---\n{text}---\n") == at(2023, 1, 1)
     assert date("a.md", f"---\n{text.replace('date: 2023', 'x: 2023')}---\n") == at(2022, 1, 1)
     assert date("a.md", "---\ncreated: 2021-01-01\nupdated: never\n---\n") == at(2021, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '"date" = 2024-03-05',
+        "'date' = '2024-03-05'",
+        "  date = 2024-03-05",
+        "date = 2024-03-05# a comment",
+        'title = """\nx"""\ncreated = 2020-01-01\nupdated = 2024-03-05',
+        "date = 2024-03-05\n[extra]\nupdated = 2020-01-01",
+        "created = 2024-03-05\n[extra]\ndate = 2020-01-01",
+    ],
+)
+def test_front_matter_may_be_toml(line: str) -> None:
+    assert date("a.md", f"+++\n{line}\n+++\n") == at(2024, 3, 5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "+++\ntitle = 'x'\n+++\ndate = 2024-03-05\n",
+        "+++\ndate = 2024-03-05\n",
+        "+++\ndate = 2024-03-05\n---\n",
+        "++++\ndate = 2024-03-05\n++++\n",
+        "+++\n[extra]\ndate = 2024-03-05\n+++\n",
+        "+++\n  [[extra]]\n  date = 2024-03-05\n+++\n",
+        "+++\nextra.date = 2024-03-05\n+++\n",
+        "+++\ndate: 2024-03-05\n+++\n",
+        "---\ndate = 2024-03-05\n---\n",
+        f"+++\n{'x = 1' * 4_000}\ndate = 2024-03-05\n+++\n",
+    ],
+)
+def test_what_is_no_date_of_the_file_in_toml_is_passed_over(text: str) -> None:
+    assert date("a.md", text) == CHANGED
 
 
 def test_a_date_outside_the_front_matter_is_none_of_the_file() -> None:

@@ -465,5 +465,5 @@ def test_who_cannot_wait_is_told_of_what_has_not_been_gathered_yet(files: Files)
         while watcher.generation == seen and time.monotonic() < deadline:
             watcher.catch_up()
 
-        assert watcher.changed_since(seen).paths == {(workspace, "a.md")}
+        assert watcher.changed_since(seen).paths == frozenset({(workspace, "a.md")})
     watcher.catch_up()  # of one that has ended: returns
