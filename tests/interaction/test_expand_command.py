@@ -78,6 +78,25 @@ def test_json_is_the_promised_object(project: Path, capsys: pytest.CaptureFixtur
     assert re.fullmatch(r"[0-9a-f]{64}", answered["references"][0]["sha256"])
 
 
+def test_a_search_in_a_folder_that_is_not_there_says_so_beside_the_prompt(
+    project: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "zoo.md").write_text("The zebra sleeps.\n")
+    main(["index", "--workspace", str(project), "--embedder", "none", str(vault)])
+    vault.rename(tmp_path / "away")
+    capsys.readouterr()
+
+    answered = as_json(project, capsys, "--embedder", "none", "@search:zebra")
+    _, out, err = expand(project, capsys, "--embedder", "none", "@search:zebra")
+
+    (warning,) = answered["warnings"]
+    assert warning.startswith(f"{vault}: ")
+    assert f"warning: {warning}\n" in err
+    assert warning not in out
+
+
 @pytest.mark.parametrize(
     ("text", "kind", "part"),
     [

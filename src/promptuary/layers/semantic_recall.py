@@ -1,10 +1,12 @@
 """The layer ``semantic_recall``: the lines of indexed files that fit the message best, with path and lines.
 
-It adds what is not there yet: a place whose text stands in the window already is left out, whoever brought it. Without
-an index it says nothing. What is searched, and how, is not known here.
+It adds what is not there yet: a place whose text stands in the window already is left out, whoever brought it, and of
+one that stands there in part only the other lines are shown. Without an index it says nothing. What is searched, and
+how, is not known here.
 """
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from promptuary import background
@@ -13,10 +15,12 @@ from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.core.layers import Between, Layer, LayerContext, Omitted, Piece, Recall, RecallRequest, Slot
 from promptuary.core.recall import Found, Hit, Question, Search
-from promptuary.core.text import visible, with_unix_lines
+from promptuary.core.text import one_line, visible, with_unix_lines
 from promptuary.core.words import unquoted
+from promptuary.layers.anchors import without
 from promptuary.references.detail import whole
-from promptuary.references.found import apart, source_of, worth
+from promptuary.references.found import apart, lines_of, place_of, rest_of, source_of, text_of, worth
+from promptuary.references.scan import scan
 
 HEADING: Final = "# Recalled from indexed files"
 
@@ -40,10 +44,12 @@ class SemanticRecall(Layer):
 
     async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | None:
         """Return the best places that are not in view yet, as many as fit."""
-        if request.budget < 1 or not request.query.strip():
+        words = asked(request.query)
+        if request.budget < 1 or not words.strip():
             return None
-        found = await background.run(lambda: self._found(request.query))
-        wanted = worth([hit for hit in apart(found.hits) if not in_view(hit, request.in_view)])
+        found = await background.run(lambda: self._found(words))
+        # Measured by the best of all: where that is in view, what is far behind it is worth no more than before.
+        wanted = unseen(worth(found.hits), request.in_view, self._home)
         return fitted(wanted, request.budget, context.counter, self._home)
 
     def _found(self, words: str) -> Found:
@@ -54,11 +60,46 @@ class SemanticRecall(Layer):
             raise PromptuaryError(str(error)) from error
 
 
+def asked(message: str) -> str:
+    """Return the words of a message that are no references; if there are none, what the references name.
+
+    The name of a kind, the ``search`` of ``@search:"…"``, is never what is asked for. A bare name without a folder or
+    an ending stays, since it may be a word: ``@ada``, ``#rollback``.
+    """
+    references = [one for one in scan(message) if not one.bare or "/" in one.value or "." in one.value]
+    rest = without(message, references)
+    return rest if any(map(str.isalnum, rest)) else " ".join(one.value for one in references)
+
+
+def unseen(hits: Sequence[Hit], texts: Sequence[str], home: str) -> list[Hit]:
+    """Return what of the hits stands neither in one of ``texts`` nor in a better hit."""
+    left = [hit for hit in hits if not in_view(hit, texts)]
+    return apart([part for hit in left for part in rest_of(hit, lines_in_view(hit, place_of(hit, home), texts))])
+
+
 def in_view(hit: Hit, texts: Sequence[str]) -> bool:
     """Tell whether the text of a hit stands in one of ``texts``."""
-    shown, _ = visible(with_unix_lines(hit.text))
-    bare = shown.strip()
+    bare = _bare(hit)
     return any(bare in text for text in texts)
+
+
+def lines_in_view(hit: Hit, path: str, texts: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield which lines of a hit, first and last, blocks of the same file in ``texts`` show.
+
+    A block says in its head which lines it has. It may have been cut, or the file changed since: only what can be read
+    there counts.
+    """
+    head = rf"(?m)^## {re.escape(one_line(path))}[:#][^\n]*\n[^\n]*?\blines (\d{{1,9}})-(\d{{1,9}})\b"
+    for text in texts:
+        for block in re.finditer(head, text):
+            first, last = max(int(block[1]), hit.first), min(int(block[2]), hit.last)
+            if first <= last and _bare(lines_of(hit, first, last)) in text:
+                yield first, last
+
+
+def _bare(hit: Hit) -> str:
+    """Return the text of a hit as it reads in a prompt, without what is blank around it."""
+    return visible(with_unix_lines(text_of(hit)))[0].strip()
 
 
 def fitted(hits: Sequence[Hit], budget: int, counter: TokenCounter, home: str) -> Recall | None:

@@ -1,6 +1,6 @@
 """What a kind of reference works with while one message is expanded."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from promptuary.core.counting import TokenCounter
 from promptuary.core.recall import Search
@@ -14,6 +14,8 @@ class Desk:
     visit: Visit
     counter: TokenCounter
     search: Search | None = None
+    told: list[str] = field(default_factory=list)
+    """What a person should know of how something was had. It is said beside the prompt, never in it."""
 
     @property
     def workspace(self) -> Workspace:

@@ -71,7 +71,8 @@ def expand(
         outcomes=tuple(outcomes),
         blocks=tuple(kept),
         spend=spend,
-        warnings=tuple(_warnings(spend, outcomes, blocks, room, too_many=too_many)),
+        # Two searches have the same to tell of the index they share.
+        warnings=(*_warnings(spend, outcomes, blocks, room, too_many=too_many), *dict.fromkeys(desk.told)),
         blocked=room < 0 or any(one.code is Code.BUDGET_EXCEEDED for one in outcomes),
         named=tuple(shelf.named()),
     )

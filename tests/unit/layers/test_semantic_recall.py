@@ -14,7 +14,7 @@ from promptuary.blocking import Promptuary
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.layers import LayerContext, Recall, RecallRequest
 from promptuary.core.recall import Found, Hit, Question, Why
-from promptuary.layers.semantic_recall import HEADING, SemanticRecall, fitted, in_view
+from promptuary.layers.semantic_recall import HEADING, SemanticRecall, asked, fitted, in_view, lines_in_view
 from promptuary.references.found import worth
 from promptuary.tokens import Counter
 from promptuary.turns import Turn
@@ -200,6 +200,89 @@ def test_only_what_is_not_far_behind_the_best_and_alike_in_words_or_sense_is_wor
     assert worth(hits) == hits[:kept]
 
 
+def test_what_is_far_behind_the_best_is_not_recalled_because_the_best_is_in_view() -> None:
+    best, far, near = (
+        hit(score=1.0),
+        hit("b.md", text="gamma\ndelta", score=0.4),
+        hit("c.md", text="epsilon", score=0.6),
+    )
+    seen = ["Look:\n\nalpha\nbeta\n\nWell?"]
+
+    assert said([best, far], RecallRequest("alpha?", 500, in_view=seen)) is None
+    recall = said([best, near, far], RecallRequest("alpha?", 500, in_view=seen))
+    assert recall is not None
+    assert [piece.label for piece in recall.pieces] == ["c.md:3-3"]
+
+
+# Lines that are there already
+
+BLOCK = "# Attached context\n\n## {label}\nfile; lines {lines} of 90; sha256 abababababab\n\n```markdown\n{body}\n```\n"
+
+
+@pytest.mark.parametrize(
+    ("label", "lines", "body", "left"),
+    [
+        ("a.md:1-4", "1-4", "one\ntwo\nalpha\nbeta", ["a.md:5-6"]),
+        ("a.md:5-", "5-90", "gamma\ndelta\nmore", ["a.md:3-4"]),
+        ("a.md:4-9 {#a-md-4-9}", "4-9", "beta\ngamma\ndelta\nmore", []),
+        ("a.md#part", "5-6", "gamma\ndelta", ["a.md:3-4"]),
+        ("a.md:4-5", "4-5", "beta\ngamma", []),
+        ("a.md:1-2", "1-2", "one\ntwo", ["a.md:3-6"]),
+        ("a.md:7-9", "7-9", "more", ["a.md:3-6"]),
+        ("a.md:1-4", "1-4", "it was\nanother\nthen", ["a.md:3-6"]),
+        ("aa.md:1-4", "1-4", "one\ntwo\nalpha\nbeta", ["a.md:3-6"]),
+        ("a.md:1-4", "4-1", "alpha\nbeta", ["a.md:3-6"]),
+    ],
+    ids=["begin", "end", "one-left", "symbol", "middle", "before", "behind", "changed", "other-file", "reversed"],
+)
+def test_of_a_place_that_is_attached_in_part_only_the_other_lines_are_recalled(
+    label: str, lines: str, body: str, left: list[str]
+) -> None:
+    block = BLOCK.format(label=label, lines=lines, body=body)
+    recall = said([hit(text="alpha\nbeta\ngamma\ndelta")], RecallRequest("alpha?", 500, in_view=["Hm.", block]))
+
+    assert [piece.label for piece in recall.pieces] == left if recall else left == []
+
+
+def test_lines_in_view_are_those_that_can_be_read_there_whatever_their_ends() -> None:
+    block = BLOCK.format(label="a.md:1-4", lines="1-4", body="one\ntwo\nalpha\nbe⟨U+200B⟩ta")
+
+    assert list(lines_in_view(hit(text="alpha\r\nbe\u200bta\r\ngamma"), "a.md", [block])) == [(3, 4)]
+
+
+def test_the_lines_that_two_places_have_in_common_are_recalled_once() -> None:
+    first, second = hit(text="alpha\nbeta\ngamma"), hit(first=5, text="gamma\ndelta\neta", score=0.8)
+    recall = said([first, second], RecallRequest("alpha?", 500))
+
+    assert recall is not None
+    assert [piece.label for piece in recall.pieces] == ["a.md:3-5", "a.md:6-7"]
+    assert recall.text.count("gamma") == 1
+    assert recall.pieces[1].revision != second.sha256
+
+
+# What is asked for
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("When does it close?", "When does it close?"),
+        ('Why? @search:"canteen hours" Tell me', "Why? Tell me"),
+        ("Check #docs/style.md and @file:src/app.py:1-3, please", "Check and , please"),
+        ("Check @style.md against @diff", "Check against"),
+        ("Ask @ada about the #rollback", "Ask @ada about the #rollback"),
+        ('@search:"canteen hours"', "canteen hours"),
+        ("@search:canteen and @memory:'tea time'?", "and ?"),
+        ("(@search:canteen, @file:notes/lunch.md)?", "canteen notes/lunch.md"),
+        ("@diff", ""),
+    ],
+)
+def test_what_is_searched_for_are_the_words_beside_the_references_or_else_what_they_name(
+    message: str, words: str
+) -> None:
+    assert asked(message) == words
+
+
 # In a turn
 
 
@@ -258,6 +341,18 @@ def test_what_the_message_attaches_or_keeps_in_view_is_not_recalled(indexed: Pat
 
 
 @pytest.mark.parametrize("reference", ["@file:notes/lunch.md", "@search:canteen", "#notes/lunch.md"])
+def test_what_is_in_view_of_a_file_with_windows_line_ends_is_not_recalled_either(files: Files, reference: str) -> None:
+    workspace = files({"notes/lunch.md": "# Lunch\r\n\r\nThe canteen closes at two.\r\n"})
+    with opened(workspace) as promptuary:
+        promptuary.index([workspace])
+        turn = promptuary.prepare(f"When does the canteen close? {reference}")
+
+    assert recalled(turn) == []
+    assert prompt(turn).count("The canteen closes at two.\n") == 1
+    assert "U+000D" not in prompt(turn)
+
+
+@pytest.mark.parametrize("reference", ["@file:notes/lunch.md", "@search:canteen", "#notes/lunch.md"])
 def test_where_a_folder_of_the_workspace_is_indexed_what_is_in_view_is_not_recalled_either(
     files: Files, reference: str
 ) -> None:
@@ -271,6 +366,25 @@ def test_where_a_folder_of_the_workspace_is_indexed_what_is_in_view_is_not_recal
     assert recalled(alone) == ["notes/lunch.md:1-3"]
     assert recalled(turn) == []
     assert prompt(turn).count("The canteen closes at two.") == 1
+
+
+def test_the_name_of_a_kind_of_reference_is_not_searched_for(files: Files) -> None:
+    workspace = files({**NOTES, "howto.md": "# How to\n\nA search needs an index.\n"})
+    with opened(workspace) as promptuary:
+        promptuary.index([workspace])
+        turn = promptuary.prepare('What about giraffes? @search:"canteen"')
+
+    assert recalled(turn) == []
+    assert "The canteen closes at two." in prompt(turn)
+
+
+def test_lines_that_the_message_attaches_are_not_recalled_with_those_beside_them(indexed: Path) -> None:
+    with opened(indexed) as promptuary:
+        turn = promptuary.prepare("How do we put the last image back? @file:notes/deploy.md:1-3")
+
+    assert recalled(turn) == ["notes/deploy.md:4-7"]
+    assert prompt(turn).count("Run the release script.") == 1
+    assert prompt(turn).count("Put the last image back.") == 1
 
 
 def test_what_was_said_before_is_not_recalled(indexed: Path) -> None:

@@ -1,5 +1,6 @@
 """``@search:`` and ``@memory:`` in a message: places of indexed files, attached with their lines."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from promptuary.blocking import Promptuary
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.expansion import Expansion
-from promptuary.core.recall import Found
+from promptuary.core.recall import Found, Hit, Why
 from tests.conftest import Files
 
 NOTES = {
@@ -235,6 +236,55 @@ def test_a_search_that_fails_costs_the_message_that_reference_and_nothing_else(
     assert searched.code is not None
     assert read.code is None
     assert [block.source.label for block in expansion.blocks] == ["src/app.py"]
+
+
+@pytest.fixture
+def vanished(files: Files, tmp_path: Path) -> Path:
+    """Have a folder indexed that is not there any more; return the workspace."""
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "zoo.md").write_text("# Zoo\n\nThe zebra sleeps.\n")
+    workspace = files(NOTES)
+    with opened(workspace) as promptuary:
+        promptuary.index([vault])
+    vault.rename(tmp_path / "away")
+    return workspace
+
+
+@pytest.mark.parametrize("message", ["@search:zebra", "@search:zebra @search:sleeps", "@search:giraffe"])
+def test_what_there_is_to_tell_of_the_index_is_told_once_and_not_to_the_model(vanished: Path, message: str) -> None:
+    expansion = expanded(vanished, message)
+
+    (told,) = [warning for warning in expansion.warnings if "what is indexed of it was kept" in warning]
+    assert told.startswith(f"{vanished.parent / 'vault'}: ")
+    assert "was kept" not in sent(expansion)
+
+
+def test_in_a_thread_the_receipt_tells_it(vanished: Path) -> None:
+    with opened(vanished, recall_tokens=0) as promptuary:
+        turn = promptuary.prepare("@search:zebra")
+
+    assert [warning for warning in turn.receipt.warnings if "what is indexed of it was kept" in warning]
+
+
+@pytest.mark.parametrize("reference", ["@search:canteen", "@memory:canteen"])
+def test_a_file_that_was_skipped_is_told_beside_the_prompt(indexed: Path, reference: str) -> None:
+    (indexed / "notes/deploy.md").write_bytes(b"\x00\x01\x02" * 100)
+    expansion = expanded(indexed, reference)
+
+    assert [warning for warning in expansion.warnings if "deploy.md was skipped" in warning]
+    assert "skipped" not in sent(expansion)
+
+
+def test_places_that_have_lines_in_common_show_them_once(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    why = Why(1.0, None, lambda: ("canteen",))
+    best = Hit(str(indexed), "a.md", 1, 3, "one\ntwo\nthree", (), "markdown", 0, "ab" * 32, 0.9, why)
+    next_best = replace(best, first=3, last=5, text="three\nfour\nfive", score=0.8)
+    monkeypatch.setattr("promptuary.file_memory.FileMemory.search", lambda *_: Found([best, next_best]))
+    expansion = expanded(indexed, "@search:canteen")
+
+    assert [block.source.label for block in expansion.blocks] == ["a.md:1-3", "a.md:4-5"]
+    assert sent(expansion).count("three") == 1
 
 
 def test_what_changed_a_moment_ago_is_what_is_attached(indexed: Path) -> None:

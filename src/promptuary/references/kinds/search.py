@@ -54,7 +54,8 @@ def _hits(reference: Reference, desk: Desk, filters: Filters) -> list[Hit]:
         raise
     except PromptuaryError as error:
         raise SourceError(Code.NOT_INDEXED, str(error)) from error
-    return worth(apart(found.hits))
+    desk.told.extend(found.notes)
+    return apart(worth(found.hits))
 
 
 def _no_memory(reference: Reference, desk: Desk) -> SourceError:
