@@ -115,7 +115,8 @@ class Thread:
         spent += said + before
         if available <= MESSAGE_OVERHEAD and self._runner.active:
             warnings = (*warnings, "the message leaves no room for anything else")
-        expansion = replace(expansion, warnings=(*expansion.warnings, *warnings))
+        told = dict.fromkeys((*expansion.warnings, *kept.notes, *warnings))
+        expansion = replace(expansion, warnings=tuple(told))
         turn = self._turn(text, prompt, expansion, self._receipt(entries, expansion, spent, kept))
         states = [*self._runner.changed(), *([replace(queued, value=[])] if queued and queued.value else [])]
         change = Change(self.name, turn=_recorded(turn, "prepared"), states=states, replacements=compacted)

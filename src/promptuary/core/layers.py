@@ -143,11 +143,15 @@ class Omitted:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """What a layer puts into the window: ``heading`` first, then its pieces."""
+    """What a layer puts into the window: ``heading`` first, then its pieces.
+
+    ``notes`` are for the person and not for the model: they are warnings of the turn.
+    """
 
     pieces: Sequence[Piece] = ()
     heading: str = ""
     omitted: Sequence[Omitted] = ()
+    notes: Sequence[str] = ()
 
     @property
     def text(self) -> str:

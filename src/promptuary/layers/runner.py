@@ -49,10 +49,11 @@ class InitError(PromptuaryError):
 
 @dataclass(slots=True)
 class Account:
-    """What the hooks of one turn took and did wrong."""
+    """What the hooks of one turn took, did wrong, and have to tell the person, each note once."""
 
     hooks: list[HookRun] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    notes: dict[str, None] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -131,6 +132,7 @@ class Runner:
             said = Recall([Piece(said, run.layer.id)] if said else ())
         if isinstance(said, Recall) and _is_sound(said):
             run.last = said
+            account.notes |= dict.fromkeys(said.notes)
             return said
         if said is not None and said is not _FAILED:
             account.failures.append(_misfit(run, "recall", said, "text, a Recall or nothing"))
@@ -229,7 +231,7 @@ def _is_sound(said: Recall) -> bool:
     """Tell whether a recall is made of what it should be: people write layers without a type checker too."""
     try:
         both: list[Piece | Omitted] = [*said.pieces, *said.omitted]
-        texts: list[object] = [said.heading]
+        texts: list[object] = [said.heading, *said.notes]
         for piece in said.pieces:
             texts += (piece.text, piece.revision)
             Detail(piece.detail)

@@ -7,6 +7,7 @@ how, is not known here.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from promptuary import background
@@ -50,7 +51,8 @@ class SemanticRecall(Layer):
         found = await background.run(lambda: self._found(words))
         # Measured by the best of all: where that is in view, what is far behind it is worth no more than before.
         wanted = unseen(worth(found.hits), request.in_view, self._home)
-        return fitted(wanted, request.budget, context.counter, self._home)
+        recalled = fitted(wanted, request.budget, context.counter, self._home)
+        return replace(recalled or Recall(), notes=found.notes) if recalled or found.notes else None
 
     def _found(self, words: str) -> Found:
         try:

@@ -1,6 +1,7 @@
 """The layer that brings along what is indexed and fits the message: what it says, and when it says nothing."""
 
 import asyncio
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -44,6 +45,22 @@ def said(hits: Sequence[Hit], request: RecallRequest, *, ready: bool = True) -> 
 
 
 # What it says
+
+
+def test_what_a_search_has_to_tell_is_told_to_the_person_and_not_to_the_model(files: Files, tmp_path: Path) -> None:
+    workspace = files(NOTES)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "rota.md").write_text("Mira is on call.\n")
+    with Promptuary.open(workspace, embedder="none") as promptuary:
+        promptuary.index([workspace, tmp_path / "other"])
+        shutil.rmtree(tmp_path / "other")
+        turn = promptuary.prepare("Who is on call?", thread="t")
+
+    (warning,) = turn.receipt.warnings
+    assert "other: " in warning
+    assert "was kept" in warning
+    assert "Mira is on call." in str(turn.messages)
+    assert "was kept" not in str(turn.messages)
 
 
 def test_a_piece_says_where_it_stands_and_why_it_is_there() -> None:
