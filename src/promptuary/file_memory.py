@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.indexing import Counts, Embedder, IndexDamagedError, VectorStore
+from promptuary.core.indexing import Counts, Embedder, IndexDamagedError, VectorStore, space
 from promptuary.core.recall import Folder, Found, Question
 from promptuary.core.words import parse
 from promptuary.doors import Doors
@@ -81,6 +81,7 @@ class FileMemory:
         self._syncing = threading.Lock()
         self._watcher: Watcher | None = None
         self._seen = -1
+        self._made_anew = False
         self._preparing: threading.Thread | None = None
 
     def index(
@@ -108,6 +109,7 @@ class FileMemory:
                 except IndexDamagedError:
                     report = self._files.sync(anew=True, prune=prune, progress=progress)
                 if report is not None:
+                    self._made_anew = self._made_anew or anew
                     return report
                 # Mostly one that watches, and has seen the new folder first: it is done soon.
                 if time.monotonic() > deadline:
@@ -197,7 +199,12 @@ class FileMemory:
         """Give every chunk its vector; ``go_on`` is told how many are done and may stop it. Returns how many."""
         if self._store is None or self._embedder is None:
             return 0
-        return embed_missing(self._index, self._store, self._embedder, go_on=go_on)
+        done = embed_missing(self._index, self._store, self._embedder, go_on=go_on)
+        if self._made_anew and not self._index.lacks_vectors():
+            # Who makes everything again is rid of what nothing needs any more, too.
+            self._store.keep_only(space(self._embedder), self._index.every_hash())
+            self._made_anew = False
+        return done
 
     def watch(self, *, debounce: float) -> "Watcher":
         """Have changes noted as they happen, so that a search need not look for them."""

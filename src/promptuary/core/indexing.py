@@ -3,7 +3,7 @@
 Vectors cross these borders as bytes: little-endian 32-bit floats of length one, so that the core needs no library.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
@@ -221,8 +221,8 @@ class VectorStore(Protocol):
         """Return how many vectors of an embedder there are."""
         ...
 
-    def forget_others(self, embedder: str) -> int:
-        """Remove the vectors of every other embedder, and return how many there were."""
+    def keep_only(self, embedder: str, hashes: Iterable[str]) -> int:
+        """Remove those vectors of an embedder whose hashes are not given, and return how many there were."""
         ...
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.indexing import Purpose
+from promptuary.core.indexing import Purpose, space
 from promptuary.core.recall import Found, Question
 from promptuary.file_memory import FileMemory
 from promptuary.memory import embedding
@@ -177,6 +177,25 @@ def test_vectors_outlive_the_index(many: Path, embedder: HashedWords, how: str) 
 
     assert len(embedder.passages) == made
     assert after == expected(many, embedder)
+
+
+def test_who_makes_everything_anew_is_rid_of_vectors_that_nothing_needs(files: Files, embedder: HashedWords) -> None:
+    workspace = files({"a.md": "alpha"})
+    with memory_with(workspace, embedder) as memory:
+        for text in ("beta", "gamma", "delta"):
+            memory.index([workspace])
+            memory.embed()
+            (workspace / "a.md").write_text(text)
+        memory.index([])
+        memory.embed()
+        assert memory._store is not None
+        before = memory._store.count(space(embedder))
+        memory.index([], anew=True)
+        memory.embed(lambda _: False)
+        memory.embed()
+
+        assert (before, memory._store.count(space(embedder))) == (4, 1)
+        assert memory.search(Question("delta")).mode == "hybrid"
 
 
 def test_a_search_that_makes_the_index_again_has_its_vectors_at_once(many: Path, embedder: HashedWords) -> None:

@@ -52,7 +52,7 @@ def test_an_empty_store_knows_nothing(store: EmbeddedVectorStore) -> None:
     port: VectorStore = store
 
     assert (port.get("e", [sha("a")]), port.known("e", [sha("a")]), port.count("e")) == ({}, set(), 0)
-    assert (port.get("e", []), port.forget_others("e")) == ({}, 0)
+    assert (port.get("e", []), port.keep_only("e", [])) == ({}, 0)
 
 
 def test_what_is_put_is_got_by_its_hash_and_embedder(store: EmbeddedVectorStore) -> None:
@@ -102,17 +102,15 @@ def test_a_database_of_before_there_were_vectors_is_brought_up_to_date(tmp_path:
         assert [line.id for line in state.threads()] == ["t"]
 
 
-def test_vectors_of_other_embedders_are_forgotten_when_asked_for(tmp_path: Path, store: EmbeddedVectorStore) -> None:
-    for name in ("one", "two", "three"):
-        store.put(name, {sha("a"): packed(1), sha(name): packed(1)})
+def test_only_those_vectors_of_an_embedder_are_kept_that_are_wanted(store: EmbeddedVectorStore) -> None:
+    for name in ("one", "two"):
+        store.put(name, {sha(text): packed(1) for text in "abc"})
 
-    assert store.forget_others("two") == 4
-    assert [store.count(name) for name in ("one", "two", "three")] == [0, 2, 0]
-    assert store.forget_others("two") == 0
-    with closing(sqlite3.connect(tmp_path / "state.db")) as raw:
-        assert raw.execute("SELECT name FROM embedder").fetchall() == [("two",)]
-    store.put("one", {sha("a"): packed(1)})
-    assert store.forget_others("never used") == 3
+    assert store.keep_only("two", [sha("a"), sha("a"), sha("never seen")]) == 2
+    assert (store.known("two", [sha("a"), sha("b")]), store.count("one")) == ({sha("a")}, 3)
+    assert store.keep_only("two", [sha("a")]) == 0
+    assert store.keep_only("never used", []) == 0
+    assert store.keep_only("two", []) == 1
 
 
 @pytest.mark.parametrize(

@@ -218,6 +218,10 @@ class Catalog:
         key = {"numbers": json.dumps(numbers)}
         return self._read(lambda own: {one: bytes(sha).hex() for one, sha in own.execute(_QUERIES["hashes"], key)})
 
+    def every_hash(self) -> list[str]:
+        """Return what all chunks are, each once."""
+        return self._read(lambda own: [bytes(sha).hex() for (sha,) in own.execute(_QUERIES["every_hash"])])
+
     def chunks_of(self, files: Iterable[int]) -> list[int]:
         """Return the chunks of these files."""
         key = {"files": json.dumps(list(files))}

@@ -139,6 +139,10 @@ JOIN file ON chunk.file = file.id WHERE file.kind = 'code';
 -- What some chunks are.
 SELECT chunk.id, sha256 FROM json_each(:numbers) AS wanted JOIN chunk ON chunk.id = wanted.value;
 
+-- name: every_hash
+-- What all chunks are.
+SELECT DISTINCT sha256 FROM chunk;
+
 -- name: highest
 -- The highest number that a chunk may have had: numbers of chunks that are gone are pending until they are told of.
 SELECT max(coalesce((SELECT max(id) FROM chunk), 0), coalesce((SELECT max(chunk) FROM pending), 0));

@@ -174,6 +174,10 @@ class EmbeddedIndex:
 
         self._reading(work, None)
 
+    def every_hash(self) -> Sequence[str]:
+        """Return what all chunks are, each once."""
+        return self._reading(lambda own: own.catalog.every_hash(), ())
+
     def close(self) -> None:
         """Let go of the files."""
         with self._opening:

@@ -23,10 +23,18 @@ SELECT sha256, '' FROM vector WHERE embedder = ? AND sha256 IN (/* hashes */);
 -- How many vectors of an embedder there are.
 SELECT count(*) FROM vector JOIN embedder ON embedder.number = vector.embedder WHERE embedder.name = :name;
 
--- name: forget_other_vectors
--- Remove the vectors of every other embedder.
-DELETE FROM vector WHERE embedder IN (SELECT number FROM embedder WHERE name <> :name);
+-- name: begin_wanted
+-- What is to be kept, for as long as a transaction takes.
+CREATE TEMP TABLE wanted (sha256 BLOB NOT NULL PRIMARY KEY) WITHOUT ROWID;
 
--- name: forget_other_embedders
--- Remove every other embedder.
-DELETE FROM embedder WHERE name <> :name;
+-- name: add_wanted
+-- A text whose vector is to be kept.
+INSERT OR IGNORE INTO temp.wanted (sha256) VALUES (?);
+
+-- name: forget_unwanted
+-- Remove the vectors of an embedder that nobody wants.
+DELETE FROM vector WHERE embedder = :number AND sha256 NOT IN (SELECT sha256 FROM temp.wanted);
+
+-- name: end_wanted
+-- Let go of what is to be kept.
+DROP TABLE temp.wanted;

@@ -5,7 +5,7 @@ or comes back, has its vector still. Knows nothing of chunks and of how vectors 
 """
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -61,16 +61,19 @@ class EmbeddedVectorStore:
         name = {"name": bound(embedder)}
         return self._database.read(lambda own: int(own.execute(_QUERIES["count_vectors"], name).fetchone()[0]))
 
-    def forget_others(self, embedder: str) -> int:
-        """Remove the vectors of every other embedder, and return how many there were."""
-        name = {"name": bound(embedder)}
+    def keep_only(self, embedder: str, hashes: Iterable[str]) -> int:
+        """Remove those vectors of an embedder whose hashes are not given, and return how many there were."""
+        keys = [(_key(one),) for one in hashes]
 
-        def forgotten(connection: sqlite3.Connection) -> int:
-            removed = connection.execute(_QUERIES["forget_other_vectors"], name).rowcount
-            connection.execute(_QUERIES["forget_other_embedders"], name)
+        def kept(connection: sqlite3.Connection) -> int:
+            connection.execute(_QUERIES["begin_wanted"])
+            connection.executemany(_QUERIES["add_wanted"], keys)
+            number = {"number": _number(connection, embedder)}
+            removed = connection.execute(_QUERIES["forget_unwanted"], number).rowcount
+            connection.execute(_QUERIES["end_wanted"])
             return removed
 
-        return self._database.write(forgotten)
+        return self._database.write(kept)
 
     def close(self) -> None:
         """Let go of the file."""
