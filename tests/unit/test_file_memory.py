@@ -66,7 +66,8 @@ def test_a_search_sees_what_changed_a_moment_ago_and_says_so(indexed: Path) -> N
 
 def test_with_a_watcher_a_search_does_not_wait_until_events_have_been_gathered(indexed: Path) -> None:
     with file_memory(indexed) as memory:
-        memory.watch(debounce=60)
+        watcher = memory.watch(debounce=60)
+        assert watcher.wait(1, 30)  # begun, and looked at the folder: from now on only events tell of a change
         memory.refresh()
         (indexed / "notes/lunch.md").write_text("# Lunch\n\nThe kitchen is new.\n")
         time.sleep(0.3)  # the system tells of it within a moment
@@ -81,7 +82,7 @@ def test_where_changes_are_not_told_of_a_search_looks_whatever_is_watched(
 ) -> None:
     monkeypatch.setattr(mounts, "remote_type", lambda *_: "nfs")
     with file_memory(indexed) as memory:
-        assert memory.watch(debounce=0.05).wait(0, 10)
+        assert memory.watch(debounce=0.05).wait(1, 30)  # begun, and looked: the next look is seconds away
         memory.refresh()
         (indexed / "notes/lunch.md").write_text("# Lunch\n\nThe kitchen is new.\n")
 

@@ -141,10 +141,16 @@ def test_two_searches_that_find_the_same_show_it_once(indexed: Path) -> None:
     assert [block.source.label for block in expansion.blocks] == ["notes/deploy.md:1-7"]
 
 
-def test_a_place_in_a_folder_elsewhere_has_its_whole_path(files: Files, tmp_path: Path) -> None:
-    vault = tmp_path / "vault"
-    vault.mkdir()
-    (vault / "zoo.md").write_text("# Zoo\n\nThe zebra sleeps.\n")
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    """Make a folder of notes beside the workspace."""
+    made = tmp_path / "vault"
+    made.mkdir()
+    (made / "zoo.md").write_text("# Zoo\n\nThe zebra sleeps.\n")
+    return made
+
+
+def test_a_place_in_a_folder_elsewhere_has_its_whole_path(files: Files, vault: Path) -> None:
     workspace = files(NOTES)
     with opened(workspace) as promptuary:
         promptuary.index([vault])
@@ -239,15 +245,12 @@ def test_a_search_that_fails_costs_the_message_that_reference_and_nothing_else(
 
 
 @pytest.fixture
-def vanished(files: Files, tmp_path: Path) -> Path:
+def vanished(files: Files, vault: Path) -> Path:
     """Have a folder indexed that is not there any more; return the workspace."""
-    vault = tmp_path / "vault"
-    vault.mkdir()
-    (vault / "zoo.md").write_text("# Zoo\n\nThe zebra sleeps.\n")
     workspace = files(NOTES)
     with opened(workspace) as promptuary:
         promptuary.index([vault])
-    vault.rename(tmp_path / "away")
+    vault.rename(vault.with_name("away"))
     return workspace
 
 
