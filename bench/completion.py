@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bench.big_tree import paths
-from promptuary.workspace.listing import folders_of
-from promptuary.workspace.match import Preferred, Ranker
+from promptuary.workspace.listing.listing import folders_of
+from promptuary.workspace.matching.ranker import Preferred, Ranker
 
 SIZES = (20_000, 200_000)
 _QUERIES = (

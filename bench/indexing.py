@@ -16,8 +16,8 @@ from pathlib import Path
 from bench.passages import PER_FILE, passages
 from bench.report import Row, report
 from promptuary.blocking import Promptuary
-from promptuary.core.recall import Chunk, Folder, IndexedFile, Question, Stamp
-from promptuary.storage.embedded.index import EmbeddedIndex
+from promptuary.core.search import Chunk, Folder, IndexedFile, Question, Stamp
+from promptuary.storage.index.index import EmbeddedIndex
 
 CHUNKS = 100_000
 ROUNDS = 3

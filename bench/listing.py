@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bench.big_tree import big_tree
-from promptuary.workspace.git import Repository
-from promptuary.workspace.listing import Listing, Stream
+from promptuary.workspace.git.repository import Repository
+from promptuary.workspace.listing.listing import Listing, Stream
 
 SIZES = (20_000, 200_000)
 ROUNDS = 3

@@ -25,10 +25,9 @@ from promptuary import Counter
 from promptuary.blocking import Promptuary
 from promptuary.context.render import plain_text
 from promptuary.core.layers import Layer, LayerContext, RecallRequest, Slot
-from promptuary.core.messages import Message
-from promptuary.core.prompts import Prompt
-from promptuary.layers.scoring import Question, judge
-from promptuary.turns import Turn
+from promptuary.core.messages import Message, Prompt
+from promptuary.layers.tracked.scoring import Question, judge
+from promptuary.threads.turn import Turn
 
 TURNS = 50
 FILES = 10

@@ -27,9 +27,9 @@ from promptuary import Counter, Promptuary
 from promptuary.core.ids import new_id
 from promptuary.core.layers import Layer, LayerContext, RecallRequest
 from promptuary.core.messages import Item
-from promptuary.core.ports import Change
-from promptuary.storage.embedded.state import EmbeddedStore
-from promptuary.workspace.durable import private_folder
+from promptuary.core.ports.threads import Change
+from promptuary.storage.sqlite.threads import EmbeddedStore
+from promptuary.workspace.disk.private_folder import private_folder
 
 ROUNDS = 60
 WARM_UP = 3

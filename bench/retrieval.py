@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from promptuary.blocking import Promptuary
-from promptuary.core.recall import Question
+from promptuary.core.search import Question
 
 CACHE = Path.home() / ".cache" / "promptuary-bench" / "retrieval"
 DEPTH = 100
@@ -209,9 +209,9 @@ def vectors(promptuary: Promptuary, collection: Collection) -> Ranking:
     """Return the order of the cosines alone, over the same vectors that ours uses."""
     import numpy as np
 
-    from promptuary.core.indexing import space
-    from promptuary.filing import embedder_for
-    from promptuary.storage.embedded.vector_store import EmbeddedVectorStore
+    from promptuary.core.ports.models import space
+    from promptuary.storage.sqlite.vectors import EmbeddedVectorStore
+    from promptuary.wiring.search import embedder_for
 
     chunks = _chunks(promptuary, collection)
     embedder = embedder_for(promptuary.settings)
@@ -233,9 +233,9 @@ def vectors(promptuary: Promptuary, collection: Collection) -> Ranking:
 
 def _chunks(promptuary: Promptuary, collection: Collection) -> dict[str, tuple[str, str]]:
     """Return every chunk by its hash and place: the path of its file, and its text under its headings."""
-    from promptuary.core.recall import Chunk
-    from promptuary.memory.chunk import chunks
-    from promptuary.memory.recipe import Sizes
+    from promptuary.core.search import Chunk
+    from promptuary.search.chunks.chunker import chunks
+    from promptuary.search.chunks.sizes import Sizes
     from promptuary.tokens import Counter
 
     sizes, counter = Sizes(promptuary.settings.chunk_tokens, promptuary.settings.chunk_overlap), Counter()

@@ -19,12 +19,12 @@ from pathlib import Path
 from bench.indexing import _fts5, _tantivy, ours
 from bench.passages import passages, questions
 from bench.report import Row, report
-from promptuary.core.indexing import space
-from promptuary.core.recall import Question
-from promptuary.memory.search import search
+from promptuary.core.ports.models import space
+from promptuary.core.search import Question
 from promptuary.models.minilm import MiniLM, available
-from promptuary.storage.embedded.index import EmbeddedIndex
-from promptuary.storage.embedded.vector_store import EmbeddedVectorStore
+from promptuary.search.answer import search
+from promptuary.storage.index.index import EmbeddedIndex
+from promptuary.storage.sqlite.vectors import EmbeddedVectorStore
 
 QUESTIONS = 200
 SIZES = (100_000, 400_000)

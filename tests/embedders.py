@@ -8,16 +8,17 @@ from pathlib import Path
 
 import numpy as np
 
-from promptuary.config import Settings
+from promptuary.config.settings import Settings
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.indexing import Embedder, Purpose
-from promptuary.doors import Doors, open_door
-from promptuary.file_memory import FileMemory
-from promptuary.memory.recipe import Sizes
-from promptuary.storage.embedded.vector_store import EmbeddedVectorStore
+from promptuary.core.ports.models import Embedder, Purpose
+from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.folders import Doors
+from promptuary.search.service import FileMemory
+from promptuary.storage.sqlite.vectors import EmbeddedVectorStore
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
-from promptuary.workspace.durable import private_folder
-from promptuary.workspace.remembered import Folders
+from promptuary.wiring.workspace import open_door
+from promptuary.workspace.disk.private_folder import private_folder
+from promptuary.workspace.indexed_folders import Folders
 
 
 class HashedWords:

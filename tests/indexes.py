@@ -5,12 +5,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from promptuary.config import load
-from promptuary.core.indexing import Counts
-from promptuary.core.recall import Question
-from promptuary.doors import open_door
-from promptuary.file_memory import FileMemory
-from promptuary.filing import open_file_memory
+from promptuary.config.settings import load
+from promptuary.core.ports.index import Counts
+from promptuary.core.search import Question
+from promptuary.search.service import FileMemory
+from promptuary.wiring.search import open_file_memory
+from promptuary.wiring.workspace import open_door
 
 Place = tuple[str, int, int, str]
 """Path, first line, last line, text."""

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 from promptuary._version import __version__
 
 if TYPE_CHECKING:
-    from promptuary.config import Settings
+    from promptuary.config.settings import Settings
     from promptuary.core.blocks import Block, Detail, Source, Trust
     from promptuary.core.errors import Code, ConfigError, PromptuaryError, SourceError
     from promptuary.core.expansion import Expansion, Outcome, Spend
-    from promptuary.core.indexing import Embedder
     from promptuary.core.layers import (
         Between,
         Changed,
@@ -31,34 +30,34 @@ if TYPE_CHECKING:
         Slot,
     )
     from promptuary.core.messages import Message
-    from promptuary.core.ports import ChatModel
-    from promptuary.core.recall import Filters, Found, Hit, Question
+    from promptuary.core.ports.models import ChatModel, Embedder
     from promptuary.core.receipts import Receipt
     from promptuary.core.references import LineRange, Reference, format_reference
+    from promptuary.core.search import Filters, Found, Hit, Question
     from promptuary.engine import Promptuary
     from promptuary.layers.static import StaticContent
-    from promptuary.references.menu import Completion, Item
+    from promptuary.references.completion.menu import Completion, Item
     from promptuary.references.scan import scan
+    from promptuary.threads.turn import Turn
     from promptuary.tokens import Counter
-    from promptuary.turns import Turn
 
 _HOMES = {
     "Between": "core.layers",
     "Block": "core.blocks",
     "Changed": "core.layers",
-    "ChatModel": "core.ports",
+    "ChatModel": "core.ports.models",
     "Code": "core.errors",
-    "Completion": "references.menu",
+    "Completion": "references.completion.menu",
     "ConfigError": "core.errors",
     "Counter": "tokens",
     "Detail": "core.blocks",
-    "Embedder": "core.indexing",
+    "Embedder": "core.ports.models",
     "Expansion": "core.expansion",
-    "Filters": "core.recall",
-    "Found": "core.recall",
-    "Hit": "core.recall",
+    "Filters": "core.search",
+    "Found": "core.search",
+    "Hit": "core.search",
     "Incoming": "core.layers",
-    "Item": "references.menu",
+    "Item": "references.completion.menu",
     "Layer": "core.layers",
     "LayerContext": "core.layers",
     "LineRange": "core.references",
@@ -68,20 +67,20 @@ _HOMES = {
     "Piece": "core.layers",
     "Promptuary": "engine",
     "PromptuaryError": "core.errors",
-    "Question": "core.recall",
+    "Question": "core.search",
     "Recall": "core.layers",
     "RecallRequest": "core.layers",
     "Receipt": "core.receipts",
     "Reference": "core.references",
     "Reply": "core.layers",
-    "Settings": "config",
+    "Settings": "config.settings",
     "Slot": "core.layers",
     "Source": "core.blocks",
     "SourceError": "core.errors",
     "Spend": "core.expansion",
     "StaticContent": "layers.static",
     "Trust": "core.blocks",
-    "Turn": "turns",
+    "Turn": "threads.turn",
     "format_reference": "core.references",
     "scan": "references.scan",
 }

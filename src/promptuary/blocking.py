@@ -21,22 +21,23 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from promptuary.config import Settings
+    from promptuary.config.settings import Settings
     from promptuary.context.history import Stats
     from promptuary.core.expansion import Expansion
     from promptuary.core.layers import Layer
     from promptuary.core.messages import Item as HistoryItem
     from promptuary.core.messages import Message
-    from promptuary.core.ports import ChatModel, Recorded, ThreadLine
-    from promptuary.core.recall import Found, Question
+    from promptuary.core.ports.models import ChatModel
+    from promptuary.core.ports.threads import Recorded, ThreadLine
     from promptuary.core.receipts import Receipt
-    from promptuary.file_memory import Indexed
-    from promptuary.inview import View
-    from promptuary.keeping import Kept
-    from promptuary.memory.sync import Progress, Synced
-    from promptuary.references.menu import Completion
-    from promptuary.sessions import Replay
-    from promptuary.turns import Turn
+    from promptuary.core.search import Found, Question
+    from promptuary.references.completion.menu import Completion
+    from promptuary.search.service import Indexed
+    from promptuary.search.sync import Progress, Synced
+    from promptuary.search.updater import Kept
+    from promptuary.threads.attachments import View
+    from promptuary.threads.ledger import Replay
+    from promptuary.threads.turn import Turn
 
 __all__ = ["Promptuary"]
 

@@ -10,11 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from promptuary import background
-from promptuary.config import Settings, find_workspace, load
-from promptuary.core.recall import Found, Question, Search
-from promptuary.doors import open_door
+from promptuary import concurrency
+from promptuary.config.settings import Settings, find_workspace, load
+from promptuary.core.search import Found, Question, Search
 from promptuary.tokens import Counter
+from promptuary.wiring.workspace import open_door
 
 # Loaded by whoever uses a menu or a thread, not by everyone who starts the program.
 if TYPE_CHECKING:
@@ -22,22 +22,23 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from promptuary.context.history import Stats
-    from promptuary.conversations import Conversations
     from promptuary.core.expansion import Expansion
     from promptuary.core.layers import Layer
     from promptuary.core.messages import Item as HistoryItem
     from promptuary.core.messages import Message
-    from promptuary.core.ports import ChatModel, Recorded, ThreadLine
+    from promptuary.core.ports.models import ChatModel
+    from promptuary.core.ports.threads import Recorded, ThreadLine
     from promptuary.core.receipts import Receipt
-    from promptuary.file_memory import FileMemory, Indexed
-    from promptuary.inview import View
-    from promptuary.keeping import Keeper, Kept
-    from promptuary.memory.sync import Progress, Synced
-    from promptuary.references.completer import Completer
-    from promptuary.references.menu import Completion
-    from promptuary.sessions import Replay
-    from promptuary.turns import Turn
-    from promptuary.workspace.door import Workspace
+    from promptuary.references.completion.menu import Completion
+    from promptuary.references.completion.sources import Completer
+    from promptuary.search.service import FileMemory, Indexed
+    from promptuary.search.sync import Progress, Synced
+    from promptuary.search.updater import Keeper, Kept
+    from promptuary.threads.attachments import View
+    from promptuary.threads.ledger import Replay
+    from promptuary.threads.turn import Turn
+    from promptuary.wiring.threads import Conversations
+    from promptuary.workspace.workspace import Workspace
 
 __all__ = ["Promptuary"]
 
@@ -101,7 +102,7 @@ class Promptuary:
     async def expand(self, text: str, *, pasted: Sequence[tuple[int, int]] = ()) -> Expansion:
         """Return ``text`` with everything it points at; ``pasted`` marks spans that are not looked into."""
         limit = int(self.settings.effective_window * self.settings.limit_share)
-        return await background.run(lambda: self._expand(text, limit, pasted=pasted))
+        return await concurrency.run(lambda: self._expand(text, limit, pasted=pasted))
 
     def _expand(
         self,
@@ -112,12 +113,12 @@ class Promptuary:
         also: str = "",
         tracked: bool = True,
     ) -> Expansion:
-        from promptuary.references import desk, expand, kinds  # noqa: PLC0415  (who only searches reads no message)
+        from promptuary.references import expand, kinds, resolve_context  # noqa: PLC0415  (a search reads no message)
 
         window = self.settings.effective_window
         limits = expand.Limits(window, int(window * self.settings.warn_share), limit, self.settings.timeout)
         with self._workspace.visit() as visit:
-            at = desk.Desk(visit, self._counter, self._searched)
+            at = resolve_context.Desk(visit, self._counter, self._searched)
             expansion = expand.expand(text, at, kinds.KINDS, limits, pasted=pasted, also=also, tracked=tracked)
         if expansion.named:
             self._workspace.usage.record(expansion.named)
@@ -138,7 +139,7 @@ class Promptuary:
     async def stats(self, thread: str = "main") -> Stats:
         """Return how full the window of a thread is with what was said."""
         kept = self._conversations(only_look=True)
-        return await background.run(lambda: kept.stats(thread))
+        return await concurrency.run(lambda: kept.stats(thread))
 
     async def needs_compaction(self, thread: str = "main") -> bool:
         """Return whether the next turn of a thread will make room in its history first."""
@@ -171,22 +172,22 @@ class Promptuary:
 
     async def threads(self) -> Sequence[ThreadLine]:
         """Return every thread of the workspace, the last used first."""
-        return await background.run(self._conversations(only_look=True).sessions.threads)
+        return await concurrency.run(self._conversations(only_look=True).sessions.threads)
 
     async def turns(self, thread: str = "main") -> Sequence[Recorded]:
         """Return the turns of a thread as the ledger has them."""
         sessions = self._conversations(only_look=True).sessions
-        return await background.run(lambda: sessions.turns(thread))
+        return await concurrency.run(lambda: sessions.turns(thread))
 
     async def history(self, thread: str = "main", *, everything: bool = False) -> Sequence[HistoryItem]:
         """Return what was said in a thread; ``everything`` brings back what was compacted."""
         sessions = self._conversations(only_look=True).sessions
-        return await background.run(lambda: sessions.history(thread, everything=everything))
+        return await concurrency.run(lambda: sessions.history(thread, everything=everything))
 
     async def replay(self, thread: str = "main", number: int | None = None) -> Replay:
         """Return a past turn exactly as it was sent, and which of its sources have changed since."""
         sessions = self._conversations(only_look=True).sessions
-        return await background.run(lambda: sessions.replay(thread, number))
+        return await concurrency.run(lambda: sessions.replay(thread, number))
 
     def _conversations(self, *, only_look: bool = False) -> Conversations:
         """Return the threads of the workspace, whose parts are loaded and whose database is made only now.
@@ -195,7 +196,7 @@ class Promptuary:
         """
         if self._kept is not None:
             return self._kept
-        from promptuary.conversations import Conversations  # noqa: PLC0415  (most expansions need no thread)
+        from promptuary.wiring.threads import Conversations  # noqa: PLC0415  (most expansions need no thread)
 
         def attach(text: str, also: str, limit: int) -> Expansion:
             return self._expand(text, limit, also=also, tracked=False)
@@ -215,11 +216,11 @@ class Promptuary:
         """
         completer = self._completers.get(ignored)
         if completer is None:
-            from promptuary.references.completer import Completer  # noqa: PLC0415  (most expansions need no menu)
+            from promptuary.references.completion.sources import Completer  # noqa: PLC0415  (most expansions need no menu)
 
             completer = Completer(self._workspace, self._counter, patience=patience, ignored=ignored)
             self._completers[ignored] = completer
-        return await background.run(lambda: completer.complete(text, limit=limit))
+        return await concurrency.run(lambda: completer.complete(text, limit=limit))
 
     async def index(
         self,
@@ -236,21 +237,21 @@ class Promptuary:
         """
         work, named = self._file_memory(making=True).index, [paths] if isinstance(paths, str | Path) else paths
         call = partial(work, [*map(Path, named)], owner=owner, anew=anew, prune=prune, progress=progress)
-        return await background.run(call)
+        return await concurrency.run(call)
 
     async def unindex(self, path: str | Path) -> bool:
         """Index a folder no more; tell whether it was indexed."""
         files = self._file_memory()
-        return await background.run(lambda: files.remove(str(Path(path).absolute())))
+        return await concurrency.run(lambda: files.remove(str(Path(path).absolute())))
 
     async def embed(self, go_on: Callable[[int], bool] = lambda _: True) -> int:
         """Make the vectors that are missing; ``go_on`` is told how many are done and may stop it."""
         files = self._file_memory()
-        return await background.run(lambda: files.embed(go_on))
+        return await concurrency.run(lambda: files.embed(go_on))
 
     async def search(self, question: str | Question, *, limit: int = 10) -> Found:
         """Return the best answers to a question from the indexed files, as they are now."""
-        return await background.run(lambda: self.search_now(question, limit=limit))
+        return await concurrency.run(lambda: self.search_now(question, limit=limit))
 
     def search_now(self, question: str | Question, *, limit: int = 10) -> Found:
         """Do what ``search`` does, and block until it is done."""
@@ -258,19 +259,19 @@ class Promptuary:
 
     async def indexed(self) -> Indexed:
         """Return what is indexed."""
-        return await background.run(self._file_memory().status)
+        return await concurrency.run(self._file_memory().status)
 
     async def watch(self, told: Callable[[Kept], None] | None = None) -> None:
         """Keep the index up to date from now on, in the background; ``told`` hears of every sync."""
         if self._keeper is None:
-            from promptuary.keeping import Keeper  # noqa: PLC0415  (only who watches needs it)
+            from promptuary.search.updater import Keeper  # noqa: PLC0415  (only who watches needs it)
 
             self._keeper = Keeper(self._file_memory(), debounce=self.settings.watch_debounce, told=told)
             self._keeper.start()
 
     def _file_memory(self, *, making: bool = False) -> FileMemory:
         """Return the file memory, whose parts are loaded only now; who is not ``making`` one leaves no trace."""
-        from promptuary.filing import open_file_memory  # noqa: PLC0415  (most expansions search nothing)
+        from promptuary.wiring.search import open_file_memory  # noqa: PLC0415  (most expansions search nothing)
 
         with self._opening:
             if self._files is None or (making and not self._files.lasting):
@@ -280,7 +281,7 @@ class Promptuary:
     async def close(self) -> None:
         """Let go of the workspace."""
         if self._keeper is not None:
-            await background.run(self._keeper.close)
+            await concurrency.run(self._keeper.close)
         if self._kept is not None:
             await self._kept.close()
         self.let_go()

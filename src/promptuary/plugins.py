@@ -14,8 +14,8 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Final, TypeVar
 
 from promptuary.core.errors import ConfigError, PromptuaryError
-from promptuary.core.indexing import Embedder, Purpose
 from promptuary.core.layers import Layer, check
+from promptuary.core.ports.models import Embedder, Purpose
 
 GROUP = "promptuary.layers"
 EMBEDDERS = "promptuary.embedders"

@@ -10,9 +10,9 @@ import pytest
 pytest.register_assert_rewrite("promptuary.testing.conformance")
 
 from promptuary.core.messages import Replacement
-from promptuary.core.ports import Change, StateStore
-from promptuary.storage.embedded.state import EmbeddedStore
-from promptuary.storage.inmemory import InMemoryStore
+from promptuary.core.ports.threads import Change, StateStore
+from promptuary.storage.in_memory import InMemoryStore
+from promptuary.storage.sqlite.threads import EmbeddedStore
 from promptuary.testing.conformance import StateStoreConformance, said, turned
 
 

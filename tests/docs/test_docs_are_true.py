@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from promptuary.cli.arguments import make_parser
-from promptuary.config import OPENS_A_DOOR, Settings
+from promptuary.config.settings import OPENS_A_DOOR, Settings
 from promptuary.core.errors import Code
 from promptuary.core.references import KEYWORDS, KINDS
+from promptuary.references.completion.menu import HELP
 from promptuary.references.kinds import KINDS as RESOLVERS
-from promptuary.references.menu import HELP
 from tests.conftest import Files
 
 ROOT = Path(__file__).parents[2]

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.ports import Change
-from promptuary.storage.embedded.state import EmbeddedStore
+from promptuary.core.ports.threads import Change
+from promptuary.storage.sqlite.threads import EmbeddedStore
 from promptuary.testing.conformance import said
 from tests.conftest import Figure
 from tests.durability.writer import written
@@ -174,7 +174,7 @@ sys.addaudithook(lambda event, details: opened.append(str(details[0])) if event 
 from contextlib import closing
 from pathlib import Path
 from tests.durability.writer import written
-from promptuary.storage.embedded.state import EmbeddedStore
+from promptuary.storage.sqlite.threads import EmbeddedStore
 path = Path(sys.argv[1])
 for _ in range(2):
     with closing(EmbeddedStore(path)) as store, closing(EmbeddedStore(path)) as other:

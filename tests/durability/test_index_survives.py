@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.recall import Question
+from promptuary.core.search import Question
 from tests.conftest import Figure
 from tests.durability.indexer import WORDS, change
 from tests.indexes import everything, file_memory
@@ -123,7 +123,7 @@ def test_two_processes_search_while_a_third_syncs(tmp_path: Path, figure: Figure
     searcher = (
         "import sys, time\n"
         "from pathlib import Path\n"
-        "from promptuary.core.recall import Question\n"
+        "from promptuary.core.search import Question\n"
         "from tests.indexes import file_memory\n"
         "done, until = 0, time.monotonic() + float(sys.argv[2])\n"
         "with file_memory(Path(sys.argv[1])) as memory:\n"

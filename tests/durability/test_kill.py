@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.ports import KeptState, TurnStatus
-from promptuary.storage.embedded.state import EmbeddedStore
-from promptuary.storage.inmemory import InMemoryStore
+from promptuary.core.ports.threads import KeptState, TurnStatus
+from promptuary.storage.in_memory import InMemoryStore
+from promptuary.storage.sqlite.threads import EmbeddedStore
 from promptuary.storage.values import settled
 from tests.conftest import Figure
 from tests.durability.writer import steps

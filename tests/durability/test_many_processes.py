@@ -13,9 +13,9 @@ import pytest
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.messages import Item
-from promptuary.core.ports import Change, ConflictError
-from promptuary.storage.embedded.state import EmbeddedStore
-from promptuary.storage.inmemory import InMemoryStore
+from promptuary.core.ports.threads import Change, ConflictError
+from promptuary.storage.in_memory import InMemoryStore
+from promptuary.storage.sqlite.threads import EmbeddedStore
 from promptuary.testing.conformance import said, turned
 from tests.conftest import Figure
 from tests.durability.writer import written

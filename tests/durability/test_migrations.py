@@ -11,11 +11,11 @@ import pytest
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.messages import Replacement
-from promptuary.core.ports import Change
-from promptuary.storage import migrate
-from promptuary.storage.embedded.database import Database
-from promptuary.storage.embedded.state import EmbeddedStore
-from promptuary.storage.sql import named, statements
+from promptuary.core.ports.threads import Change
+from promptuary.storage.sqlite import migrate
+from promptuary.storage.sqlite.database import Database
+from promptuary.storage.sqlite.queries import named, statements
+from promptuary.storage.sqlite.threads import EmbeddedStore
 from promptuary.testing.conformance import said
 
 FIRST = "CREATE TABLE a (x);\nINSERT INTO a VALUES (1);\n"
@@ -87,7 +87,7 @@ def test_many_may_take_the_steps_at_once(tmp_path: Path) -> None:
 
 def test_many_processes_may_take_them_at_once(tmp_path: Path) -> None:
     program = (
-        "import sys, pathlib; from promptuary.storage.embedded.state import EmbeddedStore\n"
+        "import sys, pathlib; from promptuary.storage.sqlite.threads import EmbeddedStore\n"
         "sys.stdin.read(); EmbeddedStore(pathlib.Path(sys.argv[1])).close()"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "state.db")]

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from promptuary.core.messages import Item, Replacement, ToolCall
-from promptuary.core.ports import Change, ConflictError, KeptState, Recorded, StateStore
-from promptuary.storage.embedded.state import EmbeddedStore
-from promptuary.storage.inmemory import InMemoryStore
+from promptuary.core.ports.threads import Change, ConflictError, KeptState, Recorded, StateStore
+from promptuary.storage.in_memory import InMemoryStore
+from promptuary.storage.sqlite.threads import EmbeddedStore
 from promptuary.testing.conformance import turned
 from tests.conftest import TORTURE
 

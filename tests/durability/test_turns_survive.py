@@ -19,7 +19,7 @@ import pytest
 from promptuary.blocking import Promptuary
 from promptuary.core.layers import Layer, LayerContext, RecallRequest, Reply
 from promptuary.core.messages import Item
-from promptuary.storage.embedded.state import EmbeddedStore
+from promptuary.storage.sqlite.threads import EmbeddedStore
 from tests.conftest import Figure
 
 

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.config import Settings
-from promptuary.core.recall import Question
-from promptuary.doors import open_door
-from promptuary.file_memory import FileMemory
-from promptuary.keeping import Keeper, Kept
-from promptuary.memory.chunk import chunks
-from promptuary.memory.recipe import Sizes
-from promptuary.memory.search import search
+from promptuary.config.settings import Settings
+from promptuary.core.search import Question
+from promptuary.search.answer import search
+from promptuary.search.chunks.chunker import chunks
+from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.service import FileMemory
+from promptuary.search.updater import Keeper, Kept
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
-from promptuary.workspace.snapshot import snapshot
+from promptuary.wiring.workspace import open_door
+from promptuary.workspace.changes.snapshot import snapshot
 from tests.conftest import Figure
 from tests.indexes import Place, file_memory
 

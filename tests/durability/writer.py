@@ -15,9 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from promptuary.core.messages import Item, Replacement
-from promptuary.core.ports import Change, ConflictError, KeptState, Recorded, TurnStatus
+from promptuary.core.ports.threads import Change, ConflictError, KeptState, Recorded, TurnStatus
 from promptuary.core.receipts import Receipt
-from promptuary.storage.embedded.state import EmbeddedStore
+from promptuary.storage.sqlite.threads import EmbeddedStore
 
 EVERY = 5
 """After so many turns what is older is compacted, the last summary too."""

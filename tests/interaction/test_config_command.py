@@ -9,7 +9,7 @@ import pytest
 
 from promptuary.cli.arguments import SETTING_FLAGS
 from promptuary.cli.main import main
-from promptuary.config import SETTINGS
+from promptuary.config.settings import SETTINGS
 from tests.conftest import Files
 
 PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"

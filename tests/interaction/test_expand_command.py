@@ -14,7 +14,7 @@ import pytest
 
 from promptuary.cli.arguments import COMMANDS, SETTING_FLAGS
 from promptuary.cli.main import _parsed, main
-from promptuary.config import SETTINGS, load
+from promptuary.config.settings import SETTINGS, load
 from promptuary.testing.loopback import Loopback, answer
 from tests.conftest import Files, git
 

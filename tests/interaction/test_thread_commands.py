@@ -10,8 +10,8 @@ import pytest
 from promptuary.blocking import Promptuary
 from promptuary.cli.main import main
 from promptuary.core.messages import Message
-from promptuary.core.ports import Change, KeptState
-from promptuary.storage.embedded.state import EmbeddedStore
+from promptuary.core.ports.threads import Change, KeptState
+from promptuary.storage.sqlite.threads import EmbeddedStore
 from tests.conftest import Files, git
 from tests.interaction.answers import Answer, Run
 

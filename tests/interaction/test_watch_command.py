@@ -13,7 +13,7 @@ from typing import IO, Any
 import pytest
 
 from promptuary.cli.main import main
-from promptuary.storage.embedded.generations import Generations
+from promptuary.storage.index.generations import Generations
 from tests.conftest import Files
 
 PROMPTUARY = [sys.executable, "-m", "promptuary"]
@@ -135,7 +135,7 @@ def test_once_brings_everything_up_to_date_and_ends(
 
 def test_a_failure_is_told_once_and_not_all_the_time(capsys: pytest.CaptureFixture[str]) -> None:
     from promptuary.cli.watch import _Lines
-    from promptuary.keeping import Kept
+    from promptuary.search.updater import Kept
 
     lines = _Lines(as_json=False, quiet=False)
     for _ in range(3):
@@ -156,7 +156,7 @@ def test_a_failure_is_told_once_and_not_all_the_time(capsys: pytest.CaptureFixtu
 
 def test_how_changes_are_noticed_is_told_unless_it_is_to_be_quiet(capsys: pytest.CaptureFixture[str]) -> None:
     from promptuary.cli.watch import _Lines
-    from promptuary.keeping import Kept
+    from promptuary.search.updater import Kept
 
     for as_json, quiet in ((False, False), (False, True), (True, True)):
         lines = _Lines(as_json=as_json, quiet=quiet)

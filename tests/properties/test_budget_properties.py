@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from promptuary.core.blocks import Detail, Source, Trust
 from promptuary.core.budget import water_fill
-from promptuary.core.wire import preamble, render
+from promptuary.core.render import preamble, render
 from promptuary.references.detail import best_within, whole
 from promptuary.references.fit import Candidate, fit
 from promptuary.tokens import Counter

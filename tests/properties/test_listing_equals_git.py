@@ -9,8 +9,8 @@ from pathlib import Path
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from promptuary.workspace.git import Repository
-from promptuary.workspace.listing import Listing
+from promptuary.workspace.git.repository import Repository
+from promptuary.workspace.listing.listing import Listing
 from tests.conftest import TORTURE, git
 
 NAMES = st.sampled_from(["a", "b", "ab", "a.py", "b.log", "x", "d", "[a]", "a b", "é", "#x", "!y", "a\\b"])

@@ -6,15 +6,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from promptuary.core.references import (
-    ENDS_VALUE,
-    GLUED,
-    KEYWORDS,
-    KINDS,
-    PUNCTUATION,
-    Reference,
-    format_reference,
-)
+from promptuary.core.references import ENDS_VALUE, GLUED, KEYWORDS, KINDS, PUNCTUATION, Reference, format_reference
 from promptuary.references.scan import MAX_VALUE, scan
 from promptuary.references.selection import SUFFIX, readings
 

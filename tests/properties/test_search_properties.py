@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from promptuary.core.recall import FILE_KINDS, Filters, Hit, Question
-from promptuary.file_memory import FileMemory
-from promptuary.memory.recipe import Sizes
-from promptuary.memory.search import search
+from promptuary.core.search import FILE_KINDS, Filters, Hit, Question
+from promptuary.search.answer import search
+from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.service import FileMemory
 from tests.embedders import HashedWords, memory_with
 
 WORDS = ["alpha", "beta", "gamma", "releaseScript", "max_open_files", "東京都", "straße", "naïve", "the", "config"]

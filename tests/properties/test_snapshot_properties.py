@@ -6,11 +6,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from promptuary.core.errors import SourceError
-from promptuary.workspace.door import Workspace
-from promptuary.workspace.policy import ReadPolicy
-from promptuary.workspace.root import Root, normalise
-from promptuary.workspace.screen import OURS, Screen
-from promptuary.workspace.snapshot import snapshot, snapshot_of
+from promptuary.workspace.changes.readable_names import OURS, Screen
+from promptuary.workspace.changes.snapshot import snapshot, snapshot_of
+from promptuary.workspace.disk.policy import ReadPolicy
+from promptuary.workspace.disk.root import Root, normalise
+from promptuary.workspace.workspace import Workspace
 from tests.conftest import TORTURE, git
 from tests.properties.test_listing_equals_git import LINES, PATHS, tree
 

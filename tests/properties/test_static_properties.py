@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from promptuary.core.layers import LayerContext, Recall, RecallRequest
 from promptuary.core.text import visible
-from promptuary.layers.imports import parse
+from promptuary.layers.instructions.imports import parse
+from promptuary.layers.sections import escaped, unescaped
 from promptuary.layers.static import Named, StaticContent
-from promptuary.layers.xml import escaped, unescaped
 from promptuary.tokens import Counter
 
 TAGS = ["instructions", "a", "house-rules", "v1.2", "_", "Règles", "規則"]

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from promptuary.core.counting import TokenCounter
 from promptuary.core.layers import Incoming, LayerContext, Recall, RecallRequest
-from promptuary.layers.tracked_files import TrackedFiles
+from promptuary.layers.tracked.layer import TrackedFiles
 from promptuary.tokens import Counter
-from promptuary.workspace.door import open_workspace
-from promptuary.workspace.fetch import FetchPolicy
-from promptuary.workspace.policy import ReadPolicy
+from promptuary.workspace.disk.policy import ReadPolicy
+from promptuary.workspace.web.policy import FetchPolicy
+from promptuary.workspace.workspace import open_workspace
 
 NAMES = [
     "a.py",

@@ -12,23 +12,16 @@ from hypothesis import strategies as st
 
 from promptuary.blocking import Promptuary
 from promptuary.context.assemble import Room, ceiling, promise
-from promptuary.context.history import (
-    CALL_OVERHEAD,
-    MESSAGE_OVERHEAD,
-    CompactionPolicy,
-    cost,
-    groups,
-    newest_that_fit,
-)
+from promptuary.context.history import CALL_OVERHEAD, MESSAGE_OVERHEAD, CompactionPolicy, cost, groups, newest_that_fit
 from promptuary.core.budget import Claim, allocate
 from promptuary.core.expansion import Expansion, Spend
 from promptuary.core.ids import new_id
 from promptuary.core.layers import Band, Between, Budget, Layer, LayerContext, Piece, Recall, RecallRequest
 from promptuary.core.messages import Item, Message, as_message
-from promptuary.core.ports import Change
-from promptuary.storage.inmemory import InMemoryStore
+from promptuary.core.ports.threads import Change
+from promptuary.storage.in_memory import InMemoryStore
+from promptuary.threads.turn import Conversation, Thread, Turn
 from promptuary.tokens import Counter
-from promptuary.turns import Conversation, Thread, Turn
 from tests.properties.test_compaction_properties import HISTORIES
 
 COUNTER = Counter()

@@ -14,7 +14,8 @@ import pytest
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.testing.loopback import Loopback, answer, redirect
-from promptuary.workspace.fetch import FetchPolicy, Resolver, fetch
+from promptuary.workspace.web.fetch import Resolver, fetch
+from promptuary.workspace.web.policy import FetchPolicy
 
 PUBLIC = "93.184.216.34"
 SECRET = answer("SECRET", "text/plain")
@@ -322,7 +323,7 @@ def test_a_strangers_page_cannot_lead_into_a_private_host_that_is_open(
     """Reading a public page must not be a way to press a button on someone's own server."""
     hosts = {"mine.test": ["127.0.0.1"], "stranger.test": ["127.0.0.3"]}
     # A public server cannot be had without leaving this machine: for this test, 127.0.0.3 counts as one.
-    monkeypatch.setattr("promptuary.workspace.fetch.is_public", lambda address: str(address) == "127.0.0.3")
+    monkeypatch.setattr("promptuary.workspace.web.fetch.is_public", lambda address: str(address) == "127.0.0.3")
     before = victim.accepted
     with Loopback({"*": redirect(victim.url("/delete", "mine.test"))}, host="127.0.0.3") as stranger:
         policy = FetchPolicy(allow_hosts=frozenset({"mine.test"}), ports=frozenset({stranger.port, victim.port}))

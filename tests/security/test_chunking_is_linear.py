@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from promptuary.memory.chunk import chunks
-from promptuary.memory.recipe import Sizes
+from promptuary.search.chunks.chunker import chunks
+from promptuary.search.chunks.sizes import Sizes
 from promptuary.tokens import Counter
 from tests.conftest import TORTURE, Figure
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from promptuary.core.errors import SourceError
-from promptuary.workspace.git import Repository
+from promptuary.workspace.git.repository import Repository
 from tests.conftest import Figure, git
 
 NAMES = [

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from promptuary.core.errors import Code, SourceError
-from promptuary.workspace.git import Repository
-from promptuary.workspace.process import run
+from promptuary.workspace.git.process import run
+from promptuary.workspace.git.repository import Repository
 from tests.conftest import git
 
 SECRET = "the other repository's secret"

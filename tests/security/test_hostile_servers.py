@@ -15,7 +15,8 @@ import pytest
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.testing.loopback import RESET, Loopback, Route, Step, answer, redirect
-from promptuary.workspace.fetch import FetchPolicy, fetch
+from promptuary.workspace.web.fetch import fetch
+from promptuary.workspace.web.policy import FetchPolicy
 
 DEADLINE = 0.8
 GRACE = 2.0
@@ -120,7 +121,7 @@ CASES: dict[str, tuple[Route, set[Code] | set[Code | None]]] = {
 PROGRAM = """
 import json, sys, time
 from promptuary.core.errors import SourceError
-from promptuary.workspace.fetch import FetchPolicy, fetch
+from promptuary.workspace.web.fetch import FetchPolicy, fetch
 
 def memory(key):
     with open("/proc/self/status") as status:

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from promptuary.core.errors import Code
-from promptuary.workspace.policy import ReadPolicy
+from promptuary.workspace.disk.policy import ReadPolicy
 
 POLICY = ReadPolicy()
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from promptuary.core.errors import Code, ConfigError, SourceError
-from promptuary.workspace.policy import ReadPolicy
-from promptuary.workspace.read import read_text
-from promptuary.workspace.root import OpenerName, Root
+from promptuary.workspace.disk.policy import ReadPolicy
+from promptuary.workspace.disk.read import read_text
+from promptuary.workspace.disk.root import OpenerName, Root
 from tests.conftest import Files
 
 POLICY = ReadPolicy()

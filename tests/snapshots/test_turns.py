@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from promptuary.blocking import Promptuary
-from promptuary.turns import Turn
+from promptuary.threads.turn import Turn
 from tests.conftest import Files
 from tests.snapshots.test_prompts import APP, STYLE, matches
 

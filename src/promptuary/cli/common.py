@@ -10,7 +10,7 @@ from typing import Any
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.arguments import SETTING_FLAGS
-from promptuary.config import SETTINGS
+from promptuary.config.settings import SETTINGS
 from promptuary.core.errors import ConfigError, PromptuaryError
 
 _OPTION = re.compile(r"^option (\w+)")

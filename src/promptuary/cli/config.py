@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from promptuary.cli.common import opened, print_json
-from promptuary.config import SETTINGS, Settings
+from promptuary.config.settings import SETTINGS, Settings
 from promptuary.core.table import Column, table
 from promptuary.core.text import one_line
 

@@ -6,8 +6,8 @@ from itertools import pairwise
 from typing import Final
 
 from promptuary.cli.terminal import cut, wide
+from promptuary.core.query import folded, reading
 from promptuary.core.text import one_line
-from promptuary.core.words import folded, reading
 
 LINES: Final = 3
 _ENDING: Final = 2

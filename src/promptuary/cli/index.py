@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import opened, print_json, standard_input
-from promptuary.cli.keeping_up import Work, as_json, embed, listed, many, sync, tell_embedded, tell_synced
+from promptuary.cli.indexing import Work, as_json, embed, listed, many, sync, tell_embedded, tell_synced
 from promptuary.core.errors import ConfigError, PromptuaryError
-from promptuary.core.recall import Folder
+from promptuary.core.search import Folder
 from promptuary.core.table import Column, table
 from promptuary.core.text import one_line
 
 if TYPE_CHECKING:
-    from promptuary.file_memory import Indexed
+    from promptuary.search.service import Indexed
 
 DONE, NOT_ALL, NOTHING = 0, 1, 2
 _ONLY: Final = {"--list": "only shows what is indexed", "--remove": "only takes folders out"}

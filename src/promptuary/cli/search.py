@@ -13,9 +13,9 @@ from promptuary.cli.dates import moment
 from promptuary.cli.excerpt import excerpt
 from promptuary.cli.terminal import columns, cut, wide
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.recall import Filters, Found, Hit, Question
+from promptuary.core.query import parse
+from promptuary.core.search import Filters, Found, Hit, Question
 from promptuary.core.text import one_line, visible
-from promptuary.core.words import parse
 
 DONE, NOTHING = 0, 1
 _INDENT = "   "

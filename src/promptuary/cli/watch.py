@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import opened, print_json_line
-from promptuary.cli.keeping_up import Work, as_json, embed, many, sync, tell_embedded, tell_synced
+from promptuary.cli.indexing import Work, as_json, embed, many, sync, tell_embedded, tell_synced
 from promptuary.core.text import one_line
-from promptuary.file_memory import BUSY
+from promptuary.search.service import BUSY
 
 if TYPE_CHECKING:
-    from promptuary.keeping import Kept
+    from promptuary.search.updater import Kept
 
 _GATHER: Final = 2.0
 """Seconds for which vectors are counted before a line tells of them: a batch is made every moment."""

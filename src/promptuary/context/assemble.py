@@ -12,8 +12,7 @@ from promptuary.context.history import MESSAGE_OVERHEAD, Past
 from promptuary.core.budget import Claim, allocate
 from promptuary.core.counting import TokenCounter
 from promptuary.core.layers import Band, Between, Budget, Recall
-from promptuary.core.messages import Item, Message, as_message
-from promptuary.core.prompts import Prompt
+from promptuary.core.messages import Item, Message, Prompt, as_message
 
 HISTORY_SHARE = 0.4
 """The part of what reservations leave that the history may count on."""

@@ -8,8 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from promptuary.core.messages import Message
-from promptuary.core.prompts import Prompt
+from promptuary.core.messages import Message, Prompt
 
 Provider = Literal["openai", "openai-responses", "anthropic", "text"]
 """The forms a prompt can be rendered in."""

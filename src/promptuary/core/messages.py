@@ -1,5 +1,6 @@
 """What is said in a thread: the items of a conversation, and the messages that a chat API takes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NotRequired, TypedDict
 
@@ -77,3 +78,18 @@ def as_message(item: Item) -> Message:
     if item.tool_call_id:
         message["tool_call_id"] = item.tool_call_id
     return message
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Standing content, the conversation so far, what is live, and the person's message with what it points at."""
+
+    stable: Sequence[Message]
+    history: Sequence[Message]
+    live: Sequence[Message]
+    message: Message
+
+    @property
+    def messages(self) -> list[Message]:
+        """Every message, in order."""
+        return [*self.stable, *self.history, *self.live, self.message]

@@ -32,7 +32,7 @@ from promptuary.core.layers import (
     RecallRequest,
     Reply,
 )
-from promptuary.core.ports import KeptState, StateKey
+from promptuary.core.ports.threads import KeptState, StateKey
 from promptuary.core.receipts import Failure, HookRun
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
-from promptuary import background
+from promptuary import concurrency
 from promptuary.core.errors import Code, ConfigError, SourceError
 from promptuary.core.layers import (
     TIMEOUTS,
@@ -30,7 +30,7 @@ from promptuary.core.layers import (
     check,
 )
 from promptuary.core.text import one_line
-from promptuary.layers import xml
+from promptuary.layers import sections
 
 Load = Callable[[], str | Awaitable[str]]
 """Returns the text; a plain function runs in a thread, so it may block."""
@@ -115,7 +115,7 @@ class StaticContent(Layer):
         self._loaded_at: float | None = None
         self._fresh = False
         check((self,))
-        xml.check_tag(tag)
+        sections.check_tag(tag)
         _check_sources(id, self._sources)
         _check_policies(id, reload, on_error)
 
@@ -133,16 +133,16 @@ class StaticContent(Layer):
         self._fresh = False
         self._keep(context)
         held = [(source, self._held[source.label]) for source in self._sources]
-        sections = [self._section(index, source, one) for index, (source, one) in enumerate(held)]
+        shown = [self._section(index, source, one) for index, (source, one) in enumerate(held)]
         omitted = [
             Omitted(source.label, one.problem, source.source)
             for source, one in held
             if one.problem and not one.text.strip()
         ]
-        return xml.recall(sections, request.budget, context.counter, omitted)
+        return sections.recall(shown, request.budget, context.counter, omitted)
 
-    def _section(self, index: int, source: Named, held: _Held) -> xml.Section:
-        return xml.Section(
+    def _section(self, index: int, source: Named, held: _Held) -> sections.Section:
+        return sections.Section(
             self._tag,
             held.text,
             source.label,
@@ -217,7 +217,7 @@ async def _loaded(source: Named, known: _Held | None) -> _Held:
 
 
 async def _answer(function: Callable[[], Result | Awaitable[Result]]) -> Result:
-    result = function() if inspect.iscoroutinefunction(function) else await background.run(function)
+    result = function() if inspect.iscoroutinefunction(function) else await concurrency.run(function)
     return await result if inspect.isawaitable(result) else result
 
 
@@ -227,7 +227,7 @@ def _why(label: str, error: Exception) -> str:
 
 
 def _held(text: str, mark: object = None) -> _Held:
-    shown = xml.readable(text)
+    shown = sections.readable(text)
     return _Held(shown, hashlib.sha256(shown.encode()).hexdigest(), mark)
 
 

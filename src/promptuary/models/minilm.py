@@ -18,16 +18,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from promptuary import background
+from promptuary import concurrency
 from promptuary.core.errors import PromptuaryError
-from promptuary.models import optimised
+from promptuary.models import minilm_cache
 from promptuary.models.aside import Aside
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from promptuary.core.indexing import Purpose
+    from promptuary.core.ports.models import Purpose
 
     Vector = NDArray[np.float32]
 
@@ -175,8 +175,8 @@ def _load(folder: Path, cache: Path | None) -> _Model:
 
 
 def _begun(folder: Path, cache: Path | None) -> _Begun:
-    copy = optimised.find(cache, _MODEL[1][:12]) if cache else None
-    whole = background.begin(lambda: copy is not None and optimised.is_whole(copy))
+    copy = minilm_cache.find(cache, _MODEL[1][:12]) if cache else None
+    whole = concurrency.begin(lambda: copy is not None and minilm_cache.is_whole(copy))
     # Else the library writes down what machine this is, to be reported to its makers. Too late once it is loaded.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
@@ -184,7 +184,7 @@ def _begun(folder: Path, cache: Path | None) -> _Begun:
         onnxruntime = importlib.import_module("onnxruntime")  # 100 ms
     except ImportError as error:
         raise _missing() from error
-    session = background.begin(lambda: _session(onnxruntime, folder, copy, whole))
+    session = concurrency.begin(lambda: _session(onnxruntime, folder, copy, whole))
     return _Begun(folder, cache, onnxruntime, session, whole)
 
 
@@ -209,7 +209,7 @@ def _finished(begun: _Begun) -> _Model:
         if begun.cache is not None and not begun.whole():
             options = _options(begun.onnxruntime, optimised=False)
             weights = _checked(begun.folder, *_MODEL)
-            optimised.make(begun.cache, _MODEL[1][:12], weights, begun.onnxruntime, options)
+            minilm_cache.make(begun.cache, _MODEL[1][:12], weights, begun.onnxruntime, options)
 
     return _Model(lambda text: tokenizer.encode(text, add_special_tokens=False).ids, run, keep)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from promptuary.core.blocks import Block, Detail, Source
 from promptuary.core.counting import TokenCounter
 from promptuary.core.references import format_reference
-from promptuary.core.wire import render
+from promptuary.core.render import render
 
 Maker = Callable[[int], Block]
 """Builds a block that keeps so many lines or characters."""

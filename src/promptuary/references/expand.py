@@ -9,11 +9,11 @@ from promptuary.core.blocks import Block, Detail, Source
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.expansion import Expansion, Outcome, Spend
 from promptuary.core.references import Reference
+from promptuary.core.render import preamble
 from promptuary.core.text import one_line
-from promptuary.core.wire import preamble
-from promptuary.references.desk import Desk
 from promptuary.references.fit import Candidate, fit
 from promptuary.references.resolve import Resolution, resolve, settle
+from promptuary.references.resolve_context import Desk
 from promptuary.references.scan import MAX_REFERENCES, Span, scan
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.references import Reference
-from promptuary.references.desk import Desk
+from promptuary.references.resolve_context import Desk
 from promptuary.references.selection import readings
-from promptuary.workspace.door import Workspace
+from promptuary.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from promptuary.references.kinds import Kind

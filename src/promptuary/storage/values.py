@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.layers import Json
-from promptuary.core.ports import ConflictError, KeptState, Recorded
+from promptuary.core.ports.threads import ConflictError, KeptState, Recorded
 from promptuary.core.receipts import Receipt
 
 

@@ -18,7 +18,7 @@ from promptuary.core.blocks import Detail
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.layers import Json
 from promptuary.core.messages import Item, ItemKind, Message, Replacement, ToolCall
-from promptuary.core.ports import Change, ConflictError, KeptState, Recorded, StateStore
+from promptuary.core.ports.threads import Change, ConflictError, KeptState, Recorded, StateStore
 from promptuary.core.receipts import Entry, Failure, HookRun, Receipt
 
 STRANGE: Final = ("", "\x00", "a\x00b", "\ud800", "\ud83d\ude00", "😀", "é", "e\u0301", "\u2028\r\n", "';--", "\ufeff")

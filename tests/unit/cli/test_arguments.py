@@ -5,7 +5,7 @@ import argparse
 import pytest
 
 from promptuary.cli.arguments import SETTING_FLAGS, make_parser
-from promptuary.config import SETTINGS
+from promptuary.config.settings import SETTINGS
 from promptuary.core.references import KEYWORDS, KINDS
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from promptuary.cli.arguments import FILE_KINDS
 from promptuary.cli.excerpt import LINES, excerpt
 from promptuary.cli.terminal import cut, wide
-from promptuary.core import recall
+from promptuary.core import search
 
 
 def test_the_line_with_most_of_the_words_stands_between_its_neighbours() -> None:
@@ -124,4 +124,4 @@ def test_what_is_cut_fits_and_says_so() -> None:
 
 
 def test_the_kinds_that_can_be_asked_for_are_all_there_are() -> None:
-    assert FILE_KINDS == recall.FILE_KINDS
+    assert FILE_KINDS == search.FILE_KINDS

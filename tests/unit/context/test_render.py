@@ -1,8 +1,7 @@
 """One prompt, in the words of each provider."""
 
 from promptuary.context.render import FORMS, anthropic, openai_chat, openai_responses, plain_text
-from promptuary.core.messages import Message
-from promptuary.core.prompts import Prompt
+from promptuary.core.messages import Message, Prompt
 
 CALL: Message = {
     "role": "assistant",

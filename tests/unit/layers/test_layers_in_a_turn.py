@@ -38,15 +38,15 @@ from promptuary.core.layers import (
     RecallRequest,
     check,
 )
-from promptuary.layers import tracked_reading
 from promptuary.layers.runner import Account, Runner
 from promptuary.layers.static import StaticContent
-from promptuary.layers.tracked_files import TrackedFiles
+from promptuary.layers.tracked import reader
+from promptuary.layers.tracked.layer import TrackedFiles
+from promptuary.threads.turn import Turn
 from promptuary.tokens import Counter
-from promptuary.turns import Turn
-from promptuary.workspace.door import Workspace, open_workspace
-from promptuary.workspace.fetch import FetchPolicy
-from promptuary.workspace.policy import ReadPolicy
+from promptuary.workspace.disk.policy import ReadPolicy
+from promptuary.workspace.web.policy import FetchPolicy
+from promptuary.workspace.workspace import Workspace, open_workspace
 from tests.conftest import Files
 
 COUNTER = Counter()
@@ -638,7 +638,7 @@ def test_a_disk_that_hangs_costs_its_files_their_turn_and_nothing_else(
         return read(self, path)
 
     monkeypatch.setattr(Workspace, "read", hanging)
-    monkeypatch.setattr(tracked_reading, "LOOK_TIMEOUT", 1.2)
+    monkeypatch.setattr(reader, "LOOK_TIMEOUT", 1.2)
     talk = thread()
     try:
         began = time.monotonic()

@@ -21,7 +21,7 @@ from promptuary.core.layers import (
     check,
 )
 from promptuary.core.messages import Item
-from promptuary.core.ports import KeptState, StateKey
+from promptuary.core.ports.threads import KeptState, StateKey
 from promptuary.layers.runner import Account, InitError, Load, Runner, dispose
 from promptuary.tokens import Counter
 

@@ -15,8 +15,8 @@ from promptuary.core.blocks import Detail
 from promptuary.core.errors import Code, ConfigError, SourceError
 from promptuary.core.layers import Layer, LayerContext, Recall, RecallRequest, Slot, check
 from promptuary.layers.runner import Account, InitError, Runner
+from promptuary.layers.sections import escaped, unescaped
 from promptuary.layers.static import Named, StaticContent
-from promptuary.layers.xml import escaped, unescaped
 from promptuary.tokens import Counter
 
 COUNTER = Counter()

@@ -13,11 +13,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from promptuary.core.errors import PromptuaryError
-from promptuary.models import minilm, optimised
+from promptuary.models import minilm, minilm_cache
 from promptuary.models.minilm import MiniLM, available
 
 if TYPE_CHECKING:
-    from promptuary.core.indexing import Embedder
+    from promptuary.core.ports.models import Embedder
 
 SHARED = MiniLM(threads=1)
 
@@ -195,9 +195,9 @@ def test_a_copy_that_is_not_whole_is_made_again(tmp_path: Path, wrong: str, mode
         case _:
             signature.write_text("something else")
 
-    assert not any(map(optimised.is_whole, filter(None, [optimised.find(tmp_path, "b941bf19f1f1")])))
+    assert not any(map(minilm_cache.is_whole, filter(None, [minilm_cache.find(tmp_path, "b941bf19f1f1")])))
     assert MiniLM(cache=tmp_path).embed(["one"], "passage") == model.embed(["one"], "passage")
-    assert optimised.is_whole(copy)
+    assert minilm_cache.is_whole(copy)
     assert sorted(tmp_path.iterdir()) == [copy, signature]
 
 
@@ -210,7 +210,7 @@ def test_a_cache_that_may_not_be_looked_into_is_none(
 
     monkeypatch.setattr(Path, "is_file", refuse)
 
-    assert optimised.find(tmp_path, "b941bf19f1f1") is None
+    assert minilm_cache.find(tmp_path, "b941bf19f1f1") is None
     assert MiniLM(cache=tmp_path).embed(["one"], "query") == model.embed(["one"], "query")
 
 
@@ -224,7 +224,7 @@ def test_two_who_make_a_copy_at_once_leave_one(tmp_path: Path, monkeypatch: pyte
     MiniLM(cache=tmp_path).embed(["two"], "passage")
 
     assert sorted(tmp_path.iterdir()) == sorted([copy, signature, other])
-    assert optimised.is_whole(copy)
+    assert minilm_cache.is_whole(copy)
 
 
 @needed

@@ -5,8 +5,8 @@ import pytest
 from promptuary.core.references import Reference
 from promptuary.references.resolve import settle
 from promptuary.references.scan import MAX_BARE, MAX_REFERENCES, MAX_VALUE, scan
-from promptuary.workspace.door import Workspace
-from promptuary.workspace.root import Root
+from promptuary.workspace.disk.root import Root
+from promptuary.workspace.workspace import Workspace
 from tests.conftest import Files
 
 Found = list[tuple[str, ...]]

@@ -7,7 +7,7 @@ A heading inside a fence is part of an attachment, whatever it looks like.
 import re
 from dataclasses import dataclass
 
-from promptuary.core.wire import CONTEXT_HEADING, MESSAGE_HEADING
+from promptuary.core.render import CONTEXT_HEADING, MESSAGE_HEADING
 
 _LINE = re.compile(r"[^\n]*\n?")
 _FENCE = re.compile(r"(`{3,})[^`\n]*\n")

@@ -14,7 +14,7 @@ from promptuary.context.compact.types import Strategy, in_one_step
 from promptuary.context.history import DEFAULT_POLICY, CompactionPolicy, cost
 from promptuary.core.counting import TokenCounter
 from promptuary.core.messages import Item, Replacement
-from promptuary.core.ports import ChatModel
+from promptuary.core.ports.models import ChatModel
 
 
 @dataclass(frozen=True, slots=True)

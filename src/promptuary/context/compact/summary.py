@@ -21,7 +21,7 @@ from promptuary.context.history import cost, item_cost, older
 from promptuary.core.budget import water_fill
 from promptuary.core.counting import TokenCounter
 from promptuary.core.messages import Item, Message, Replacement
-from promptuary.core.ports import ChatModel
+from promptuary.core.ports.models import ChatModel
 from promptuary.core.text import visible
 
 LEAST = 300

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from promptuary.core.blocks import Source
 from promptuary.core.references import Reference
-from promptuary.references.desk import Desk
 from promptuary.references.kinds import file, folder, git, glob, search, symbol, url
+from promptuary.references.resolve_context import Desk
 
 Kind = Callable[[Reference, Desk], Sequence[Source]]
 """Fetches what a reference points at."""

@@ -1,14 +1,16 @@
 """``@file:path``, with line ranges or a symbol: one file, or a part of it."""
 
+from difflib import get_close_matches
+
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.languages import language_of
 from promptuary.core.references import Reference, format_reference
-from promptuary.references.definitions import GRAMMARS, Definition, definitions, has_grammar, outline
-from promptuary.references.desk import Desk
+from promptuary.outline import GRAMMARS, Definition, definitions, has_grammar, outline
+from promptuary.references.resolve_context import Desk
 from promptuary.references.selection import Reading, count_lines, cut, readings
-from promptuary.references.suggest import did_you_mean
-from promptuary.workspace.read import TextFile
+from promptuary.workspace.disk.read import TextFile
+from promptuary.workspace.workspace import Workspace
 
 
 def resolve(reference: Reference, desk: Desk) -> list[Source]:
@@ -120,3 +122,15 @@ def _no_such_symbol(path: str, language: str, symbol: str, known: list[str]) -> 
     names = ", ".join(known[:8]) + (" …" if len(known) > 8 else "")
     advice = f"it defines {names}" if names else "it defines nothing that can be named; use a line range"
     return SourceError(Code.NO_MATCH, f"{path} has no {symbol}: {advice}")
+
+
+_PATIENCE = 1.0
+
+
+def did_you_mean(path: str, workspace: Workspace, *, wait: float = _PATIENCE) -> str:
+    """Return `` Did you mean …?`` or nothing: the same name elsewhere goes before a similar one."""
+    paths = workspace.files(wait=wait)
+    name = path.rsplit("/", 1)[-1]
+    same = [one for one in paths if one.rsplit("/", 1)[-1] == name]
+    similar = same[:3] or get_close_matches(path, paths[:20_000], n=3, cutoff=0.75)
+    return f" Did you mean {' or '.join(similar)}?" if similar else ""

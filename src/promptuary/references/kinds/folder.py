@@ -12,9 +12,9 @@ from promptuary.core.blocks import Source
 from promptuary.core.errors import SourceError
 from promptuary.core.references import Reference, format_reference
 from promptuary.core.text import human_size, one_line
-from promptuary.references.desk import Desk
+from promptuary.references.completion.menu import size_hint
 from promptuary.references.kinds.glob import read_many
-from promptuary.references.menu import size_hint
+from promptuary.references.resolve_context import Desk
 from promptuary.references.selection import count_lines
 
 _CONTENTS = ":contents"

@@ -5,8 +5,8 @@ from hashlib import sha256
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.references import Reference
-from promptuary.references.desk import Desk
-from promptuary.workspace.patches import Patch
+from promptuary.references.resolve_context import Desk
+from promptuary.workspace.git.patch import Patch
 
 _KEPT = (0.7, 0.4, 0.2, 0.1, 0.03)
 """How much of a patch its shorter forms keep."""

@@ -6,10 +6,10 @@ from dataclasses import replace
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.references import Reference
-from promptuary.references.desk import Desk
 from promptuary.references.kinds.file import whole_file
-from promptuary.workspace.glob import match_glob
-from promptuary.workspace.root import normalise
+from promptuary.references.resolve_context import Desk
+from promptuary.workspace.disk.root import normalise
+from promptuary.workspace.listing.glob import match_glob
 
 MAX_FILES = 500
 """How many files one pattern brings; more are counted and named in a notice."""

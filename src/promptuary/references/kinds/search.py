@@ -5,11 +5,11 @@ from typing import Final
 
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, PromptuaryError, SourceError
-from promptuary.core.recall import Filters, Hit, Question
 from promptuary.core.references import Reference
-from promptuary.references.desk import Desk
-from promptuary.references.found import apart, place_of, source_of, worth
-from promptuary.workspace.remembered import Folders
+from promptuary.core.search import Filters, Hit, Question
+from promptuary.references.resolve_context import Desk
+from promptuary.references.search_hits import apart, place_of, source_of, worth
+from promptuary.workspace.indexed_folders import Folders
 
 MOST_HITS: Final = 8
 """How many places one search brings: what is not needed is cut by its rank."""

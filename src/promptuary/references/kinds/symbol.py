@@ -10,11 +10,11 @@ from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.languages import language_of
 from promptuary.core.references import Reference
-from promptuary.references.definitions import GRAMMARS, Definition, definitions, has_grammar
-from promptuary.references.desk import Desk
+from promptuary.outline import GRAMMARS, Definition, definitions, has_grammar
 from promptuary.references.kinds.file import definition_source, part_at_symbol
+from promptuary.references.resolve_context import Desk
 from promptuary.references.selection import readings
-from promptuary.workspace.read import TextFile
+from promptuary.workspace.disk.read import TextFile
 
 MAX_SHOWN = 5
 """How many definitions of one name are shown; the others are named."""

@@ -2,8 +2,8 @@
 
 from promptuary.core.blocks import Source, Trust
 from promptuary.core.references import Reference
-from promptuary.references.definitions import outline
-from promptuary.references.desk import Desk
+from promptuary.outline import outline
+from promptuary.references.resolve_context import Desk
 
 
 def resolve(reference: Reference, desk: Desk) -> list[Source]:

@@ -1,0 +1,46 @@
+"""What Promptuary needs of models, and never depends on: answers for scoring and summarising, vectors for search."""
+
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+from promptuary.core.messages import Message
+from promptuary.core.search import CONTEXT
+
+
+class ChatModel(Protocol):
+    """A model that answers: used for scoring and summarising where one is configured, never needed."""
+
+    async def complete(self, messages: Sequence[Message], *, max_tokens: int) -> str:
+        """Return the model's answer as text."""
+        ...
+
+
+Purpose = Literal["query", "passage"]
+"""Some models embed a question differently from what answers it."""
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors. ``id`` changes whenever the same text would get another vector."""
+
+    @property
+    def id(self) -> str:
+        """The model and everything that decides about its vectors."""
+        ...
+
+    @property
+    def dimensions(self) -> int:
+        """How many numbers a vector has."""
+        ...
+
+    def prepare(self) -> None:
+        """Load what is needed, so that the first text need not wait for it; called in a thread of its own."""
+        ...
+
+    def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[bytes]:
+        """Return one vector a text, in order. Raises ``PromptuaryError`` if it cannot. Called from any thread."""
+        ...
+
+
+def space(embedder: Embedder) -> str:
+    """Return what vectors are kept under: those of one space can be compared, and no others."""
+    return f"{embedder.id}; context {CONTEXT}"

@@ -1,0 +1,312 @@
+"""The words of questions and texts: what a person asks for, and what a text can be found by besides its own words.
+
+Any text is a question: there is no syntax to get wrong. Everything here takes time in proportion to the text. Scores
+are not known here, nor true stems: whoever keeps an index analyses further, the same way for questions and texts.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Final
+
+from promptuary.core.search import Words
+
+MOST_TERMS: Final = 64
+"""Words of a question that count; a longer question has said by then what it is about."""
+MOST_PHRASES: Final = 16
+LONGEST_PHRASE: Final = 512
+"""Characters of a phrase that count."""
+
+STOP_WORDS: Final = frozenset(
+    """a about above after again all also am an and any are as at be because been before being below between both but
+    by can could did do does doing done down during each few for from further had has have having he her here hers him
+    his how i if in into is it its itself just me more most my no nor not of off on once only or other our ours out over
+    own please same she should so some such than that the their theirs them then there these they this those through to
+    too under until up us very was we were what when where which while who whom whose why will with would you your yours
+    aren't can't couldn't didn't doesn't don't hadn't hasn't haven't he's i'd i'll i'm i've isn't it's let's she's
+    shouldn't that's there's they're they've wasn't we'll we're we've weren't what's where's who's won't wouldn't you'll
+    you're you've""".split()  # noqa: SIM905  (read as the text it is)
+)
+
+# A letter is what Unicode says, or a mark that belongs to one, which Python's \w leaves out: anything beyond ASCII that
+# is neither space nor punctuation. Bounded, so that a text without spaces is words too.
+_LETTER = (
+    r"\w\u00aa\u00b5\u00ba\u00c0-\u1fff\u2c00-\u2fff\u3005-\u3007\u3021-\ud7ff"
+    r"\uf900-\ufdff\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uff66-\uffdc\U00010000-\U0010ffff"
+)
+
+
+@cache
+def _term_pattern(letter: str) -> re.Pattern[str]:
+    """Return what a term is; compiled when the first text of such letters is read."""
+    word = rf"[{letter}]{{1,128}}"
+    return re.compile(rf"({word}(?:[-.:/'’]{word}){{0,7}})(\*(?![{letter}*]))?")
+
+
+# Several times as fast, and most questions are of it.
+_ASCII_LETTER = "A-Za-z0-9_"
+# An opening mark inside ends the search for the closing one: otherwise a text of opening marks takes quadratic time.
+_QUOTED = re.compile(r'"([^"]*)"|“([^“”]*)”|«([^«»]*)»|「([^「」]*)」')
+_MARKS = re.compile('["“”«»「」]')
+
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
+_ACCENTS = re.compile(r"[\u0300-\u036f\ufe00-\ufe0f]+")
+_SURROGATES = re.compile(r"[\ud800-\udfff]+")
+_LETTERS_OF_THEIR_OWN = str.maketrans(
+    {"ß": "ss", "ẞ": "SS", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L"}
+    | {"đ": "d", "Đ": "D", "ð": "d", "Ð": "D", "þ": "th", "Þ": "TH", "ı": "i", "’": "'", "‘": "'"}
+)
+_SLICE = 256
+"""Characters that are normalised at a time: putting marks in order takes quadratic time."""
+
+_GLUED = re.compile(r"[A-Za-z0-9]*")
+
+# Scripts that are written without spaces, and Korean, whose particles are joined to the words: Thai, Lao, Myanmar,
+# Khmer, kana, Han, Hangul. Compiled by `re` when a text first needs it: few do.
+_UNSPACED = (
+    r"[\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u1000-\u109f\u1780-\u17d3\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa"
+    r"\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff]+"
+)
+_SILENT = (
+    r"[\u0e47-\u0e4c\u0e4e\u0eba\u0ec7-\u0ecc\u1037\u1039-\u103a\u104a-\u104f\u109e-\u109f\u17b4-\u17b5\u17c9-\u17d3]+"
+)
+"""Signs of these scripts that are no letters: tones, killers and the like. An index takes them for spaces."""
+
+_ENDING = re.compile(r"(?<=....)(?:ed|ing|er|ly)\Z", re.DOTALL)
+_DOUBLED = ("bb", "dd", "ff", "gg", "mm", "nn", "pp", "rr", "tt")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a piece of a question can be found.
+
+    ``texts``: as it stands; ``parts``: what its names are made of; ``runs``: its runs of a script without spaces, each
+    as the pairs that follow one another in it.
+    """
+
+    texts: tuple[str, ...]
+    parts: tuple[str, ...]
+    runs: tuple[str, ...]
+
+
+def parse(question: str) -> Words:
+    """Take a question apart. Words that say nothing are left out, unless there are no others."""
+    phrases: dict[str, None] = {}
+    rest: list[str] = []
+    end = 0
+    for quoted in _QUOTED.finditer(question):
+        rest.append(question[end : quoted.start()])
+        end = quoted.end()
+        if _term_pattern(_LETTER).search(phrase := quoted[quoted.lastindex or 0][:LONGEST_PHRASE].strip()):
+            phrases[phrase] = None
+    rest.append(question[end:])
+    terms, prefixes, stop_words = _terms(rest)
+    if not (terms or prefixes or phrases):
+        terms = stop_words
+    return Words(tuple(terms), tuple(phrases)[:MOST_PHRASES], tuple(prefixes))
+
+
+def _terms(texts: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
+    """Return the words, the beginnings of words and the stop words of ``texts``, each once and not too many."""
+    terms: dict[str, str] = {}
+    prefixes: dict[str, str] = {}
+    stop_words: dict[str, str] = {}
+    for text in texts:
+        for found in _term_pattern(_ASCII_LETTER if text.isascii() else _LETTER).finditer(text):
+            term = found[1]
+            key = term.casefold().replace("’", "'")
+            # A star on both sides is emphasis, not a beginning.
+            if found[2] and text[found.start() - 1 : found.start()] != "*":
+                prefixes.setdefault(key, term)
+            else:
+                (stop_words if key in STOP_WORDS else terms).setdefault(key, term)
+            if len(terms) + len(prefixes) >= MOST_TERMS:
+                return list(terms.values()), list(prefixes.values()), []
+    return list(terms.values()), list(prefixes.values()), list(stop_words.values())[:MOST_TERMS]
+
+
+def unquoted(question: str) -> str:
+    """Return a question without its quotation marks, so that what was a phrase is words."""
+    return _MARKS.sub(" ", question)
+
+
+def is_name(term: str) -> bool:
+    """Tell whether a term of a question is written as names in code are: ``snake_case``, ``camelCase``, ``a.b``."""
+    return any(sign in term.strip("_") for sign in "_./:") or any(name_parts(term))
+
+
+def folded(text: str) -> str:
+    """Return ``text`` with one spelling for what looks alike: no accents, no ligatures, no widths; valid UTF-8."""
+    return text if text.isascii() else _BEYOND_ASCII.sub(_fold_match, text)
+
+
+def extra_terms(text: str) -> str:
+    """Return what a folded text can be found by besides its words; often nothing.
+
+    The parts of ``camelCase`` names; pairs and single characters of scripts without spaces, and what is glued to them.
+    """
+    found = name_parts(text)
+    if not text.isascii():
+        found.extend(_unspaced(text))
+    return " ".join(found)
+
+
+def reading(piece: str) -> Reading:
+    """Return how ``piece``, a term or a phrase of a question, is looked for in texts that were indexed with us."""
+    text = folded(piece)
+    parts = tuple(" ".join(name_parts(text)).split())
+    if text.isascii():
+        return Reading((text,), parts, ())
+    texts = tuple(one for one in re.split(_UNSPACED, text) if not one.isspace() and one)
+    return Reading(texts, parts, tuple(" ".join(_pairs(run)) or run for run in _runs(text)))
+
+
+def matched(words: Words, text: str) -> tuple[str, ...]:
+    """Return those of ``words`` that stand in ``text``: as whole words, never as some letters within one.
+
+    A word may stand there in another common form or as a part of a name, and names may be written otherwise. Runs of a
+    script without spaces stand anywhere.
+    """
+    said = folded(text)
+    # The empty word between them keeps a phrase from reaching across.
+    spelled = [*_spelled(said), "", *_spelled(" ".join(name_parts(said)))]
+    runs = [] if said.isascii() else list(_runs(said))
+    plain, stems = _line([*spelled, *runs]), _line([*_stems(spelled), *runs])
+    found = [one for one in (*words.phrases, *words.terms) if any(_stands(way, stems) for way in _ways(one))]
+    return (*found, *(one for one in words.prefixes if _stands(_beginning(one), plain)))
+
+
+def _stands(pieces: Sequence[str], line: str) -> bool:
+    return bool(pieces) and all(one in line for one in pieces)
+
+
+@lru_cache(maxsize=1024)
+def _ways(piece: str) -> list[list[str]]:
+    """Return how a term or a phrase may stand in the stems of a text: as it is written, or its names taken apart."""
+    text = folded(piece).removesuffix("'s")
+    ways = [_spelled(text), _spelled(taken_apart(text))] if name_parts(text) else [_spelled(text)]
+    return [[*([_line(_stems(way))] if way else []), *_runs(text)] for way in ways]
+
+
+def _beginning(prefix: str) -> list[str]:
+    text = folded(prefix)
+    return [*([_line(words).rstrip()] if (words := _spelled(text)) else []), *_runs(text)]
+
+
+def _spelled(text: str) -> list[str]:
+    """Return the words of a folded text, of scripts with spaces: what is no letter, no digit and no mark ends one."""
+    small = (text if text.isascii() else re.sub(_UNSPACED, " ", text)).casefold()
+    ends = {ord(one): " " for one in set(small) if not one.isalnum() and unicodedata.category(one)[0] != "M"}
+    return small.translate(ends).split()
+
+
+def _line(words: Iterable[str]) -> str:
+    return f" {' '.join(words)} "
+
+
+def _stems(words: Iterable[str]) -> list[str]:
+    return [_stem(one) if len(one) <= LONGEST_NAME else one for one in words]
+
+
+@lru_cache(maxsize=65_536)
+def _stem(word: str) -> str:
+    """Return what a word has in common with its commonest English forms: at least four letters, three before an ``s``.
+
+    ``releas`` of ``releases`` and ``releasing``, ``debug`` of ``debugging``, ``polici`` of ``policy`` and ``policies``.
+    """
+    single = word[:-1] if word.endswith("s") and len(word) > 3 and not word.endswith("ss") else word
+    stem = _ENDING.sub("", single)
+    if stem != single and stem.endswith(_DOUBLED):
+        return stem[:-1]
+    if stem.endswith("y"):
+        return f"{stem[:-1]}i"
+    return stem[:-1] if stem.endswith("e") and len(stem) > 4 else stem
+
+
+def _fold_match(found: re.Match[str]) -> str:
+    run = found[0]
+    if len(run) <= 16:
+        return _fold_known(run)
+    return "".join(_fold(run[start : start + _SLICE]) for start in range(0, len(run), _SLICE))
+
+
+def _fold(run: str) -> str:
+    plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", run)).translate(_LETTERS_OF_THEIR_OWN)
+    return _SURROGATES.sub(" ", unicodedata.normalize("NFC", plain))
+
+
+_fold_known = lru_cache(maxsize=4096)(_fold)
+
+
+def _unspaced(text: str) -> Iterator[str]:
+    """Yield pairs and single characters of the runs of ``text``, and the ASCII words joined to a run."""
+    behind = 0
+    for run in re.finditer(_UNSPACED, text):
+        start = run.start()
+        while start > behind and text[start - 1].isascii() and text[start - 1].isalnum():
+            start -= 1
+        if start < run.start():
+            yield text[start : run.start()]
+        letters = re.sub(_SILENT, "", run[0])
+        yield from _pairs(letters)
+        # Between the pairs of one run and those of the next, so that no phrase reaches across.
+        yield from letters
+        glued = _GLUED.match(text, run.end())
+        behind = glued.end() if glued else run.end()
+        if behind > run.end():
+            yield text[run.end() : behind]
+
+
+def _runs(text: str) -> Iterator[str]:
+    for run in re.findall(_UNSPACED, text):
+        if letters := re.sub(_SILENT, "", run):
+            yield letters
+
+
+def _pairs(letters: str) -> Iterator[str]:
+    return (letters[at : at + 2] for at in range(len(letters) - 1))
+
+
+LONGEST_NAME: Final = 72
+"""Characters of a name that is taken apart; what is longer is data rather than a name."""
+
+# What each byte is: a small letter or digit, a capital, or nothing of a name. Looking for bytes in a row is far faster
+# than any regular expression.
+_SHAPE = b" " * 48 + b"a" * 10 + b" " * 7 + b"A" * 26 + b" " * 6 + b"a" * 26 + b" " * 133
+_TURNS = (b"aA", b"AAa")
+_TURN = re.compile("[a-z0-9][A-Z]|[A-Z][A-Z][a-z]")
+_PART = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+
+
+def name_parts(text: str) -> list[str]:
+    """Return the words of each name in ``text`` that is several in one, with spaces between them; each name once."""
+    if text.islower():  # as paths mostly are
+        return []
+    return list(filter(None, map(_parts_of, _turning(text))))
+
+
+def taken_apart(text: str) -> str:
+    """Return the words of all names in ``text``, and nothing of what stands between them."""
+    return " ".join(_PART.findall(text))
+
+
+def _turning(text: str) -> dict[str, None]:
+    """Return the names in ``text`` within which a new word may begin by its capital, unless they are too long."""
+    shape = text.encode("latin-1", "replace").translate(_SHAPE) + b" "
+    found: dict[str, None] = {}
+    for turn in _TURNS:
+        at = shape.find(turn)
+        while at >= 0:
+            start, end = shape.rfind(b" ", 0, at) + 1, shape.find(b" ", at)
+            if end - start <= LONGEST_NAME:
+                found[text[start:end]] = None
+            at = shape.find(turn, end)
+    return found
+
+
+@lru_cache(maxsize=65_536)
+def _parts_of(name: str) -> str:
+    """Return the words that a name is made of; none if it is one word. The same names come again and again."""
+    return taken_apart(name) if _TURN.search(name) else ""

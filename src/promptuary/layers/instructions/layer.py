@@ -1,0 +1,229 @@
+"""The instruction files of a workspace: what its people want every assistant to know.
+
+Files are looked for from the root of the workspace down to the folder that is worked in, the general first and the
+nearest last. They are read anew at every turn, through the door and under its policy, so a change is seen at once and
+no clock or cache can be wrong. What ``@path`` in them imports follows them. How they are shown is known to ``xml``.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from promptuary import concurrency
+from promptuary.core.budget import water_fill
+from promptuary.core.errors import Code, ConfigError, SourceError
+from promptuary.core.layers import Budget, Layer, LayerContext, Omitted, Recall, RecallRequest, Scope, Slot, check
+from promptuary.core.text import one_line
+from promptuary.layers import sections
+from promptuary.layers.instructions.imports import parse, resolve
+from promptuary.layers.sections import Section
+from promptuary.workspace.disk.read import TextFile
+from promptuary.workspace.disk.root import normalise
+from promptuary.workspace.workspace import Workspace
+
+NAMES: tuple[tuple[str, ...], ...] = (
+    ("AGENTS.override.md", "AGENTS.md", "AGENT.md"),
+    ("CLAUDE.md",),
+    (".claude/CLAUDE.md",),
+    ("GEMINI.md",),
+    (".rules",),
+    (".cursorrules",),
+    (".windsurfrules",),
+    (".clinerules",),
+    (".github/copilot-instructions.md",),
+    ("CLAUDE.local.md",),
+)
+"""What is looked for in each folder, in order; of names in one group only the first that has something to say."""
+
+MAX_DEPTH = 5
+"""How many imports deep a file may be."""
+
+MAX_IMPORTS = 50
+"""How many files are imported in all."""
+
+_KIB = 1024
+_SHOWN_NOTES = 5
+
+
+class Instructions(Layer):
+    """Shows the instruction files from the root of ``workspace`` down to ``folder``.
+
+    Nothing above the workspace is read. ``max_bytes`` limits all files together and ``max_file_bytes`` each of them;
+    where that is too little, the small ones stay whole and the large ones are cut, and say so. Of files with the same
+    content one is shown. A file that is not there is nothing; one that may not or cannot be read is left out with its
+    reason.
+    """
+
+    band = "stable"
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        folder: str = "",
+        names: Sequence[Sequence[str]] = NAMES,
+        max_bytes: int = 32 * _KIB,
+        max_file_bytes: int = 32 * _KIB,
+        id: str = "instructions",  # noqa: A002  (it is the layer's id)
+        slot: int = Slot.STATIC,
+        scope: Scope = "resource",
+        tag: str = "instructions",
+        budget: Budget = "auto",
+    ) -> None:
+        self.id, self.slot, self.scope, self.budget = id, slot, scope, budget
+        self._workspace, self._names, self._tag = workspace, names, tag
+        self._folders = _levels(folder)
+        self._caps = (max_bytes, max_file_bytes)
+        check((self,))
+        sections.check_tag(tag)
+        if min(self._caps) < 1:
+            raise ConfigError(f"layer {id!r}: max_bytes and max_file_bytes must be whole numbers from 1 on")
+
+    async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | None:
+        """Return the files as they are now; a budget of zero or less cuts nothing but what is over the caps."""
+        gathered = await concurrency.run(self._gather)
+        shown = _capped(gathered.sections, *self._caps)
+        return sections.recall(shown, request.budget, context.counter, gathered.omitted)
+
+    def _gather(self) -> "_Gathering":
+        gathering = _Gathering(self._workspace, self._tag)
+        gathering.run(self._folders, self._names)
+        return gathering
+
+
+def _levels(folder: str) -> list[str]:
+    """Return the folders from the root of the workspace down to ``folder``."""
+    try:
+        names = normalise(folder).split("/") if folder else []
+    except SourceError as error:
+        raise ConfigError(f"folder: {error.reason}") from error
+    return ["/".join(names[:depth]) for depth in range(len([name for name in names if name]) + 1)]
+
+
+@dataclass(slots=True)
+class _Gathering:
+    """One reading of all files."""
+
+    workspace: Workspace
+    tag: str
+    sections: list[Section] = field(default_factory=list)
+    omitted: list[Omitted] = field(default_factory=list)
+    _paths: set[str] = field(default_factory=set)
+    _shown: dict[str, str] = field(default_factory=dict)
+    _imported: int = 0
+
+    def run(self, folders: Iterable[str], names: Sequence[Sequence[str]]) -> None:
+        # All that stand by themselves first: an import must not take one of them from its place.
+        standing = [
+            (level, file)
+            for level, folder in enumerate(folders)
+            for group in names
+            if (file := self._first([f"{folder}/{name}" if folder else name for name in group]))
+        ]
+        self._paths.update(file.path for _, file in standing)
+        for level, file in standing:
+            self._include(file, level, 0)
+
+    def _first(self, paths: Sequence[str]) -> TextFile | None:
+        """Return the first of ``paths`` that has something to say; the others are noted if they are there."""
+        taken = None
+        for path in paths:
+            if taken:
+                if self.workspace.kind_of(path) == "file":
+                    self._omit(path, f"{taken.path} takes its place")
+            elif (file := self._read(path)) and file.text.strip():
+                taken = file
+        return taken
+
+    def _read(self, path: str) -> TextFile | None:
+        kind = self.workspace.kind_of(path)
+        if kind == "folder":
+            self._omit(path, "it is a folder; rules that are kept in folders are not read")
+        if kind in {None, "folder"}:
+            return None
+        try:
+            return self.workspace.read(path)
+        except SourceError as error:
+            if error.code is not Code.NOT_FOUND:
+                self._omit(path, error.reason)
+            return None
+
+    def _include(self, file: TextFile, rank: int, depth: int, importer: str = "") -> None:
+        """Show ``file``, then what it imports."""
+        parsed = parse(file.text)
+        imports, notes = self._imports(file.path, parsed.imports, depth + 1)
+        if twin := self._shown.get(file.sha256):
+            self._omit(file.path, f"the same content as {twin}, which is shown")
+        else:
+            self._shown[file.sha256] = file.path
+            body = "\n\n".join(filter(None, [sections.readable(parsed.text).strip("\n"), _noted(notes)]))
+            self.sections.append(self._section(file, body, rank, importer))
+        for one in imports:
+            self._include(one, -depth - 1, depth + 1, file.path)
+
+    def _section(self, file: TextFile, body: str, rank: int, importer: str) -> Section:
+        return Section(
+            self.tag,
+            body,
+            file.path,
+            name=file.path,
+            source=f"file:{file.path}",
+            revision=file.sha256,
+            reason=f"imported by {importer}" if importer else "instruction file",
+            rest=file.path,
+            rank=rank,
+        )
+
+    def _imports(self, importer: str, values: Sequence[str], depth: int) -> tuple[list[TextFile], list[str]]:
+        """Return the files that ``importer`` brings in, and a remark for each that is refused."""
+        files, notes = [], []
+        for value in values:
+            try:
+                file = self._imported_file(resolve(importer, value), depth)
+            except SourceError as error:
+                self._omit(value, f"imported by {importer}: {error.reason}")
+                notes.append(f"@{value}: {error.reason}")
+                continue
+            if file:
+                files.append(file)
+        return files, notes
+
+    def _imported_file(self, path: str, depth: int) -> TextFile | None:
+        """Return a file that is not there yet; nothing for what was no import at all, or is shown elsewhere."""
+        kind = self.workspace.kind_of(path)
+        if kind is None and "." in path.rpartition("/")[2] and not self.workspace.policy.refusal(path):
+            self._omit(path, "it is imported, but there is no such file")
+        if kind in {None, "folder"} or path in self._paths:
+            return None
+        if depth > MAX_DEPTH:
+            raise SourceError(Code.BUDGET_EXCEEDED, f"it is more than {MAX_DEPTH} imports deep.")
+        if self._imported == MAX_IMPORTS:
+            raise SourceError(Code.BUDGET_EXCEEDED, f"no more than {MAX_IMPORTS} files are imported.")
+        file = self.workspace.read(path)
+        self._imported += 1
+        self._paths.add(path)
+        return file
+
+    def _omit(self, label: str, reason: str) -> None:
+        self.omitted.append(Omitted(one_line(label), one_line(reason), label))
+
+
+def _noted(notes: Sequence[str]) -> str:
+    if not notes:
+        return ""
+    more = [f"and {len(notes) - _SHOWN_NOTES:,} more"] if len(notes) > _SHOWN_NOTES else []
+    return "\n".join(["[Not imported:", *map(one_line, [*notes[:_SHOWN_NOTES], *more])]) + "]"
+
+
+def _capped(sections: Sequence[Section], total: int, each: int) -> list[Section]:
+    """Return ``sections`` with at most ``each`` bytes, and ``total`` together."""
+    sizes = [len(section.text.encode()) for section in sections]
+    shares = water_fill([min(size, each) for size in sizes], total)
+    return [
+        section if share == size else _cut(section, share)
+        for section, size, share in zip(sections, sizes, shares, strict=True)
+    ]
+
+
+def _cut(section: Section, share: int) -> Section:
+    kept = section.text.encode()[:share].decode(errors="ignore")
+    return replace(section, most=len(kept), reason=f"{section.reason}, over the size allowed")

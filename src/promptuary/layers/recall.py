@@ -1,0 +1,136 @@
+"""The layer ``semantic_recall``: the lines of indexed files that fit the message best, with path and lines.
+
+It adds what is not there yet: a place whose text stands in the window already is left out, whoever brought it, and of
+one that stands there in part only the other lines are shown. Without an index it says nothing. What is searched, and
+how, is not known here.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from promptuary import concurrency
+from promptuary.core.blocks import Detail
+from promptuary.core.counting import TokenCounter
+from promptuary.core.errors import ConfigError, PromptuaryError
+from promptuary.core.layers import Between, Layer, LayerContext, Omitted, Piece, Recall, RecallRequest, Slot
+from promptuary.core.query import unquoted
+from promptuary.core.search import Found, Hit, Question, Search
+from promptuary.core.text import one_line, visible, with_unix_lines
+from promptuary.layers.tracked.links import without
+from promptuary.references.detail import whole
+from promptuary.references.scan import scan
+from promptuary.references.search_hits import apart, lines_of, place_of, rest_of, source_of, text_of, worth
+
+HEADING: Final = "# Recalled from indexed files"
+
+_MOST_HITS: Final = 12
+_GAP: Final = "\n\n"
+
+
+class SemanticRecall(Layer):
+    """What is indexed and fits the message. ``ready`` tells whether anything is; ``home`` is the workspace."""
+
+    id = "semantic_recall"
+    slot = Slot.SEMANTIC_RECALL
+    band = "live"
+    scope = "execution"
+
+    def __init__(self, search: Search, ready: Callable[[], bool], home: str, *, most: int = 2000) -> None:
+        self._search = search
+        self._ready = ready
+        self._home = home
+        self.budget = Between(0, most)
+
+    async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | None:
+        """Return the best places that are not in view yet, as many as fit."""
+        words = asked(request.query)
+        if request.budget < 1 or not words.strip():
+            return None
+        found = await concurrency.run(lambda: self._found(words))
+        # Measured by the best of all: where that is in view, what is far behind it is worth no more than before.
+        wanted = unseen(worth(found.hits), request.in_view, self._home)
+        recalled = fitted(wanted, request.budget, context.counter, self._home)
+        return replace(recalled or Recall(), notes=found.notes) if recalled or found.notes else None
+
+    def _found(self, words: str) -> Found:
+        try:
+            return self._search(Question(unquoted(words), _MOST_HITS)) if self._ready() else Found()
+        except ConfigError as error:
+            # What is wrong with the index is no reason to refuse a turn, as wrong settings of a layer are.
+            raise PromptuaryError(str(error)) from error
+
+
+def asked(message: str) -> str:
+    """Return the words of a message that are no references; if there are none, what the references name.
+
+    The name of a kind, the ``search`` of ``@search:"…"``, is never what is asked for. A bare name without a folder or
+    an ending stays, since it may be a word: ``@ada``, ``#rollback``.
+    """
+    references = [one for one in scan(message) if not one.bare or "/" in one.value or "." in one.value]
+    rest = without(message, references)
+    return rest if any(map(str.isalnum, rest)) else " ".join(one.value for one in references)
+
+
+def unseen(hits: Sequence[Hit], texts: Sequence[str], home: str) -> list[Hit]:
+    """Return what of the hits stands neither in one of ``texts`` nor in a better hit."""
+    left = [hit for hit in hits if not in_view(hit, texts)]
+    return apart([part for hit in left for part in rest_of(hit, lines_in_view(hit, place_of(hit, home), texts))])
+
+
+def in_view(hit: Hit, texts: Sequence[str]) -> bool:
+    """Tell whether the text of a hit stands in one of ``texts``."""
+    bare = _bare(hit)
+    return any(bare in text for text in texts)
+
+
+def lines_in_view(hit: Hit, path: str, texts: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield which lines of a hit, first and last, blocks of the same file in ``texts`` show.
+
+    A block says in its head which lines it has. It may have been cut, or the file changed since: only what can be read
+    there counts.
+    """
+    head = rf"(?m)^## {re.escape(one_line(path))}[:#][^\n]*\n[^\n]*?\blines (\d{{1,9}})-(\d{{1,9}})\b"
+    for text in texts:
+        for block in re.finditer(head, text):
+            first, last = max(int(block[1]), hit.first), min(int(block[2]), hit.last)
+            if first <= last and _bare(lines_of(hit, first, last)) in text:
+                yield first, last
+
+
+def _bare(hit: Hit) -> str:
+    """Return the text of a hit as it reads in a prompt, without what is blank around it."""
+    return visible(with_unix_lines(text_of(hit)))[0].strip()
+
+
+def fitted(hits: Sequence[Hit], budget: int, counter: TokenCounter, home: str) -> Recall | None:
+    """Return as many of the hits as cost at most ``budget`` together, the best first, and those that did not fit."""
+    if not hits:
+        return None
+    pieces: list[Piece] = []
+    omitted: list[Omitted] = []
+    for hit in hits:
+        source = source_of(hit, home, "recalled")
+        block = whole(source, counter)
+        piece = Piece(
+            block.text.removesuffix(_GAP),
+            source.label,
+            source=source.path or source.label,
+            revision=hit.sha256,
+            detail=Detail.FULL,
+            trust=source.trust,
+            score=round(hit.score, 4),
+            reason=_reason(hit),
+        )
+        if counter.count(Recall([*pieces, piece], HEADING).text) <= budget:
+            pieces.append(piece)
+        else:
+            omitted.append(Omitted(source.label, f"{block.tokens:,} tokens did not fit", source.label, piece.score))
+    return Recall(pieces, HEADING if pieces else "", omitted)
+
+
+def _reason(hit: Hit) -> str:
+    said = [f"words {', '.join(hit.why.matched[:5])}"] if hit.why.matched else []
+    alike = [f"cosine {hit.why.cosine:.2f}"] if hit.why.cosine is not None else []
+    return "; ".join([*said, *alike]) or "found"

@@ -1,0 +1,1 @@
+"""Files kept in view: which, how much of each, and in what order."""

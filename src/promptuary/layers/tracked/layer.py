@@ -1,0 +1,280 @@
+"""The layer that keeps files in view: ``#path`` in a message tracks the file for as long as the thread lives.
+
+Each message is searched for references, and every tracked file is looked at again; what changed asks for a new recall.
+This module only brings the others together: ``tracked_reading`` reads, ``tracking`` says what a change means,
+``scoring`` what a file is worth, ``anchors`` how it is linked and ``tracked_blocks`` how it looks.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar, TypeVar
+
+from promptuary import concurrency
+from promptuary.core.blocks import Detail
+from promptuary.core.counting import TokenCounter
+from promptuary.core.errors import Code, SourceError
+from promptuary.core.layers import (
+    Band,
+    Budget,
+    Changed,
+    Hook,
+    Incoming,
+    Json,
+    Layer,
+    LayerContext,
+    Recall,
+    RecallRequest,
+    Scope,
+    Slot,
+)
+from promptuary.core.ports.models import ChatModel
+from promptuary.core.references import Reference
+from promptuary.layers.tracked.blocks import compose, offers
+from promptuary.layers.tracked.links import linked, without
+from promptuary.layers.tracked.reader import Reader, names_of, opened, spellings
+from promptuary.layers.tracked.scoring import Question, Score, ask_all, judge
+from promptuary.layers.tracked.state import (
+    MAX_ASKED,
+    State,
+    Tracked,
+    Tracking,
+    added,
+    dropped,
+    from_json,
+    pinned,
+    scored,
+    to_json,
+)
+from promptuary.references.resolve import Resolution
+from promptuary.workspace.workspace import Workspace
+
+Value = TypeVar("Value")
+
+MAX_FILES = 100
+"""How many files one thread tracks."""
+
+_KEPT_THREADS = 64
+"""Of how many threads it is remembered what they track, and what was last said of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A tracked file in one line of a list; ``tokens`` is what all of it would cost."""
+
+    path: str
+    state: State
+    code: str
+    tokens: int
+    score: int
+    pinned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Rendered:
+    """The last recall of a thread, and what it was made from."""
+
+    tracking: Tracking
+    counter: TokenCounter
+    recall: Recall
+    budget: int
+
+    def fits(self, budget: int) -> bool:
+        """Say whether another budget would make no difference: it is the same, or everything is whole and fits."""
+        if budget == self.budget:
+            return True
+        whole = all(piece.detail is Detail.FULL or not piece.revision for piece in self.recall.pieces)
+        return whole and not self.recall.omitted and self.counter.count(self.recall.text) <= budget
+
+    def is_of(self, tracking: Tracking, counter: TokenCounter) -> bool:
+        """Say whether these would make the same again."""
+        return counter is self.counter and (tracking is self.tracking or tracking.outlook == self.tracking.outlook)
+
+
+class _Known:
+    """What threads track, as their states were last read or written: comparing a state is cheap, reading it is not."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[Json, Tracking]] = {}
+
+    def read(self, place: str, state: Json) -> Tracking:
+        """Return what ``state`` says; of equal states the same object."""
+        last = self._last.get(place)
+        if last and last[0] == state:
+            return last[1]
+        return self._keep(place, from_json(state))
+
+    def written(self, place: str, tracking: Tracking) -> Json:
+        """Return ``tracking`` as a state."""
+        return to_json(self._keep(place, tracking))
+
+    def _keep(self, place: str, tracking: Tracking) -> Tracking:
+        # In a form of our own: a state is somebody else's to change.
+        _remember(self._last, place, (to_json(tracking), tracking))
+        return tracking
+
+
+class TrackedFiles(Layer):
+    """Files that the person named with ``#``, each with its current content, the most relevant first.
+
+    What is not given is as the workspace has it: ``base_dir`` its root, ``max_file_size`` 1 MiB unless configured,
+    ``follow_symlinks`` off unless configured, ``allowed_extensions`` the wide list of text files. A relative
+    ``base_dir`` is counted from the root and must not leave it.
+    """
+
+    id = "file_reference"
+    band: Band = "stable"
+    scope: Scope = "thread"
+    budget: Budget = "auto"
+    timeouts: ClassVar[Mapping[Hook, float]] = {"on_message": 30.0}
+    state_version = 1
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        base_dir: str | Path | None = None,
+        slot: int = Slot.FILES,
+        scoring_model: ChatModel | None = None,
+        max_file_size: int | None = None,
+        follow_symlinks: bool | None = None,
+        allowed_extensions: Iterable[str] | None = None,
+        max_files: int = MAX_FILES,
+        scoring_timeout: float = 10.0,
+    ) -> None:
+        self.slot = slot
+        names = None if allowed_extensions is None else names_of(allowed_extensions)
+        own = opened(
+            workspace,
+            base_dir=base_dir,
+            max_file_size=max_file_size,
+            follow_symlinks=follow_symlinks,
+            names=names,
+        )
+        self._reader = Reader(own, names)
+        self._to_close = None if own is workspace else own
+        self._model, self._patience, self._limit = scoring_model, scoring_timeout, max_files
+        self._known, self._rendered = _Known(), dict[str, _Rendered]()
+
+    async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
+        """Track what the message names, look at every tracked file again, and link the references."""
+        before = self._known.read(context.scope_key, context.state)
+        look = await concurrency.run(lambda: self._look(message, before, context.counter))
+        after = await self._with_scores(look)
+        changed = after != before
+        if changed:
+            context.state = self._known.written(context.scope_key, after)
+        text = look.text if look.text != message.text else None
+        news = changed and after.outlook != before.outlook
+        return Changed(text, "immediate" if news else None) if news or text is not None else None
+
+    async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | None:
+        """Return the tracked files by priority, within the budget; the same bytes while nothing changed."""
+        place, counter = context.scope_key, context.counter
+        tracking = self._known.read(place, context.state)
+        if not tracking.files and not tracking.turned_away:
+            return None
+        last = self._rendered.get(place)
+        if last and last.is_of(tracking, counter) and last.fits(request.budget):
+            return last.recall
+        after, recall = await concurrency.run(lambda: self._recalled(tracking, request.budget, counter))
+        if after != tracking:
+            context.state = self._known.written(place, after)
+        _remember(self._rendered, place, _Rendered(after, counter, recall, request.budget))
+        return recall
+
+    async def dispose(self) -> None:
+        """Let go of the folder, if it was opened for this layer."""
+        if self._to_close:
+            self._to_close.close()
+
+    async def track(self, state: Json, path: str, counter: TokenCounter) -> Json:
+        """Return ``state`` with ``path`` (or ``path:10-20``) tracked; raise ``SourceError`` if it cannot be read."""
+        wanted = self._reader.meaning(Reference(path, "#", "file", path.removeprefix("#"), 0, 0))
+        before = from_json(state)
+        tracking = added(before, [wanted], self._limit)
+        if tracking.turned_away:
+            raise SourceError(Code.BUDGET_EXCEEDED, f"{len(before.files)} files are tracked; untrack one first.")
+        after, found = await concurrency.run(lambda: self._reader.look(tracking, counter))
+        if error := found[wanted.label].error:
+            raise error
+        return to_json(await self._with_scores(_Look(after, found, "", "", frozenset())))
+
+    def untrack(self, state: Json, path: str) -> Json:
+        """Return ``state`` without ``path``; raise ``SourceError`` if it is not tracked."""
+        return to_json(dropped(from_json(state), path))
+
+    def pin(self, state: Json, path: str, *, on: bool = True) -> Json:
+        """Return ``state`` with ``path`` before all others, or no longer; raise ``SourceError`` if it is unknown."""
+        return to_json(pinned(from_json(state), path, on=on))
+
+    def clear(self, state: Json) -> Json:
+        """Return ``state`` with nothing tracked; links in old messages keep their meaning."""
+        return to_json(replace(from_json(state), files=(), turned_away=()))
+
+    async def listed(self, state: Json, counter: TokenCounter) -> tuple[Line, ...]:
+        """Return what is tracked as ``state`` has it, by priority."""
+        return await concurrency.run(lambda: self._lines(from_json(state), counter))
+
+    def _lines(self, tracking: Tracking, counter: TokenCounter) -> tuple[Line, ...]:
+        _, sources = self._reader.contents(tracking, counter)
+        return tuple(_line(one.file, one.most.tokens) for one in offers(tracking, sources, counter))
+
+    def _look(self, message: Incoming, before: Tracking, counter: TokenCounter) -> "_Look":
+        # Only what the person wrote counts: a layer before this one may have put other people's words into the text.
+        found = self._reader.references(message.original)
+        query = without(message.original, spellings(message.original))
+        named = {one.label: replace(one, asked=query[:MAX_ASKED]) for _, one in found}
+        tracking, seen = self._reader.look(added(before, named.values(), self._limit), counter)
+        meant = {reference.raw: one.label for reference, one in found}
+        if message.text != message.original:
+            found = self._reader.references(message.text)
+        slugs = {file.label: tracking.slugs[file.label] for file in tracking.files if file.condition.readable}
+        links = [(one, slugs[label]) for one, _ in found if (label := meant.get(one.raw)) in slugs]
+        return _Look(tracking, seen, linked(message.text, links), query, frozenset(named))
+
+    def _recalled(self, tracking: Tracking, budget: int, counter: TokenCounter) -> tuple[Tracking, Recall]:
+        after, sources = self._reader.contents(tracking, counter)
+        return after, compose(after, sources, budget, counter)
+
+    async def _with_scores(self, look: "_Look") -> Tracking:
+        """Return what is tracked with a score for each file that is new or changed."""
+        questions = {file.label: look.question(file) for file in look.tracking.files if file.needs_score}
+        if not questions:
+            return look.tracking
+        scores = await self._judged(list(questions.values()))
+        return scored(
+            look.tracking, {label: (one.value, one.why) for label, one in zip(questions, scores, strict=True)}
+        )
+
+    async def _judged(self, questions: Sequence[Question]) -> list[Score]:
+        if self._model is None:
+            return await concurrency.run(lambda: list(map(judge, questions)))
+        return await ask_all(self._model, questions, patience=self._patience)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What a message led to: the files, what was found of each, the message with its links, and its own words."""
+
+    tracking: Tracking
+    found: Mapping[str, Resolution]
+    text: str
+    query: str
+    named: frozenset[str]
+
+    def question(self, file: Tracked) -> Question:
+        """Return what to judge ``file`` by: the message that named it counts, even if it appears only later."""
+        words = self.query if file.label in self.named else f"{file.asked}\n{self.query}".strip()
+        return Question(words, file.path, self.found[file.label].sources[0].text)
+
+
+def _remember(kept: dict[str, Value], place: str, value: Value) -> None:
+    kept.pop(place, None)
+    kept[place] = value
+    if len(kept) > _KEPT_THREADS:
+        kept.pop(next(iter(kept)))
+
+
+def _line(file: Tracked, tokens: int) -> Line:
+    return Line(file.label, file.condition.state, file.condition.code, tokens, file.priority, file.pinned)

@@ -1,0 +1,182 @@
+"""The eyes of the layer that keeps files in view: finds what a message names, and looks at files.
+
+All of it blocks and may be called from any thread. Every file is read through a ``Workspace``, with a clock over it and
+isolated: whatever goes wrong with one is that file's observation. What it means is for ``tracking`` to say.
+"""
+
+import threading
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from promptuary.core.blocks import Source
+from promptuary.core.counting import TokenCounter
+from promptuary.core.errors import Code, ConfigError, SourceError
+from promptuary.core.references import Reference
+from promptuary.layers.tracked.state import Gone, Observation, Refused, Seen, Tracked, Tracking, observed, target
+from promptuary.references.kinds.file import part_at_lines, part_at_symbol, whole_file
+from promptuary.references.resolve import CONCURRENCY, Resolution, resolve, settle
+from promptuary.references.resolve_context import Desk
+from promptuary.references.scan import scan
+from promptuary.references.selection import readings
+from promptuary.workspace.disk.root import shown
+from promptuary.workspace.workspace import Workspace, open_workspace
+
+READ_TIMEOUT = 5.0
+"""Seconds for one file; a disk that hangs costs that file its turn, not the others theirs."""
+
+LOOK_TIMEOUT = 8.0
+"""Seconds for all files together, should every one of them hang: the hook that looks must not be late itself."""
+
+_KEPT_CHARACTERS = 32 * 1024 * 1024
+
+
+class Reader:
+    """A workspace, what may be read of it, and the contents that were read last.
+
+    ``names`` are the extensions and whole names that may be read, if not all that the workspace allows.
+    """
+
+    def __init__(self, workspace: Workspace, names: frozenset[str] | None = None) -> None:
+        self.workspace = workspace
+        self._names = names
+        self._shelf = _Shelf()
+
+    def references(self, text: str) -> list[tuple[Reference, Tracked]]:
+        """Return the ``#`` references of ``text`` that count, and what each means."""
+        return [(one, self.meaning(one)) for one in settle(spellings(text), self.workspace)]
+
+    def meaning(self, reference: Reference) -> Tracked:
+        """Return what ``reference`` means: the literal path goes before any reading as a range."""
+        tried = list(readings(reference))
+        there = (one for one in tried if self.workspace.kind_of(one.path) is not None)
+        return target(next(there, tried[-1]))
+
+    def look(self, tracking: Tracking, counter: TokenCounter) -> tuple[Tracking, dict[str, Resolution]]:
+        """Return ``tracking`` after a look at each file, and what was found, by label."""
+        with self.workspace.visit() as visit:
+            wanted = [_reference(file) for file in tracking.files]
+            patience = min(READ_TIMEOUT, round(LOOK_TIMEOUT * CONCURRENCY / max(len(wanted), 1), 1))
+            found = resolve(wanted, Desk(visit, counter), {"file": self._source}, timeout=patience)
+        self._shelf.put(one.sources[0] for one in found if one.sources)
+        after = observed(tracking, [_observation(one) for one in found])
+        return after, {file.label: one for file, one in zip(after.files, found, strict=True)}
+
+    def contents(self, tracking: Tracking, counter: TokenCounter) -> tuple[Tracking, dict[str, Source]]:
+        """Return the content of each file; after a restart, or when it was let go of, by looking again."""
+        readable = [file for file in tracking.files if file.condition.readable]
+        kept = self._shelf.get(readable)
+        if len(kept) == len(readable):
+            return tracking, kept
+        after, found = self.look(tracking, counter)
+        return after, {label: one.sources[0] for label, one in found.items() if one.sources}
+
+    def _source(self, reference: Reference, _: Desk) -> list[Source]:
+        reading = next(readings(reference))
+        self._obey(reading.path)
+        file = self.workspace.read(reading.path)
+        label = reference.value + reference.suffix
+        if kept := self._shelf.same(label, file.sha256):
+            return [kept]  # the same bytes under the same name: with the outlines that were made of it
+        if reading.selection.symbol and file.text:
+            found = part_at_symbol(file, reading.selection.symbol)
+        elif reading.selection.ranges and file.text:
+            found = part_at_lines(file, reading)
+        else:
+            found = whole_file(file)
+        # An outline is asked for at every try to fit the file, and parsing is what costs most.
+        return [replace(found, label=label, outlines=cache(found.outlines))]
+
+    def _obey(self, path: str) -> None:
+        """Refuse names without an extension that are not listed; the workspace's own policy lets them all pass."""
+        name = path.rsplit("/", 1)[-1].lower()
+        if self._names is None or "." in name[1:] or not {name, "*"}.isdisjoint(self._names):
+            return
+        raise SourceError(
+            Code.DISALLOWED_EXTENSION, f"{shown(path)} is not among the allowed_extensions; name it there to read it."
+        )
+
+
+def spellings(text: str) -> list[Reference]:
+    """Return everything in ``text`` that is written like a reference, whether or not it counts as one."""
+    return [one for one in scan(text) if one.sigil == "#"]
+
+
+def _reference(file: Tracked) -> Reference:
+    """Return ``file`` as a reference in quotes, which can be read in one way only."""
+    return Reference(file.label, "#", "file", file.path, 0, 0, file.suffix, quoted=True)
+
+
+def _observation(found: Resolution) -> Observation:
+    if found.sources:
+        return Seen(found.sources[0].revision, empty=not found.sources[0].text)
+    error = found.error
+    if error is None or error.code is Code.NOT_FOUND:
+        return Gone()
+    return Refused(error.code, error.reason)
+
+
+class _Shelf:
+    """The last content of each file, whichever thread tracks it, up to a number of characters."""
+
+    def __init__(self) -> None:
+        self._sources: dict[str, Source] = {}
+        self._lock = threading.Lock()
+
+    def put(self, sources: Iterable[Source]) -> None:
+        with self._lock:
+            for source in sources:
+                self._sources.pop(source.label, None)
+                self._sources[source.label] = source
+            total = sum(len(source.text) for source in self._sources.values())
+            while total > _KEPT_CHARACTERS:
+                total -= len(self._sources.pop(next(iter(self._sources))).text)
+
+    def same(self, label: str, revision: str) -> Source | None:
+        """Return the content of that name, if it is of that revision."""
+        kept = self._sources.get(label)
+        return kept if kept and kept.revision == revision else None
+
+    def get(self, files: Iterable[Tracked]) -> dict[str, Source]:
+        """Return the contents that are of the revision that is wanted."""
+        with self._lock:
+            kept = [(file, self._sources.get(file.label)) for file in files]
+        return {file.label: one for file, one in kept if one and one.revision == file.condition.revision}
+
+
+def opened(
+    workspace: Workspace,
+    *,
+    base_dir: str | Path | None,
+    max_file_size: int | None,
+    follow_symlinks: bool | None,
+    names: frozenset[str] | None,
+) -> Workspace:
+    """Return ``workspace``, or one of its own for whoever wants another folder or other rules."""
+    root = workspace.root
+    folder = root.path if base_dir is None else _folder(root.path, Path(base_dir))
+    follow = root.follow_symlinks if follow_symlinks is None else follow_symlinks
+    policy = workspace.policy
+    if max_file_size is not None:
+        policy = replace(policy, max_bytes=max_file_size)
+    if names is not None:
+        policy = replace(policy, allowed=frozenset(), also=names)
+    if (folder, follow, policy) == (root.path, root.follow_symlinks, workspace.policy):
+        return workspace
+    return open_workspace(folder, policy, workspace.fetching, follow_symlinks=follow)
+
+
+def _folder(root: Path, wanted: Path) -> Path:
+    folder = (root / wanted).resolve()
+    if not wanted.is_absolute() and not folder.is_relative_to(root):
+        raise ConfigError(f"base_dir {str(wanted)!r} leaves the workspace; give a folder inside it, or an absolute one")
+    return folder
+
+
+def names_of(extensions: Iterable[str]) -> frozenset[str]:
+    """Return what ``extensions`` allow: ``py`` and ``.py`` are the same extension, ``Dockerfile`` is a whole name."""
+    names = frozenset(one for entry in extensions if entry for one in (entry.lower(), f".{entry.lower().lstrip('.')}"))
+    if not names:
+        raise ConfigError("allowed_extensions is empty, so nothing could be read; leave it out for all text files")
+    return names

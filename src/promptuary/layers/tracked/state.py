@@ -1,0 +1,289 @@
+"""Which files a thread keeps in view, and what is known of each: values, transitions and their JSON. Pure.
+
+Nothing here reads a file. Whoever does reports an ``Observation``; ``transition`` alone decides what it means. The
+folder that paths are counted from is not part of the state: a thread may be taken to another machine.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, assert_never
+
+from promptuary.core.errors import Code, SourceError
+from promptuary.core.layers import Json
+from promptuary.layers.tracked.links import with_slug
+from promptuary.references.selection import Reading
+from promptuary.workspace.disk.root import normalise, shown
+
+State = Literal["ok", "empty", "missing", "deleted", "error"]
+"""``missing`` never was there; ``deleted`` was."""
+
+MAX_ASKED = 500
+"""How many characters are kept of the message that named a file."""
+
+# These were raised by something that lies at the path; the others judge its name, or cannot tell.
+_PROVES_EXISTENCE = frozenset(
+    {Code.FILE_TOO_LARGE, Code.SYMLINK, Code.BINARY, Code.NOT_A_FILE, Code.BAD_RANGE, Code.NO_MATCH, Code.OTHER_DEVICE}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The file was read; ``revision`` is the SHA-256 of its bytes."""
+
+    revision: str
+    empty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """Nothing is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Something is or may be there, and cannot be had."""
+
+    code: Code
+    reason: str
+
+
+Observation = Seen | Gone | Refused
+"""What one look at a file found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What is known of a file; ``existed`` tells a deleted one from one that never was."""
+
+    state: State = "missing"
+    revision: str = ""
+    code: str = ""
+    reason: str = ""
+    existed: bool = False
+
+    @property
+    def readable(self) -> bool:
+        """Whether there is content to show, be it empty."""
+        return self.state in {"ok", "empty"}
+
+
+def transition(old: Condition, found: Observation) -> tuple[Condition, bool]:
+    """Return the new condition, and whether anything changed that a reader would see."""
+    new = _after(old, found)
+    return new, new != old
+
+
+def _after(old: Condition, found: Observation) -> Condition:
+    match found:
+        case Seen(revision, empty):
+            return Condition("empty" if empty else "ok", revision, existed=True)
+        case Gone():
+            return Condition("deleted" if old.existed else "missing", existed=old.existed)
+        case Refused(code, reason):
+            existed = old.existed or code in _PROVES_EXISTENCE
+            return Condition("error", code=code.value, reason=reason, existed=existed)
+        case _:
+            assert_never(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Tracked:
+    """A file, or with a ``suffix`` (``:10-20``, ``#Name``) a part of one, that is kept in view.
+
+    ``score`` was given to the revision ``scored``; ``asked`` is the beginning of the message that named the file last.
+    """
+
+    path: str
+    suffix: str = ""
+    condition: Condition = Condition()
+    score: int = 0
+    why: str = ""
+    scored: str = ""
+    pinned: bool = False
+    asked: str = ""
+
+    @property
+    def label(self) -> str:
+        """The file as it is called in headings and commands."""
+        return self.path + self.suffix
+
+    @property
+    def priority(self) -> int:
+        """The score, if there is something to read."""
+        return self.score if self.condition.state == "ok" else 0
+
+    @property
+    def needs_score(self) -> bool:
+        """Whether the content is not what the score was given to."""
+        return self.condition.state == "ok" and self.scored != self.condition.revision
+
+
+@dataclass(frozen=True, slots=True)
+class Tracking:
+    """All that a thread keeps in view, in the order in which it was named.
+
+    ``slugs`` remembers files that are no longer tracked too: links in old messages must not come to mean another file.
+    ``turned_away`` are those that the last message named beyond the limit.
+    """
+
+    files: tuple[Tracked, ...] = ()
+    slugs: Mapping[str, str] = field(default_factory=dict)
+    turned_away: tuple[str, ...] = ()
+
+    @property
+    def outlook(self) -> tuple[object, ...]:
+        """Everything that a recall depends on: equal outlooks read the same."""
+        files = tuple((file.label, file.condition, file.priority, file.pinned) for file in self.files)
+        return (files, self.turned_away)
+
+    def in_order(self) -> list[Tracked]:
+        """Return the files by priority: pinned ones, then by score, then as they were named."""
+        return sorted(self.files, key=lambda file: (not file.pinned, -file.priority))
+
+
+def target(reading: Reading) -> Tracked:
+    """Return what ``reading`` means as a file to track; a path that cannot be one stays as written."""
+    selection = reading.selection
+    suffix = f"#{selection.symbol}" if selection.symbol else ""
+    if selection.ranges:
+        suffix = f":{','.join(map(str, selection.ranges))}"
+    return Tracked(_normal(reading.path), suffix)
+
+
+def _normal(path: str) -> str:
+    try:
+        return normalise(path)
+    except SourceError:
+        return path
+
+
+def added(tracking: Tracking, targets: Iterable[Tracked], limit: int) -> Tracking:
+    """Return ``tracking`` with ``targets``, each once, as long as there are no more than ``limit``."""
+    files = {file.label: file for file in tracking.files}
+    slugs = dict(tracking.slugs)
+    turned_away: dict[str, None] = {}
+    for one in targets:
+        if one.label in files:
+            files[one.label] = replace(files[one.label], asked=one.asked or files[one.label].asked)
+        elif len(files) >= limit:
+            turned_away[one.label] = None
+        else:
+            files[one.label] = one
+            slugs = with_slug(slugs, one.label)
+    return Tracking(tuple(files.values()), slugs, tuple(turned_away))
+
+
+def observed(tracking: Tracking, found: Sequence[Observation]) -> Tracking:
+    """Return ``tracking`` after one look at each of its files, in order."""
+    files = tuple(_seen(file, one) for file, one in zip(tracking.files, found, strict=True))
+    return replace(tracking, files=files)
+
+
+def _seen(file: Tracked, found: Observation) -> Tracked:
+    condition, changed = transition(file.condition, found)
+    return replace(file, condition=condition) if changed else file
+
+
+def scored(tracking: Tracking, scores: Mapping[str, tuple[int, str]]) -> Tracking:
+    """Return ``tracking`` with ``scores`` (and why) for the content that its files have now, by label."""
+
+    def change(file: Tracked) -> Tracked:
+        if file.label not in scores:
+            return file
+        score, why = scores[file.label]
+        return replace(file, score=score, why=why, scored=file.condition.revision)
+
+    return _mapped(tracking, change)
+
+
+def dropped(tracking: Tracking, path: str) -> Tracking:
+    """Return ``tracking`` without ``path``; raise ``SourceError`` if it is not tracked."""
+    gone = _called(tracking, path)
+    return replace(tracking, files=tuple(file for file in tracking.files if file.label not in gone))
+
+
+def pinned(tracking: Tracking, path: str, *, on: bool) -> Tracking:
+    """Return ``tracking`` with ``path`` before all others, or no longer; raise ``SourceError`` if it is not tracked."""
+    meant = _called(tracking, path)
+    return _mapped(tracking, lambda file: replace(file, pinned=on) if file.label in meant else file)
+
+
+def _mapped(tracking: Tracking, change: Callable[[Tracked], Tracked]) -> Tracking:
+    return replace(tracking, files=tuple(map(change, tracking.files)))
+
+
+def _called(tracking: Tracking, path: str) -> set[str]:
+    """Return the labels that ``path`` means: itself, or every tracked part of the file."""
+    wanted = _normal(path.removeprefix("#"))
+    exact = {file.label for file in tracking.files if file.label == wanted}
+    if found := exact or {file.label for file in tracking.files if file.path == wanted}:
+        return found
+    known = ", ".join(file.label for file in tracking.files[:8]) or "nothing"
+    raise SourceError(Code.NOT_FOUND, f"{shown(path)} is not tracked; tracked in this thread: {known}.")
+
+
+def to_json(tracking: Tracking) -> Json:
+    """Return ``tracking`` as JSON holds it."""
+    return {
+        "files": [_to_json(file) for file in tracking.files],
+        "slugs": dict(tracking.slugs),
+        "turned_away": list(tracking.turned_away),
+    }
+
+
+def _to_json(file: Tracked) -> dict[str, object]:
+    condition = file.condition
+    return {
+        "path": file.path,
+        "suffix": file.suffix,
+        "state": condition.state,
+        "sha256": condition.revision,
+        "code": condition.code,
+        "reason": condition.reason,
+        "existed": condition.existed,
+        "score": file.score,
+        "why": file.why,
+        "scored": file.scored,
+        "pinned": file.pinned,
+        "asked": file.asked,
+    }
+
+
+def from_json(value: Json) -> Tracking:
+    """Return what ``to_json`` wrote; an entry that it cannot have written is left out, the others are kept."""
+    kept = value if isinstance(value, dict) else {}
+    entries = kept.get("files")
+    files = {file.label: file for one in (entries if isinstance(entries, list) else ()) if (file := _from_json(one))}
+    labels: dict[str, str] = {}
+    known = kept.get("slugs")
+    for label, slug in (known if isinstance(known, dict) else {}).items():
+        if isinstance(label, str) and isinstance(slug, str):
+            labels.setdefault(slug, label)
+    slugs = {label: slug for slug, label in labels.items()}
+    for label in files:
+        slugs = slugs if label in slugs else with_slug(slugs, label)
+    away = kept.get("turned_away")
+    names = tuple(one for one in away if isinstance(one, str)) if isinstance(away, list) else ()
+    return Tracking(tuple(files.values()), slugs, names)
+
+
+def _from_json(entry: object) -> Tracked | None:
+    match entry:
+        case {
+            "path": str(path),
+            "suffix": str(suffix),
+            "state": ("ok" | "empty" | "missing" | "deleted" | "error") as state,
+            "sha256": str(revision),
+            "code": str(code),
+            "reason": str(reason),
+            "existed": bool(existed),
+            "score": int(score),
+            "why": str(why),
+            "scored": str(scored),
+            "pinned": bool(pinned),
+            "asked": str(asked),
+        }:
+            condition = Condition(state, revision, code, reason, existed)
+            return Tracked(path, suffix, condition, min(max(score, 0), 100), why, scored, pinned, asked)
+        case _:
+            return None

@@ -1,1 +1,0 @@
-"""The file memory: chunks, sync, search, and what recalls from it."""

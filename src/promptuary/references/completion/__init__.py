@@ -1,0 +1,1 @@
+"""The @ and # menus: what may be meant by the word that is being typed."""

@@ -1,0 +1,200 @@
+"""What the ``@`` and ``#`` menus offer at the end of a text.
+
+The scanner is the judge of what is a reference: a token is completed only where a reference put in its
+place would be found, so an email, an escaped sigil and code offer nothing. Pure but for the functions
+in ``CompletionSources``.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+from promptuary.core.references import KINDS, Sigil
+from promptuary.core.text import one_line
+from promptuary.references.completion.menu import (
+    SPELLINGS,
+    Completion,
+    CompletionSources,
+    Item,
+    kind_item,
+    path_items,
+    spell_value,
+)
+from promptuary.references.scan import MAX_VALUE, scan
+from promptuary.workspace.git.repository import CommitLine
+from promptuary.workspace.matching.grades import Tier
+from promptuary.workspace.matching.ranker import Hit, Kind
+
+LIMIT: Final = 20
+
+_OPEN_QUOTE = re.compile(
+    r"""(?P<sigil>[@#])(?:(?P<kind>[A-Za-z]+):)?(?P<quote>["'`])(?P<typed>(?:(?!(?P=quote)).)*)\Z"""
+)
+_PLAIN = re.compile(r"""(?P<sigil>[@#])(?:(?P<kind>[A-Za-z]+):)?(?P<typed>[^\s"'`@]*)\Z""")
+_COUNTS: Final = (("1", "the last commit"), ("3", "the last 3 commits"), ("10", "the last 10 commits"))
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """The reference being typed: where it begins, its kind if one is written, and the value so far."""
+
+    start: int
+    sigil: Sigil
+    kind: str
+    typed: str
+    quoted: bool
+
+
+def complete(text: str, sources: CompletionSources, *, limit: int = LIMIT) -> Completion:
+    """Return what to offer at the end of ``text``: nothing if no reference is being typed there."""
+    token = token_at_end(text, frozenset(sources.kinds))
+    if token is None:
+        return Completion(len(text), "")
+    items = _items(token, sources, limit)
+    return Completion(token.start, text[token.start :], tuple(items[:limit]), sources.scanning())
+
+
+def token_at_end(text: str, kinds: frozenset[str] = KINDS) -> Token | None:
+    """Return the reference that is being typed at the end of ``text``, if there is one."""
+    tail = max(0, len(text) - MAX_VALUE)
+    for pattern in (_OPEN_QUOTE, _PLAIN):
+        match = pattern.search(text, tail)
+        if match and _is_live(text[: match.start()], match["sigil"]):
+            groups = match.groupdict()
+            kind = (groups["kind"] or "").lower()
+            typed = groups["typed"]
+            if kind and (kind not in kinds or match["sigil"] == "#"):
+                kind, typed = "", f"{groups['kind']}:{typed}"
+            sigil = cast("Sigil", match["sigil"])
+            return Token(match.start(), sigil, kind, typed, quoted=bool(groups.get("quote")))
+    return None
+
+
+def _is_live(before: str, sigil: str) -> bool:
+    """Return whether a reference written after ``before`` would count, also once open code is closed."""
+    probe = "@file:x" if sigil == "@" else "#x"
+    closings = ("", " `", " ``", " ```") if "`" in before else ("",)
+    return all(_found_at(before + probe + closing, len(before)) for closing in closings)
+
+
+def _found_at(text: str, start: int) -> bool:
+    return any(reference.start == start for reference in scan(text))
+
+
+def _items(token: Token, sources: CompletionSources, limit: int) -> list[Item]:
+    if token.sigil == "#":
+        return _paths(token, sources, limit, ("file",))
+    if not token.kind:
+        return _anything(token, sources, limit)
+    offer = _OFFERS.get(token.kind)
+    return offer(token, sources, limit) if offer else []
+
+
+def _anything(token: Token, sources: CompletionSources, limit: int) -> list[Item]:
+    """Offer the kinds, then paths: after a bare ``@`` those that were changed or used lately."""
+    kinds = [] if token.quoted else _kinds(token.typed, sources.kinds)
+    return kinds + _paths(token, sources, max(0, limit - len(kinds)), ("file", "folder"))
+
+
+def _kinds(typed: str, kinds: Mapping[str, str]) -> list[Item]:
+    return [kind_item(kind, told) for kind, told in kinds.items() if kind.startswith(typed.lower())]
+
+
+def _paths(token: Token, sources: CompletionSources, limit: int, kinds: Sequence[Kind]) -> list[Item]:
+    spell = SPELLINGS[token.sigil, bool(token.kind)]
+    # Some may not be offered: ask for enough that the others fill the menu.
+    if token.typed:
+        hits = sources.rank(token.typed, 2 * limit, kinds)
+    elif "file" in kinds:
+        hits = [Hit(path, "file", Tier.LOOSE) for path in sources.recent()[: 2 * limit]]
+    else:
+        hits = ()
+    if not token.typed and len(hits) < limit:
+        known = {hit.path for hit in hits}
+        more = sources.rank("", 2 * limit, kinds) if token.kind or token.sigil == "#" else ()
+        hits = [*hits, *(hit for hit in more if hit.path not in known)]
+    return path_items(hits, spell, sources, limit)
+
+
+def _files(token: Token, sources: CompletionSources, limit: int) -> list[Item]:
+    return _paths(token, sources, limit, ("file",))
+
+
+def _folders(token: Token, sources: CompletionSources, limit: int) -> list[Item]:
+    return _paths(token, sources, limit, ("folder",))
+
+
+def _globs(token: Token, sources: CompletionSources, _limit: int) -> list[Item]:
+    """Offer a pattern for each extension below the folder that is typed already."""
+    folder = token.typed[: token.typed.rfind("/") + 1]
+    folder = "" if re.search(r"[*?\[{]", folder) else folder
+    typed = token.typed[len(folder) :]
+    items = []
+    for extension, count in sources.extensions(folder).items():
+        pattern = f"**/*.{extension}"
+        if pattern.startswith(typed) or extension.startswith(typed.lstrip("*/.") or "\0"):
+            hint = f"{count:,} file{'' if count == 1 else 's'}"
+            items.append(Item(spell_value("glob", folder + pattern), folder + pattern, "glob", hint))
+    return items
+
+
+def _git(token: Token, sources: CompletionSources, _limit: int) -> list[Item]:
+    items = [Item(f"@git:{count}", count, "git", told) for count, told in _COUNTS if count.startswith(token.typed)]
+    for branch in sources.branches():
+        value = f"{branch}..HEAD"
+        if token.typed.lower() in value.lower():
+            items.append(
+                Item(spell_value("git", value), one_line(value), "git", f"the commits since {one_line(branch)}")
+            )
+    for commit in _matching(sources.commits(), token.typed):
+        value = f"{commit.sha[:10]}..HEAD"
+        items.append(Item(f"@git:{value}", value, "git", f"since: {one_line(commit.subject)}"))
+    return items
+
+
+def _commits(token: Token, sources: CompletionSources, _limit: int) -> list[Item]:
+    return [
+        Item(
+            f"@commit:{commit.sha[:10]}",
+            one_line(commit.subject),
+            "commit",
+            f"{commit.sha[:10]} · {commit.when}",
+        )
+        for commit in _matching(sources.commits(), token.typed)
+    ]
+
+
+def _matching(commits: Sequence[CommitLine], typed: str) -> list[CommitLine]:
+    """Return the commits whose id begins as typed, or whose subject holds every word of it."""
+    words = typed.lower().split()
+    return [
+        commit
+        for commit in commits
+        if commit.sha.startswith(typed.lower()) or all(word in commit.subject.lower() for word in words)
+    ]
+
+
+def _urls(token: Token, sources: CompletionSources, _limit: int) -> list[Item]:
+    found = (url for url in sources.urls() if token.typed.lower() in url.lower())
+    return [Item(spell_value("url", url), one_line(url), "url") for url in found if url.isprintable()]
+
+
+def _symbols(token: Token, sources: CompletionSources, _limit: int) -> list[Item]:
+    found = sources.symbols(token.typed)
+    return [
+        Item(spell_value("symbol", value), one_line(value), "symbol", one_line(told))
+        for value, told in found
+        if value.isprintable()
+    ]
+
+
+_OFFERS: Mapping[str, Callable[[Token, CompletionSources, int], list[Item]]] = {
+    "file": _files,
+    "folder": _folders,
+    "glob": _globs,
+    "git": _git,
+    "commit": _commits,
+    "url": _urls,
+    "symbol": _symbols,
+}

@@ -1,0 +1,111 @@
+"""Completion over a real workspace: where the offers of ``complete`` come from.
+
+Lives as long as its workspace: the listing, the ranking and the symbols are kept from one keystroke to the next, and
+what git says is asked again when it is a few seconds old.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, Generic, TypeVar
+
+from promptuary.core.errors import SourceError
+from promptuary.references.completion.complete import LIMIT, complete
+from promptuary.references.completion.menu import Completion, CompletionSources, Size, extensions_of
+from promptuary.references.completion.symbols import Symbols
+from promptuary.references.selection import count_lines
+from promptuary.tokens import Counter
+from promptuary.workspace.git.repository import Repository
+from promptuary.workspace.matching.ranker import Hit, Kind, Preferred, Ranker
+from promptuary.workspace.workspace import Workspace
+
+_FRESH_SECONDS: Final = 3.0
+_COMMITS: Final = 50
+_MEASURED_BYTES: Final = 1024 * 1024
+
+Value = TypeVar("Value")
+
+
+class Completer:
+    """Answers what to offer at the end of a text."""
+
+    def __init__(self, workspace: Workspace, counter: Counter, *, patience: float = 0.0, ignored: bool = False) -> None:
+        self._workspace = workspace
+        self._listing = workspace.everything() if ignored else workspace.listing
+        self._counter = counter
+        self._patience = patience
+        self._ranker = Ranker(self._listing)
+        self._symbols = Symbols(workspace)
+        self._changed = _Kept(lambda: frozenset(self._ask(Repository.changed) or ()))
+        self._commits = _Kept(lambda: self._ask(lambda git: git.recent(_COMMITS)) or [])
+        self._branches = _Kept(lambda: self._ask(lambda git: [*git.branches(), *git.tags()]) or [])
+
+    def complete(self, text: str, *, limit: int = LIMIT) -> Completion:
+        """Return what to offer; while the listing is still being made, what is known so far."""
+        listing = self._listing.start()
+        if listing.stale():
+            listing.refresh()
+        if not listing.complete:
+            listing.wait(self._patience)
+        return complete(text, self._sources(), limit=limit)
+
+    def _sources(self) -> CompletionSources:
+        return CompletionSources(
+            rank=self._rank,
+            recent=self._recent,
+            extensions=lambda folder: extensions_of(self._listing.paths, folder),
+            commits=self._commits.get,
+            branches=self._branches.get,
+            symbols=lambda query: self._symbols.search(query, wait=self._patience),
+            allowed=self._allowed,
+            measure=self._measure,
+            # Who can wait for the listing, such as a command that answers once, can wait for the sizes, too.
+            measuring=min(max(self._patience, 0.010), 0.5),
+            scanning=lambda: not self._listing.complete,
+        )
+
+    def _preferred(self) -> Preferred:
+        return Preferred(self._changed.get(), self._workspace.usage.scores())
+
+    def _rank(self, query: str, limit: int, kinds: Sequence[Kind]) -> Sequence[Hit]:
+        return self._ranker.rank(query, limit=limit, kinds=kinds, preferred=self._preferred())
+
+    def _recent(self) -> Sequence[str]:
+        """Return the files that are likely to be meant: changed ones, then those used most and latest."""
+        used = self._workspace.usage.scores()
+        changed = sorted(self._changed.get(), key=lambda path: (-used.get(path, 0.0), path))
+        others = sorted(used.keys() - set(changed), key=lambda path: (-used[path], path))
+        return [path for path in (*changed, *others) if self._workspace.kind_of(path) == "file"]
+
+    def _allowed(self, path: str) -> bool:
+        return self._workspace.policy.refusal(path) is None
+
+    def _measure(self, path: str) -> Size | None:
+        size = self._workspace.size_of(path)
+        if size is None or size > _MEASURED_BYTES:
+            return None if size is None else (size, None, None)
+        try:
+            text = self._workspace.read(path).text
+        except SourceError:
+            return size, None, None
+        return size, count_lines(text), self._counter.count(text)
+
+    def _ask(self, question: Callable[[Repository], Value]) -> Value | None:
+        try:
+            with self._workspace.repository() as repository:
+                return question(repository)
+        except SourceError:
+            return None
+
+
+class _Kept(Generic[Value]):
+    """A value that is asked for again when it is older than a few seconds."""
+
+    def __init__(self, ask: Callable[[], Value]) -> None:
+        self._ask = ask
+        self._known: tuple[float, Value] | None = None
+
+    def get(self) -> Value:
+        now = time.monotonic()
+        if self._known is None or now - self._known[0] > _FRESH_SECONDS:
+            self._known = (now, self._ask())
+        return self._known[1]

@@ -1,0 +1,68 @@
+"""The names that are defined in a workspace, for completion: read in the background, answered as far as known."""
+
+import threading
+from collections.abc import Sequence
+
+from promptuary.core.errors import SourceError
+from promptuary.core.languages import language_of
+from promptuary.outline import definitions, has_grammar
+from promptuary.workspace.workspace import Workspace
+
+
+class Symbols:
+    """Every definition with its place. The first question starts the reading; later ones find more."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._found: list[tuple[str, str]] = []
+        self._generation = -1
+        self._starting = threading.Lock()
+        self._done = threading.Event()
+
+    def search(self, query: str, *, limit: int = 50, wait: float = 0.0) -> Sequence[tuple[str, str]]:
+        """Return names that contain ``query`` with where they are: those that begin with it first."""
+        self._start()
+        self._done.wait(wait)
+        wanted = query.lower()
+        hits = [one for one in self._found if wanted in one[0].lower()]
+        return sorted(hits, key=lambda one: (_rank(one[0], wanted), len(one[0]), one))[:limit]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every file has been read."""
+        return self._done.is_set()
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._generation == self._workspace.listing.generation:
+                return
+            self._generation = self._workspace.listing.generation
+            self._done.clear()
+        threading.Thread(target=self._read_all, name="promptuary-symbols", daemon=True).start()
+
+    def _read_all(self) -> None:
+        found: list[tuple[str, str]] = []
+        if not self._found:
+            self._found = found
+        self._workspace.listing.start().wait()
+        self._generation = self._workspace.listing.generation
+        for path in self._workspace.listing.paths:
+            language = language_of(path)
+            if language != "markdown" and has_grammar(language):
+                found += self._read(path, language)
+        self._found = found
+        self._done.set()
+
+    def _read(self, path: str, language: str) -> list[tuple[str, str]]:
+        try:
+            text = self._workspace.read(path).text
+        except SourceError:
+            return []
+        return [(one.name, f"{path}:{one.first}") for one in definitions(text, language)]
+
+
+def _rank(name: str, wanted: str) -> int:
+    last = name.rsplit(".", 1)[-1].lower()
+    if last == wanted or name.lower() == wanted:
+        return 0
+    return 1 if last.startswith(wanted) else 2 if name.lower().startswith(wanted) else 3

@@ -1,0 +1,88 @@
+"""What a search found, as sources: lines of a file, with where they stand and why they are here. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from promptuary.core.blocks import Source
+from promptuary.core.languages import language_of
+from promptuary.core.references import format_reference
+from promptuary.core.search import Chunk, Hit
+
+_WORTH: Final = 0.5
+"""A place is brought along if its score is at least this part of the best one's."""
+
+_ALIKE: Final = 0.3
+"""The least cosine of a place that has none of the words that were said."""
+
+
+def source_of(hit: Hit, workspace: str, kind: str) -> Source:
+    """Return ``hit`` as a source, named as a reference to these lines in ``workspace`` would name it."""
+    path = place_of(hit, workspace)
+    inside = path != _whole(hit)
+    lines = f":{hit.first}-{hit.last}"
+    return Source(
+        # The same key as the reference to these lines: who asks for both gets them once.
+        key=f"file:{path}{lines}",
+        label=f"{path}{lines}",
+        kind=kind,
+        text=text_of(hit),
+        revision=hit.sha256,
+        path=path if inside else "",
+        language=language_of(hit.path),
+        facts=(f"lines {hit.first}-{hit.last}", *((" > ".join(hit.trail),) if hit.trail else ())),
+        lines=(hit.first, hit.last),
+        first_line=hit.first,
+        read_on=f"read on with {format_reference('file', path)}" if inside else "",
+    )
+
+
+def text_of(hit: Hit) -> str:
+    """Return the text of a hit; where lines end in two characters, the last has both, or one would stand out alone."""
+    return f"{hit.text}\n" if hit.text.endswith("\r") else hit.text
+
+
+def place_of(hit: Hit, workspace: str) -> str:
+    """Return the path of a hit's file: from the workspace on if it is in it, whatever folder is indexed, else whole."""
+    return _whole(hit).removeprefix(f"{workspace.rstrip('/')}/")
+
+
+def apart(hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits, the best first, each without the lines that a better one shows already."""
+    kept: list[Hit] = []
+    for hit in hits:
+        kept += rest_of(hit, [(one.first, one.last) for one in kept if _whole(one) == _whole(hit)])
+    return kept
+
+
+def rest_of(hit: Hit, shown: Iterable[tuple[int, int]]) -> list[Hit]:
+    """Return what is left of a hit where the lines ``shown``, first to last, stand somewhere already.
+
+    It is the hit itself, or what stands before, between and behind these lines: not what is blank, nor a single line,
+    which says little without the others.
+    """
+    gaps, position = [], hit.first
+    for first, last in sorted(shown):
+        gaps.append((position, min(first - 1, hit.last)))
+        position = max(position, last + 1)
+    gaps.append((position, hit.last))
+    if (hit.first, hit.last) in gaps:
+        return [hit]
+    parts = [lines_of(hit, first, last) for first, last in gaps if first < last]
+    return [part for part in parts if part.text.strip()]
+
+
+def lines_of(hit: Hit, first: int, last: int) -> Hit:
+    """Return some lines of a hit as a hit of their own."""
+    text = "\n".join(hit.text.split("\n")[first - hit.first : last - hit.first + 1])
+    return replace(hit, first=first, last=last, text=text, sha256=Chunk(first, last, text, hit.trail).sha256)
+
+
+def worth(hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits that are worth a part of the window: not far behind the best, and alike in words or sense."""
+    best = max((hit.score for hit in hits), default=0.0)
+    return [hit for hit in hits if hit.score >= _WORTH * best and (hit.why.matched or (hit.why.cosine or 0) >= _ALIKE)]
+
+
+def _whole(hit: Hit) -> str:
+    return f"{hit.folder.rstrip('/')}/{hit.path}"

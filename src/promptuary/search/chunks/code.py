@@ -1,0 +1,55 @@
+"""The parts of source code: its definitions, each with the comments right above it.
+
+What a definition is, is told by ``references/definitions``. Code that does not parse, or in a language that cannot be
+read, is one part.
+"""
+
+import re
+from typing import Final
+
+from promptuary.core.languages import language_of
+from promptuary.outline import definitions, has_grammar
+from promptuary.search.chunks.lines import Lines, Part
+
+_DEEPEST: Final = 8
+"""Definitions nested deeper than this are lines of what is around them."""
+
+_TITLE = 120
+_ABOVE = ("#", "//", "/*", "*", "--", ";", "@", '"""')
+_LONE_RETURN = re.compile(r"\r(?!\n)")
+
+
+def code_parts(lines: Lines, path: str) -> Part:
+    """Return the parts of the source code of the file called ``path``."""
+    whole = Part(0, len(lines))
+    language = language_of(path)
+    if not has_grammar(language):
+        return whole
+    open_parts = [(whole, "")]
+    for found in definitions(_as_parsed(lines.text), language):
+        first, end = found.first - 1, min(found.last, len(lines))
+        while len(open_parts) > 1 and (first >= open_parts[-1][0].end or len(open_parts) > found.depth + 1):
+            open_parts.pop()
+        around, prefix = open_parts[-1]
+        # What stands on the line of what is around it is not told apart from it.
+        free = around.parts[-1].end if around.parts else around.first + (around is not whole)
+        if found.depth >= _DEEPEST or first < free or end > around.end or first >= end:
+            continue
+        part = Part(_with_comments(lines, free, first), end)
+        part.title = " ".join(found.name.removeprefix(prefix).split())[:_TITLE]
+        around.parts.append(part)
+        open_parts.append((part, f"{found.name}."))
+    return whole
+
+
+def _as_parsed(text: str) -> str:
+    """Return ``text`` with as many lines for a parser as it has for us, and without a byte order mark."""
+    text = f" {text[1:]}" if text.startswith("\ufeff ") else text.removeprefix("\ufeff")
+    return _LONE_RETURN.sub(" ", text) if "\r" in text else text
+
+
+def _with_comments(lines: Lines, free: int, first: int) -> int:
+    """Return the first line of the comments and annotations right above ``first``, none of them before ``free``."""
+    while first > free and lines.lines[first - 1].lstrip().startswith(_ABOVE):
+        first -= 1
+    return first

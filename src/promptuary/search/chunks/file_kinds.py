@@ -1,0 +1,128 @@
+"""What a file is, told by its name, and the day it is about.
+
+Neither reads the disk: the name, the text and the time of last change are given. What a language is called is the
+business of ``references/languages``, what extensions hold text that of ``workspace/names``.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
+from typing import Final
+
+from promptuary.core.languages import language_of
+from promptuary.core.search import FileKind
+from promptuary.workspace.disk.sensitive_names import _CODE, _DATA
+
+HEADED: Final = frozenset(
+    ["adoc", "asciidoc", "markdown", "md", "mdc", "mdown", "mdwn", "mdx", "mkd", "org", "qmd", "rmd", "rst"]
+)
+"""Extensions of prose whose headings are known."""
+
+_DATA_LANGUAGES = frozenset({"json", "jsonl", "yaml", "toml", "ini", "csv", "xml"})
+_PROSE_LANGUAGES = frozenset({"latex", "diff"})
+_CODE_EXTENSIONS = frozenset(_CODE.split())
+_DATA_EXTENSIONS = frozenset(_DATA.split())
+
+_YEARS = range(1900, 2200)
+_START_OF_TEXT = 8_192
+_KEYS = ("date", "updated", "created")
+_LINES: Final = {
+    "---": re.compile(rf"({'|'.join(_KEYS)})[ \t]*:[ \t]*(.*)", re.IGNORECASE),
+    "+++": re.compile(rf"[ \t]*[\"']?({'|'.join(_KEYS)})[\"']?[ \t]*=[ \t]*([^#]*)", re.IGNORECASE),
+}
+"""The line of a date in front matter, by the mark around that: YAML, where what is indented is part of something else,
+and TOML, where it is not."""
+_MOMENT = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
+    r"(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.[0-9]{1,9})?)?[ ]?(?:([Zz])|([+-])([0-9]{2}):?([0-9]{2}))?)?"
+)
+# Some diaries cannot have a hyphen in a name, and write an underscore.
+_DAY = re.compile(r"(?<![0-9])([0-9]{4})([-_])([0-9]{2})\2([0-9]{2})(?![0-9])")
+_HEADING = re.compile(r"\n(?:#{1,6}|\*|=)[ \t]([^\n]{0,400})")
+
+
+def extension_of(path: str) -> str:
+    """Return what follows the last dot of the file's name, in lower case; empty if there is none."""
+    name = path.rsplit("/", 1)[-1].lower()
+    return name.rpartition(".")[2] if "." in name else ""
+
+
+@lru_cache(maxsize=16)
+def kind_of(path: str) -> FileKind:
+    """Return what the file called ``path`` is for searching, by its name alone. Asked several times for each file."""
+    extension = extension_of(path)
+    if extension in HEADED:
+        return "markdown"
+    language = language_of(path)
+    if language in _DATA_LANGUAGES:
+        return "data"
+    if language:
+        return "text" if language in _PROSE_LANGUAGES else "code"
+    if f".{extension}" in _CODE_EXTENSIONS:
+        return "code"
+    return "data" if f".{extension}" in _DATA_EXTENSIONS else "text"
+
+
+def date_of(path: str, text: str, modified_ns: int) -> int:
+    """Return the time a file is about, in seconds since 1970; never raises.
+
+    That is the date in its front matter, else one in its name or in a folder's (the innermost first), else one in its
+    first heading, else its last change. A date without an hour is midnight in UTC; one that cannot be is passed over.
+    """
+    start = text[:_START_OF_TEXT].removeprefix("\ufeff")
+    found = _of_front_matter(start) if start.startswith(tuple(_LINES)) else None
+    if found is None and _DAY.search(path):
+        days = map(_of_words, reversed(path.split("/")))
+        found = next((day for day in days if day is not None), None)
+    if found is None and kind_of(path) == "markdown" and (heading := _HEADING.search(f"\n{start}")):
+        found = _of_words(heading[1])
+    return found if found is not None else modified_ns // 1_000_000_000
+
+
+def _of_front_matter(start: str) -> int | None:
+    lines = start.split("\n")
+    mark = lines[0].rstrip()
+    if mark not in _LINES:
+        return None
+    told: dict[str, int] = {}
+    in_table = False
+    for line in lines[1:]:
+        if line.rstrip() in {mark, "..."}:
+            return next((told[key] for key in _KEYS if key in told), None)
+        # What follows the name of a table is about that and not about the file.
+        in_table = in_table or (mark == "+++" and line.lstrip().startswith("["))
+        if in_table:
+            continue
+        if (match := _LINES[mark].match(line)) and (moment := _moment(match[2])) is not None:
+            told.setdefault(match[1].lower(), moment)
+    return None
+
+
+def _moment(value: str) -> int | None:
+    """Read the value of one line: a date, perhaps with a time, perhaps in quotes, perhaps with a comment after it."""
+    plain = value.partition(" #")[0].strip().strip("\"'")
+    match = _MOMENT.fullmatch(plain)
+    if match is None:
+        return None
+    hour, minute, second = (int(match[n] or 0) for n in (4, 5, 6))
+    ahead = timedelta(hours=int(match[9] or 0), minutes=int(match[10] or 0))
+    return _seconds(
+        int(match[1]), int(match[2]), int(match[3]), (hour, minute, second), -ahead if match[8] == "-" else ahead
+    )
+
+
+def _of_words(words: str) -> int | None:
+    days = (_seconds(int(day[1]), int(day[3]), int(day[4])) for day in _DAY.finditer(words))
+    return next((day for day in days if day is not None), None)
+
+
+def _seconds(
+    year: int, month: int, day: int, time: tuple[int, int, int] = (0, 0, 0), ahead: timedelta = timedelta()
+) -> int | None:
+    if year not in _YEARS:
+        return None
+    try:
+        zone = timezone(ahead) if ahead else UTC
+        return int(datetime(year, month, day, *time, tzinfo=zone).timestamp())
+    except ValueError:
+        return None

@@ -1,0 +1,231 @@
+"""Cuts a text into chunks that fit: small parts together, large ones at their own parts, else at paragraphs and lines.
+
+Where there is a choice, the cut is made after the line whose checksum is smallest. So it follows from the words around
+it and not from how far the text before reached, and an edit moves the cuts near it but not those far away.
+
+Counting is most of the cost. How many characters may fit is guessed from the chunk before; only what may become a chunk
+is counted, and what becomes one always was, unless it is so short that it fits in any case.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+
+from promptuary.core.counting import TokenCounter
+from promptuary.core.search import Chunk
+from promptuary.search.chunks.lines import Lines, Part
+from promptuary.search.chunks.sizes import Sizes
+
+_DENSITY = 3.8
+"""Characters a token, before anything was counted."""
+
+_THIN = 8.0
+"""Text with more characters a token than this is taken for too long without being counted."""
+
+_LONG = 4.5
+"""A part with more characters for each token of a chunk is cut without being counted; if it fits after all, it is one
+window."""
+
+_SPARE = 0.95
+_FLOOR = 0.5
+"""A chunk may end anywhere in its last half, so that there is a choice."""
+
+_FULL = 0.55
+_TRIES = 4
+
+
+class Cutter:
+    """Cuts one text. ``chunks`` grows with every part that is cut."""
+
+    def __init__(self, lines: Lines, sizes: Sizes, counter: TokenCounter) -> None:
+        self.chunks: list[Chunk] = []
+        self._lines = lines
+        self._limit = sizes.tokens
+        self._overlap = sizes.overlap
+        self._counter = counter
+        self._density = _DENSITY
+
+    def cut(self, part: Part, trail: tuple[str, ...] = ()) -> None:
+        """Cut a part that is too long for one chunk; ``trail`` is its own."""
+        if not part.parts:
+            self._windows(part.first, part.end, trail)
+            return
+        parts = [one for one in part.with_gaps() if self._lines.trimmed(one.first, one.end)[0] < one.end]
+        starts = [one.first for one in parts] + [part.end]
+        index = 0
+        while index < len(parts):
+            one = parts[index]
+            end = self._together(parts, starts, index)
+            inner = (*trail, one.title) if one.title else trail
+            if end == index:
+                self.cut(one, inner)
+                index += 1
+            else:
+                self._add(one.first, starts[end], inner if end == index + 1 else trail)
+                index = end
+
+    def _add(self, first: int, end: int, trail: tuple[str, ...]) -> None:
+        first, end = self._lines.trimmed(first, end)
+        if first < end:
+            self.chunks.append(Chunk(first + 1, end, self._lines.span(first, end), trail))
+
+    def _count(self, first: int, end: int) -> int:
+        """Count what a chunk of these lines would hold, and remember how dense it was."""
+        first, end = self._lines.trimmed(first, end)
+        size = self._lines.size(first, end)
+        if size > self._limit * _THIN:
+            return self._limit * 2
+        count = self._counter.count(self._lines.span(first, end)) if first < end else 0
+        if count:
+            self._density = min(size / count, _THIN)
+        return count
+
+    def _is_short(self, first: int, end: int) -> bool:
+        """Say whether these lines fit into a chunk however they are counted: no token is less than a byte."""
+        size = self._lines.size(first, end)
+        return size <= self._limit and (size * 4 <= self._limit or self._lines.span(first, end).isascii())
+
+    def _together(self, parts: Sequence[Part], starts: Sequence[int], index: int) -> int:
+        """Return the end of the parts from ``index`` on that make one chunk; ``index`` if even that one is too long."""
+        first = starts[index]
+        if self._lines.size(first, starts[index + 1]) > self._limit * _LONG:
+            return index
+        last = index + 1
+        while (
+            last < len(parts) and not parts[last].alone and self._lines.size(first, starts[last]) < self._limit * _THIN
+        ):
+            last += 1
+        if last == index + 1:
+            fits = self._is_short(first, starts[last]) or self._count(first, starts[last]) <= self._limit
+            return last if fits else index
+
+        def choose(end: int) -> int:
+            stop = min(last, max(index + 1, bisect_right(starts, end, index) - 1))
+            small = stop < last and self._lines.size(starts[stop], starts[stop + 1]) < self._limit * self._density
+            if not small:
+                return starts[stop]
+            floor = self._lines.reach(first, self._lines.size(first, starts[stop]) * _FLOOR)
+            stops = range(max(index + 1, bisect_left(starts, floor, index)), stop + 1)
+            return starts[min(stops, key=lambda one: (self._lines.mark(starts[one]), -one))]
+
+        end = self._fit(first, starts[index + 1], starts[last], choose)
+        return index if end is None else bisect_left(starts, end)
+
+    def _fit(self, first: int, least: int, most: int, choose: Callable[[int], int]) -> int | None:
+        """Return the end of a chunk from ``first`` that fits; ``None`` if not even one that ends at ``least`` does.
+
+        ``choose`` turns the line that may be reached into one where a chunk may end.
+        """
+        if self._is_short(first, most):
+            return most
+        lines, limit = self._lines, self._limit
+        fits, room = None, limit * self._density * _SPARE
+        reached = min(lines.reach(first, room), most)
+        for attempt in range(64):
+            end = choose(reached)
+            count = self._count(first, end)
+            if count > limit:
+                if fits is not None or end <= least:
+                    return fits
+                room = lines.size(first, end) * (_SPARE * limit / count if attempt < _TRIES else 0.5)
+                reached = min(lines.reach(first, room), end - 1)
+                continue
+            if end >= most or end == fits or count >= _FULL * limit or attempt >= _TRIES:
+                return end
+            fits, before = end, reached
+            reached = min(lines.reach(first, lines.size(first, end) * _SPARE * limit / max(count, 1)), most)
+            if reached <= before:
+                return end
+        return fits
+
+    def _windows(self, first: int, end: int, trail: tuple[str, ...]) -> None:
+        """Cut lines that have no parts, each window beginning with the last lines of the one before."""
+        floor, before = first, len(self.chunks)
+        position, end = self._lines.trimmed(first, end)
+        begin = position
+        while position < end:
+            stop = self._window(begin, position, end)
+            if stop is None:
+                begin = position
+                stop = self._window(begin, position, end)
+            if stop is None:
+                stop = position + 1
+                begin = self._with_title(begin, before, trail)
+            self._add(begin, stop, trail)
+            floor = begin + 1
+            position, _ = self._lines.trimmed(stop, end)
+            begin = self._back(floor, position) if position < end else position
+
+    def _with_title(self, line: int, before: int, trail: tuple[str, ...]) -> int:
+        """Return where a chunk of one line that is too long begins: with the title, if that is all there is above it.
+
+        A title alone says nothing; and too long is too long.
+        """
+        if not trail or len(self.chunks) != before + 1:
+            return line
+        above = self.chunks[-1]
+        if above.first != above.last or trail[-1] not in above.text:
+            return line
+        return self.chunks.pop().first - 1
+
+    def _window(self, begin: int, position: int, end: int) -> int | None:
+        """Return where the window that adds the lines from ``position`` ends; ``None`` if not one of them fits."""
+        if self._lines.size(begin, position + 1) > self._limit * _THIN:
+            return None
+
+        def choose(reached: int) -> int:
+            return end if reached >= end else self._best_end(begin, position, max(reached, position + 1))
+
+        return self._fit(begin, position + 1, end, choose)
+
+    def _best_end(self, begin: int, position: int, reached: int) -> int:
+        lines = self._lines
+        lowest = lines.reach(begin, lines.size(begin, reached) * _FLOOR)
+        ends = range(max(position + 1, lowest), reached + 1)
+        whole = [end for end in ends if not lines.glued[end]]
+        if not whole:
+            block = position
+            for line in range(ends[0], position, -1):
+                if not lines.glued[line]:
+                    block = line
+                    break
+            block_end = self._block_end(block, reached)
+            if block_end is not None:
+                return block if block > position else block_end
+        return self._preferred(whole or ends)
+
+    def _preferred(self, ends: Sequence[int]) -> int:
+        """Return where a chunk had best end: after a paragraph, else after a line; then as the lines say."""
+        lines, blank = self._lines, self._lines.blank
+        some = [end for end in ends if blank[end] and not blank[end - 1]] or [end for end in ends if not blank[end - 1]]
+        return min(some or ends, key=lambda end: (lines.mark(end - 1), -end)) if len(some) != 1 else some[0]
+
+    def _block_end(self, block: int, reached: int) -> int | None:
+        """Return the end of the block of lines that belong together; ``None`` if it does not fit into one chunk."""
+        end, lines = max(reached, block + 1), self._lines
+        while lines.glued[end]:
+            if lines.size(block, end) > self._limit * _THIN:
+                return None
+            end += 1
+        return None if self._too_long(block, end) else end
+
+    def _too_long(self, first: int, end: int) -> bool:
+        """Say whether these lines do not fit into a chunk."""
+        size = self._lines.size(first, end)
+        return size > self._limit * _THIN or self._counter.count(self._lines.span(first, end)) > self._limit
+
+    def _back(self, floor: int, position: int) -> int:
+        """Return the first line of what the window from ``position`` on repeats: whole lines that fit the overlap."""
+        lines = self._lines
+        size = self._overlap * self._density
+        begin = max(floor, bisect_left(lines.starts, lines.starts[position] - size, floor, position))
+        while begin < position:
+            while begin < position and (lines.glued[begin] or lines.blank[begin]):
+                begin += 1
+            if begin == position or self._counter.count(lines.span(begin, position)) <= self._overlap:
+                break
+            begin += (position - begin + 1) // 2
+        if begin < position and lines.glued[position + 1]:
+            block_end = self._block_end(position, position + 1)
+            if block_end is not None and self._too_long(begin, block_end):
+                return position
+        return begin

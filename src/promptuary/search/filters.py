@@ -1,0 +1,81 @@
+"""Which files a question's filters let through. Paths are compared here, everything else by the index.
+
+A pattern for paths is a glob, a file, or a folder with all below it, with ``!`` before it what is left out. One that
+begins with ``/`` is compared with the whole path of a file, any other with its path from the indexed folder on.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+
+from promptuary.core.errors import SourceError
+from promptuary.core.ports.index import IndexReader
+from promptuary.core.search import Filters
+from promptuary.workspace.listing.glob import match_glob
+
+_WILD = re.compile(r"[*?\[\]{}\\]")
+
+
+def passing(filters: Filters, index: IndexReader) -> Collection[int] | None:
+    """Return the numbers of the files that may be found; ``None`` is all."""
+    if not filters:
+        return None
+    files = index.select(filters)
+    if not filters.paths:
+        return {number for number, _, _ in files}
+    excluded = [pattern[1:] for pattern in filters.paths if pattern.startswith("!")]
+    included = [pattern for pattern in filters.paths if not pattern.startswith("!")] or ["**"]
+    whole = {number: f"{folder.rstrip('/')}/{path}" for number, folder, path in files}
+    short = {number: path for number, _, path in files}
+    wanted = _named(short, whole, included)
+    return wanted - _named(short, whole, excluded) if excluded else wanted
+
+
+def from_workspace(filters: Filters, root: str) -> Filters:
+    """Return filters whose paths may also be counted from the workspace ``root``: as hits are shown."""
+    if not filters.paths:
+        return filters
+    return replace(filters, paths=tuple(one for pattern in filters.paths for one in _both(pattern, root)))
+
+
+def _both(pattern: str, root: str) -> Iterator[str]:
+    yield pattern
+    mark, plain = ("!", pattern[1:]) if pattern.startswith("!") else ("", pattern)
+    if not plain.startswith("/"):
+        yield f"{mark}{_joined(root, plain)}"
+
+
+def _joined(root: str, pattern: str) -> str:
+    """Return a pattern with the root before it; leading ``..`` climb out of it."""
+    names = root.strip("/").split("/") if root.strip("/") else []
+    rest = pattern.removeprefix("./")
+    while rest == ".." or rest.startswith("../"):
+        names, rest = names[:-1], rest[3:]
+    # What stands before is a name and no pattern; one that reads like a pattern is taken as any name of that length.
+    literal = [_WILD.sub("?", name) for name in names]
+    return "/" + "/".join([*literal, rest] if rest else literal)
+
+
+def _named(short: dict[int, str], whole: dict[int, str], patterns: Sequence[str]) -> set[int]:
+    absolute = [pattern.lstrip("/") for pattern in patterns if pattern.startswith("/")]
+    relative = [pattern for pattern in patterns if not pattern.startswith("/")]
+    found = _matching(short, relative) if relative else set()
+    if absolute:
+        found |= _matching({number: path.lstrip("/") for number, path in whole.items()}, absolute)
+    return found
+
+
+def _matching(paths: dict[int, str], patterns: Sequence[str]) -> set[int]:
+    try:
+        matching = set(match_glob(sorted(set(paths.values())), [*_spread(patterns)], []))
+    except SourceError as error:
+        raise SourceError(error.code, f"the path filter cannot be used: {error.reason}") from error
+    return {number for number, path in paths.items() if path in matching}
+
+
+def _spread(patterns: Sequence[str]) -> Iterator[str]:
+    for pattern in patterns:
+        plain = pattern.removeprefix("./").rstrip("/")
+        yield plain or "**"
+        if plain:
+            yield f"{plain}/**"

@@ -1,0 +1,283 @@
+"""What is indexed, in one SQLite file: folders, files with their stamps, chunks with their lines and texts.
+
+It is the index's own book: the full text index and the vectors hold numbers of chunks, and what a number means stands
+here. A file is written as a whole or not at all, some of them in one transaction. It also notes what the full text
+index has not been told yet, so that a process that was killed can be made good for. Knows neither tantivy nor vectors.
+"""
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from promptuary.core.ports.index import Counts, Document, Row, Unembedded
+from promptuary.core.search import Filters, Folder, IndexedFile
+from promptuary.storage.index.catalog import rows
+from promptuary.storage.index.catalog.rows import EMBEDDED, SETTLED, WRITTEN, Filed, Written, as_damage, put_file
+from promptuary.storage.sqlite.columns import bound, freed
+from promptuary.storage.sqlite.database import Database, Result, Work
+from promptuary.storage.sqlite.queries import queries, script
+
+_QUERIES = queries(__package__, "queries.sql")
+_STEPS: Final = ("schema.sql",)
+
+
+class Catalog:
+    """The book of one index, in the file ``path``. Every method may be called from any thread."""
+
+    def __init__(self, path: Path, *, patience: float = 30.0) -> None:
+        with as_damage():
+            steps = [script(__package__, step) for step in _STEPS]
+            self._database = Database(path, steps, patience=patience, lasting=False)
+        self._folders: dict[Folder, int] = {}
+        self._unsure: dict[Folder, int] = {}
+        self._highest: int | None = None
+
+    def meta(self, name: str) -> str:
+        """Return a fact about the whole index; empty if it was never noted."""
+
+        def found(connection: sqlite3.Connection) -> str:
+            row = connection.execute(_QUERIES["get_meta"], {"name": name}).fetchone()
+            return "" if row is None else str(row[0])
+
+        return self._read(found)
+
+    def note(self, name: str, value: str) -> None:
+        """Note a fact about the whole index."""
+        self._write(lambda own: own.execute(_QUERIES["set_meta"], {"name": name, "value": value}))
+
+    def folders(self) -> Sequence[tuple[Folder, int]]:
+        """Return the folders with the number of their files."""
+        every = self._read(lambda own: own.execute(_QUERIES["folders"]).fetchall())
+        return [(Folder(freed(path), freed(owner)), int(files)) for path, owner, files in every]
+
+    def files(self, folder: Folder) -> dict[str, IndexedFile]:
+        """Return the files of a folder by their paths."""
+        key = {"folder": bound(folder.path)}
+        return {
+            one.path: one for one in self._read(lambda own: [*map(rows.to_file, own.execute(_QUERIES["files"], key))])
+        }
+
+    def filed(self, folder: Folder, file: IndexedFile) -> Filed:
+        """Return a file with its text and its chunks, as it was put."""
+
+        def work(own: sqlite3.Connection) -> Filed:
+            place = own.execute(_QUERIES["find_folder"], {"path": bound(folder.path), "owner": bound(folder.owner)})
+            key = {"folder": (place.fetchone() or [None])[0], "path": bound(file.path)}
+            row = own.execute(_QUERIES["find_file"], key).fetchone()
+            return (file, "", ()) if row is None else (file, *rows.content_of(own, int(row[0])))
+
+        return self._read(work)
+
+    def files_at(self, folder: Folder, paths: Iterable[str]) -> tuple[dict[str, IndexedFile], bool]:
+        """Return the files at these paths and below them, and whether the folder has others."""
+
+        def work(own: sqlite3.Connection) -> tuple[dict[str, IndexedFile], bool]:
+            found: dict[str, IndexedFile] = {}
+            for path in paths:
+                at = own.execute(_QUERIES["file_at"], {"folder": bound(folder.path), "path": bound(path)})
+                found.update((one.path, one) for one in map(rows.to_file, at))
+            enough = {"folder": bound(folder.path), "limit": len(found) + 1}
+            return found, len(own.execute(_QUERIES["some_files"], enough).fetchall()) > len(found)
+
+        return self._read(work)
+
+    def put(self, folder: Folder, files: Sequence[Filed]) -> Written:
+        """Write files of a folder, all of them or none. Chunks that they had before keep their numbers."""
+
+        def work(own: sqlite3.Connection) -> tuple[Written, int]:
+            place = self._folder_number(own, folder)
+            last = rows.highest(own) if self._highest is None else self._highest
+            new: list[Document] = []
+            dropped: list[int] = []
+            for filed in files:
+                written, last = put_file(own, place, filed, last)
+                new += written.new
+                dropped += written.dropped
+            if dropped:
+                # A file that is there twice may have lost again what it had just got.
+                gone = set(dropped)
+                new = [one for one in new if one.id not in gone]
+            return Written(new, dropped, fresh=True), last
+
+        written, last = self._write(work)
+        # Only now: a transaction may be run more than once, or be taken back.
+        self._highest = last
+        return written
+
+    def touch(self, folder: Folder, file: IndexedFile) -> None:
+        """Note that a file looks different on disk but holds the same."""
+        self._write(lambda own: rows.add_file(own, self._folder_number(own, folder), file))
+
+    def move(self, folder: Folder, old: str, file: IndexedFile) -> Written:
+        """Give a file another path; its chunks keep their numbers, and are to be written anew under it."""
+
+        def work(own: sqlite3.Connection) -> Written:
+            place = self._folder_number(own, folder)
+            row = own.execute(_QUERIES["find_file"], {"folder": place, "path": bound(old)}).fetchone()
+            if row is None:
+                raise ValueError(f"{old} is not indexed")
+            own.execute(_QUERIES["move_file"], {"id": row[0], "path": bound(file.path)})
+            number, _ = rows.add_file(own, place, file)
+            moved = [one for one, _, _, _ in own.execute(_QUERIES["chunks_of"], {"file": number}).fetchall()]
+            own.executemany(_QUERIES["add_pending"], [(one,) for one in moved])
+            return Written(rows.documents(own, moved)[0], ())
+
+        return self._write(work)
+
+    def drop(self, folder: Folder, paths: Sequence[str]) -> Written:
+        """Forget files."""
+
+        def work(own: sqlite3.Connection) -> Written:
+            place = self._folder_number(own, folder)
+            dropped: list[int] = []
+            for path in paths:
+                row = own.execute(_QUERIES["find_file"], {"folder": place, "path": bound(path)}).fetchone()
+                if row is None:
+                    continue
+                gone = [one for one, _, _, _ in own.execute(_QUERIES["chunks_of"], {"file": row[0]}).fetchall()]
+                rows.drop_chunks(own, gone)
+                for query in ("drop_content", "drop_file"):
+                    own.execute(_QUERIES[query], {"id": row[0]})
+                dropped += gone
+            return Written((), dropped)
+
+        return self._write(work)
+
+    def drop_folder(self, folder: Folder) -> None:
+        """Forget a folder, whose files are forgotten already."""
+        self._folders.pop(folder, None)
+        self._write(lambda own: own.execute(_QUERIES["drop_folder"], {"path": bound(folder.path)}))
+
+    def unwritten(self) -> Written:
+        """Return what the full text index may not know: what a process that was killed left behind."""
+
+        def work(own: sqlite3.Connection) -> Written:
+            after = {"written": rows.number(own, WRITTEN)}
+            numbers = {one for (one,) in own.execute(_QUERIES["new_chunks"], after)}
+            numbers |= {one for (one,) in own.execute(_QUERIES["pending"])}
+            return Written(*rows.documents(own, sorted(numbers)))
+
+        return self._read(work)
+
+    def settle(self) -> None:
+        """Bring everything to the disk, so that the full text index is never ahead of this book."""
+        with as_damage():
+            # Something must be written: with nothing to write, nothing is brought to the disk.
+            self._database.settle(lambda own: rows.note_number(own, SETTLED, time.time_ns()))
+
+    def told(self) -> None:
+        """Note that the full text index knows everything."""
+
+        def work(own: sqlite3.Connection) -> None:
+            rows.note_number(own, WRITTEN, rows.highest(own))
+            own.execute(_QUERIES["clear_pending"])
+
+        self._write(work)
+
+    def is_told(self) -> bool:
+        """Tell whether the full text index knows everything: a writer that was killed may have left something."""
+
+        def work(own: sqlite3.Connection) -> bool:
+            pending = own.execute(_QUERIES["pending"]).fetchone() is not None
+            return not pending and rows.highest(own) <= rows.number(own, WRITTEN)
+
+        return self._read(work)
+
+    def select(self, filters: Filters) -> Sequence[tuple[int, str, str]]:
+        """Return the number, the folder and the path of every file that passes, paths aside."""
+        wanted = {
+            "kinds": json.dumps(filters.kinds) if filters.kinds else None,
+            "owners": json.dumps(filters.owners) if filters.owners else None,
+            "folders": json.dumps(filters.folders) if filters.folders else None,
+            "since": filters.since,
+            "until": filters.until,
+        }
+        every = self._read(lambda own: own.execute(_QUERIES["select_files"], wanted).fetchall())
+        return [(int(number), freed(folder), freed(path)) for number, folder, path in every]
+
+    def rows(self, numbers: Sequence[int]) -> dict[int, Row]:
+        """Return the chunks of these numbers that are still there."""
+
+        def work(own: sqlite3.Connection) -> dict[int, Row]:
+            texts, key = rows.Texts(own), {"numbers": json.dumps(numbers)}
+            return {one: rows.to_row(row, texts) for one, *row in own.execute(_QUERIES["rows"], key).fetchall()}
+
+        return self._read(work)
+
+    def code(self, numbers: Sequence[int]) -> set[int]:
+        """Return those of these chunks that are of source code."""
+        key = {"numbers": json.dumps(numbers)}
+        return self._read(lambda own: {one for (one,) in own.execute(_QUERIES["is_code"], key)})
+
+    def hashes(self, numbers: Sequence[int]) -> dict[int, str]:
+        """Return what the chunks of these numbers are."""
+        key = {"numbers": json.dumps(numbers)}
+        return self._read(lambda own: {one: bytes(sha).hex() for one, sha in own.execute(_QUERIES["hashes"], key)})
+
+    def every_hash(self) -> list[str]:
+        """Return what all chunks are, each once."""
+        return self._read(lambda own: [bytes(sha).hex() for (sha,) in own.execute(_QUERIES["every_hash"])])
+
+    def chunks_of(self, files: Iterable[int]) -> list[int]:
+        """Return the chunks of these files."""
+        key = {"files": json.dumps(list(files))}
+        return self._read(lambda own: [one for (one,) in own.execute(_QUERIES["chunks_of_files"], key)])
+
+    def unembedded(self, limit: int) -> Sequence[Unembedded]:
+        """Return the first chunks that have no vector, in the order of their numbers."""
+
+        def work(own: sqlite3.Connection) -> list[Unembedded]:
+            texts, key = rows.Texts(own), {"limit": limit, "above": rows.number(own, EMBEDDED)}
+            return [rows.to_unembedded(row, texts) for row in own.execute(_QUERIES["chunks_above"], key).fetchall()]
+
+        return self._read(work)
+
+    def embed(self, number: int) -> None:
+        """Note that the vector index has every chunk up to a number."""
+        self._write(lambda own: rows.note_number(own, EMBEDDED, number))
+
+    def has_vectors(self) -> bool:
+        """Tell whether any chunk may have a vector."""
+        return self._read(lambda own: rows.number(own, EMBEDDED)) > 0
+
+    def lacks_vectors(self) -> bool:
+        """Tell whether any chunk has no vector."""
+
+        def work(own: sqlite3.Connection) -> bool:
+            return int(own.execute(_QUERIES["last_chunk"]).fetchone()[0]) > rows.number(own, EMBEDDED)
+
+        return self._read(work)
+
+    def counts(self) -> Counts:
+        """Return how much there is."""
+
+        def work(own: sqlite3.Connection) -> Counts:
+            return Counts(*own.execute(_QUERIES["counts"], {"above": rows.number(own, EMBEDDED)}).fetchone())
+
+        return self._read(work)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._database.close()
+
+    def _folder_number(self, connection: sqlite3.Connection, folder: Folder) -> int:
+        """Return the number of a folder; remembered only once it is written for good."""
+        known = self._folders.get(folder)
+        if known is None:
+            known = rows.folder_number(connection, folder)
+            self._unsure[folder] = known
+        return known
+
+    def _read(self, work: Work[Result]) -> Result:
+        with as_damage():
+            return self._database.read(work)
+
+    def _write(self, work: Work[Result]) -> Result:
+        self._unsure.clear()
+        with as_damage():
+            result = self._database.write(work)
+        self._folders |= self._unsure
+        return result

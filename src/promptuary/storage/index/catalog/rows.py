@@ -1,0 +1,268 @@
+"""Files and chunks as rows of the catalogue, and back. What cannot be a row of ours is ``ValueError``."""
+
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, cast
+
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.ports.index import Document, IndexDamagedError, Row, Unembedded
+from promptuary.core.search import FILE_KINDS, Chunk, FileKind, Folder, Hit, IndexedFile, Stamp, Why
+from promptuary.storage.sqlite.columns import bound, freed
+from promptuary.storage.sqlite.errors import DamagedError
+from promptuary.storage.sqlite.migrate import UnknownFormatError
+from promptuary.storage.sqlite.queries import queries
+
+_QUERIES = queries(__package__, "queries.sql")
+
+Place = tuple[int, int, int]
+"""The number of a chunk, its first line and its last."""
+
+WRITTEN: Final = "written"
+"""Up to this number the full text index has every chunk."""
+SETTLED: Final = "settled"
+"""When everything was last brought to the disk."""
+EMBEDDED: Final = "embedded"
+"""Up to this number the vector index has every chunk."""
+
+
+class Texts:
+    """The texts of files as lines, each read once; for one transaction."""
+
+    __slots__ = ("_connection", "_lines")
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._lines: dict[int, list[str]] = {}
+
+    def lines(self, file: int, first: int, last: int) -> str:
+        """Return some lines of a file, as a chunk has them."""
+        if file not in self._lines:
+            row = self._connection.execute(_QUERIES["get_content"], (file,)).fetchone()
+            # The last element holds what comes after; a chunk near the beginning needs no more taken apart.
+            self._lines[file] = freed(row[0]).split("\n", last) if row else []
+        lines = self._lines[file]
+        if len(lines) > 1 and last >= len(lines):
+            lines[-1:] = lines[-1].split("\n")
+        return "\n".join(lines[first - 1 : last])
+
+
+@contextmanager
+def as_damage() -> Iterator[None]:
+    """Raise whatever is wrong with the catalogue as damage that can be made good: nothing of it is lost."""
+    try:
+        yield
+    except (DamagedError, UnknownFormatError) as error:
+        raise IndexDamagedError(f"the index is damaged ({error.__cause__ or error})") from error
+    except PromptuaryError as error:
+        # A table or a column that is not there: an index of a shape that this version does not know.
+        if isinstance(error.__cause__, sqlite3.OperationalError) and "no such" in str(error.__cause__):
+            raise IndexDamagedError(f"the index is of another version ({error.__cause__})") from error
+        raise
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise IndexDamagedError(f"the index is damaged ({error})") from error
+
+
+def folder_number(connection: sqlite3.Connection, folder: Folder) -> int:
+    """Return the number of a folder, which gets one now if it has none."""
+    values = {"path": bound(folder.path), "owner": bound(folder.owner)}
+    row = connection.execute(_QUERIES["find_folder"], values).fetchone()
+    if row is None:
+        connection.execute(_QUERIES["use_folder"], values)
+        row = connection.execute(_QUERIES["find_folder"], values).fetchone()
+    return int(row[0])
+
+
+def add_file(connection: sqlite3.Connection, folder: int, file: IndexedFile) -> tuple[int, bool]:
+    """Add a file or change what is known of it; return its number, and whether it is new."""
+    stamp = file.stamp
+    values = {
+        "folder": folder,
+        "path": bound(file.path),
+        "size": stamp.size,
+        "modified": stamp.modified,
+        "changed": stamp.changed,
+        "inode": _signed(stamp.inode),
+        "sha256": bytes.fromhex(file.sha256),
+        "kind": file.kind,
+        "date": file.date,
+    }
+    added = connection.execute(_QUERIES["add_file"], values)
+    if added.rowcount:
+        return int(added.lastrowid or 0), True
+    return int(connection.execute(_QUERIES["change_file"], values).fetchone()[0]), False
+
+
+def to_file(row: Sequence[Any]) -> IndexedFile:
+    """Return the file that a row tells of."""
+    path, size, modified, changed, inode, sha256, kind, date = row
+    return IndexedFile(
+        freed(path),
+        Stamp(int(size), int(modified), int(changed), int(inode) % 2**64),
+        bytes(sha256).hex(),
+        _kind(kind),
+        int(date),
+    )
+
+
+def chunks_by_hash(connection: sqlite3.Connection, file: int) -> dict[bytes, list[Place]]:
+    """Return where the chunks of a file stand, by what they are, the last first: they are taken from the end."""
+    found: dict[bytes, list[Place]] = defaultdict(list)
+    for number, sha256, first, last in connection.execute(_QUERIES["chunks_of"], {"file": file}):
+        found[bytes(sha256)].insert(0, (number, first, last))
+    return dict(found)
+
+
+def content_of(connection: sqlite3.Connection, file: int) -> tuple[str, list[Chunk]]:
+    """Return the text of a file, and its chunks."""
+    row = connection.execute(_QUERIES["get_content"], (file,)).fetchone()
+    texts, cut = Texts(connection), connection.execute(_QUERIES["chunks_in"], {"file": file}).fetchall()
+    chunks = [Chunk(first, last, texts.lines(file, first, last), to_trail(trail)) for first, last, trail in cut]
+    return freed(row[0]) if row else "", chunks
+
+
+def drop_chunks(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
+    """Forget chunks, and note that the full text index must."""
+    if not numbers:
+        return
+    keys = [(one,) for one in numbers]
+    connection.executemany(_QUERIES["drop_chunk"], keys)
+    connection.executemany(_QUERIES["add_pending"], keys)
+
+
+def add_chunks(
+    connection: sqlite3.Connection, file: int, path: str, chunks: Sequence[tuple[int, Chunk, bytes]]
+) -> list[Document]:
+    """Add chunks with their numbers and hashes; return them as the full text index gets them."""
+    if not chunks:
+        return []
+    connection.executemany(
+        _QUERIES["add_chunk"],
+        [(number, file, one.first, one.last, _packed(one.trail), digest) for number, one, digest in chunks],
+    )
+    return [Document(number, file, path, one.trail, one.text) for number, one, _ in chunks]
+
+
+@lru_cache(maxsize=64)
+def _packed(trail: tuple[str, ...]) -> str:
+    """Return a trail as a column holds it. Neighbours share theirs."""
+    return f"[{', '.join(map(json.dumps, trail))}]"
+
+
+def highest(connection: sqlite3.Connection) -> int:
+    """Return the highest number that a chunk may have had."""
+    return max(int(connection.execute(_QUERIES["highest"]).fetchone()[0]), number(connection, WRITTEN))
+
+
+def documents(connection: sqlite3.Connection, numbers: Sequence[int]) -> tuple[list[Document], list[int]]:
+    """Return chunks as the full text index gets them, and the numbers of those that are gone."""
+    texts = Texts(connection)
+    there: list[Document] = []
+    gone: list[int] = []
+    for chunk in numbers:
+        row = connection.execute(_QUERIES["document"], (chunk,)).fetchone()
+        if row is None:
+            gone.append(chunk)
+            continue
+        _, file, path, trail, first, last = row
+        there.append(Document(chunk, int(file), freed(path), to_trail(trail), texts.lines(file, first, last)))
+    return there, gone
+
+
+def to_row(row: Sequence[Any], texts: Texts) -> Row:
+    """Return a chunk with its place; one whose text is not what was written is damage."""
+    folder, path, first, last, trail, kind, date, sha256, file = row
+    chunk = Chunk(int(first), int(last), texts.lines(file, first, last), to_trail(trail))
+    if chunk.digest != sha256:
+        raise ValueError("a text is not what was written")
+    hit = Hit(
+        freed(folder),
+        freed(path),
+        chunk.first,
+        chunk.last,
+        chunk.text,
+        chunk.trail,
+        _kind(kind),
+        int(date),
+        bytes(sha256).hex(),
+        0.0,
+        Why(),
+    )
+    return Row(hit, int(file))
+
+
+def to_unembedded(row: Sequence[Any], texts: Texts) -> Unembedded:
+    """Return a chunk as an embedder gets it."""
+    chunk, file, first, last, trail, sha256 = row
+    context = Chunk(first, last, texts.lines(file, first, last), to_trail(trail)).context
+    return Unembedded(int(chunk), context, bytes(sha256).hex())
+
+
+def number(connection: sqlite3.Connection, name: str) -> int:
+    """Return a number that is noted about the whole index; 0 if it never was."""
+    row = connection.execute(_QUERIES["get_meta"], {"name": name}).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def note_number(connection: sqlite3.Connection, name: str, value: int) -> None:
+    """Note a number about the whole index."""
+    connection.execute(_QUERIES["set_meta"], {"name": name, "value": str(value)})
+
+
+def to_trail(value: Any) -> tuple[str, ...]:
+    """Return the headings or names above a chunk."""
+    return tuple(map(str, json.loads(value)))
+
+
+def _kind(value: Any) -> FileKind:
+    if value not in FILE_KINDS:
+        raise ValueError(f"{value!r} is no kind of file")
+    return cast("FileKind", value)
+
+
+def _signed(number: int) -> int:
+    """SQLite's numbers are signed; some file systems use all bits."""
+    return number - 2**64 if number >= 2**63 else number
+
+
+Filed = tuple[IndexedFile, str, Sequence[Chunk]]
+"""A file to be written, with its text and its chunks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was changed: the chunks that are new, and the numbers of those that are gone.
+
+    ``fresh`` tells that the full text index never heard of the new ones.
+    """
+
+    new: Sequence[Document]
+    dropped: Sequence[int]
+    fresh: bool = False
+
+
+def put_file(own: sqlite3.Connection, folder: int, filed: Filed, last: int) -> tuple[Written, int]:
+    """Write one file; ``last`` is the highest number that a chunk has, and is returned as it is then."""
+    file, text, chunks = filed
+    number, new_file = add_file(own, folder, file)
+    before = {} if new_file else chunks_by_hash(own, number)
+    new: list[tuple[int, Chunk, bytes]] = []
+    for chunk in chunks:
+        digest = chunk.digest
+        same = before.get(digest)
+        if not same:
+            last += 1
+            new.append((last, chunk, digest))
+            continue
+        one, first, last_line = same.pop()
+        if (first, last_line) != (chunk.first, chunk.last):
+            own.execute(_QUERIES["shift_chunk"], (chunk.first, chunk.last, one))
+    dropped = [one for same in before.values() for one, _, _ in same]
+    drop_chunks(own, dropped)
+    if chunks or not new_file:
+        own.execute(_QUERIES["put_content"], {"file": number, "text": bound(text) if chunks else ""})
+    return Written(add_chunks(own, number, file.path, new), dropped), last

@@ -1,0 +1,161 @@
+"""The words of a question as a query of the full text index: what must match, what may, and what it is worth.
+
+Questions are analysed exactly as texts are. No query language is involved, so nothing in a question can be an error.
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from promptuary.core.query import reading
+from promptuary.core.search import Words
+
+if TYPE_CHECKING:
+    from tantivy import Query, Schema, Searcher, TextAnalyzer
+
+TRAIL_WEIGHT: Final = 0.6
+"""What a word in the headings or names around a chunk is worth, beside one in its text."""
+PATH_WEIGHT: Final = 0.4
+"""The same for a word in the path of its file."""
+PART_WEIGHT: Final = 0.4
+"""What a part of a name counts, beside the whole name, which was asked for."""
+TOGETHER_WEIGHT: Final = 0.5
+"""What it adds that the words of ``snake_case`` or ``v1.2`` stand together."""
+PREFIX_SCORE: Final = 3.0
+"""What a word with the right beginning scores: about as much as a word that is neither rare nor common."""
+MOST_WORDS: Final = 160
+"""Analysed words that a query may hold."""
+LONGEST_WORD: Final = 64
+"""Bytes of a word that is indexed; longer ones are data."""
+
+_ENDINGS = tuple(
+    """e s es ed d ing ng g ion on n ions ation tion ations ate able ible ble al ally ly y ies ness ment ments ive ity
+    er or""".split()  # noqa: SIM905  (read as the text it is)
+)
+"""How a word may go on: the index holds stems, and that of ``configuration`` is shorter than ``configurat``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Analyzers:
+    """How texts become words: ``stems`` for prose, ``plain`` for paths and beginnings."""
+
+    stems: "TextAnalyzer"
+    plain: "TextAnalyzer"
+
+
+class QueryBuilder:
+    """Makes one query for one state of the index."""
+
+    def __init__(self, schema: "Schema", searcher: "Searcher", analyzers: Analyzers) -> None:
+        from tantivy import Occur, Query  # noqa: PLC0415  (only who searches needs it)
+
+        self._query = Query
+        self._must, self._should = Occur.Must, Occur.Should
+        self._schema = schema
+        self._searcher = searcher
+        self._analyzers = analyzers
+        self._terms: dict[tuple[str, str], float] = {}
+        self._rest: list[Query] = []
+
+    def build(self, words: Words, files: Collection[int] | None) -> "Query | None":
+        """Return the query; ``None`` if nothing can match."""
+        required = []
+        for phrase in words.phrases:
+            if any_of := list(self._phrase(phrase)):
+                required += any_of
+        for term in words.terms:
+            self._term(term)
+        for prefix in words.prefixes:
+            self._prefix(prefix)
+        optional = [*self._weighted(), *self._rest]
+        if not (required or optional):
+            return None
+        clauses = [(self._must, one) for one in required] + [(self._should, one) for one in optional]
+        query = self._query.boolean_query(clauses)
+        return query if files is None else self._among(files, query)
+
+    def _among(self, files: Collection[int], query: "Query") -> "Query":
+        chosen = self._query.term_set_query(self._schema, "file", list(files))
+        return self._query.boolean_query(
+            [(self._must, self._query.const_score_query(chosen, 0.0)), (self._must, query)]
+        )
+
+    def _weighted(self) -> "Iterator[Query]":
+        """Yield the single words side by side: tantivy is fastest with a flat list of words that it has."""
+        for (field, word), weight in self._terms.items():
+            query = self._query.term_query(self._schema, field, word)
+            yield query if weight == 1.0 else self._query.boost_query(query, weight)
+
+    def _add(self, field: str, word: str, weight: float) -> None:
+        key = (field, word)
+        if key in self._terms:
+            self._terms[key] = max(weight, self._terms[key])
+        elif len(self._terms) < 3 * MOST_WORDS and self._searcher.doc_freq(field, word):
+            self._terms[key] = weight
+
+    def _words(self, text: str, weight: float) -> list[str]:
+        stems = self._analyzers.stems.analyze(text)[:MOST_WORDS]
+        for stem in stems:
+            self._add("body", stem, weight)
+            self._add("trail", stem, weight * TRAIL_WEIGHT)
+        for word in self._plain(text)[:MOST_WORDS]:
+            self._add("path", word, weight * PATH_WEIGHT)
+        return stems
+
+    def _plain(self, text: str) -> list[str]:
+        if text.isascii() and text.isalnum() and len(text) < LONGEST_WORD:
+            return [text.lower()]  # what it would be, without asking
+        return self._analyzers.plain.analyze(text)
+
+    def _term(self, term: str) -> None:
+        found = reading(term)
+        for text in (*found.texts, *found.runs):
+            stems = self._words(text, 1.0)
+            if len(stems) > 1 and all(self._searcher.doc_freq("body", stem) for stem in stems):
+                phrase = self._query.phrase_query(self._schema, "body", list(stems))
+                self._rest.append(self._query.boost_query(phrase, TOGETHER_WEIGHT))
+        for part in found.parts:
+            self._words(part, PART_WEIGHT)
+
+    def _phrase(self, phrase: str) -> "Iterator[Query]":
+        """Yield what must match: the phrase in any field, each stretch between changes of script on its own."""
+        found = reading(phrase)
+        for text in (*found.texts, *found.runs):
+            places = [
+                self._together("body", text, self._analyzers.stems, 1.0),
+                self._together("trail", text, self._analyzers.stems, TRAIL_WEIGHT),
+                self._together("path", text, self._analyzers.plain, PATH_WEIGHT),
+            ]
+            if any_of := [(self._should, one) for one in places if one is not None]:
+                yield self._query.boolean_query(any_of)
+
+    def _together(self, field: str, text: str, analyzer: "TextAnalyzer", weight: float) -> "Query | None":
+        # Words that are too long to be indexed leave a gap.
+        tokens = [(token.position, token.text) for token in analyzer.pre_tokenize(text).tokens][:MOST_WORDS]
+        if not tokens:
+            return None
+        if len(tokens) == 1:
+            query = self._query.term_query(self._schema, field, tokens[0][1])
+        else:
+            first = tokens[0][0]
+            query = self._query.phrase_query(self._schema, field, [(at - first, word) for at, word in tokens])
+        return self._query.boost_query(query, weight)
+
+    def _prefix(self, prefix: str) -> None:
+        found = reading(prefix)
+        for run in found.runs:
+            self._words(run, 1.0)
+        words = [word for text in found.texts for word in self._analyzers.plain.analyze(text)]
+        if not words:
+            return
+        *before, beginning = words
+        for word in before:
+            self._words(word, 1.0)
+        # An analysed word is letters and digits only: nothing in it means anything to a regular expression.
+        pattern = f"{beginning}.*"
+        stems = set(self._analyzers.stems.analyze(" ".join(beginning + ending for ending in _ENDINGS)))
+        shorter = [stem for stem in stems if len(stem) > 2 and not stem.startswith(beginning)]
+        any_of = [self._query.regex_query(self._schema, field, pattern) for field in ("body", "trail", "path")]
+        any_of += [self._query.term_query(self._schema, "body", stem) for stem in shorter]
+        union = self._query.boolean_query([(self._should, one) for one in any_of])
+        self._rest.append(self._query.const_score_query(union, PREFIX_SCORE))

@@ -1,0 +1,262 @@
+"""The whole index on this machine: the catalogue, the full text index and the vectors, kept in step.
+
+The catalogue is written first and says what the others must still be told, so a process may be killed between any two
+steps: the next writer tells them again. A reader drops what the catalogue does not know. Whatever is damaged is made
+again from the files; vectors come back from the store that lasts.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, TypeVar
+
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.ports.index import Counts, IndexDamagedError, Row, Unembedded, VectorStore
+from promptuary.core.ports.models import Embedder, space
+from promptuary.core.search import Filters, Folder, IndexedFile, Words
+from promptuary.storage.index.catalog.rows import Filed
+from promptuary.storage.index.generations import Generations
+from promptuary.storage.index.parts import Generation
+from promptuary.storage.index.writer import Writer
+
+Result = TypeVar("Result")
+
+_RECIPE: Final = "recipe"
+_EMBEDDER: Final = "embedder"
+_VERSION: Final = "1"
+"""Goes up when an index of before cannot be read or would answer differently."""
+_TRUSTED: Final = 300.0
+"""Seconds for which files that were verified are taken to be whole: a merge would make damage to them look whole."""
+
+
+class EmbeddedIndex:
+    """The index in ``folder``, which must be there. ``recipe`` says how files are cut: another needs another index.
+
+    ``store`` keeps vectors for good; without one, or without an ``embedder``, search is by words alone.
+    """
+
+    def __init__(
+        self, folder: Path, recipe: str, *, store: VectorStore | None = None, embedder: Embedder | None = None
+    ) -> None:
+        self._generations = Generations(folder)
+        self._recipe = f"{_VERSION} {recipe}"
+        self._store, self._embedder = store, embedder
+        self._opening = threading.Lock()
+        self._opened: Generation | None = None
+        self._embedding: Path | None = None
+        self._verified = -_TRUSTED
+
+    @contextmanager
+    def writing(self, *, anew: bool = False) -> Iterator[Writer | None]:
+        """Become the writer; ``None`` if another process is. ``anew`` makes a new index, which answers in the end.
+
+        An index that is damaged, or made by another recipe, is made anew in any case: ``Writer.fresh`` tells.
+        """
+        with self._generations.lock() as alone:
+            if not alone:
+                yield None
+                return
+            self._generations.sweep()
+            writer = self._writer(anew=anew)
+            try:
+                yield writer
+                writer.flush()
+                if writer.fresh:
+                    self._generations.publish(writer.path)
+            finally:
+                writer.close()
+
+    def exists(self) -> bool:
+        """Tell whether there is anything to be read."""
+        return self._generations.current() is not None
+
+    def folders(self) -> Sequence[tuple[Folder, int]]:
+        """Return the folders with the number of their files."""
+        return self._reading(lambda own: own.catalog.folders(), ())
+
+    def counts(self) -> Counts:
+        """Return how much there is."""
+
+        def work(own: Generation) -> Counts:
+            counts = own.catalog.counts()
+            whole = self._embedder is None or (self._is_embedded(own) and not self._are_lost(own))
+            return counts if whole else replace(counts, unembedded=counts.chunks)
+
+        return self._reading(work, Counts())
+
+    def files(self, folder: Folder) -> Mapping[str, IndexedFile]:
+        """Return what is indexed of a folder, by path."""
+        return self._reading(lambda own: own.catalog.files(folder), {})
+
+    def filed(self, folder: Folder, file: IndexedFile) -> Filed:
+        """Return an indexed file with its text and its chunks."""
+        nothing: Filed = (file, "", ())
+        return self._reading(lambda own: own.catalog.filed(folder, file), nothing)
+
+    def is_current(self) -> bool:
+        """Tell whether what is there was made by this recipe."""
+        return self._reading(lambda own: own.catalog.meta(_RECIPE) == self._recipe, default=False)
+
+    def is_whole(self) -> bool:
+        """Tell whether everything that was written can be found; if not, the next writer makes it good."""
+        return self._reading(lambda own: own.catalog.is_told(), default=True)
+
+    def select(self, filters: Filters) -> Sequence[tuple[int, str, str]]:
+        """Return the number, folder and path of every file that passes the filters, those for paths aside."""
+        return self._reading(lambda own: own.catalog.select(filters), ())
+
+    def lexical(self, words: Words, limit: int, *, files: Collection[int] | None = None) -> Sequence[tuple[int, float]]:
+        """Return the best chunks by words with their BM25 scores."""
+        return self._reading(lambda own: own.lexical.search(words, limit, files=files), ())
+
+    def nearest(
+        self, vector: bytes, limit: int, *, files: Collection[int] | None = None
+    ) -> Sequence[tuple[int, float]]:
+        """Return the nearest chunks with their cosines."""
+
+        def work(own: Generation) -> Sequence[tuple[int, float]]:
+            if own.vectors is None or not self._is_embedded(own):
+                return ()
+            chunks = None if files is None else own.catalog.chunks_of(files)
+            return own.vectors.search(vector, limit, chunks=chunks)
+
+        return self._reading(work, ())
+
+    def cosines(self, vector: bytes, chunks: Sequence[int]) -> Mapping[int, float]:
+        """Return the cosines of those of ``chunks`` that have a vector."""
+
+        def work(own: Generation) -> Mapping[int, float]:
+            return {} if own.vectors is None or not self._is_embedded(own) else own.vectors.cosines(vector, chunks)
+
+        return self._reading(work, {})
+
+    def rows(self, numbers: Sequence[int]) -> Mapping[int, Row]:
+        """Return the chunks of these numbers that are still there."""
+        return self._reading(lambda own: own.catalog.rows(numbers), {})
+
+    def code(self, numbers: Sequence[int]) -> Collection[int]:
+        """Return those of these chunks that are of source code."""
+        return self._reading(lambda own: own.catalog.code(numbers), ()) if numbers else ()
+
+    def has_vectors(self) -> bool:
+        """Tell whether any chunk can be found by meaning."""
+        return self._reading(lambda own: self._is_embedded(own) and own.catalog.has_vectors(), default=False)
+
+    def lacks_vectors(self) -> bool:
+        """Tell whether any chunk has no vector yet."""
+        return self._reading(lambda own: not self._is_embedded(own) or own.catalog.lacks_vectors(), default=False)
+
+    def unembedded(self, limit: int) -> Sequence[Unembedded]:
+        """Return the first chunks that have no vector of the embedder, in the order of their numbers."""
+
+        def work(own: Generation) -> Sequence[Unembedded]:
+            if not self._is_embedded(own) or self._are_lost(own):
+                self._start_embedding(own)
+            self._embedding = own.path
+            return own.catalog.unembedded(limit)
+
+        return self._reading(work, ())
+
+    def embed(self, vectors: Mapping[int, bytes]) -> None:
+        """Put the vectors of the first chunks that have none into the index; those that are gone are left out.
+
+        If the index was made anew since they were asked for, or is another embedder's now, none of them belongs in it.
+        """
+
+        def work(own: Generation) -> None:
+            if own.vectors is None or not vectors or own.path != self._embedding or not self._is_embedded(own):
+                return
+            there = own.catalog.hashes(list(vectors))
+            own.vectors.write({one: vectors[one] for one in there}, ())
+            own.catalog.embed(max(vectors))
+
+        self._reading(work, None)
+
+    def every_hash(self) -> Sequence[str]:
+        """Return what all chunks are, each once."""
+        return self._reading(lambda own: own.catalog.every_hash(), ())
+
+    def close(self) -> None:
+        """Let go of the files."""
+        with self._opening:
+            if self._opened is not None:
+                self._opened.close()
+                self._opened = None
+
+    def _writer(self, *, anew: bool) -> Writer:
+        current = self._generations.current()
+        if current is not None and not anew:
+            # What is damaged is made anew.
+            with suppress(IndexDamagedError):
+                writer = Writer(self._generation(current, writing=True), fresh=False)
+                try:
+                    if writer.recipe() == self._recipe:
+                        writer.recover()
+                        return writer
+                except BaseException:
+                    writer.close()
+                    raise
+                writer.close()
+        path = self._generations.begin()
+        writer = Writer(self._generation(path, writing=True), fresh=True)
+        writer.note(self._recipe)
+        if current is None:
+            # Nothing answers yet: what is there can be found while more is added.
+            self._generations.publish(path)
+        return writer
+
+    def _generation(self, path: Path, *, writing: bool) -> Generation:
+        opened, now = self._opened, time.monotonic()
+        known: frozenset[str] = frozenset()
+        if opened is not None and now - self._verified < _TRUSTED:
+            # Not for every change is everything read. Names of files are never used again.
+            known = opened.lexical.verified
+        else:
+            self._verified = now
+        return Generation(path, self._store, self._embedder, writing=writing, verified=known)
+
+    def _is_embedded(self, own: Generation) -> bool:
+        """Tell whether the vectors that are there are those of our embedder."""
+        return self._embedder is not None and own.catalog.meta(_EMBEDDER) == space(self._embedder)
+
+    def _are_lost(self, own: Generation) -> bool:
+        """Tell whether vectors that were there are gone or cannot be read: the store that lasts has them."""
+        try:
+            return own.catalog.has_vectors() and own.vectors is not None and not len(own.vectors)
+        except IndexDamagedError:
+            return True
+        except PromptuaryError:  # who is to say how long a vector is cannot be asked
+            return False
+
+    def _start_embedding(self, own: Generation) -> None:
+        """Begin with the vectors of another embedder than before: never are two mixed."""
+        if self._embedder is not None and own.vectors is not None:
+            own.vectors.clear()
+            own.catalog.embed(0)
+            own.catalog.note(_EMBEDDER, space(self._embedder))
+
+    def _reading(self, work: Callable[[Generation], Result], default: Result) -> Result:
+        """Do ``work`` on what is current; a generation that was replaced meanwhile is no damage."""
+        for _ in range(3):
+            own = self._now()
+            if own is None:
+                return default
+            try:
+                return work(own)
+            except PromptuaryError:
+                if self._generations.current() == own.path:
+                    raise
+        raise IndexDamagedError("the index is replaced again and again")
+
+    def _now(self) -> Generation | None:
+        current = self._generations.current()
+        with self._opening:
+            if self._opened is not None and self._opened.path != current:
+                self._opened.close()
+                self._opened = None
+            if self._opened is None and current is not None:
+                self._opened = self._generation(current, writing=False)
+            return self._opened

@@ -1,0 +1,61 @@
+"""One generation of the index, open: its catalogue, its full text index, its vectors."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from promptuary.core.ports.index import VectorStore
+from promptuary.core.ports.models import Embedder, space
+from promptuary.storage.index.catalog.catalog import Catalog
+from promptuary.storage.index.fulltext.index import TantivyIndex
+from promptuary.storage.index.vectors.index import TurboVectors
+
+
+class Generation:
+    """The parts of the index in the folder ``path``. It has vectors only where there is somebody to make them.
+
+    ``verified`` are the files of the full text index that need not be verified again.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        store: VectorStore | None,
+        embedder: Embedder | None,
+        *,
+        writing: bool,
+        verified: frozenset[str] = frozenset(),
+    ) -> None:
+        self.path = path
+        self._store, self._embedder = store, embedder
+        self.catalog = Catalog(path / "catalog.db")
+        self._vectors: TurboVectors | None = None
+        try:
+            self.lexical = TantivyIndex(path / "lexical", writing=writing, verified=verified)
+        except BaseException:
+            self.catalog.close()
+            raise
+
+    @property
+    def vectors(self) -> TurboVectors | None:
+        """The vectors, opened when first asked for: how long one is, an embedder far away may have to be asked."""
+        if self._vectors is None and self._store is not None and self._embedder is not None:
+            dimensions = self._embedder.dimensions
+            self._vectors = TurboVectors(self.path / "vectors", dimensions, self._exact, writing=True)
+        return self._vectors
+
+    def close(self) -> None:
+        """Let go of the files."""
+        try:
+            self.lexical.close()
+        finally:
+            if self._vectors is not None:
+                self._vectors.close()
+            self.catalog.close()
+
+    def _exact(self, chunks: Sequence[int]) -> Mapping[int, bytes]:
+        """Return the vectors of chunks as they were made."""
+        if self._store is None or self._embedder is None:
+            return {}
+        hashes = self.catalog.hashes(chunks)
+        kept = self._store.get(space(self._embedder), list(set(hashes.values())))
+        return {one: kept[sha] for one, sha in hashes.items() if sha in kept}

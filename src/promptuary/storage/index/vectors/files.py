@@ -1,0 +1,218 @@
+"""The files of a vector index: one big file that is replaced now and then, and the changes made since.
+
+``changes`` begins with a head that says how much of it counts and which big file it goes with; what follows are the
+changes, each with a checksum. A change is written behind what counts, then the head is written over: so a reader sees
+all of a change or nothing, and a writer that is killed leaves nothing behind. Everything that counts is checked when it
+is read. Knows bytes only, neither vectors nor who searches.
+"""
+
+import fcntl
+import os
+import struct
+import time
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.ports.index import IndexDamagedError
+
+_CHANGES: Final = "changes"
+_LOCK: Final = "lock"
+_MAGIC: Final = b"PRMVEC01"
+_HEAD: Final = struct.Struct("<8sIIQQQI")
+_ENTRY: Final = struct.Struct("<QI")
+_SUM: Final = struct.Struct("<I")
+_START: Final = _HEAD.size + _SUM.size
+_TRIES: Final = 50
+"""How often a reader begins again because a writer replaced the files under it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where an index stands: two that are equal hold the same. ``kind`` is the caller's mark of what is in it."""
+
+    kind: int
+    number: int = 0
+    length: int = _START
+    size: int = 0
+    checksum: int = 0
+
+    def continues(self, earlier: "Head") -> bool:
+        """Whether what ``earlier`` holds is the beginning of what this holds."""
+        return self.number == earlier.number and self.length >= earlier.length
+
+    @property
+    def changed(self) -> int:
+        """How many bytes of changes there are."""
+        return self.length - _START
+
+
+class VectorFiles:
+    """The files in ``folder``. One writes at a time; any number read."""
+
+    def __init__(self, folder: Path, kind: int) -> None:
+        self._folder = folder
+        self._kind = kind
+        self._path = folder / _CHANGES
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Wait until nobody else writes, and keep others from it; a process that ends lets go of it."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            descriptor = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise _unwritable(error) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def head(self) -> Head:
+        """Return where the index stands now; it is empty if there are no files."""
+        for _ in range(_TRIES):
+            try:
+                with self._path.open("rb", buffering=0) as file:
+                    data = file.read(_START)
+            except FileNotFoundError:
+                return Head(self._kind)
+            except OSError as error:
+                raise _unreadable(error) from error
+            if len(data) == _START and _SUM.unpack_from(data, _HEAD.size)[0] == zlib.crc32(data[: _HEAD.size]):
+                return self._understood(data)
+        # A head that a writer is writing over is whole a moment later; this one never is.
+        raise _damaged("the beginning of its changes is not what was written")
+
+    def base(self, head: Head) -> bytes | None:
+        """Return the big file that ``head`` goes with, empty if it has none; ``None`` if a writer replaced it."""
+        if not head.size:
+            return b""
+        try:
+            data = self._base(head.number).read_bytes()
+        except FileNotFoundError:
+            if self.head().number != head.number:
+                return None
+            raise _damaged("a file is missing") from None
+        except OSError as error:
+            raise _unreadable(error) from error
+        if len(data) != head.size or zlib.crc32(data) != head.checksum:
+            raise _damaged("its content is not what was written")
+        return data
+
+    def changes(self, head: Head, known: int | None = None) -> Sequence[bytes] | None:
+        """Return the changes behind the length ``known`` in order; ``None`` if a writer replaced the files."""
+        after = _START if known is None else known
+        if head.length == after:
+            return ()
+        try:
+            with self._path.open("rb", buffering=0) as file:
+                file.seek(after)
+                data = file.read(head.length - after)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _unreadable(error) from error
+        if self.head().number != head.number:
+            return None
+        return _entries(data, head.length - after)
+
+    def append(self, head: Head, change: bytes) -> Head:
+        """Write a change behind what ``head`` holds; when this returns it is on the disk."""
+        entry = _ENTRY.pack(len(change), zlib.crc32(change)) + change
+        after = replace(head, length=head.length + len(entry))
+        try:
+            with self._path.open("r+b", buffering=0) as file:
+                file.seek(head.length)
+                _write(file.fileno(), entry)
+                file.seek(0)
+                _write(file.fileno(), _packed(after))
+        except OSError as error:
+            raise _unwritable(error) from error
+        return after
+
+    def replace(self, head: Head, base: bytes) -> Head:
+        """Put one big file in the place of all that ``head`` holds."""
+        # By the clock, so that files that are removed and made again are not taken for the ones before.
+        number = max(head.number + 1, time.time_ns())
+        after = Head(self._kind, number, _START, len(base), zlib.crc32(base))
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if base:
+                self._put(self._base(after.number), base)
+            self._put(self._path, _packed(after))
+            for path in self._folder.glob("base-*"):
+                if path != self._base(after.number):
+                    path.unlink(missing_ok=True)
+        except OSError as error:
+            raise _unwritable(error) from error
+        return after
+
+    def _base(self, number: int) -> Path:
+        return self._folder / f"base-{number}"
+
+    def _put(self, path: Path, data: bytes) -> None:
+        new = path.with_name(f"{path.name}.new")
+        with new.open("wb", buffering=0) as file:
+            _write(file.fileno(), data)
+        new.replace(path)
+        folder = os.open(self._folder, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def _understood(self, data: bytes) -> Head:
+        magic, kind, _, number, length, size, checksum = _HEAD.unpack_from(data)
+        if magic != _MAGIC:
+            raise _damaged("it is of another version")
+        if kind != self._kind:
+            raise _damaged(f"its vectors have {kind} numbers and not {self._kind}")
+        return Head(kind, number, length, size, checksum)
+
+
+def _packed(head: Head) -> bytes:
+    data = _HEAD.pack(_MAGIC, head.kind, 0, head.number, head.length, head.size, head.checksum)
+    return data + _SUM.pack(zlib.crc32(data))
+
+
+def _entries(data: bytes, length: int) -> list[bytes]:
+    if len(data) != length:
+        raise _damaged("its changes are cut off")
+    found: list[bytes] = []
+    place = 0
+    while place < length:
+        if length - place < _ENTRY.size:
+            raise _damaged("its changes are cut off")
+        size, checksum = _ENTRY.unpack_from(data, place)
+        change = data[place + _ENTRY.size : place + _ENTRY.size + size]
+        if len(change) != size or zlib.crc32(change) != checksum:
+            raise _damaged("its changes are not what was written")
+        found.append(change)
+        place += _ENTRY.size + size
+    return found
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+    os.fsync(descriptor)
+
+
+def _damaged(why: str) -> IndexDamagedError:
+    return IndexDamagedError(
+        f"The index of vectors is damaged ({why}). Nothing is lost: it is made again from the files."
+    )
+
+
+def _unreadable(error: OSError) -> PromptuaryError:
+    return PromptuaryError(f"The index of vectors cannot be read ({error.strerror}); check its folder.")
+
+
+def _unwritable(error: OSError) -> PromptuaryError:
+    return PromptuaryError(f"The index of vectors cannot be written ({error.strerror}); check its folder.")

@@ -1,0 +1,301 @@
+"""An index of vectors: turbovec finds candidates among 4-bit vectors, the exact vectors decide; a few need no turbovec.
+
+The index holds numbers of chunks and shortened vectors, in the files of ``vector_files``; the exact vectors are asked
+for, so what is found never depends on how they were shortened, only what is overlooked. A process that reads takes over
+what another wrote before each search. Knows neither chunks nor where vectors come from.
+"""
+
+import importlib
+import struct
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.ports.index import IndexDamagedError
+from promptuary.storage.index.vectors.files import Head, VectorFiles
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.float32]
+    Numbers = NDArray[np.uint64]
+
+Exact = Callable[[Sequence[int]], Mapping[int, bytes]]
+"""Returns the vectors of those chunks that it knows."""
+
+_STEP: Final = 100
+_POOL: Final = 128
+"""Candidates for up to ``_STEP`` results. The same for all such limits, so that more results begin with the fewer."""
+
+_SLACK: Final = 6 << 20
+"""Bytes of changes that are never worth writing the whole index again for; nor is a quarter of its size.
+
+Up to here (4,000 vectors of 384 numbers) there are only changes, and the library is not needed.
+"""
+
+_COUNTS: Final = struct.Struct("<II")
+
+
+class TurboVectors:
+    """The ``Vectors`` in ``folder``, which is made if something is written; ``writing`` says whether that may be.
+
+    ``exact`` gives the vectors as they were stored. It is called from any thread that searches.
+    """
+
+    def __init__(self, folder: Path, dimensions: int, exact: Exact, *, writing: bool) -> None:
+        self._files = VectorFiles(folder, dimensions)
+        self._dimensions = dimensions
+        self._exact = exact
+        self._writing = writing
+        self._lock = threading.Lock()
+        self._index: Any = None
+        self._head = Head(dimensions)
+
+    def write(self, vectors: Mapping[int, bytes], dropped: Collection[int]) -> None:
+        """Take ``dropped`` out and put ``vectors`` in, replacing those of the same number; lasting when it returns."""
+        if not self._writing:
+            raise PromptuaryError("This index of vectors was opened to be read only.")
+        matrix = self._matrix(list(vectors.values()))
+        with self._lock, self._files.alone():
+            self._refresh()
+            gone = [number for number in dropped if number not in vectors and number in self._index]
+            if not vectors and not gone:
+                return
+            try:
+                self._apply(gone, list(vectors), matrix)
+                self._keep(
+                    _COUNTS.pack(len(gone), len(vectors)) + _numbers(gone) + _numbers(vectors) + matrix.tobytes()
+                )
+            except BaseException:
+                self._index = None  # is read again: it may hold what the files do not
+                raise
+
+    def search(
+        self, vector: bytes, limit: int, *, chunks: Collection[int] | None = None
+    ) -> Sequence[tuple[int, float]]:
+        """Return the nearest chunks with their cosines, the nearest first; ``chunks``: only among these."""
+        query = self._matrix([vector])
+        if limit <= 0:
+            return []
+        with self._lock:
+            self._refresh()
+            candidates = self._candidates(query, _POOL * -(-limit // _STEP), chunks)
+        found = self._cosines(query, candidates)
+        return sorted(found.items(), key=lambda each: (-each[1], each[0]))[:limit]
+
+    def cosines(self, vector: bytes, chunks: Sequence[int]) -> Mapping[int, float]:
+        """Return the cosines of those of ``chunks`` that have a vector."""
+        return self._cosines(self._matrix([vector]), chunks)
+
+    def clear(self) -> None:
+        """Take every vector out, also of an index that cannot be read; lasting when it returns."""
+        with self._lock, self._files.alone():
+            try:
+                head = self._files.head()
+            except IndexDamagedError:
+                head = Head(self._dimensions)
+            self._head = self._files.replace(head, b"")
+            self._index = None
+
+    def prepare(self) -> None:
+        """Load the index now and not at the first search."""
+        with self._lock:
+            self._refresh()
+            self._index.prepare()
+
+    def close(self) -> None:
+        """Let go of the memory; the files are not held open."""
+        with self._lock:
+            self._index = None
+
+    def __len__(self) -> int:
+        with self._lock:
+            self._refresh()
+            return len(self._index)
+
+    def _candidates(self, query: "Matrix", pool: int, chunks: Collection[int] | None) -> list[int]:
+        import numpy as np  # noqa: PLC0415  (loaded by now)
+
+        allowed = None
+        if chunks is not None:
+            known = {number for number in chunks if number in self._index}
+            if len(known) <= pool:
+                return list(known)
+            allowed = np.fromiter(known, np.uint64, len(known))
+        if not len(self._index):
+            return []
+        with _sound():
+            found: list[int] = self._index.search(self._padded(query), pool, allowlist=allowed)[1][0].tolist()
+        return found
+
+    def _cosines(self, query: "Matrix", chunks: Sequence[int]) -> dict[int, float]:
+        known = self._exact(chunks) if chunks else {}
+        if not known:
+            return {}
+        matrix = self._matrix(list(known.values()))
+        # Row by row and not by a product of matrices, whose last digits depend on how many rows there are.
+        lengths = (matrix * matrix).sum(axis=1) * (query * query).sum()
+        cosines = (matrix * query).sum(axis=1) / lengths.clip(min=1e-24) ** 0.5
+        return dict(zip(known, cosines.tolist(), strict=True))
+
+    def _refresh(self) -> None:
+        """Bring the index in memory to where the files stand."""
+        while (head := self._files.head()) != self._head or self._index is None:
+            known = self._head.length if self._index is not None and head.continues(self._head) else None
+            base = self._files.base(head) if known is None else b""
+            changes = None if base is None else self._files.changes(head, known)
+            if base is None or changes is None:
+                continue  # a writer replaced the files meanwhile
+            try:
+                if known is None:
+                    self._index = self._opened(base)
+                for change in changes:
+                    self._replay(change)
+                self._head = head
+            except BaseException:
+                self._index = None
+                raise
+
+    def _opened(self, base: bytes) -> Any:
+        if not base:
+            return FewVectors()
+        turbovec = _library()
+        with _sound():
+            index = turbovec.IdMapIndex.from_bytes(base)
+        if index.dim != self._width:
+            raise IndexDamagedError(f"The index of vectors has {index.dim} numbers each and not {self._width}.")
+        return index
+
+    def _replay(self, change: bytes) -> None:
+        import numpy as np  # noqa: PLC0415  (loaded by now)
+
+        gone, added = _COUNTS.unpack_from(change)
+        numbers = np.frombuffer(change, "<u8", gone + added, _COUNTS.size).tolist()
+        start = _COUNTS.size + 8 * (gone + added)
+        matrix = np.frombuffer(change, "<f4", added * self._dimensions, start).reshape(added, self._dimensions)
+        with _sound():
+            self._apply(numbers[:gone], numbers[gone:], matrix)
+
+    def _apply(self, gone: Sequence[int], added: Sequence[int], matrix: "Matrix") -> None:
+        import numpy as np  # noqa: PLC0415  (loaded by now)
+
+        for number in (*gone, *added):
+            self._index.remove(number)
+        if added:
+            self._index.add_with_ids(self._padded(matrix), np.array(added, np.uint64))
+
+    def _keep(self, change: bytes) -> None:
+        """Write a change, or all, if the changes have become too many to be read at each start."""
+        if self._head.changed + len(change) > max(_SLACK, self._head.size // 4):
+            if isinstance(self._index, FewVectors):
+                self._index = self._index.moved_to(_library().IdMapIndex(dim=self._width, bit_width=4))
+            self._head = self._files.replace(self._head, self._index.to_bytes() if len(self._index) else b"")
+            return
+        if not self._head.number:
+            self._head = self._files.replace(self._head, b"")
+        self._head = self._files.append(self._head, change)
+
+    @property
+    def _width(self) -> int:
+        """The library wants a multiple of eight; zeros change no cosine."""
+        return -(-self._dimensions // 8) * 8
+
+    def _padded(self, matrix: "Matrix") -> "Matrix":
+        import numpy as np  # noqa: PLC0415  (loaded by now)
+
+        missing = self._width - self._dimensions
+        return np.ascontiguousarray(np.pad(matrix, ((0, 0), (0, missing))) if missing else matrix, np.float32)
+
+    def _matrix(self, vectors: Sequence[bytes]) -> "Matrix":
+        try:
+            import numpy as np  # noqa: PLC0415  (100 ms, and not needed to open an index)
+        except ImportError as error:
+            raise _missing() from error
+        for vector in vectors:
+            if len(vector) != 4 * self._dimensions:
+                raise ValueError(f"a vector has {len(vector)} bytes and not {4 * self._dimensions}")
+        matrix = np.frombuffer(b"".join(vectors), "<f4").reshape(len(vectors), self._dimensions)
+        if not np.isfinite(matrix).all():
+            raise ValueError("a vector has a number that is not finite")
+        return matrix
+
+
+def _library() -> Any:
+    try:
+        return importlib.import_module("turbovec")
+    except ImportError as error:
+        raise _missing() from error
+
+
+def _numbers(numbers: Collection[int]) -> bytes:
+    return struct.pack(f"<{len(numbers)}Q", *numbers)
+
+
+def _missing() -> PromptuaryError:
+    return PromptuaryError('Search by meaning needs a package more: pip install "promptuary[embeddings]"')
+
+
+@contextmanager
+def _sound() -> Iterator[None]:
+    """Translate what the library says of content that it did not write; its panics are no ordinary exceptions."""
+    try:
+        yield
+    except BaseException as error:
+        if isinstance(error, (OSError, ValueError, KeyError)) or type(error).__name__ == "PanicException":
+            raise IndexDamagedError(f"The index of vectors is damaged ({error}); it is made again.") from error
+        raise
+
+
+class FewVectors:
+    """Vectors by number, in memory."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, Matrix] = {}
+        self._matrix: Matrix | None = None
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._rows
+
+    def add_with_ids(self, vectors: "Matrix", ids: "Numbers") -> None:
+        """Add one vector a number; none of the numbers may be there."""
+        self._rows.update(zip(ids.tolist(), vectors, strict=True))
+        self._matrix = None
+
+    def remove(self, number: int) -> bool:
+        """Take a vector out; tell whether it was there."""
+        self._matrix = None
+        return self._rows.pop(number, None) is not None
+
+    def prepare(self) -> None:
+        """Do nothing: there is nothing to prepare."""
+
+    def search(
+        self, queries: "Matrix", k: int, *, allowlist: "Numbers | None" = None
+    ) -> "tuple[NDArray[np.floating[Any]], Numbers]":
+        """Return cosines and numbers of the ``k`` vectors nearest to the one query; ``allowlist``: only of these."""
+        import numpy as np  # noqa: PLC0415  (loaded by now)
+
+        if self._matrix is None:
+            whole = np.stack(list(self._rows.values()))
+            self._matrix = whole / np.sqrt((whole * whole).sum(axis=1, keepdims=True)).clip(min=1e-12)
+        numbers, cosines = np.fromiter(self._rows, np.uint64, len(self._rows)), self._matrix @ queries[0]
+        if allowlist is not None:
+            allowed = np.isin(numbers, allowlist)
+            numbers, cosines = numbers[allowed], cosines[allowed]
+        best = np.argsort(-cosines, kind="stable")[:k]
+        return cosines[None, best], numbers[None, best]
+
+    def moved_to(self, index: Any) -> Any:
+        """Return ``index``, an empty one of the library, with these vectors in it."""
+        import numpy as np  # noqa: PLC0415  (loaded by now)
+
+        if self._rows:
+            index.add_with_ids(np.stack(list(self._rows.values())), np.fromiter(self._rows, np.uint64, len(self._rows)))
+        return index

@@ -1,0 +1,169 @@
+"""One SQLite file used by many threads and processes: connections, transactions, patience.
+
+Two connections, each for one thread at a time: one writes, the other reads, so that a reader never waits for a writer.
+Every piece of work is one transaction, and is run again from its start while another process is in the way, until
+patience ends. Nothing here opens the file but SQLite itself: closing any other descriptor of it would drop SQLite's
+locks. Knows nothing of what is kept.
+"""
+
+import os
+import random
+import sqlite3
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final, Literal, TypeVar
+
+from promptuary.core.errors import PromptuaryError
+from promptuary.storage.sqlite import migrate
+from promptuary.storage.sqlite.errors import damaged, is_busy, translated
+from promptuary.storage.sqlite.queries import script, statements
+
+Result = TypeVar("Result")
+
+Work = Callable[[sqlite3.Connection], Result]
+"""What is done in one transaction. It may be run more than once, and must not touch anything else."""
+
+_Begin = Literal["BEGIN", "BEGIN IMMEDIATE"]
+
+_PAUSE: Final = 0.004
+"""The longest pause before another try. It does not grow: who waits longest must not ask most rarely."""
+
+_SMALLEST: Final = 512
+"""Bytes of the smallest database. SQLite takes a shorter file for an empty one, and writes over it."""
+
+
+class Database:
+    """The file ``path``, brought to the last of ``steps``. ``patience`` is how many seconds to wait for others.
+
+    ``lasting`` says whether a write is on the disk when it returns. Where it is not, a power cut may take back the last
+    writes, in order and each as a whole, up to the last ``settle``.
+    """
+
+    def __init__(self, path: Path, steps: Sequence[str], *, patience: float, lasting: bool = True) -> None:
+        self.name = f"{path.parent.name}/{path.name}"
+        self._path = path
+        self._steps = steps
+        self._patience = patience
+        self._lasting = lasting
+        self._process = os.getpid()
+        self._locks = (threading.Lock(), threading.Lock())
+        self._closed = False
+        _refuse(path, self.name)
+        with translated(self.name):
+            self._writer = self._open()
+            try:
+                self._reader = self._open()
+            except BaseException:
+                self._writer.close()
+                raise
+
+    def read(self, work: Work[Result]) -> Result:
+        """Return what ``work`` finds in one state of the database."""
+        with self._alone(self._locks[0]):
+            return self._patiently(lambda: _transaction(self._reader, "BEGIN", work))
+
+    def write(self, work: Work[Result]) -> Result:
+        """Do ``work`` at once or not at all; when this returns it is on the disk."""
+
+        def checked(connection: sqlite3.Connection) -> Result:
+            # A newer version may have changed the tables since this process opened them.
+            if self._lasting:
+                migrate.check(connection, self.name, self._steps)
+            return work(connection)
+
+        with self._alone(self._locks[1]):
+            return self._patiently(lambda: _transaction(self._writer, "BEGIN IMMEDIATE", checked))
+
+    def settle(self, work: Work[Result]) -> Result:
+        """Do ``work`` at once or not at all; when this returns, it and every write before it is on the disk."""
+        with self._alone(self._locks[1]):
+            self._writer.execute("PRAGMA synchronous = FULL")
+            try:
+                return self._patiently(lambda: _transaction(self._writer, "BEGIN IMMEDIATE", work))
+            finally:
+                if not self._lasting:
+                    self._writer.execute("PRAGMA synchronous = NORMAL")
+
+    def close(self) -> None:
+        """Close the file when those at work are done."""
+        with self._locks[0], self._locks[1]:
+            self._closed = True
+            self._reader.close()
+            self._writer.close()
+
+    def _open(self) -> sqlite3.Connection:
+        new = not self._path.exists()
+        connection = sqlite3.connect(self._path, timeout=0, isolation_level=None, check_same_thread=False)
+        try:
+            self._patiently(lambda: self._prepare(connection))
+            if new:
+                self._path.chmod(0o600)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        """Set up a connection. What must not be changed is refused before the first setting that changes the file."""
+        found = migrate.check(connection, self.name, self._steps)
+        for statement in statements(script(f"{__package__}.sql", "connection.sql")):
+            connection.execute(statement)
+        if not self._lasting:
+            connection.execute("PRAGMA synchronous = NORMAL")
+        if found < len(self._steps):
+            _transaction(connection, "BEGIN IMMEDIATE", lambda own: migrate.advance(own, self.name, self._steps))
+
+    @contextmanager
+    def _alone(self, lock: threading.Lock) -> Iterator[None]:
+        if os.getpid() != self._process:
+            raise PromptuaryError(f"{self.name} was opened before this process forked; open it again in the child.")
+        if not lock.acquire(timeout=self._patience):
+            raise PromptuaryError(f"{self.name} is in use by other threads for too long; try again.")
+        try:
+            if self._closed:
+                raise PromptuaryError(f"{self.name} is closed; open it again.")
+            with translated(self.name):
+                yield
+        finally:
+            lock.release()
+
+    def _patiently(self, attempt: Callable[[], Result]) -> Result:
+        deadline = time.monotonic() + self._patience
+        while True:
+            try:
+                return attempt()
+            except sqlite3.OperationalError as error:
+                if not is_busy(error) or time.monotonic() >= deadline:
+                    raise
+            time.sleep(random.uniform(0, _PAUSE))  # noqa: S311 - so that two who wait do not keep in step
+
+
+def _transaction(connection: sqlite3.Connection, begin: _Begin, work: Work[Result]) -> Result:
+    connection.execute(begin)
+    try:
+        result = work(connection)
+        connection.execute("COMMIT")
+    except BaseException:
+        # Some errors have ended the transaction already; and the first error is the one to tell.
+        with suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        raise
+    return result
+
+
+def _refuse(path: Path, name: str) -> None:
+    """Raise an error for what SQLite would follow or overwrite."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise PromptuaryError(f"{name} cannot be looked at ({error.strerror}); check its folder.") from error
+    if not stat.S_ISREG(found.st_mode):
+        raise PromptuaryError(f"{name} is a link or not a file, and is not used; move it elsewhere.")
+    if 0 < found.st_size < _SMALLEST:
+        raise damaged(name, "it is too short")

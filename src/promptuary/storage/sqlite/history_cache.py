@@ -1,0 +1,52 @@
+"""Histories that were read before, so that a turn reads what is new in its thread and not all of it again.
+
+What an item says never changes, in this process or another: rows of items are only added. Which items stand in a
+history, and which are pinned, is asked every time. One thread at a time, within one transaction.
+"""
+
+import sqlite3
+from dataclasses import replace
+from typing import Final
+
+from promptuary.core.messages import Item
+from promptuary.storage.sqlite import rows
+from promptuary.storage.sqlite.columns import bound
+from promptuary.storage.sqlite.queries import queries
+
+_QUERIES = queries(f"{__package__}.sql", "thread_queries.sql")
+
+_KEPT_CHARACTERS: Final = 16 * 1024 * 1024
+
+
+class Histories:
+    """The items of a database as they were read, by the number of their row, up to a number of characters."""
+
+    __slots__ = ("_items", "_size")
+
+    def __init__(self) -> None:
+        self._items: dict[int, Item] = {}
+        self._size = 0
+
+    def read(self, connection: sqlite3.Connection, thread: str) -> tuple[Item, ...]:
+        """Return what stands in the history of ``thread`` now, in order."""
+        name = bound(thread)
+        standing = connection.execute(_QUERIES["standing"], {"thread": name}).fetchall()
+        new = [number for number, _ in standing if number not in self._items]
+        if new:
+            for number, *row in connection.execute(_QUERIES["history"], {"thread": name, "first": min(new)}):
+                self._keep(number, rows.to_item(tuple(row)))
+        found = tuple(self._item(number, pinned=bool(pinned)) for number, pinned in standing)
+        if self._size > _KEPT_CHARACTERS:
+            self._items, self._size = {}, 0
+        return found
+
+    def _keep(self, number: int, item: Item) -> None:
+        if number not in self._items:
+            self._size += len(item.content)
+        self._items[number] = item
+
+    def _item(self, number: int, *, pinned: bool) -> Item:
+        item = self._items[number]
+        if item.pinned is not pinned:
+            item = self._items[number] = replace(item, pinned=pinned)
+        return item

@@ -1,0 +1,52 @@
+"""Brings a database to the shape this version knows: the ledger of steps.
+
+A step is a script; step N makes version N of version N-1. The version is in the database's own header, so that a step
+and the note that it was taken are one transaction, which the caller opens and ends. Steps are only ever added at the
+end. Knows nothing of what the tables mean, nor of files.
+"""
+
+import sqlite3
+from collections.abc import Sequence
+
+from promptuary.core.errors import PromptuaryError
+from promptuary.storage.sqlite.queries import statements
+
+APPLICATION = 0x50524D54
+"""Marks a database as ours ("PRMT")."""
+
+
+class UnknownFormatError(PromptuaryError):
+    """A database is not ours, or of a version after this one; it was not changed."""
+
+
+def version(connection: sqlite3.Connection) -> int:
+    """Return how many steps were taken; 0 for a new database."""
+    return _number(connection, "PRAGMA user_version")
+
+
+def check(connection: sqlite3.Connection, name: str, steps: Sequence[str]) -> int:
+    """Return the version, or raise an error if this database is not ours or newer than we are. Changes nothing."""
+    found = version(connection)
+    filled = _number(connection, "SELECT EXISTS (SELECT 1 FROM sqlite_master)")
+    if filled and _number(connection, "PRAGMA application_id") != APPLICATION:
+        raise UnknownFormatError(f"{name} is a database of another program; it was not changed. Move it elsewhere.")
+    if found > len(steps):
+        raise UnknownFormatError(
+            f"{name} was written by a newer Promptuary (format {found}, this one knows {len(steps)}); "
+            "it was not changed. Upgrade Promptuary."
+        )
+    return found
+
+
+def advance(connection: sqlite3.Connection, name: str, steps: Sequence[str]) -> None:
+    """Take the steps that are missing, inside the caller's transaction; another process may have been first."""
+    taken = check(connection, name, steps)
+    for number, step in enumerate(steps[taken:], taken + 1):
+        for statement in statements(step):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {number}")
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+
+
+def _number(connection: sqlite3.Connection, query: str) -> int:
+    return int(connection.execute(query).fetchone()[0])

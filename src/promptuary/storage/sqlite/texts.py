@@ -1,0 +1,109 @@
+"""Texts kept once, by what they are: the blocks of a prompt recur turn after turn.
+
+A text is stored as its bytes, packed if that is shorter, under the SHA-256 of the bytes; reading compares, since SQLite
+itself does not notice when a byte on the disk has changed. Knows nothing of what the texts are for.
+"""
+
+import hashlib
+import sqlite3
+import zlib
+from dataclasses import dataclass
+from typing import Final
+
+from promptuary.storage.sqlite.queries import queries
+
+_QUERIES = queries(f"{__package__}.sql", "thread_queries.sql")
+
+_WORTH_PACKING: Final = 512
+_LEVEL: Final = 1
+"""The fastest: higher levels take several times as long for a tenth less."""
+
+
+_KNOWN_NUMBERS: Final = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A text as it is stored."""
+
+    sha256: bytes
+    packed: int
+    body: bytes
+
+
+def pack(text: str) -> Packed:
+    """Return ``text`` as it is stored; lone surrogates are kept."""
+    data = text.encode("utf-8", "surrogatepass")
+    digest = hashlib.sha256(data).digest()
+    body = zlib.compress(data, _LEVEL) if len(data) >= _WORTH_PACKING else data
+    return Packed(digest, 1, body) if len(body) < len(data) else Packed(digest, 0, data)
+
+
+def unpack(sha256: bytes, packed: int, body: bytes) -> str:
+    """Return the text, or raise ``ValueError`` if it is no longer what it was."""
+    try:
+        data = zlib.decompress(body) if packed else body
+    except zlib.error as error:
+        raise ValueError("a text cannot be unpacked") from error
+    if hashlib.sha256(data).digest() != sha256:
+        raise ValueError("a text is not what was written")
+    return data.decode("utf-8", "surrogatepass")
+
+
+class Numbers:
+    """Under which numbers texts are kept, by their hashes, as far as that is known. A text never gets another number.
+
+    Any thread may ask or tell.
+    """
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, int] = {}
+
+    def of(self, digest: bytes) -> int | None:
+        """Return the number of a text, if it is known."""
+        return self._known.get(digest)
+
+    def learn(self, contents: "Contents") -> None:
+        """Take over what a transaction that was committed found out."""
+        if len(self._known) > _KNOWN_NUMBERS:
+            self._known = {}
+        self._known.update(contents.numbers)
+
+
+class Contents:
+    """The texts of a database, within one transaction; ``numbers`` are those that it had to look up or add."""
+
+    __slots__ = ("_connection", "_known", "_seen", "numbers")
+
+    def __init__(self, connection: sqlite3.Connection, known: Numbers | None = None) -> None:
+        self.numbers: dict[bytes, int] = {}
+        self._connection = connection
+        self._known = known or Numbers()
+        self._seen: dict[int, str] = {}
+
+    def put(self, text: str) -> int:
+        """Keep ``text`` and return its number."""
+        # Not packed before it is known to be new: nearly everything in a prompt was there a turn ago.
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+        known = self._known.of(digest)
+        if known is not None:
+            return known
+        found = self._connection.execute(_QUERIES["find_content"], {"sha256": digest}).fetchone()
+        number = self.numbers[digest] = self._add(text) if found is None else int(found[0])
+        return number
+
+    def _add(self, text: str) -> int:
+        kept = pack(text)
+        values = {"sha256": kept.sha256, "packed": kept.packed, "body": kept.body}
+        return int(self._connection.execute(_QUERIES["add_content"], values).lastrowid or 0)
+
+    def get(self, number: int) -> str:
+        """Return the text of that number; each is read once."""
+        if number not in self._seen:
+            row = self._connection.execute(_QUERIES["get_content"], {"id": number}).fetchone()
+            if row is None:
+                raise ValueError("a text is missing")
+            self._seen[number] = unpack(*row)
+        return self._seen[number]

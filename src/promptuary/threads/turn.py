@@ -1,0 +1,303 @@
+"""The turn: everything that stands in the window, put together for one message, and kept when the reply is there.
+
+``prepare`` asks the layers, attaches what the message points at, makes room and writes down exactly what is sent;
+``finish`` shows the reply to the layers and keeps it. Whatever either changes is written at once or not at all.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from promptuary import concurrency
+from promptuary.context import receipt_entries, render
+from promptuary.context.assemble import Room, Voice, assemble, ceiling, shares, spoken
+from promptuary.context.compact.run import compact
+from promptuary.context.history import (
+    MESSAGE_OVERHEAD,
+    CompactionPolicy,
+    Past,
+    Stats,
+    cost,
+    is_due,
+    needs_compaction,
+    stats,
+)
+from promptuary.core.counting import TokenCounter
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.expansion import Expansion
+from promptuary.core.ids import new_id
+from promptuary.core.layers import Ending, Incoming, Layer, Recall, RecallRequest, Reply, check
+from promptuary.core.messages import Item, Message, Prompt, Replacement, ToolCall
+from promptuary.core.ports.models import ChatModel
+from promptuary.core.ports.threads import Change, ConflictError, Recorded, StateStore, TurnStatus
+from promptuary.core.receipts import Entry, Failure, Receipt
+from promptuary.layers.runner import Account, LayerRun, Runner
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn, ready to be sent."""
+
+    id: str
+    thread: str
+    number: int
+    text: str
+    prompt: Prompt
+    receipt: Receipt
+    expansion: Expansion = field(repr=False)
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages for any chat API."""
+        return self.prompt.messages
+
+    def render(self, provider: render.Provider) -> Any:
+        """Return the prompt in the words of a provider."""
+        return render.FORMS[provider](self.prompt)
+
+
+Expand = Callable[[str, str, int], Expansion]
+"""Attaches what a text points at, and what is queued besides, within so many tokens."""
+
+QUEUE = "attachments"
+"""Under this name the references are kept that go with the next message of a thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What every thread of a workspace has in common."""
+
+    store: StateStore
+    layers: Sequence[Layer]
+    counter: TokenCounter
+    room: Room
+    limit: int
+    policy: CompactionPolicy
+    model: ChatModel | None
+    expand: Expand
+    resource: str
+
+
+class Thread:
+    """One conversation: its layers with their states, and the turn that is under way."""
+
+    def __init__(self, name: str, common: Conversation) -> None:
+        check(common.layers)
+        self.name = name
+        self._common = common
+        self._runner = Runner(common.layers, name, common.resource, common.counter, common.room.window)
+        self._at_work = asyncio.Lock()
+
+    async def prepare(self, text: str) -> Turn:
+        """Put everything together for ``text``, write it down, and return it."""
+        async with self._at_work:
+            return await self._prepare(text)
+
+    async def _prepare(self, text: str) -> Turn:
+        common, kept = self._common, Account()
+        await self._runner.init(common.store.states, kept)
+        rewritten = await self._runner.on_message(Incoming(text, text), kept)
+        history, compacted, warnings = await self._history()
+        queued = common.store.state(QUEUE, f"thread:{self.name}")
+        expansion = await self._expanded(rewritten, queued.value if queued else [])
+        message: Message = {"role": "user", "content": expansion.messages[-1]["content"]}
+        spent = common.counter.count(message["content"]) + MESSAGE_OVERHEAD
+        available = common.room.usable - spent
+        voices, left_out = await self._voices(text, history, message["content"], available, kept)
+        said = sum(voice.tokens for voice in voices)
+        past = history.newest(available - said)
+        before = cost(past, common.counter)
+        prompt = assemble(voices, past, message)
+        of_past = receipt_entries.of_history(past, history, before, common.room.window)
+        entries = self._entries(voices, left_out, of_past, expansion)
+        spent += said + before
+        if available <= MESSAGE_OVERHEAD and self._runner.active:
+            warnings = (*warnings, "the message leaves no room for anything else")
+        told = dict.fromkeys((*expansion.warnings, *kept.notes, *warnings))
+        expansion = replace(expansion, warnings=tuple(told))
+        turn = self._turn(text, prompt, expansion, self._receipt(entries, expansion, spent, kept))
+        states = [*self._runner.changed(), *([replace(queued, value=[])] if queued and queued.value else [])]
+        change = Change(self.name, turn=_recorded(turn, "prepared"), states=states, replacements=compacted)
+        await concurrency.run(lambda: common.store.apply(change))
+        return turn
+
+    async def finish(self, turn: Turn, reply: str | Sequence[Message]) -> Receipt:
+        """Show the reply to the layers, keep it in the history, and return what the hooks did."""
+        said = Reply([_item(message, turn.id) for message in _messages(reply)])
+        async with self._at_work:
+            return await self._finish(turn, said)
+
+    async def _finish(self, turn: Turn, said: Reply) -> Receipt:
+        kept = await self._taken_up(turn)
+        await self._runner.after_model(said, kept)
+        await self._runner.store(said, kept)
+        await self._runner.complete("finished", kept)
+        # An id that follows from the turn's: of two who finish it at once, the store refuses the second.
+        asked = Item(f"item-of-{turn.id}", "user", turn.prompt.message["content"], turn=turn.id)
+        receipt = replace(
+            turn.receipt,
+            hooks=[*turn.receipt.hooks, *kept.hooks],
+            failures=[*turn.receipt.failures, *kept.failures],
+        )
+        change = Change(
+            self.name,
+            turn=_recorded(replace(turn, receipt=receipt), "finished"),
+            items=[asked, *said.items],
+            states=self._runner.changed(),
+        )
+        await concurrency.run(lambda: self._common.store.apply(change))
+        return receipt
+
+    async def abandon(self, turn: Turn, ending: Ending = "abandoned") -> None:
+        """End a turn that got no reply: the layers are told, and nothing enters the history."""
+        async with self._at_work:
+            kept = await self._taken_up(turn)
+            await self._runner.complete(ending, kept)
+            status: TurnStatus = "failed" if ending == "failed" else "abandoned"
+            change = Change(self.name, turn=_recorded(turn, status), states=self._runner.changed())
+            await concurrency.run(lambda: self._common.store.apply(change))
+
+    def stats(self) -> Stats:
+        """Return how full the window is with what was said."""
+        common = self._common
+        history = common.store.history(self.name)
+        due = needs_compaction(history, common.room.usable, common.counter, common.policy)
+        return replace(stats(history, common.room.window, common.counter, common.policy), needs_compaction=due)
+
+    async def _taken_up(self, turn: Turn) -> Account:
+        """Go on with a turn that waits for its end: others may have changed states since, or ended it already."""
+        store, kept = self._common.store, Account()
+        known = await concurrency.run(lambda: store.turn(self.name, turn.number))
+        if known is None or known.id != turn.id or known.status != "prepared":
+            became = f"is {known.status} already" if known and known.id == turn.id else "is not in the ledger"
+            raise ConflictError(f"turn {turn.number} of thread {self.name!r} {became}; prepare a new one")
+        await self._runner.init(store.states, kept)
+        return kept
+
+    async def _history(self) -> tuple[Past, Sequence[Replacement], tuple[str, ...]]:
+        """Return the history, made shorter if it is time for that, what was replaced in it, and what to tell of it."""
+        common = self._common
+        usable, counter = common.room.usable, common.counter
+        history = await concurrency.run(lambda: Past.of(common.store.history(self.name), counter))
+        if not is_due(history.items, history.tokens, usable, common.policy):
+            return history, (), ()
+        done = await compact(history.items, usable, counter, policy=common.policy, model=common.model)
+        told = (f"the history was compacted: {done.reason}",) if done.changed else ()
+        return Past.of(done.items, counter), done.replacements, told
+
+    async def _expanded(self, text: str, queued: Sequence[str]) -> Expansion:
+        """Attach what the message points at, within its limit and what the message itself leaves."""
+        words = self._common.counter.count(text) + MESSAGE_OVERHEAD
+        limit = max(min(self._common.limit, self._common.room.usable - words), 0)
+        return await concurrency.run(lambda: self._common.expand(text, " ".join(queued), limit))
+
+    async def _voices(
+        self, query: str, history: Past, message: str, available: int, kept: Account
+    ) -> tuple[list[Voice], list[Entry]]:
+        """Ask every layer what it has to say, then those again that have more to say than there is room."""
+        asked: list[tuple[LayerRun, Voice]] = []
+        request = RecallRequest(query, 0, history.items, [message, *(item.content for item in history.items)])
+        for run in self._runner.active:
+            voice = await self._ask(run, request, ceiling(run.layer.budget, available), kept)
+            if voice.tokens or voice.said.omitted:
+                asked.append((run, voice))
+                request = replace(request, in_view=[*request.in_view, voice.said.text])
+        given = shares([voice for _, voice in asked], history, available)
+        voices, left_out = [], []
+        for run, first in asked:
+            share = given[first.layer]
+            voice = first if first.tokens <= share else await self._ask(run, _without(request, first), share, kept)
+            if voice.tokens > share:
+                reason = f"said {voice.tokens:,} tokens where {share:,} were allowed"
+                kept.failures.append(Failure(voice.layer, "recall", "OVER_BUDGET", reason))
+                left_out.append(Entry(voice.layer, voice.layer, "out", voice.tokens, reason=reason))
+            elif voice.tokens:
+                voices.append(voice)
+            elif voice.said.omitted:
+                left_out += receipt_entries.left_out(voice.layer, voice.said)
+            else:
+                reason = f"{first.tokens:,} tokens, and {share:,} are left for it"
+                left_out.append(Entry(voice.layer, voice.layer, "out", first.tokens, reason=reason))
+        return voices, left_out
+
+    async def _ask(self, run: LayerRun, request: RecallRequest, share: int, kept: Account) -> Voice:
+        wanted = replace(request, budget=max(share - MESSAGE_OVERHEAD, 0))
+        said = await self._runner.recall(run, wanted, kept) if share > MESSAGE_OVERHEAD else Recall()
+        return Voice(run.layer.id, run.layer.band, run.layer.budget, said, spoken(said, self._common.counter))
+
+    def _entries(
+        self, voices: Sequence[Voice], left_out: Sequence[Entry], before: Sequence[Entry], expansion: Expansion
+    ) -> list[Entry]:
+        window, counter = self._common.room.window, self._common.counter
+        stable = [
+            one
+            for voice in voices
+            if voice.band == "stable"
+            for one in receipt_entries.of_layer(voice, window, counter)
+        ]
+        live = [
+            one for voice in voices if voice.band == "live" for one in receipt_entries.of_layer(voice, window, counter)
+        ]
+        words = receipt_entries.of_message(counter.count(expansion.text), window)
+        return [*stable, *before, *live, *receipt_entries.of_references(expansion, window), words, *left_out]
+
+    def _receipt(self, entries: Sequence[Entry], expansion: Expansion, spent: int, kept: Account) -> Receipt:
+        room = self._common.room
+        return Receipt(
+            turn=new_id("turn"),
+            thread=self.name,
+            window=room.window,
+            reserve=room.reserve,
+            tokens=spent,
+            entries=entries,
+            hooks=kept.hooks,
+            failures=kept.failures,
+            warnings=expansion.warnings,
+            blocked=expansion.blocked or spent > room.usable,
+        )
+
+    def _turn(self, text: str, prompt: Prompt, expansion: Expansion, receipt: Receipt) -> Turn:
+        return Turn(
+            receipt.turn, self.name, self._common.store.last_number(self.name) + 1, text, prompt, receipt, expansion
+        )
+
+
+def _without(request: RecallRequest, voice: Voice) -> RecallRequest:
+    """Return what is in view without what a layer said itself: it is asked to say less of the same."""
+    return replace(request, in_view=[text for text in request.in_view if text != voice.said.text])
+
+
+def _recorded(turn: Turn, status: TurnStatus) -> Recorded:
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return Recorded(turn.id, turn.thread, turn.number, now, status, turn.text, turn.messages, turn.receipt)
+
+
+def _messages(reply: str | Sequence[Message]) -> Sequence[Message]:
+    return [{"role": "assistant", "content": reply}] if isinstance(reply, str) else reply
+
+
+def _item(message: Message, turn: str) -> Item:
+    """Return what a model or a tool said as an entry of the history; what is no such message is refused."""
+    given: object = message
+    if not isinstance(given, Mapping):
+        raise PromptuaryError(f"a reply is text or a list of messages, not of {type(given).__name__}")
+    if given.get("role") not in {"assistant", "tool"}:
+        raise PromptuaryError(
+            f"a reply is made of messages of the assistant and of tools, not of {given.get('role')!r}"
+        )
+    # Providers leave out, or set to null, the content of a message that only calls tools.
+    content, answers = given.get("content") or "", given.get("tool_call_id") or ""
+    if not isinstance(content, str) or not isinstance(answers, str):
+        raise PromptuaryError("the content and the tool_call_id of a reply's message are text")
+    calls = tuple(map(_call, given.get("tool_calls") or ()))
+    return Item(new_id("item"), message["role"], content, tool_calls=calls, tool_call_id=answers, turn=turn)
+
+
+def _call(call: object) -> ToolCall:
+    match call:
+        case {"id": str(name), "name": str(tool), "arguments": str(arguments)}:
+            return ToolCall(name, tool, arguments)
+        case _:
+            raise PromptuaryError("a tool call has an id, a name and arguments, each of them text")

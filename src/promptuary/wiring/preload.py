@@ -1,0 +1,29 @@
+"""Begins what takes longest before anything else is loaded: a search by meaning waits for its model most of all."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from promptuary.models import minilm
+from promptuary.storage.index.generations import Generations
+from promptuary.workspace.disk.private_folder import FOLDER
+from promptuary.workspace.user_folders import cache_folder
+
+
+def begin(workspace: str = os.curdir) -> None:
+    """Load the model of a search, if the index of the workspace around has vectors. A wrong guess costs only time."""
+    # Whatever is wrong, whoever needs the model will find it out and say it better.
+    with suppress(Exception):
+        if _has_vectors(workspace):
+            # One question is too little work for the threads that numpy would start.
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+            minilm.begin(cache_folder() / "models")
+
+
+def _has_vectors(workspace: str) -> bool:
+    here = Path(os.path.abspath(workspace))  # noqa: PTH100  (links are left as they are)
+    for folder in (here, *here.parents):
+        current = Generations(folder / FOLDER / "index").current()
+        if current is not None:
+            return (current / "vectors").is_dir()
+    return False

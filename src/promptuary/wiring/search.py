@@ -1,0 +1,81 @@
+"""Opens the file memory of a workspace as its settings say: where the index is, how files are cut, who embeds."""
+
+from typing import TYPE_CHECKING, Final
+
+from promptuary.config.settings import Settings
+from promptuary.core.errors import ConfigError
+from promptuary.core.ports.models import Embedder
+from promptuary.models import minilm
+from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.folders import Doors
+from promptuary.search.service import FileMemory
+from promptuary.storage.sqlite.vectors import EmbeddedVectorStore
+from promptuary.tokens import DEFAULT_VOCABULARY, Counter
+from promptuary.wiring.workspace import open_door
+from promptuary.workspace.disk.private_folder import FOLDER, private_folder
+from promptuary.workspace.indexed_folders import Folders
+from promptuary.workspace.user_folders import cache_folder
+from promptuary.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from promptuary.core.ports.index import VectorStore
+
+_STATE: Final = "state.db"
+_INDEX: Final = "index"
+
+
+def open_file_memory(workspace: Workspace, settings: Settings, *, making: bool = True) -> FileMemory:
+    """Return the file memory of ``workspace``. Who is not ``making`` one leaves no trace where there is none."""
+    root = workspace.root.path
+    folders = Folders(root)
+    sizes = Sizes(settings.chunk_tokens, settings.chunk_overlap)
+    lasting = making or bool(folders.all())
+    embedder = embedder_for(settings) if lasting else None
+    store: VectorStore | None = EmbeddedVectorStore(private_folder(root) / _STATE) if embedder else None
+    return FileMemory(
+        private_folder(root, _INDEX) if lasting else root / FOLDER / _INDEX,
+        Doors(folders, lambda path: open_door(path, settings)),
+        # Always the same vocabulary: what is indexed must not depend on who is written to.
+        Counter(DEFAULT_VOCABULARY),
+        sizes,
+        store=store,
+        embedder=embedder,
+        lasting=lasting,
+        workspace=str(root),
+    )
+
+
+def embedder_for(settings: Settings) -> Embedder | None:
+    """Return what makes vectors: a model on this machine, an endpoint, a plug-in, or nothing."""
+    match settings.embedder:
+        case "none":
+            return None
+        case "auto" if settings.embed_url:
+            return _endpoint(settings)
+        case "auto":
+            return _local() if minilm.available() else None
+        case "minilm":
+            return _local()
+        case "endpoint":
+            return _endpoint(settings)
+    from promptuary.plugins import installed_embedders  # noqa: PLC0415  (looking for packages takes time)
+
+    plugged = installed_embedders()
+    if settings.embedder not in plugged:
+        names = ", ".join(["auto", "none", "minilm", "endpoint", *plugged])
+        raise ConfigError(f"embedder {settings.embedder!r} is not installed; use one of: {names}")
+    return plugged[settings.embedder]()
+
+
+def _local() -> Embedder:
+    return minilm.MiniLM(cache=cache_folder() / "models")
+
+
+def _endpoint(settings: Settings) -> Embedder:
+    if not settings.embed_url or not settings.embed_model:
+        raise ConfigError("the endpoint embedder needs an address and a model: set embed_url and embed_model")
+    from promptuary.models.openai_embeddings import EndpointEmbedder  # noqa: PLC0415  (who embeds here needs no network)
+    from promptuary.workspace.web.post import PostPolicy  # noqa: PLC0415
+
+    policy = PostPolicy(allow_hosts=frozenset(host.lower() for host in settings.allow_hosts))
+    return EndpointEmbedder(settings.embed_url, settings.embed_model, key_variable=settings.embed_key, policy=policy)

@@ -1,0 +1,1 @@
+"""What is different on disk: snapshots, and a watcher that says where to look."""

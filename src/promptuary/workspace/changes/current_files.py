@@ -1,0 +1,183 @@
+"""Which files a workspace lists at this moment: all of them, or those at and below some paths.
+
+The rules are those of ``listing``: inside git what git says, with nested repositories walked besides; elsewhere, and
+where git names nothing, a walk with the ignore files on the way. Unlike a listing it is made at once, in one piece, so
+that what was written before the call is in it. Of ``.ignore`` and ``.promptuaryignore`` those count that git names
+itself, and those at the top of the workspace. Names only: what becomes of them, and whether they may be read, is not
+known here.
+"""
+
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from stat import S_ISDIR
+from typing import TYPE_CHECKING, Final
+
+from promptuary.core.errors import SourceError
+from promptuary.workspace.listing.ignore import GIT_RULES, OWN_RULES, VERSION_CONTROL, Ignores, OwnIgnores, folder_rules
+from promptuary.workspace.listing.walk import Sieve, walk
+from promptuary.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from promptuary.workspace.git.repository import Repository
+
+RULES: Final = frozenset({*GIT_RULES, *OWN_RULES})
+"""Names of files that decide about others: after a change of one of them only a whole list is true."""
+
+MOST_ASKED: Final = 200
+"""Git compares every file with every path it is asked for: beyond this many it is quicker to ask for all files."""
+
+_OWN_ENDINGS = tuple(f"/{name}" for name in OWN_RULES)
+
+
+@dataclass(slots=True)
+class Present:
+    """What is listed. ``names`` may be gone by now, or be folders; ``folders`` are repositories in the repository."""
+
+    sieve: Sieve
+    names: Sequence[str]
+    folders: Sequence[str] = ()
+    closed: int = 0
+    shown: Callable[[str], bool] | None = None
+    nested: set[str] = field(default_factory=set)
+
+    def below(self, folder: str) -> Iterator[str]:
+        """Yield the files below ``folder``: one of ``folders``, or one of ``names`` that is a folder."""
+        self.nested.add(f"{folder}/")
+        for files in walk(self.sieve, folder, Ignores(noise=False)):
+            yield from files if self.shown is None else filter(self.shown, files)
+
+    @property
+    def unreadable(self) -> int:
+        """How many folders could not be looked into so far."""
+        return self.closed + self.sieve.skipped["unreadable"]
+
+
+def everything(workspace: Workspace) -> Present:
+    """Return all that ``workspace`` lists."""
+    try:
+        with workspace.repository() as repository:
+            names, closed = repository.names()
+    except SourceError:
+        names, closed = [], 0
+    return _by_git(workspace.root.path, names, closed) if names else _walked(workspace.root.path, None)
+
+
+def among(workspace: Workspace, paths: Collection[str]) -> Present:
+    """Return what ``workspace`` lists at and below ``paths``, which exist, and perhaps more.
+
+    Git is asked once for all of them. One thing it does not say: files in the folder of a submodule that was never
+    set up are found by ``everything`` alone.
+    """
+    root = workspace.root.path
+    try:
+        with workspace.repository() as repository:
+            names, closed = repository.names(*_questions(root, paths))
+            by_git = bool(names) or _names_anything(repository)
+    except SourceError:
+        by_git, names, closed = False, [], 0
+    return _by_git(root, names, closed) if by_git else _walked(root, paths)
+
+
+def _questions(root: Path, paths: Collection[str]) -> list[str]:
+    """Return what to ask git to learn about ``paths``; nothing means everything."""
+    asked: set[str] = set()
+    for path in paths:
+        above = folders_above(path)
+        # Git knows a nested repository, not what is in it.
+        nested = next((folder for folder in (*above, path) if os.path.lexists(root / folder / ".git")), None)
+        asked.add(path if nested is None else nested)
+        outside = above if nested is None else folders_above(nested)
+        rules = (f"{folder}/{name}" for folder in outside for name in OWN_RULES)
+        asked.update(rule for rule in rules if os.path.lexists(root / rule))
+    return sorted(asked) if len(asked) <= MOST_ASKED else []
+
+
+def folders_above(path: str) -> list[str]:
+    """Return the folders above ``path``, the outermost first, without the workspace."""
+    names = path.split("/")
+    return ["/".join(names[:count]) for count in range(1, len(names))]
+
+
+def _names_anything(repository: "Repository") -> bool:
+    return any(repository.tracked()) or any(repository.untracked())
+
+
+def _by_git(root: Path, names: Sequence[str], closed: int) -> Present:
+    folders = [name[:-1] for name in names if name.endswith("/")]
+    nested: set[str] = set()
+    shown = _own_rules(root, names, nested)
+    if folders:
+        names = [name for name in names if not name.endswith("/")]
+    return Present(Sieve(root), names if shown is None else list(filter(shown, names)), folders, closed, shown, nested)
+
+
+def _own_rules(root: Path, names: Sequence[str], nested: Collection[str]) -> Callable[[str], bool] | None:
+    """Return which paths our own ignore files leave; ``None`` if there are none, and so all of them."""
+    ruled = [name.rpartition("/") for name in names if name.endswith(_OWN_ENDINGS)]
+    folders = {f"{folder}/" for folder, _, _ in ruled}
+    if not folders and not any(os.path.lexists(root / name) for name in OWN_RULES):
+        return None
+
+    def counts(folder: str) -> bool:
+        return not folder or folder in folders or any(map(folder.startswith, nested))
+
+    own = OwnIgnores(root, counts)
+    return lambda path: not own.hides(path)
+
+
+def _walked(root: Path, paths: Collection[str] | None) -> Present:
+    sieve = Sieve(root)
+    if paths is None:
+        found = list(chain.from_iterable(walk(sieve, "", Ignores())))
+    else:
+        rules = _Rules(root)
+        found = [name for path in paths for name in rules.below(sieve, path)]
+    return Present(sieve, found)
+
+
+@dataclass(slots=True)
+class _Rules:
+    """What a walk would decide about single paths, with a look at nothing but the folders above them."""
+
+    root: Path
+    _inside: dict[str, Ignores | None] = field(default_factory=dict)
+
+    def below(self, sieve: Sieve, path: str) -> Iterator[str]:
+        """Yield ``path`` if it is a file that a walk finds, or the files below it."""
+        folder = path[: path.rfind("/") + 1]
+        inside = self._rules_inside(folder)
+        is_folder = _is_folder(self.root / path)
+        if inside is None or self._skips(inside, path, folder=is_folder):
+            return
+        if is_folder:
+            yield from chain.from_iterable(walk(sieve, path, inside))
+        else:
+            yield path
+
+    def _rules_inside(self, folder: str) -> Ignores | None:
+        """Return the rules inside ``folder``, empty or ending in a slash; ``None`` if no walk leads there."""
+        if folder not in self._inside:
+            self._inside[folder] = self._decide(folder)
+        return self._inside[folder]
+
+    def _decide(self, folder: str) -> Ignores | None:
+        above = self._rules_inside(folder[: folder.rfind("/", 0, -1) + 1]) if folder else Ignores()
+        if above is None:
+            return None
+        if folder and (self._skips(above, folder[:-1], folder=True) or not _is_folder(self.root / folder[:-1])):
+            return None
+        names = {name for name in (".git", *RULES) if os.path.lexists(self.root / folder / name)}
+        return above.within(folder, folder_rules(self.root / folder, names))
+
+    def _skips(self, rules: Ignores, path: str, *, folder: bool) -> bool:
+        return path.rpartition("/")[2] in VERSION_CONTROL or rules.hides(path, folder=folder)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return S_ISDIR(path.lstat().st_mode)
+    except OSError:
+        return False

@@ -1,0 +1,256 @@
+"""Read one file of the workspace as text: bounded, decoded, and the same from first byte to last.
+
+The order is what keeps it safe: the name is judged before anything is opened, the open file before it
+is read, and the bytes before they are text. What is binary is decided by content, never by name. Line
+ranges, shortening and rendering belong to others.
+"""
+
+import hashlib
+import os
+import re
+import stat
+from dataclasses import dataclass
+from typing import NoReturn
+
+from promptuary.core.errors import Code, SourceError
+from promptuary.core.text import human_size
+from promptuary.workspace.disk.policy import ReadPolicy
+from promptuary.workspace.disk.root import Root, normalise, shown
+
+_CHUNK = 64 * 1024
+_TRIES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """A file at one moment. ``size`` and ``sha256`` are of its bytes, ``modified`` in nanoseconds."""
+
+    path: str
+    text: str
+    size: int
+    sha256: str
+    encoding: str
+    modified: int
+
+
+def read_text(root: Root, path: str, policy: ReadPolicy) -> TextFile:
+    """Return the text of ``path``; raise ``SourceError`` if it may not or cannot be had."""
+    relative, data, status = _read(root, path, policy)
+    text, encoding = decode(data, relative)
+    return TextFile(
+        path=relative,
+        text=text,
+        size=len(data),
+        sha256=hashlib.sha256(data).hexdigest(),
+        encoding=encoding,
+        modified=status.st_mtime_ns,
+    )
+
+
+def _read(root: Root, path: str, policy: ReadPolicy) -> tuple[str, bytes, os.stat_result]:
+    relative = normalise(path)
+    _obey(policy, relative)
+    opened = root.open_real(relative)
+    try:
+        # A link with a harmless name must not open what its target's name forbids.
+        if opened.path != relative:
+            _obey(policy, opened.path)
+        data, status = _read_unchanged(opened.fd, root.device, relative, policy.max_bytes)
+    except OSError as error:
+        raise SourceError(
+            Code.READ_FAILED, f"{shown(relative)} could not be read ({error.strerror}); try again."
+        ) from error
+    finally:
+        os.close(opened.fd)
+    return relative, data, status
+
+
+def _obey(policy: ReadPolicy, path: str) -> None:
+    # The workspace itself has no name to judge; that it is no file is found out on opening it.
+    if path and (refusal := policy.refusal(path)):
+        raise refusal
+
+
+def _read_unchanged(fd: int, device: int, path: str, most: int) -> tuple[bytes, os.stat_result]:
+    before = os.fstat(fd)
+    for attempt in range(_TRIES):
+        _check(before, device, path, most)
+        if attempt:
+            os.lseek(fd, 0, os.SEEK_SET)
+        data = _read_bounded(fd, before.st_size, most)
+        if len(data) > most:
+            _refuse_size(path, f"more than {human_size(most)}", most)
+        after = os.fstat(fd)
+        if (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns):
+            return data, after
+        before = after
+    raise SourceError(
+        Code.READ_FAILED,
+        f"{shown(path)} is being written to just now; try again when its writer has finished.",
+    )
+
+
+def _check(status: os.stat_result, device: int, path: str, most: int) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        _refuse_kind(path, status.st_mode)
+    if status.st_dev != device:
+        raise SourceError(
+            Code.OTHER_DEVICE,
+            f"{shown(path)} is on a file system that is mounted into the workspace; copy the file out of it.",
+        )
+    if status.st_size > most:
+        _refuse_size(path, human_size(status.st_size), most)
+
+
+def _refuse_kind(path: str, mode: int) -> NoReturn:
+    if stat.S_ISDIR(mode):
+        reason = f"{shown(path)} is a folder; write @folder: instead of @file:."
+    elif stat.S_ISFIFO(mode):
+        reason = f"{shown(path)} is a pipe, not a file with text in it."
+    else:
+        reason = f"{shown(path)} is a device or a socket, not a file with text in it."
+    raise SourceError(Code.NOT_A_FILE, reason)
+
+
+def _refuse_size(path: str, size: str, most: int) -> NoReturn:
+    limit = human_size(most)
+    if size == limit:
+        limit = f"{most:,} bytes, and it has more"
+    raise SourceError(
+        Code.FILE_TOO_LARGE,
+        f"{shown(path)} is {size}, and files are read up to {limit}; "
+        "raise that with --max-file-size, or max_file_size in your configuration.",
+    )
+
+
+def _read_bounded(fd: int, expected: int, most: int) -> bytes:
+    """Read to the end, or one byte past ``most``; the size a file reports may be a lie either way."""
+    data = os.read(fd, min(expected, most) + 1)
+    if not data or len(data) == expected:
+        return data
+    parts, total = [data], len(data)
+    while total <= most and (data := os.read(fd, min(_CHUNK, most + 1 - total))):
+        parts.append(data)
+        total += len(data)
+    return b"".join(parts)
+
+
+# The longer mark first: that of UTF-32 begins with that of UTF-16.
+_MARKS = (
+    (b"\xff\xfe\x00\x00", "utf-32-le"),
+    (b"\x00\x00\xfe\xff", "utf-32-be"),
+    (b"\xff\xfe", "utf-16-le"),
+    (b"\xfe\xff", "utf-16-be"),
+    (b"\xef\xbb\xbf", "utf-8"),
+)
+_MARK_STARTS = frozenset(mark[0] for mark, _ in _MARKS)
+_NOT_IN_WIDE_TEXT = "[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ue000-\uf8ff\ufffe\uffff]"
+
+# Encodings that source and documents are really kept in, likeliest first: guessing among all that exist
+# finds Baltic in French.
+_LEGACY = [
+    *("cp1252", "cp1250", "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256"),
+    *("cp932", "euc_jp", "gb18030", "big5", "cp949", "mac_roman"),
+]
+
+
+def decode(data: bytes, path: str) -> tuple[str, str]:
+    """Return the text in ``data`` and its encoding; raise ``SourceError`` if it is not text."""
+    if data and data[0] in _MARK_STARTS:
+        for mark, encoding in _MARKS:
+            if data.startswith(mark) and (text := _decoded(data[len(mark) :], encoding)) is not None:
+                return text, encoding
+    if b"\x00" in data:
+        return _decode_wide(data, path)
+    try:
+        return data.decode(), "utf-8"
+    except UnicodeDecodeError:
+        return _decode_legacy(data, path)
+
+
+def _decoded(data: bytes, encoding: str) -> str | None:
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError:
+        return None
+    return None if "\x00" in text else text
+
+
+def _decode_wide(data: bytes, path: str) -> tuple[str, str]:
+    """Decode UTF-32 or UTF-16 without a mark."""
+    little_endian = data[1::2].count(0) > data[0::2].count(0)
+    for encoding in ("utf-32-le", "utf-16-le") if little_endian else ("utf-32-be", "utf-16-be"):
+        text = _decoded(data, encoding)
+        if text is not None and _reads_like_wide_text(text) and not _content_kind(data):
+            return text, encoding
+    return _refuse_binary(data, path)
+
+
+def _reads_like_wide_text(text: str) -> bool:
+    """Tell text from numbers and strings of bytes, which decode to rare characters or control codes."""
+    start = text[:_CHUNK]
+    return sum(char < "\u0100" for char in start) * 2 > len(start) and not re.search(_NOT_IN_WIDE_TEXT, text)
+
+
+def _decode_legacy(data: bytes, path: str) -> tuple[str, str]:
+    if _content_kind(data):
+        return _refuse_binary(data, path)
+    # Rarely needed, and slow to import.
+    from charset_normalizer import from_bytes  # noqa: PLC0415
+
+    matches = from_bytes(data, cp_isolation=_LEGACY)
+    for match in sorted(matches, key=lambda m: (m.chaos, _LEGACY.index(m.encoding))):
+        if (text := _decoded(data, match.encoding)) is not None:
+            return text, match.encoding
+    return _refuse_binary(data, path)
+
+
+def _refuse_binary(data: bytes, path: str) -> NoReturn:
+    kind = _content_kind(data)
+    what = f"is {kind}" if kind else "holds bytes that are no text"
+    raise SourceError(Code.BINARY, f"{shown(path)} {what}, so it cannot be included; give a text form of it.")
+
+
+_MAGIC = (
+    (0, b"\x89PNG\r\n", "a PNG image"),
+    (0, b"\xff\xd8\xff", "a JPEG image"),
+    (0, b"GIF8", "a GIF image"),
+    (8, b"WEBP", "a WebP image"),
+    (0, b"BM", "a bitmap image"),
+    (0, b"\x00\x00\x01\x00", "an icon"),
+    (0, b"II*\x00", "a TIFF image"),
+    (0, b"MM\x00*", "a TIFF image"),
+    (0, b"8BPS", "a Photoshop image"),
+    (0, b"%PDF-", "a PDF document"),
+    (0, b"\xd0\xcf\x11\xe0", "an Office document"),
+    (0, b"PK\x03\x04", "a ZIP archive or a document made of one"),
+    (0, b"\x1f\x8b", "a gzip archive"),
+    (0, b"BZh", "a bzip2 archive"),
+    (0, b"\xfd7zXZ", "an xz archive"),
+    (0, b"\x28\xb5\x2f\xfd", "a Zstandard archive"),
+    (0, b"7z\xbc\xaf", "a 7-Zip archive"),
+    (257, b"ustar", "a tar archive"),
+    (0, b"\x7fELF", "a compiled program"),
+    (0, b"MZ", "a compiled program"),
+    (0, b"\xcf\xfa\xed\xfe", "a compiled program"),
+    (0, b"\xca\xfe\xba\xbe", "compiled code"),
+    (0, b"\x00asm", "a WebAssembly module"),
+    (0, b"SQLite format 3\x00", "an SQLite database"),
+    (0, b"PAR1", "a Parquet table"),
+    (0, b"\x89HDF", "an HDF5 file"),
+    (0, b"\x93NUMPY", "a NumPy array"),
+    (4, b"ftyp", "a video"),
+    (0, b"\x1a\x45\xdf\xa3", "a video"),
+    (8, b"WAVE", "a sound"),
+    (0, b"OggS", "a sound"),
+    (0, b"fLaC", "a sound"),
+    (0, b"ID3", "a sound"),
+    (0, b"wOF", "a font"),
+    (0, b"OTTO", "a font"),
+    (0, b"\x00\x01\x00\x00\x00", "a font"),
+)
+
+
+def _content_kind(data: bytes) -> str | None:
+    """Name what ``data``, already known not to be UTF-8 text, begins like."""
+    return next((kind for offset, start, kind in _MAGIC if data.startswith(start, offset)), None)

@@ -1,0 +1,249 @@
+r"""The workspace folder, and the only way to a path inside it.
+
+``normalise`` decides by the text of a path alone; ``Root`` opens what it returned, strictly beneath
+the folder. Neither knows which names are secret (``policy``) nor what a file may hold (``read``).
+
+A backslash separates like a slash, since people paste paths from Windows; a name that contains one
+cannot be referred to.
+"""
+
+import errno
+import os
+import re
+import stat
+import weakref
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+from promptuary.core.errors import Code, ConfigError, SourceError
+from promptuary.core.text import one_line
+from promptuary.workspace.disk.openers import LIST, PEEK, READ, Opened, Opener, by_openat2, by_walk, follow, has_openat2
+
+Kind = Literal["file", "folder", "other"]
+"""What a path is: ``other`` is there but not to be opened (a pipe, a device, a link not followed)."""
+
+OpenerName = Literal["auto", "openat2", "walk"]
+"""How paths are opened: ``auto`` takes ``openat2`` where the system has it."""
+
+_LONGEST_NAME = 255
+_LONGEST_PATH = 4096
+_LONGEST_SHOWN = 120
+
+_UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_ON_A_DISK = re.compile(r"[A-Za-z]:/|file:", re.IGNORECASE)
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_HOME = re.compile(r"~(?:[\w.-]*/|$)")
+_NOT_NORMAL = re.compile(r"(?:^|/)\.{0,2}(?:/|$)")
+
+
+def shown(path: str) -> str:
+    """Return ``path`` as a reason names it: in quotes, on one line, not endless."""
+    if not path:
+        return "the workspace folder"
+    text = one_line(path)
+    return f'"{text}"' if len(text) <= _LONGEST_SHOWN else f'"{text[: _LONGEST_SHOWN - 1]}…"'
+
+
+def normalise(path: str) -> str:
+    """Return ``path`` relative to the workspace, with ``/`` between names; empty for the workspace itself.
+
+    Raises ``SourceError`` for a path that is absolute, climbs out, or cannot be a name here.
+    """
+    _check_characters(path)
+    slashed = path.replace("\\", "/")
+    if _NOT_NORMAL.search(slashed) is None and slashed[0] != "~" and ":" not in slashed:
+        names = slashed.split("/")
+    else:
+        _check_relative(path, slashed)
+        names = _without_dots(path, slashed)
+    if len(path) > _LONGEST_NAME // 4:
+        _check_lengths(path, names)
+    return "/".join(names)
+
+
+def _check_characters(path: str) -> None:
+    if path.isascii() and path.isprintable():
+        return
+    if _UNFIT.search(path):
+        raise SourceError(
+            Code.BAD_NAME,
+            f"{shown(path)} contains characters that cannot be shown; retype the path, or rename the file.",
+        )
+
+
+def _check_relative(path: str, slashed: str) -> None:
+    if slashed.startswith("/") or _HOME.match(slashed) or _ON_A_DISK.match(slashed):
+        advice = "give the path from the workspace folder on, without a leading / or ~."
+    elif _ADDRESS.match(slashed):
+        advice = "to fetch a page write @url: before its address."
+    else:
+        return
+    raise SourceError(Code.ABSOLUTE_PATH, f"{shown(path)} is not a path in the workspace; {advice}")
+
+
+def _without_dots(path: str, slashed: str) -> list[str]:
+    names: list[str] = []
+    for name in slashed.split("/"):
+        if name == "..":
+            if not names:
+                raise SourceError(
+                    Code.PATH_TRAVERSAL,
+                    f"{shown(path)} climbs out of the workspace; name a path inside it, "
+                    "or open the folder above as the workspace.",
+                )
+            names.pop()
+        elif name not in {"", "."}:
+            names.append(name)
+    return names
+
+
+def _check_lengths(path: str, names: list[str]) -> None:
+    if len(os.fsencode(path)) > _LONGEST_PATH:
+        raise SourceError(
+            Code.BAD_NAME,
+            f"{shown(path)} is longer than any path can be ({_LONGEST_PATH} bytes); shorten it.",
+        )
+    if any(len(os.fsencode(name)) > _LONGEST_NAME for name in names):
+        raise SourceError(
+            Code.BAD_NAME,
+            f"{shown(path)} has a name longer than {_LONGEST_NAME} bytes; check the spelling.",
+        )
+
+
+class Root:
+    """An open workspace folder. Every path given to it is in normal form and is looked up beneath it.
+
+    With ``follow_symlinks`` a link is followed as long as it stays inside; without, every link is
+    refused. Nothing that happens on disk meanwhile can lead an open outside.
+    """
+
+    __slots__ = ("__weakref__", "_close", "_fd", "_open", "device", "follow_symlinks", "path")
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, follow_symlinks: bool = False, opener: OpenerName = "auto"
+    ) -> None:
+        try:
+            self.path = Path(path).resolve(strict=True)
+            self._fd = os.open(self.path, (PEEK & ~os.O_NONBLOCK) | os.O_DIRECTORY | os.O_CLOEXEC)
+        except (OSError, ValueError, RuntimeError) as error:
+            raise ConfigError(f"The workspace {shown(str(path))} is not a folder that can be opened.") from error
+        self._close = weakref.finalize(self, os.close, self._fd)
+        self._close.atexit = False
+        self.follow_symlinks = follow_symlinks
+        self.device = os.fstat(self._fd).st_dev
+        self._open = _choose(opener, self._fd)
+
+    def open_file(self, path: str) -> int:
+        """Return a descriptor to read ``path``; it never waits, and may not be a regular file."""
+        return self.open_real(path).fd
+
+    def open_real(self, path: str) -> Opened:
+        """Return what ``open_file`` does and where it really is, which differs if links were followed."""
+        return self._opened(path, READ)
+
+    def open_folder(self, path: str) -> int:
+        """Return a descriptor to list the folder ``path``; empty is the workspace itself."""
+        try:
+            return self._opened(path, LIST).fd
+        except SourceError as error:
+            if error.code is Code.NOT_FOUND and self.kind_of(path) is not None:
+                raise SourceError(
+                    Code.NOT_A_FOLDER,
+                    f"{shown(path)} is not a folder; to include a file write @file: before it.",
+                ) from error
+            raise
+
+    def kind_of(self, path: str) -> Kind | None:
+        """Return what ``path`` is, or ``None`` if nothing is there. Never raises."""
+        try:
+            fd = self._opened(path, PEEK).fd
+        except SourceError as error:
+            there = error.code.status == "failed" or error.code in {Code.SYMLINK, Code.NOT_A_FILE}
+            return "other" if there else None
+        try:
+            mode = os.fstat(fd).st_mode
+        finally:
+            os.close(fd)
+        if stat.S_ISREG(mode):
+            return "file"
+        return "folder" if stat.S_ISDIR(mode) else "other"
+
+    def close(self) -> None:
+        """Give the folder back; whatever is opened through this root afterwards fails."""
+        # The number may be given to another file, which must not become our root.
+        self._fd = -1
+        self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _opened(self, path: str, flags: int) -> Opened:
+        _check_normal(path)
+        try:
+            return Opened(self._open(self._fd, path or ".", flags), path)
+        except OSError as error:
+            if error.errno != errno.ELOOP or not self.follow_symlinks:
+                raise _translated(error, path) from error
+        try:
+            return follow(self._fd, path, flags)
+        except OSError as error:
+            raise _translated(error, path, followed=True) from error
+
+
+def _choose(opener: OpenerName, root: int) -> Opener:
+    if opener == "walk":
+        return by_walk
+    if has_openat2(root):
+        return by_openat2
+    if opener == "openat2":
+        raise ConfigError('This system has no openat2 system call; use the opener "auto" or "walk".')
+    return by_walk
+
+
+def _check_normal(path: str) -> None:
+    """Refuse what ``normalise`` would not have returned: the openers rely on it."""
+    if path and _NOT_NORMAL.search(path):
+        raise SourceError(Code.PATH_TRAVERSAL, f"{shown(path)} is not a plain path from the workspace folder.")
+    _check_characters(path)
+
+
+_CODES = {
+    errno.ENOENT: Code.NOT_FOUND,
+    errno.ENOTDIR: Code.NOT_FOUND,
+    errno.ELOOP: Code.SYMLINK,
+    errno.EXDEV: Code.SYMLINK,
+    errno.EACCES: Code.PERMISSION_DENIED,
+    errno.EPERM: Code.PERMISSION_DENIED,
+    errno.ENAMETOOLONG: Code.BAD_NAME,
+    errno.EILSEQ: Code.BAD_NAME,
+    # What opening a socket or a device without a driver answers.
+    errno.ENXIO: Code.NOT_A_FILE,
+    errno.ENODEV: Code.NOT_A_FILE,
+    errno.EOPNOTSUPP: Code.NOT_A_FILE,
+}
+
+_REASONS = {
+    Code.NOT_FOUND: "There is no {} in the workspace.",
+    Code.SYMLINK: "{} leads through a symbolic link, and links are not followed; name the file it points to.",
+    Code.PERMISSION_DENIED: "{} may not be read by this user; change its permissions or run as its owner.",
+    Code.BAD_NAME: "{} is not a name that a file can have here; check the spelling.",
+    Code.NOT_A_FILE: "{} is a socket or a device, not a file with text in it.",
+}
+
+
+def _translated(error: OSError, path: str, *, followed: bool = False) -> SourceError:
+    code = _CODES.get(error.errno or 0, Code.READ_FAILED)
+    name = shown(path)
+    if error.errno == errno.EXDEV:
+        return SourceError(code, f"{name} is a link that leads out of the workspace; copy the file into it.")
+    if code is Code.SYMLINK and followed:
+        return SourceError(code, f"{name} goes through too many symbolic links; name the file they point to.")
+    if code is Code.READ_FAILED:
+        return SourceError(code, f"{name} could not be opened ({error.strerror}); try again.")
+    return SourceError(code, _REASONS[code].format(name))

@@ -1,0 +1,283 @@
+"""The git door: the only code that asks git anything.
+
+Every answer is bounded in size and time, limited to the workspace and relative to it, and obeys the
+read policy: a file that may not be read never shows a hunk, in a diff as little as in a history; it is
+named in ``withheld``. Names and commit messages may be shown. A ``Repository`` is a snapshot of branches
+and index (see ``shadow``), made for one message; the working tree is read as it is at each call.
+
+What git says is text from outside: hidden characters are another layer's concern, as is the window.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+from promptuary.core.errors import Code, SourceError
+from promptuary.core.text import one_line
+from promptuary.workspace.git.config import TRUE
+from promptuary.workspace.git.locate import locate
+from promptuary.workspace.git.patch import OutOfStepError, Patch, Refusal, assemble, parse_names
+from promptuary.workspace.git.process import Finished, run, stream
+from promptuary.workspace.git.shadow import Shadow
+from promptuary.workspace.git.untracked import as_new_files
+
+MAX_COMMITS: Final = 100
+
+_MAX_NAMES = 64 << 20
+_MAX_ALL_NAMES = 1 << 30
+_ATTEMPTS = 3
+_PLAIN = (
+    "--no-color",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+    "--submodule=short",
+)
+_MESSAGES = ("--no-decorate", "--no-show-signature", "--encoding=UTF-8")
+# Looking into a submodule's working tree would start git in it, with its own configuration.
+_OUTSIDE_SUBMODULES = "--ignore-submodules=all"
+_REVISION = re.compile(r"(?:[\w@][\w./+@-]*|(?=@\{))(?:@\{-?[\w.+/:-]*\}|[~^][0-9]*)*")
+_RANGE = re.compile(r"(?P<old>.*?)(?P<dots>\.{2,3})(?P<new>[^.].*|)")
+_ESCAPING = re.compile(rb"[\0/](?:/|\.\.?[/\0]|\.git[/\0])", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class CommitLine:
+    """A commit in one line; ``when`` is its date in ISO 8601."""
+
+    sha: str
+    subject: str
+    when: str
+
+
+class Repository:
+    """The history and the changes of a workspace; close it, or use it in a ``with`` block.
+
+    ``deadline`` bounds each git command in seconds, ``max_output`` each answer in bytes.
+    """
+
+    def __init__(self, folder: Path, shadow: Shadow, refusal: Refusal, *, below_top: bool, max_output: int) -> None:
+        self._folder, self._shadow, self._refusal, self._max_output = folder, shadow, refusal, max_output
+        self._relative = ("--relative",) if below_top else ()
+        self._here = ("--", ".") if below_top else ("--",)
+        self._quote_all = shadow.settings.get("core.quotepath", "true").lower() in TRUE
+        self._checked = False
+
+    @classmethod
+    def find(cls, worktree: Path, refusal: Refusal, *, deadline: float = 20.0, max_output: int = 8 << 20) -> Self:
+        """Open the repository that ``worktree`` lies in; ``refusal`` says which paths may not be shown."""
+        folder = Path(os.path.realpath(worktree))
+        git = locate(folder)
+        shadow = Shadow(git, folder, deadline=deadline)
+        return cls(folder, shadow, refusal, below_top=folder != git.top, max_output=max_output)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove what was made for git; closing twice is harmless."""
+        self._shadow.close()
+
+    def diff(self) -> Patch:
+        """Return the changes that are not staged, then the untracked files, as new."""
+        self._check_index()
+        tracked = self._patch(("diff",), _OUTSIDE_SUBMODULES)
+        return tracked.followed_by(self._untracked(self._max_output - len(tracked.text)))
+
+    def staged(self) -> Patch:
+        """Return the changes that the next commit would take."""
+        return self._patch(("diff", "--cached"))
+
+    def status(self) -> str:
+        """Return git's short status with the branch; names only, so policy does not apply."""
+        self._check_index()
+        done = self._run("status", "--short", "--branch", _OUTSIDE_SUBMODULES, *self._here)
+        return done.output.decode("utf-8", "replace") + ("…\n" if done.truncated else "")
+
+    def log(self, count: int) -> Patch:
+        """Return the last ``count`` commits that touch the workspace, newest first, with their patches."""
+        return self._history(count, "HEAD")
+
+    def range(self, expression: str) -> Patch:
+        """Return the commits of ``old..new`` or ``old...new``, newest first, with their patches."""
+        match = _RANGE.fullmatch(expression)
+        if match is None or not (match["old"] or match["new"]):
+            raise _bad_revision(expression, "a range is written like main..HEAD")
+        old, new = (self._commit_id(match[side] or "HEAD") for side in ("old", "new"))
+        return self._history(MAX_COMMITS, f"{old}{match['dots']}{new}")
+
+    def commit(self, revision: str) -> Patch:
+        """Return one commit, its message and its patch; of a merge, what the merge itself changed."""
+        sha = self._commit_id(revision)
+        return self._patch(
+            ("show", *_MESSAGES, "--cc"), names=("--combined-all-paths",), revisions=("--end-of-options", sha)
+        )
+
+    def recent(self, count: int) -> list[CommitLine]:
+        """Return the last commits, newest first; none in a fresh repository."""
+        if not self._has_commits():
+            return []
+        told = f"-{max(1, min(count, 1000))}"
+        done = self._run(
+            "log", told, "-z", "--format=%H%n%cI%n%s", "--no-show-signature", "--encoding=UTF-8", *self._here
+        )
+        found = (entry.split("\n", 2) for entry in done.output.decode("utf-8", "replace").split("\0"))
+        return [CommitLine(parts[0], parts[2], parts[1]) for parts in found if len(parts) == 3]
+
+    def branches(self) -> list[str]:
+        """Return the names of the branches, local ones first."""
+        return self._refs("refs/heads") + self._refs("refs/remotes")
+
+    def tags(self) -> list[str]:
+        """Return the names of the tags."""
+        return self._refs("refs/tags")
+
+    def changed(self) -> set[str]:
+        """Return the paths that are changed, staged or untracked."""
+        self._check_index()
+        quiet = ("--no-renames", "--untracked-files=all", _OUTSIDE_SUBMODULES)
+        done = self._run("status", "--porcelain", "-z", *quiet, *self._here, max_output=_MAX_NAMES)
+        prefix = self._run("rev-parse", "--show-prefix").output.removesuffix(b"\n")
+        paths = (entry[3:] for entry in done.output.split(b"\0")[:-1])
+        return {os.fsdecode(path.removeprefix(prefix)) for path in paths}
+
+    def tracked(self) -> Iterator[bytes]:
+        """Yield the names git tracks, NUL after each, in large pieces that end anywhere.
+
+        They are what the index says, and a hostile index may say anything: open them by the file door only.
+        """
+        return self._names("--cached", "--deduplicate")
+
+    def untracked(self) -> Iterator[bytes]:
+        """Yield the names git neither tracks nor ignores; a nested repository is one name with a slash."""
+        return self._names("--others", "--exclude-standard")
+
+    def tracked_and_untracked(self) -> Iterator[bytes]:
+        """Yield both; files that are deleted but tracked are among them."""
+        return self._names("--cached", "--others", "--exclude-standard", "--deduplicate")
+
+    def names(self, *paths: str) -> tuple[list[str], int]:
+        """Return both as they are now, all of them or those at and below ``paths``, and how many folders were closed.
+
+        What is said of ``tracked`` holds here, too.
+        """
+        asked = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate", "--", *paths)
+        done = self._run(*asked, max_output=_MAX_ALL_NAMES)
+        if done.truncated:
+            raise SourceError(Code.GIT_FAILED, "the repository has more files than can be listed")
+        return os.fsdecode(done.output).split("\0")[:-1], done.errors.count("could not open directory")
+
+    def _names(self, *options: str) -> Iterator[bytes]:
+        try:
+            yield from stream(self._shadow.command("ls-files", "-z", *options))
+        except SourceError as error:
+            raise self._explained(error, "ls-files") from error
+
+    def _explained(self, error: SourceError, command: str) -> SourceError:
+        if error.code is not Code.GIT_FAILED:
+            return error
+        reason = f"git {command} failed: {self._shadow.without_paths(error.reason)}"
+        return SourceError(error.code, f"{reason}{self._shadow.gaps}")
+
+    def _refs(self, folder: str) -> list[str]:
+        done = self._run("for-each-ref", "--format=%(refname)", folder)
+        names = done.output.decode("utf-8", "replace").splitlines()
+        return [name.removeprefix(f"{folder}/") for name in names]
+
+    def _run(self, *arguments: str, max_output: int | None = None) -> Finished:
+        done = run(self._shadow.command(*arguments), max_output=max_output or self._max_output)
+        if done.status:
+            raise self._explained(SourceError(Code.GIT_FAILED, done.errors), arguments[0])
+        return done
+
+    def _has_commits(self) -> bool:
+        command = self._shadow.command("rev-parse", "--verify", "--quiet", "HEAD")
+        return run(command, max_output=1024).status == 0
+
+    def _commit_id(self, revision: str) -> str:
+        if len(revision) > 250 or ".." in revision or not _REVISION.fullmatch(revision):
+            raise _bad_revision(revision, "name a commit, branch or tag, like HEAD~2 or v1.0")
+        command = self._shadow.command("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        found = run(command, max_output=1024).output.decode("ascii", "replace").strip()
+        if not re.fullmatch(r"[0-9a-f]{40,64}", found):
+            raise _bad_revision(revision, f"no commit, branch or tag has this name{self._shadow.gaps}")
+        return found
+
+    def _history(self, count: int, revisions: str) -> Patch:
+        if count < 1:
+            raise SourceError(Code.BAD_RANGE, "the number of commits must be at least 1")
+        if not self._has_commits():
+            raise SourceError(Code.NO_MATCH, "the repository has no commits yet")
+        limit = min(count, MAX_COMMITS)
+        patch = self._patch(("log", f"--max-count={limit}", *_MESSAGES), revisions=("--end-of-options", revisions))
+        return patch.followed_by(Patch("", notes=self._cap_notes(count, revisions)))
+
+    def _cap_notes(self, count: int, revisions: str) -> tuple[str, ...]:
+        if count < MAX_COMMITS:
+            return ()
+        more = f"--max-count={MAX_COMMITS + 1}"
+        done = self._run("rev-list", "--count", more, "--end-of-options", revisions, *self._here)
+        return (f"only the newest {MAX_COMMITS} commits are shown",) if int(done.output) > MAX_COMMITS else ()
+
+    def _patch(
+        self,
+        asked: tuple[str, ...],
+        *options: str,
+        names: tuple[str, ...] = (),
+        revisions: tuple[str, ...] = (),
+    ) -> Patch:
+        """Ask for the names, then for the patch; again if the files changed in between."""
+        fixed = (*options, *_PLAIN, *self._relative)
+        end = (*revisions, *self._here)
+        listed = (*asked, *fixed, "--raw", "-z", *names, *(("--format=%H",) if revisions else ()), *end)
+        for _ in range(_ATTEMPTS):
+            told = self._run(*listed, max_output=_MAX_NAMES)
+            if told.truncated:
+                raise SourceError(Code.GIT_FAILED, "more files changed than can be listed")
+            if not told.output:
+                return Patch("")
+            done = self._run(*asked, *fixed, "--patch", *end)
+            try:
+                commits = parse_names(told.output)
+                return assemble(
+                    commits, done.output, self._refusal, quote_all=self._quote_all, truncated=done.truncated
+                )
+            except OutOfStepError:
+                continue
+        raise SourceError(Code.GIT_FAILED, "the files kept changing while they were compared; try again")
+
+    def _check_index(self) -> None:
+        """Refuse an index that names files outside the working tree: git would read them."""
+        if self._checked:
+            return
+        rest = b""
+        for chunk in self._names("--cached"):
+            complete, _, rest = (rest + chunk).rpartition(b"\0")
+            if _ESCAPING.search(b"\0%b\0" % complete):
+                raise SourceError(Code.GIT_FAILED, "the repository's index names files outside its working tree")
+        self._checked = True
+
+    def _untracked(self, budget: int) -> Patch:
+        if self._shadow.settings.get("status.showuntrackedfiles", "").lower() == "no":
+            return Patch("")
+        done = self._run("ls-files", "-z", "--others", "--exclude-standard", max_output=_MAX_NAMES)
+        modes = self._shadow.settings.get("core.filemode", "true").lower() in TRUE
+        return as_new_files(
+            self._folder,
+            [name for name in done.output.split(b"\0")[:-1] if not name.endswith(b"/")],
+            self._refusal,
+            budget=budget,
+            quote_all=self._quote_all,
+            modes=modes,
+        )
+
+
+def _bad_revision(revision: str, advice: str) -> SourceError:
+    return SourceError(Code.BAD_REVISION, f"{one_line(revision[:80])}: {advice}")

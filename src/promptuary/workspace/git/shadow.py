@@ -1,0 +1,282 @@
+"""A git folder of our own, through which git sees a repository without obeying it.
+
+Plain git in a stranger's repository runs what its configuration names. The shadow is a temporary git
+folder with our configuration, validated copies of HEAD, branches and index, and the repository's own
+objects; git is pointed at it and at the working tree, and finds nothing to run and nothing to ask.
+It is a snapshot: what is staged or committed later is seen by the next shadow.
+
+A filter that ``.gitattributes`` names (git-lfs) is not configured here, so git takes content as it is:
+a changed file under git-lfs is compared with its pointer. Objects borrowed from other repositories
+(``objects/info/alternates``) are not followed, because a forged list would show another history.
+
+Not knowing what anyone asks of git, it offers commands ready to run, nothing more.
+"""
+
+import os
+import re
+import shutil
+import tempfile
+import weakref
+from contextlib import ExitStack
+from pathlib import Path
+
+from promptuary.core.errors import Code, SourceError
+from promptuary.workspace.git.config import TRUE, Settings, carried, format_settings, parse_settings, tracking
+from promptuary.workspace.git.locate import GitFolder, copy_inside, not_a_repository, read_inside
+from promptuary.workspace.git.patch import quoted
+from promptuary.workspace.git.process import Command, find_program, run
+
+_MAX_CONFIG = 1 << 20
+_MAX_LIST = 4 << 20
+_MAX_PACKED_REFS = 64 << 20
+_MAX_INDEX = 512 << 20
+_MAX_LOOSE_REFS = 200_000
+_MAX_REF = 4 << 10
+
+_REF_NAME = re.compile(r"refs(/(?!\.)[^\x00-\x20\x7f~^:?*\[\\/]+)+")
+_NOT_IN_A_NAME = re.compile(r"\.\.|@\{|\.lock(/|$)|\.$")
+_OBJECTS = re.compile("[0-9a-f]{2}")
+_HEX = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_OTHER_HEADS = ("ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD")
+_PASSED_ON = ("HOME", "XDG_CONFIG_HOME", "TMPDIR")
+_PERSONS_OWN = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
+
+
+class Shadow:
+    """The temporary git folder of one repository, removed by ``close`` or with the object."""
+
+    def __init__(self, git: GitFolder, workspace: Path, *, deadline: float) -> None:
+        program = find_program("git", workspace)
+        if program is None:
+            raise SourceError(Code.GIT_FAILED, "git is not installed: install it to use history and changes")
+        self._program, self._workspace, self._deadline = program, workspace, deadline
+        self._folder = Path(tempfile.mkdtemp(prefix="promptuary-git-"))
+        self.close = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        self._environment = _environment(self._folder, git.top)
+        with ExitStack() as undo:
+            undo.callback(self.close)
+            try:
+                self.settings = self._build(git)
+            except OSError as error:
+                reason = f"the repository could not be read: {error.strerror}"
+                raise SourceError(Code.GIT_FAILED, reason) from error
+            undo.pop_all()
+
+    def command(self, *arguments: str) -> Command:
+        """Return the command ``git <arguments>``, run in the workspace against this shadow."""
+        return Command((self._program, "--no-pager", *arguments), self._workspace, self._environment, self._deadline)
+
+    def without_paths(self, complaint: str) -> str:
+        """Return git's complaint in one line that names no folder of this machine."""
+        lines = [line for line in complaint.splitlines() if not line.startswith(("warning:", "hint:"))]
+        first = lines[0] if lines else "git gave no reason"
+        return re.sub(r"(?<![\w.])/[^\s'\":]+", "…", first).removeprefix("fatal: ").removeprefix("error: ")
+
+    def _build(self, git: GitFolder) -> dict[str, str]:
+        theirs = self._repository_settings(git)
+        _check(git, dict(theirs))
+        sha256 = dict(theirs).get("extensions.objectformat", "sha1").lower() == "sha256"
+        length = 64 if sha256 else 40
+        head = _head(git)
+        kept = carried(self._persons_settings(), own=True) | carried(theirs, own=False)
+        follows = tracking(theirs, head.removeprefix("ref: refs/heads/"))
+        (self._folder / "config").write_bytes(os.fsencode(format_settings([*kept.items(), *follows], sha256=sha256)))
+        (self._folder / "HEAD").write_bytes(os.fsencode(f"{head}\n"))
+        self._copy_files(git)
+        self._copy_refs(git, length)
+        _share_objects(git.common / "objects", self._folder / "objects")
+        self.gaps = _gaps(git, dict(theirs))
+        return kept
+
+    def _persons_settings(self) -> Settings:
+        """Read the person's own configuration, outside any repository."""
+        own = {name: os.environ[name] for name in _PERSONS_OWN if name in os.environ}
+        kept = {name: value for name, value in self._environment.items() if name not in _PERSONS_OWN}
+        return self._list_settings(kept | own, "config", "--list", "-z")
+
+    def _repository_settings(self, git: GitFolder) -> Settings:
+        settings = self._settings_in(git.common, "config")
+        if dict(settings).get("extensions.worktreeconfig", "").lower() in TRUE:
+            settings += self._settings_in(git.own, "config.worktree")
+        return settings
+
+    def _settings_in(self, base: Path, name: str) -> Settings:
+        copy = self._folder / "theirs"
+        if not copy_inside(base, name, copy, _MAX_CONFIG):
+            return []
+        return self._list_settings(self._environment, "config", "--file", str(copy), "--no-includes", "--list", "-z")
+
+    def _list_settings(self, environment: dict[str, str], *arguments: str) -> Settings:
+        command = Command((self._program, *arguments), self._folder, environment, self._deadline)
+        return parse_settings(run(command, max_output=_MAX_CONFIG).output)
+
+    def _copy_files(self, git: GitFolder) -> None:
+        (self._folder / "info").mkdir()
+        (self._folder / "logs" / "refs").mkdir(parents=True)
+        if not copy_inside(git.own, "index", self._folder / "index", _MAX_INDEX) and os.path.lexists(git.own / "index"):
+            raise SourceError(Code.GIT_FAILED, "the repository's index is no regular file, or too large")
+        with os.scandir(git.own) as entries:
+            shared = [entry.name for entry in entries if entry.name.startswith("sharedindex.")]
+        for name in shared:
+            copy_inside(git.own, name, self._folder / name, _MAX_INDEX)
+        for base, name in (
+            (git.common, "info/exclude"),
+            (git.common, "info/attributes"),
+            (git.own, "info/sparse-checkout"),
+            (git.common, "shallow"),
+            (git.own, "logs/HEAD"),
+            (git.common, "logs/refs/stash"),
+        ):
+            copy_inside(base, name, self._folder / name, _MAX_LIST)
+
+    def _copy_refs(self, git: GitFolder, length: int) -> None:
+        """Write every branch and tag into one file: thousands of small ones would take long."""
+        (self._folder / "refs").mkdir()
+        refs = _packed(git.common, length)
+        symbolic: dict[str, str] = {}
+        for base in dict.fromkeys((git.common, git.own)):
+            for name, text in _loose(base):
+                if text.startswith("ref: ") and _is_ref_name(text[5:]):
+                    symbolic[name] = text
+                elif _HEX.fullmatch(text[:length]):
+                    refs[name] = text[:length]
+        lines = [f"{value} {name}\n" for name, value in refs.items()]
+        (self._folder / "packed-refs").write_bytes(os.fsencode("".join(lines)))
+        for name, text in symbolic.items():
+            target = self._folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(os.fsencode(f"{text}\n"))
+        for name in _OTHER_HEADS:
+            text = os.fsdecode(read_inside(git.own, name, _MAX_LIST) or b"")[:length]
+            if _HEX.fullmatch(text):
+                (self._folder / name).write_text(f"{text}\n")
+
+
+def _environment(folder: Path, top: Path) -> dict[str, str]:
+    """Return all that git gets to see: of the caller's environment only what finds their ignore file."""
+    kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    encoding = os.environ.get("LC_ALL") or os.environ.get("LC_CTYPE") or os.environ.get("LANG") or "C"
+    return kept | {
+        "PATH": os.defpath,
+        "LC_CTYPE": encoding,
+        "LC_MESSAGES": "C",
+        "GIT_DIR": str(folder),
+        "GIT_WORK_TREE": str(top),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_ALLOW_PROTOCOL": "none",
+        "GIT_LITERAL_PATHSPECS": "1",
+        "GIT_PAGER": "cat",
+        "GIT_ADVICE": "0",
+    }
+
+
+def _check(git: GitFolder, settings: dict[str, str]) -> None:
+    named = settings.get("core.worktree")
+    if not git.proven and (named is None or Path(os.path.realpath(git.own / named)) != git.top):
+        raise not_a_repository(
+            "the workspace's .git points at a folder elsewhere that does not name this workspace as its own; "
+            "setting core.worktree there to this folder confirms it"
+        )
+    if not git.linked and settings.get("core.bare", "").lower() in TRUE:
+        raise not_a_repository("this is a bare repository: it has no working tree to look at")
+    storage = settings.get("extensions.refstorage", "files")
+    if storage != "files" or os.path.lexists(git.common / "reftable"):
+        raise SourceError(
+            Code.GIT_FAILED,
+            "the repository keeps its branches as a reftable, which is not supported; "
+            "`git refs migrate --ref-format=files` converts it",
+        )
+
+
+def _gaps(git: GitFolder, settings: dict[str, str]) -> str:
+    """Say why objects may be missing, to follow git's own complaint; empty if they should all be there."""
+    if os.path.lexists(git.common / "objects/info/alternates"):
+        return "; it borrows objects from another repository, which is not read: `git repack -a -d` copies them"
+    if "extensions.partialclone" in settings:
+        return "; it is a partial clone, and what was never fetched is not fetched now"
+    return ""
+
+
+def _head(git: GitFolder) -> str:
+    pointer = git.own / "HEAD"
+    if pointer.is_symlink():  # how very old repositories name their branch
+        text = f"ref: {pointer.readlink()}"
+    else:
+        text = os.fsdecode(read_inside(git.own, "HEAD", _MAX_CONFIG) or b"").strip()
+    if _HEX.fullmatch(text) or (text.startswith("ref: ") and _is_ref_name(text[5:])):
+        return text
+    raise SourceError(Code.GIT_FAILED, "the repository's HEAD is damaged: it names neither branch nor commit")
+
+
+def _is_ref_name(name: str) -> bool:
+    return bool(_REF_NAME.fullmatch(name)) and not _NOT_IN_A_NAME.search(name)
+
+
+def _packed(common: Path, length: int) -> dict[str, str]:
+    found = {}
+    for line in os.fsdecode(read_inside(common, "packed-refs", _MAX_PACKED_REFS) or b"").split("\n"):
+        value, _, name = line.partition(" ")
+        if len(value) == length and _HEX.fullmatch(value) and _is_ref_name(name):
+            found[name] = value
+    return found
+
+
+def _loose(base: Path) -> list[tuple[str, str]]:
+    """Return the branches and tags that lie in files of their own; links are not looked at."""
+    found: list[tuple[str, str]] = []
+    folders = ["refs"]
+    while folders and len(found) < _MAX_LOOSE_REFS:
+        folder = folders.pop()
+        if (base / folder).is_symlink() or not (base / folder).is_dir():
+            continue
+        with os.scandir(base / folder) as entries:
+            for entry in entries:
+                name = f"{folder}/{entry.name}"
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(name)
+                elif entry.is_file(follow_symlinks=False) and _is_ref_name(name):
+                    found.append((name, os.fsdecode(_beginning(entry.path)).strip()))
+    return found
+
+
+def _beginning(path: str) -> bytes:
+    """Return as much of a small file as a branch can need; by the thousand, so without ceremony."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return b""
+    try:
+        return os.read(descriptor, _MAX_REF)
+    finally:
+        os.close(descriptor)
+
+
+def _share_objects(theirs: Path, ours: Path) -> None:
+    """Make the repository's objects ours, but never those of the stores that it lists in turn."""
+    (ours / "info").mkdir(parents=True)
+    if theirs.is_symlink():
+        raise _linked("objects")
+    with os.scandir(theirs) as entries:
+        folders = [entry for entry in entries if entry.name == "pack" or _OBJECTS.fullmatch(entry.name)]
+    for folder in folders:
+        if folder.is_symlink():
+            raise _linked(f"objects/{folder.name}")
+        with os.scandir(folder) as objects:
+            if any(one.is_symlink() for one in objects):
+                raise _linked(f"objects/{folder.name}")
+    if not os.path.lexists(theirs / "info/alternates"):
+        store = quoted(os.fsencode(theirs), quote_all=False)
+        (ours / "info/alternates").write_bytes(store + b"\n")
+        return
+    # Git would follow the list; through links to its folders, slower to make, the store shows none.
+    for folder in folders:
+        (ours / folder.name).symlink_to(folder.path)
+
+
+def _linked(name: str) -> SourceError:
+    return SourceError(Code.GIT_FAILED, f".git/{name} is or holds a symbolic link: objects kept elsewhere are not read")

@@ -1,0 +1,1 @@
+"""Which files there are: the walk, ignore files and globs."""

@@ -1,0 +1,239 @@
+"""What the ignore files say: the rules of ``.gitignore``, nested, negated, anchored, for folders only.
+
+Used where git does not decide: folders outside git, and the two files that git does not know,
+``.ignore`` and ``.promptuaryignore``. These can hide more than git hides, never show more, so that
+a workspace looks the same to us inside a repository and copied out of it. A malformed line is
+skipped. This module reads ignore files; it does not walk.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from promptuary.workspace.listing.glob import MalformedPatternError, glob_expression, segments
+
+GIT_RULES = (".gitignore",)
+OWN_RULES = (".ignore", ".promptuaryignore")
+"""The later name overrides the earlier one in the same folder."""
+
+VERSION_CONTROL = frozenset({".git", ".hg", ".svn", ".jj", ".sl"})
+"""Never listed, whatever an ignore file says."""
+
+NOISE = frozenset(
+    {
+        "__pycache__",
+        ".cache",
+        ".eggs",
+        ".gradle",
+        ".mypy_cache",
+        ".next",
+        ".nox",
+        ".pytest_cache",
+        ".ruff_cache",
+        ".terraform",
+        ".tox",
+        ".venv",
+        "bower_components",
+        "node_modules",
+        "venv",
+    }
+)
+"""Folders that nobody means outside git, unless an ignore file speaks of them."""
+
+_MAX_RULES_FILE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    expression: str
+    matcher: re.Pattern[str]
+    hides: bool
+    folders_only: bool
+    anchored: bool
+
+
+class IgnoreFile:
+    """The rules of one ignore file: in it, the last rule that matches decides."""
+
+    __slots__ = ("_any_name", "_any_path", "_rules")
+
+    def __init__(self, text: str) -> None:
+        rules = [rule for line in text.removeprefix("\ufeff").split("\n") if (rule := _parse(line))]
+        self._rules = tuple(reversed(rules))
+        # Nearly every path meets no rule at all: one expression for all of them says so at once.
+        self._any_name = _any([rule.expression for rule in rules if not rule.anchored])
+        self._any_path = _any([rule.expression for rule in rules if rule.anchored])
+
+    def verdict(self, path: str, *, folder: bool) -> bool | None:
+        """Return whether ``path``, relative to this file's folder, is hidden; ``None`` if no rule speaks."""
+        path = _bytewise(path)
+        name = path.rpartition("/")[2]
+        if not ((self._any_name and self._any_name.match(name)) or (self._any_path and self._any_path.match(path))):
+            return None
+        for rule in self._rules:
+            if (folder or not rule.folders_only) and rule.matcher.match(path if rule.anchored else name):
+                return rule.hides
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Ignores:
+    """The ignore files that hold inside one folder, the nearest first.
+
+    ``noise`` says whether ``NOISE`` is hidden where no rule speaks; a repository turns it off, since
+    there its own rules decide.
+    """
+
+    git: tuple[tuple[int, IgnoreFile], ...] = ()
+    own: tuple[tuple[int, IgnoreFile], ...] = ()
+    noise: bool = True
+
+    def hides(self, path: str, *, folder: bool) -> bool:
+        """Return whether ``path``, relative to the workspace, is hidden by the rules of its own folder."""
+        name = path.rpartition("/")[2]
+        if folder and name in VERSION_CONTROL:
+            return True
+        by_git = _verdict(self.git, path, folder=folder)
+        by_own = _verdict(self.own, path, folder=folder)
+        if by_git is None and by_own is None:
+            return self.noise and folder and name in NOISE
+        return bool(by_git) or bool(by_own)
+
+    def within(self, folder: str, rules: "FolderRules") -> "Ignores":
+        """Return the rules that hold inside ``folder``, which ends in ``/`` or is empty for the root."""
+        offset = len(folder)
+        git = () if rules.repository else self.git
+        return Ignores(
+            tuple((offset, file) for file in rules.git) + git,
+            tuple((offset, file) for file in rules.own) + self.own,
+            noise=self.noise and not rules.repository,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FolderRules:
+    """What one folder adds: its ignore files, the strongest first, and whether a repository begins there."""
+
+    git: tuple[IgnoreFile, ...] = ()
+    own: tuple[IgnoreFile, ...] = ()
+    repository: bool = False
+
+
+@dataclass(slots=True)
+class OwnIgnores:
+    """The verdict of ``.ignore`` and ``.promptuaryignore`` on whole paths, for a list that git made.
+
+    A file is hidden if a rule hides it or any folder above it; folders are decided once. ``counts`` says in which
+    folders, empty or ending in ``/``, such a file counts at all; without it, wherever one lies.
+    """
+
+    root: Path
+    counts: Callable[[str], bool] | None = None
+    _inside: dict[str, Ignores | None] = field(default_factory=dict)
+
+    def hides(self, path: str) -> bool:
+        """Return whether ``path``, relative to the workspace, is hidden."""
+        folder = path[: path.rfind("/") + 1]
+        inside = self._rules_inside(folder)
+        return inside is None or inside.hides(path, folder=False)
+
+    def _rules_inside(self, folder: str) -> Ignores | None:
+        """Return the rules inside ``folder``, or ``None`` if it is hidden itself."""
+        if folder not in self._inside:
+            self._inside[folder] = self._decide(folder)
+        return self._inside[folder]
+
+    def _decide(self, folder: str) -> Ignores | None:
+        above = self._rules_inside(folder[: folder.rfind("/", 0, -1) + 1]) if folder else Ignores(noise=False)
+        if above is None or (folder and above.hides(folder[:-1], folder=True)):
+            return None
+        if self.counts is not None and not self.counts(folder):
+            return above
+        files = tuple(read_rules(self.root / folder / name) for name in reversed(OWN_RULES))
+        return above.within(folder, FolderRules(own=tuple(file for file in files if file)))
+
+
+def folder_rules(folder: Path, names: frozenset[str] | set[str]) -> FolderRules:
+    """Return what ``folder``, which holds ``names``, adds to the rules from above."""
+    if names.isdisjoint((".git", *GIT_RULES, *OWN_RULES)):
+        return FolderRules()
+
+    def files(wanted: tuple[str, ...]) -> tuple[IgnoreFile, ...]:
+        found = (read_rules(folder / name) for name in reversed(wanted) if name in names)
+        return tuple(file for file in found if file)
+
+    return FolderRules(files(GIT_RULES), files(OWN_RULES), ".git" in names)
+
+
+def read_rules(path: Path) -> IgnoreFile | None:
+    """Read one ignore file; a link, a pipe, a huge or unreadable file says nothing."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_RULES_FILE:
+            return None
+        return IgnoreFile(os.fsdecode(os.read(descriptor, _MAX_RULES_FILE)))
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def _verdict(levels: tuple[tuple[int, IgnoreFile], ...], path: str, *, folder: bool) -> bool | None:
+    for offset, file in levels:
+        verdict = file.verdict(path[offset:], folder=folder)
+        if verdict is not None:
+            return verdict
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _parse(line: str) -> _Rule | None:
+    pattern = _bytewise(_without_trailing_spaces(line.removesuffix("\r")))
+    if not pattern or pattern.startswith("#"):
+        return None
+    negated = pattern.startswith("!")
+    pattern = pattern[negated:]
+    folders_only = pattern.endswith("/")
+    pattern = pattern[:-1] if folders_only else pattern
+    anchored = "/" in pattern
+    pattern = pattern.removeprefix("/")
+    if not _can_match(pattern):
+        return None
+    expression = glob_expression(pattern if anchored else _in_one_segment(pattern))
+    return _Rule(expression, re.compile(expression, re.DOTALL), not negated, folders_only, anchored)
+
+
+def _can_match(pattern: str) -> bool:
+    """Return whether a path could match at all: not if a class is open or a segment empty."""
+    try:
+        return "" not in segments(pattern)
+    except MalformedPatternError:
+        return False
+
+
+def _bytewise(text: str) -> str:
+    """Return one character a byte: to git ``?`` is a byte, not a letter."""
+    return text if text.isascii() else os.fsencode(text).decode("latin-1")
+
+
+def _in_one_segment(pattern: str) -> str:
+    """Two stars alone match one name here, not a path."""
+    return "*" if set(pattern) == {"*"} else pattern
+
+
+def _without_trailing_spaces(line: str) -> str:
+    stripped = line.rstrip(" ")
+    escaped = (len(stripped) - len(stripped.rstrip("\\"))) % 2 == 1
+    return f"{stripped} " if escaped and len(stripped) < len(line) else stripped
+
+
+def _any(expressions: list[str]) -> re.Pattern[str] | None:
+    return re.compile("|".join(f"(?:{one})" for one in expressions), re.DOTALL) if expressions else None

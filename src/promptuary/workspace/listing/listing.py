@@ -1,0 +1,240 @@
+"""The files of a workspace, listed in the background, to be asked while still growing.
+
+Inside git the list is what git says (tracked and untracked, ignore rules applied), with nested
+repositories and submodules walked besides; elsewhere it is a walk with the ignore files found on the
+way. There is no cap. A ``Listing`` starts no process: git's output comes from the streams it is given.
+It holds names only and does not know which of them policy refuses.
+"""
+
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Self
+
+from promptuary.core.errors import SourceError
+from promptuary.workspace.listing.ignore import OWN_RULES, Ignores, OwnIgnores
+from promptuary.workspace.listing.walk import Sieve, Skip, walk
+
+Stream = Callable[[], Iterator[bytes]]
+"""Starts ``git ls-files -z`` and yields its output as it comes; may raise ``SourceError``."""
+
+FRESH_FOR: Final = 5.0
+"""Seconds for which a list is taken as true if neither the folder nor the index has changed."""
+
+_NESTED_RULES = tuple(f"/{name}" for name in OWN_RULES)
+
+
+class Listing:
+    """The workspace's files. ``start`` begins the scan; ``paths`` may be read at any time."""
+
+    def __init__(
+        self, root: Path, streams: Sequence[Stream] = (), *, links: bool = False, show_ignored: bool = False
+    ) -> None:
+        self.root = root
+        self.generation = 0
+        """Changes when ``paths`` is replaced by another list; until then it only grows at its end."""
+        self._streams = tuple(streams)
+        self._links = links
+        self._show_ignored = show_ignored
+        self._lock = threading.Lock()
+        self._scan: _Scan | None = None
+        self._running = False
+        self._complete = threading.Event()
+        self._idle = threading.Event()
+        self._closed = False
+        self._paths: list[str] = []
+        self._folders: tuple[int, list[str]] = (-1, [])
+        self._skipped: Counter[Skip] = Counter()
+        self._seen: tuple[object, ...] = ()
+        self._finished = 0.0
+        self._took = 0.0
+
+    def start(self) -> Self:
+        """Begin to list in the background, unless that was done; return at once."""
+        if self._scan is None:
+            self.refresh()
+        return self
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """The files known so far, relative to the workspace; sorted once ``complete``."""
+        return self._paths
+
+    @property
+    def complete(self) -> bool:
+        """Whether one whole scan is done."""
+        return self._complete.is_set()
+
+    @property
+    def skipped(self) -> dict[Skip, int]:
+        """How many names were left out, by reason."""
+        return dict(self._skipped)
+
+    @property
+    def folders(self) -> Sequence[str]:
+        """The folders that hold a listed file at any depth, sorted, without the workspace itself."""
+        generation, folders = self._folders
+        if generation != self.generation or not self.complete:
+            generation, folders = self.generation, folders_of(self._paths)
+            self._folders = (generation, folders)
+        return folders
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until no scan is under way, at most ``timeout`` seconds; return ``complete``."""
+        self._idle.wait(timeout)
+        return self.complete
+
+    def refresh(self) -> None:
+        """List again in the background and swap when done; until then the old list answers."""
+        with self._lock:
+            if self._running or self._closed:
+                return
+            self._running = True
+            self._idle.clear()
+            scan = _Scan(self.root, Sieve(self.root, self._links), lambda: self._closed)
+            if self._scan is None:
+                self._paths = scan.paths
+                self._skipped = scan.sieve.skipped
+            self._scan = scan
+        threading.Thread(target=self._run, args=(scan,), name="promptuary-listing", daemon=True).start()
+
+    def stale(self) -> bool:
+        """Return whether it is worth listing again: two system calls and a look at the clock."""
+        if not self.complete or self._running:
+            return False
+        age = time.monotonic() - self._finished
+        return age > max(FRESH_FOR, 10 * self._took) or self._seen != _signature(self.root)
+
+    def close(self) -> None:
+        """Stop a scan that is under way; what was listed stays."""
+        self._closed = True
+
+    def _run(self, scan: "_Scan") -> None:
+        began = time.monotonic()
+        seen = _signature(self.root)
+        try:
+            paths = scan.list_all(() if self._show_ignored else self._streams, hide=not self._show_ignored)
+            if not self.complete:
+                self._publish(paths, scan)
+            self._publish(scan.verified(paths), scan)
+            self._seen = seen
+        finally:
+            self._finished = time.monotonic()
+            self._took = self._finished - began
+            self._running = False
+            self._idle.set()
+
+    def _publish(self, paths: list[str], scan: "_Scan") -> None:
+        if not self._closed:
+            self._paths, self._skipped = paths, scan.sieve.skipped
+            self.generation += 1
+            self._complete.set()
+
+
+@dataclass(slots=True)
+class _Scan:
+    """One pass over the workspace. ``paths`` grows as it goes and is never changed otherwise."""
+
+    root: Path
+    sieve: Sieve
+    closed: Callable[[], bool]
+    paths: list[str] = field(default_factory=list)
+    walked: set[str] = field(default_factory=set)
+    own: OwnIgnores | None = None
+    by_git: bool = False
+
+    def list_all(self, streams: Sequence[Stream], *, hide: bool) -> list[str]:
+        """Return every file, sorted: those that git names if it names any, else those that a walk finds."""
+        self.by_git = bool(streams) and self._ask_git(streams)
+        if not self.by_git:
+            self._walk("", Ignores() if hide else None)
+        # Not a set: git's output is in order already, which makes sorting it again cheap.
+        return sorted(dict.fromkeys(self._shown(self.paths)))
+
+    def verified(self, paths: list[str]) -> list[str]:
+        """Return the paths that are files now: git also names deleted files, links and submodules."""
+        if not self.by_git:
+            return paths
+        before = len(self.paths)
+        named = [path for path in paths if path not in self.walked] if self.walked else paths
+        files, folders = self.sieve.sort_out(named)
+        for folder in folders:
+            self._walk(folder, Ignores(noise=False))
+        found = self.walked.union(self.paths[before:])
+        return sorted(found.union(files)) if found else files
+
+    def _ask_git(self, streams: Sequence[Stream]) -> bool:
+        """Take what git lists; return whether it listed anything."""
+        if any((self.root / name).exists() for name in OWN_RULES):
+            self.own = OwnIgnores(self.root)
+        try:
+            for stream in streams:
+                for block in split_names(stream()):
+                    self._add(block)
+                    if self.closed():
+                        return True
+        except SourceError:
+            return False
+        return bool(self.paths)
+
+    def _add(self, block: str) -> None:
+        if self.own is None and any(name in block for name in _NESTED_RULES):
+            self.own = OwnIgnores(self.root)
+        names = block.split("\0")
+        nested = [name for name in names if name.endswith("/")] if "/\0" in f"{block}\0" else []
+        self.paths += self._shown([name for name in names if not name.endswith("/")] if nested else names)
+        for folder in nested:
+            self._walk(folder.rstrip("/"), Ignores(noise=False))
+
+    def _walk(self, folder: str, ignores: Ignores | None) -> None:
+        for files in walk(self.sieve, folder, ignores):
+            shown = self._shown(files)
+            self.paths += shown
+            if self.by_git or folder:
+                self.walked.update(shown)
+            if self.closed():
+                return
+
+    def _shown(self, paths: list[str]) -> list[str]:
+        return paths if self.own is None else [path for path in paths if not self.own.hides(path)]
+
+
+def split_names(chunks: Iterable[bytes]) -> Iterator[str]:
+    """Yield NUL-separated output as text, cut between names, as much at a time as a chunk completes."""
+    rest = b""
+    for chunk in chunks:
+        complete, nul, last = chunk.rpartition(b"\0")
+        if not nul:
+            rest += chunk
+            continue
+        yield os.fsdecode(rest + complete)
+        rest = last
+    if rest:
+        yield os.fsdecode(rest)
+
+
+def folders_of(paths: Iterable[str]) -> list[str]:
+    """Return every folder above any of the paths, sorted, without the workspace itself."""
+    found: set[str] = set()
+    for folder in {path.rpartition("/")[0] for path in paths}:
+        above = folder
+        while above and above not in found:
+            found.add(above)
+            above = above.rpartition("/")[0]
+    return sorted(found)
+
+
+def _signature(root: Path) -> tuple[object, ...]:
+    """Return what changes when a file comes or goes at the top, or git's index is written."""
+    return tuple(_modified(path) for path in (root, root / ".git" / "index"))
+
+
+def _modified(path: Path) -> int | None:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return None

@@ -1,0 +1,97 @@
+"""Walk folders without git, with the ignore files that lie in them.
+
+Used outside repositories, inside nested ones, and to show ignored files too. Links to folders are
+never followed. Only names come out of here: whoever opens one of them goes through ``Root``.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from stat import S_ISDIR, S_ISLNK, S_ISREG
+from typing import Literal
+
+from promptuary.workspace.listing.ignore import VERSION_CONTROL, Ignores, folder_rules
+
+Skip = Literal["unreadable", "broken link", "link", "missing", "special"]
+"""Why a name is not listed: a folder that may not be read, a link that leads nowhere, a link that the
+workspace does not follow, a file that git knows but that is gone, a pipe or a socket."""
+
+
+@dataclass(slots=True)
+class Sieve:
+    """Which names of one workspace are files to list; counts the others in ``skipped``."""
+
+    root: Path
+    links: bool = False
+    skipped: Counter[Skip] = field(default_factory=Counter)
+
+    def sort_out(self, paths: list[str]) -> tuple[list[str], list[str]]:
+        """Return the files among ``paths``, and the folders; one system call a path."""
+        files: list[str] = []
+        folders: list[str] = []
+        prefix, lstat = f"{self.root}/", os.lstat
+        for path in paths:
+            try:
+                mode = lstat(prefix + path).st_mode
+            except OSError:
+                self.skipped["missing"] += 1
+                continue
+            if S_ISREG(mode) or (S_ISLNK(mode) and self.follows(path)):
+                files.append(path)
+            elif S_ISDIR(mode):
+                folders.append(path)
+            elif not S_ISLNK(mode):
+                self.skipped["special"] += 1
+        return files, folders
+
+    def follows(self, path: str) -> bool:
+        """Return whether the link ``path`` is listed: links are allowed and it leads to a file inside."""
+        try:
+            target = (self.root / path).resolve(strict=True)
+        except (OSError, RuntimeError):
+            self.skipped["broken link"] += 1
+            return False
+        if self.links and target.is_file() and target.is_relative_to(self.root):
+            return True
+        self.skipped["link"] += 1
+        return False
+
+
+def walk(sieve: Sieve, start: str = "", ignores: Ignores | None = None) -> Iterator[list[str]]:
+    """Yield the files below the folder ``start``, a list for each folder; no ``ignores`` hides nothing."""
+    pending: list[tuple[str, Ignores | None]] = [(f"{start}/" if start else "", ignores)]
+    while pending:
+        folder, outer = pending.pop()
+        entries = _entries(sieve, folder)
+        inner = outer and outer.within(folder, folder_rules(sieve.root / folder, {e.name for e in entries}))
+        files = []
+        for entry in entries:
+            path = folder + entry.name
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if entry.name in VERSION_CONTROL or (inner and inner.hides(path, folder=is_folder)):
+                continue
+            if is_folder:
+                pending.append((f"{path}/", inner))
+            elif _is_file(sieve, entry, path):
+                files.append(path)
+        yield files
+
+
+def _entries(sieve: Sieve, folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(f"{sieve.root}/{folder}") as entries:
+            return list(entries)
+    except OSError:
+        sieve.skipped["unreadable"] += 1
+        return []
+
+
+def _is_file(sieve: Sieve, entry: os.DirEntry[str], path: str) -> bool:
+    if entry.is_symlink():
+        return sieve.follows(path)
+    if entry.is_file(follow_symlinks=False):
+        return True
+    sieve.skipped["special"] += 1
+    return False

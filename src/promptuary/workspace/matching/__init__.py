@@ -1,0 +1,1 @@
+"""Which of the files are meant by what was typed."""

@@ -1,0 +1,220 @@
+"""One HTTP exchange with a server whose addresses were already found fit.
+
+The only importer of the HTTP library, and itself imported only when something is fetched. It knows no
+policy and follows nothing: it connects to exactly the addresses it is given, whatever the name, keeps
+to the deadline on every read and write, and counts sizes before it keeps bytes.
+"""
+
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import httpcore2
+
+from promptuary._version import __version__
+from promptuary.core.errors import Code, SourceError
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+    from promptuary.workspace.web.addresses import Target
+    from promptuary.workspace.web.policy import Deadline
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_MAX_HEADERS = 200
+_HEAD_ROOM = 128 * 1024  # on the wire, beside the body: the header section and the framing of chunks
+_ENCODINGS = {"": 0, "identity": 0, "gzip": 31, "x-gzip": 31, "deflate": 15}
+_HEADERS = (
+    ("User-Agent", f"promptuary/{__version__}"),
+    ("Accept", "text/html, text/markdown, text/plain, application/json, application/pdf, */*;q=0.5"),
+    ("Accept-Encoding", "gzip, deflate"),
+    ("Connection", "close"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A successful answer: its body, unpacked; or, instead of one, where the server says to look."""
+
+    headers: dict[str, str]
+    body: bytes
+    redirect: str | None = None
+
+
+def exchange(target: "Target", addresses: Sequence[str], *, max_bytes: int, deadline: "Deadline") -> Reply:
+    """Ask ``target``, at one of ``addresses``. Raises ``SourceError`` for all but a success or a redirect."""
+    guard = _Pinned(addresses, deadline, max_bytes + _HEAD_ROOM)
+    url = httpcore2.URL(scheme=target.scheme, host=target.host, port=target.port, target=target.path)
+    headers = [("Host", target.authority), *_HEADERS]
+    with (
+        _translated(target.host, deadline),
+        httpcore2.ConnectionPool(network_backend=guard) as pool,
+        pool.stream("GET", url, headers=headers) as response,
+    ):
+        reply = _reply(target.host, response, max_bytes, deadline)
+    return reply if reply.redirect is not None else _unpacked(target.host, reply, max_bytes)
+
+
+def submit(
+    target: "Target",
+    addresses: Sequence[str],
+    body: bytes,
+    headers: Iterable[tuple[str, str]],
+    *,
+    max_bytes: int,
+    deadline: "Deadline",
+) -> tuple[int, Reply]:
+    """Send ``body`` to ``target``, at one of ``addresses``; return the answer with its status, whatever it is."""
+    guard = _Pinned(addresses, deadline, max_bytes + _HEAD_ROOM)
+    url = httpcore2.URL(scheme=target.scheme, host=target.host, port=target.port, target=target.path)
+    sent = [("Host", target.authority), _HEADERS[0], *_HEADERS[2:], *headers, ("Content-Length", str(len(body)))]
+    with (
+        _translated(target.host, deadline),
+        httpcore2.ConnectionPool(network_backend=guard) as pool,
+        pool.stream("POST", url, headers=sent, content=body) as response,
+    ):
+        told = _headers(target.host, response)
+        reply = Reply(told, _body(target.host, response, told, max_bytes, deadline))
+    return response.status, _unpacked(target.host, reply, max_bytes)
+
+
+@contextmanager
+def _translated(host: str, deadline: "Deadline") -> Iterator[None]:
+    """Turn the errors of the HTTP library into ours, at one edge."""
+    try:
+        yield
+    except httpcore2.TimeoutException as error:
+        raise deadline.passed() from error
+    except httpcore2.ConnectError as error:
+        tls = "SSL" in str(error)
+        why = "does not prove who it is (TLS)" if tls else "refuses the connection or cannot be reached"
+        raise _failed(f"{host} {why}.") from error
+    except httpcore2.NetworkError as error:
+        raise _failed(f"{host} broke the connection off.") from error
+    except httpcore2.ProtocolError as error:
+        raise _failed(f"{host} does not answer in valid HTTP.") from error
+
+
+def _reply(host: str, response: httpcore2.Response, max_bytes: int, deadline: "Deadline") -> Reply:
+    headers = _headers(host, response)
+    if response.status in _REDIRECTS and "location" in headers:
+        return Reply(headers, b"", headers["location"])
+    if not 200 <= response.status < 300:
+        raise _failed(f"{host} answers with HTTP status {response.status}.")
+    return Reply(headers, _body(host, response, headers, max_bytes, deadline))
+
+
+def _headers(host: str, response: httpcore2.Response) -> dict[str, str]:
+    if len(response.headers) > _MAX_HEADERS:
+        raise _failed(f"{host} sends more than {_MAX_HEADERS} headers.")
+    return {name.decode("latin-1").lower(): value.decode("utf-8", "replace") for name, value in response.headers}
+
+
+def _body(
+    host: str, response: httpcore2.Response, headers: dict[str, str], max_bytes: int, deadline: "Deadline"
+) -> bytes:
+    declared = headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > max_bytes:
+        raise _too_large(host, max_bytes)
+    body = bytearray()
+    for chunk in cast("Iterable[bytes]", response.stream):
+        deadline.left()
+        body += chunk
+        if len(body) > max_bytes:
+            raise _too_large(host, max_bytes)
+    return bytes(body)
+
+
+def _unpacked(host: str, reply: Reply, max_bytes: int) -> Reply:
+    """Undo the content encoding, never producing more than the limit and one byte."""
+    encoding = reply.headers.get("content-encoding", "").strip().lower()
+    window = _ENCODINGS.get(encoding)
+    if window is None:
+        raise SourceError(Code.UNSUPPORTED_TYPE, f"{host} compresses in a way that was not asked for.")
+    if not window or not reply.body:
+        return reply
+    # Servers send both kinds of "deflate": with the header that the standard wants, and without.
+    bare = encoding == "deflate" and (reply.body[0] & 15 != 8 or int.from_bytes(reply.body[:2], "big") % 31)
+    unpacker = zlib.decompressobj(-15 if bare else window)
+    try:
+        body = unpacker.decompress(reply.body, max_bytes + 1)
+    except zlib.error as error:
+        raise _failed(f"{host} sends a body that cannot be decompressed.") from error
+    if len(body) > max_bytes:
+        raise _too_large(host, max_bytes)
+    if not unpacker.eof or unpacker.unused_data:
+        raise _failed(f"{host} sends a compressed body that is not whole.")
+    return Reply(reply.headers, body)
+
+
+class _Pinned(httpcore2.NetworkBackend):
+    """Connects to the addresses that were checked, whatever name it is given: there is no second lookup."""
+
+    def __init__(self, addresses: Sequence[str], deadline: "Deadline", budget: int) -> None:
+        self._addresses = addresses
+        self._deadline = deadline
+        self._budget = budget
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ARG002  (ours is what is left)
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.NetworkStream:
+        failure: Exception = httpcore2.ConnectError(f"{host} has no address")
+        for tried, address in enumerate(self._addresses):
+            # Each address gets an equal share, so that one that swallows packets leaves time for the next.
+            share = self._deadline.left() / (len(self._addresses) - tried)
+            try:
+                stream = httpcore2.SyncBackend().connect_tcp(address, port, share, local_address, socket_options)
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
+                failure = error
+            else:
+                return _Stream(stream, self._deadline, self._budget)
+        raise failure
+
+
+class _Stream(httpcore2.NetworkStream):
+    """A connection on which each read and write gets what is left of the time, and reads are counted."""
+
+    def __init__(self, inner: httpcore2.NetworkStream, deadline: "Deadline", budget: int) -> None:
+        self._inner = inner
+        self._deadline = deadline
+        self._budget = budget
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002
+        data = self._inner.read(max_bytes, self._deadline.left())
+        self._budget -= len(data)
+        if self._budget < 0:
+            raise SourceError(Code.RESPONSE_TOO_LARGE, f"{self._deadline.host} sends more than a page should hold.")
+        return data
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002
+        self._inner.write(buffer, self._deadline.left())
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def start_tls(
+        self,
+        ssl_context: "SSLContext",
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ARG002
+    ) -> httpcore2.NetworkStream:
+        secured = self._inner.start_tls(ssl_context, server_hostname, self._deadline.left())
+        return _Stream(secured, self._deadline, self._budget)
+
+    def get_extra_info(self, info: str) -> object:
+        return self._inner.get_extra_info(info)
+
+
+def _too_large(host: str, max_bytes: int) -> SourceError:
+    return SourceError(Code.RESPONSE_TOO_LARGE, f"{host} sends more than {max_bytes} bytes.")
+
+
+def _failed(reason: str) -> SourceError:
+    return SourceError(Code.FETCH_FAILED, reason)

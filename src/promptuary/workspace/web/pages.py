@@ -1,0 +1,232 @@
+"""From the bytes of a response to text that a model can read.
+
+Decides what the bytes are (by what the server says, and by looking where it does not know), finds the
+encoding, and hands pages and PDFs to ``workspace.convert``, which runs as a process of its own under
+limits. Knows nothing of the network: who sent the bytes, and whether they may be had, is ``fetch``'s.
+Invisible characters are passed on; the layer that shows text to a model deals with them.
+"""
+
+import codecs
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast
+
+from promptuary.core.errors import Code, SourceError
+
+if TYPE_CHECKING:
+    from promptuary.workspace.web.convert import Converted
+
+_MAX_SECONDS = 8.0  # an honest page takes a tenth of one; what takes longer is made to
+
+# What a Python needs to find its packages. Keys and tokens in the environment are no business of a parser.
+_ENVIRONMENT = ("PATH", "HOME", "PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
+
+Kind = Literal["html", "pdf", "text"]
+"""How the bytes are read: converted, converted, or as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """A body as text. ``language`` is the tag for a code fence; ``published`` a date or empty."""
+
+    text: str
+    content_type: str
+    language: str
+    title: str = ""
+    published: str = ""
+    notes: tuple[str, ...] = ()
+    truncated: bool = False
+
+
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+_PDF = frozenset({"application/pdf", "application/x-pdf"})
+_UNSAID = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/unknown", "text/plain"})
+_LANGUAGES = {
+    "json": "json",
+    "ld+json": "json",
+    "x-ndjson": "json",
+    "manifest+json": "json",
+    "markdown": "markdown",
+    "x-markdown": "markdown",
+    "xml": "xml",
+    "yaml": "yaml",
+    "x-yaml": "yaml",
+    "javascript": "javascript",
+    "x-javascript": "javascript",
+    "ecmascript": "javascript",
+    "typescript": "typescript",
+    "toml": "toml",
+    "css": "css",
+    "csv": "csv",
+    "x-python": "python",
+    "x-sh": "sh",
+    "sql": "sql",
+}
+_MEDIA = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,80}/[a-z0-9][a-z0-9!#$&^_.+-]{0,80}")
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
+_DECLARED = re.compile(
+    rb"(?:<meta[^>]{0,200}?charset|<\?xml[^>]{0,100}?encoding)\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{1,40})"
+)
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+# Encodings of text on the web. Python knows others that are transformations, or slow, or both.
+_KNOWN = re.compile(
+    r"utf-?8|utf-?16(?:le|be)?|iso-?8859-?\d{1,2}|windows-?125\d|cp125\d|koi8-[ru]|shift[_-]?jis|sjis|euc-(?:jp|kr)"
+    r"|iso-2022-jp|gb2312|gbk|gb18030|big5(?:-hkscs)?|macintosh|ibm866|windows-874|tis-620",
+)
+# Browsers read these as the larger encoding that came after them, and so do people who write pages.
+_READ_AS = {"us-ascii": "cp1252", "ascii": "cp1252", "latin1": "cp1252", "latin-1": "cp1252"} | {
+    "iso-8859-1": "cp1252",
+    "iso8859-1": "cp1252",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "macintosh": "mac-roman",
+}
+
+
+def read_body(body: bytes, content_type: str, *, url: str, seconds: float) -> Readable:
+    """Return ``body`` as text, or raise ``SourceError``: not text, unreadable, or not within ``seconds``."""
+    media = content_type.split(";", 1)[0].strip().lower()
+    media = media if _MEDIA.fullmatch(media) else ""
+    kind = _kind(body, media)
+    if kind == "pdf":
+        return _converted("pdf", body, url, seconds, notes=(), media="application/pdf", language="text")
+    text, notes = decode(body, content_type)
+    if kind == "html":
+        markup = text.encode("utf-8", "replace")
+        return _converted("html", markup, url, seconds, notes=notes, media=media or "text/html", language="markdown")
+    if "\0" in text[:8192]:
+        raise _unsupported("The response is binary, not text.")
+    return Readable(text, media or "text/plain", _language(media), notes=notes)
+
+
+def decode(body: bytes, content_type: str) -> tuple[str, tuple[str, ...]]:
+    """Return ``body`` as text, with a remark if its encoding had to be guessed or was not kept to."""
+    bom = next((name for mark, name in _BOMS if body.startswith(mark)), None)
+    if bom:
+        return _well_formed(body.decode(bom, "replace")), ()
+    said = _CHARSET.search(content_type)
+    declared = said[1] if said else _declared(body)
+    if declared and _codec(declared):
+        return _decode_as(body, _codec(declared), declared)
+    try:
+        return body.decode(), ()
+    except UnicodeDecodeError:
+        guess = _guess(body)
+    return _well_formed(body.decode(guess, "replace")), (f"encoding guessed: {guess}",)
+
+
+def _decode_as(body: bytes, codec: str, name: str) -> tuple[str, tuple[str, ...]]:
+    try:
+        return _well_formed(body.decode(codec)), ()
+    except UnicodeDecodeError:
+        return _well_formed(body.decode(codec, "replace")), (
+            f"not valid {name.lower()}: replaced what could not be read",
+        )
+
+
+def _declared(body: bytes) -> str:
+    found = _DECLARED.search(body[:4096].replace(b"CHARSET", b"charset"))
+    return found[1].decode("ascii") if found else ""
+
+
+def _codec(name: str) -> str:
+    name = name.lower()
+    codec = _READ_AS.get(name, name)
+    if codec in _READ_AS.values() or _KNOWN.fullmatch(codec):
+        try:
+            return codecs.lookup(codec).name
+        except LookupError:
+            return ""
+    return ""
+
+
+def _guess(body: bytes) -> str:
+    from charset_normalizer import from_bytes  # noqa: PLC0415  (30 ms, and few pages need it)
+
+    best = from_bytes(body[:32_768], steps=4, chunk_size=512).best()
+    return best.encoding if best else "cp1252"
+
+
+def _well_formed(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def _kind(body: bytes, media: str) -> Kind:
+    start = body[:1024].lstrip().lower()
+    if media in _PDF or (media in _UNSAID and start.startswith(b"%pdf-")):
+        return "pdf"
+    looks_like_page = start.startswith((b"<!doctype html", b"<html", b"<head"))
+    if media in _HTML or (media in _UNSAID - {"text/plain"} and looks_like_page):
+        return "html"
+    if not (media in _UNSAID or media.startswith("text/") or _subtype(media) in _LANGUAGES):
+        raise _unsupported(f"{media} is not text. HTML, PDF, JSON, XML, YAML, Markdown and plain text can be read.")
+    return "text"
+
+
+def _subtype(media: str) -> str:
+    subtype = media.partition("/")[2]
+    if media.startswith(("image/", "audio/", "video/", "font/")):
+        return ""
+    return subtype if subtype in _LANGUAGES else subtype.rpartition("+")[2]
+
+
+def _language(media: str) -> str:
+    return _LANGUAGES.get(_subtype(media), "text")
+
+
+def _converted(
+    kind: Kind, body: bytes, url: str, seconds: float, *, notes: tuple[str, ...], media: str, language: str
+) -> Readable:
+    page = _run(kind, body, url, seconds)
+    if failed := page.get("failed"):
+        raise SourceError(Code.FETCH_FAILED, failed)
+    return Readable(
+        text=_well_formed(page["text"]),
+        content_type=media,
+        language=language,
+        title=_well_formed(page.get("title", "")),
+        published=page.get("published", ""),
+        notes=(*notes, *page.get("notes", ())),
+        truncated=page.get("truncated", False),
+    )
+
+
+def _run(kind: Kind, body: bytes, url: str, seconds: float) -> "Converted":
+    """Run ``workspace.convert`` on ``body``. -P: its imports come neither from here nor from our folder."""
+    program = str(Path(__file__).with_name("convert.py"))
+    seconds = min(seconds, _MAX_SECONDS)
+    command = [sys.executable, "-P", program, kind, str(int(seconds) + 1)]
+    environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+    message = url.encode() + b"\n" + body
+    try:
+        done = subprocess.run(
+            command,
+            input=message,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=seconds,
+            env=environment,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise SourceError(Code.TIMEOUT, "The page took too long to read.") from None
+    except OSError as error:
+        raise SourceError(Code.FETCH_FAILED, f"The converter could not be started: {error.strerror}.") from error
+    if done.returncode != 0:
+        raise SourceError(Code.FETCH_FAILED, "The page is too large or too broken to be read.")
+    return cast("Converted", json.loads(done.stdout))
+
+
+def _unsupported(reason: str) -> SourceError:
+    return SourceError(Code.UNSUPPORTED_TYPE, reason)

@@ -1,0 +1,154 @@
+"""The workspace as the rest of the program sees it: read, list, look up, fetch.
+
+A ``Workspace`` lives as long as the program; a ``Visit`` as long as one message, because git's branches and index
+are a snapshot that must not outlive it. Both may be used from several threads.
+"""
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from promptuary.core.errors import Code, SourceError
+from promptuary.workspace.disk.policy import ReadPolicy
+from promptuary.workspace.disk.read import TextFile, read_text
+from promptuary.workspace.disk.root import Kind, Root, normalise, shown
+from promptuary.workspace.git.locate import locate
+from promptuary.workspace.listing.listing import Listing
+from promptuary.workspace.matching.usage import Usage
+from promptuary.workspace.web.policy import FetchPolicy
+
+if TYPE_CHECKING:
+    from promptuary.workspace.git.repository import Repository
+    from promptuary.workspace.web.fetch import Page
+
+
+@dataclass(slots=True)
+class Workspace:
+    """One folder and the rules for what may be read in it and fetched for it."""
+
+    root: Root
+    policy: ReadPolicy = field(default_factory=ReadPolicy)
+    fetching: FetchPolicy = field(default_factory=FetchPolicy)
+    git_deadline: float = 20.0
+    usage: Usage = field(init=False)
+    listing: Listing = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.usage = Usage(self.root.path)
+        self.listing = Listing(self.root.path, (self._tracked, self._untracked))
+
+    def read(self, path: str) -> TextFile:
+        """Return the text of a file, or raise why it may not or cannot be had."""
+        return read_text(self.root, path, self.policy)
+
+    def fetch(self, url: str) -> "Page":
+        """Return what a URL leads to, as text."""
+        from promptuary.workspace.web.fetch import fetch  # noqa: PLC0415  (who fetches nothing loads no network)
+
+        return fetch(url, self.fetching)
+
+    def kind_of(self, path: str) -> Kind | None:
+        """Return what ``path`` is; ``None`` if nothing is there or the path could not be one."""
+        try:
+            return self.root.kind_of(normalise(path))
+        except SourceError:
+            return None
+
+    def folder(self, path: str) -> str:
+        """Return the normal form of a folder's path, or raise why it may not or cannot be listed."""
+        folder = normalise(path)
+        if folder and self.policy.sensitive(folder):
+            raise SourceError(
+                Code.SENSITIVE_PATH, f"{shown(folder)} is a folder in which secrets are kept: not listed."
+            )
+        os.close(self.root.open_folder(folder))
+        return folder
+
+    def size_of(self, path: str) -> int | None:
+        """Return the size of a listed file without opening it."""
+        try:
+            return (self.root.path / path).lstat().st_size
+        except (OSError, ValueError):
+            return None
+
+    def files(self, *, wait: float | None = None) -> Sequence[str]:
+        """Return the files of the workspace as they are now, ignore rules applied."""
+        self.listing.start()
+        if self.listing.complete:
+            self.listing.refresh()
+        self.listing.wait(wait)
+        return self.listing.paths
+
+    def everything(self) -> Listing:
+        """Return a listing of its own that shows what is ignored, too."""
+        return Listing(self.root.path, show_ignored=True)
+
+    def files_below(self, folder: str) -> list[str]:
+        """Return the files below ``folder``, even where git ignores the folder: it was named outright."""
+        prefix = f"{folder}/" if folder else ""
+        listed = [path for path in self.files() if path.startswith(prefix)]
+        if listed or not folder:
+            return listed
+        inner = Listing(self.root.path / folder).start()
+        inner.wait()
+        return [prefix + path for path in inner.paths]
+
+    def repository(self) -> "Repository":
+        """Open the repository of the workspace; the caller closes it."""
+        locate(self.root.path)  # raises where there is none: nothing of git is loaded there
+        from promptuary.workspace.git.repository import Repository  # noqa: PLC0415  (many folders of notes are in no repository)
+
+        return Repository.find(self.root.path, self.policy.refusal, deadline=self.git_deadline)
+
+    @contextmanager
+    def visit(self) -> Iterator["Visit"]:
+        """Open the workspace for one message."""
+        visit = Visit(self)
+        try:
+            yield visit
+        finally:
+            visit.close()
+
+    def close(self) -> None:
+        """Let go of the folder; a listing under way stops."""
+        self.listing.close()
+        self.root.close()
+
+    def _tracked(self) -> Iterator[bytes]:
+        with self.repository() as repository:
+            yield from repository.tracked()
+
+    def _untracked(self) -> Iterator[bytes]:
+        with self.repository() as repository:
+            yield from repository.untracked()
+
+
+class Visit:
+    """A workspace during one message: git is opened when first asked for, and once."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self._opening = threading.Lock()
+        self._opened: Repository | None = None
+
+    @property
+    def repository(self) -> "Repository":
+        """The repository that the workspace lies in; raises ``SourceError`` where there is none."""
+        with self._opening:
+            if self._opened is None:
+                self._opened = self.workspace.repository()
+            return self._opened
+
+    def close(self) -> None:
+        """Remove what git was given to work with."""
+        if self._opened is not None:
+            self._opened.close()
+
+
+def open_workspace(path: Path, policy: ReadPolicy, fetching: FetchPolicy, *, follow_symlinks: bool) -> Workspace:
+    """Open the folder at ``path`` as a workspace."""
+    return Workspace(Root(path, follow_symlinks=follow_symlinks), policy, fetching)

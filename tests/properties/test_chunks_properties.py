@@ -1,0 +1,208 @@
+"""Whatever a file holds and whatever it is called: its chunks are its lines, all of them, in order, and they fit."""
+
+import random
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from promptuary.core.counting import TokenCounter
+from promptuary.core.search import Chunk
+from promptuary.search.chunks.chunker import chunks
+from promptuary.search.chunks.file_kinds import date_of
+from promptuary.search.chunks.sizes import Sizes
+from promptuary.tokens import Counter
+
+NAMES = ["a.md", "a.rst", "a.org", "a.adoc", "a.py", "a.ts", "a.go", "a.txt", "a.json", "Makefile"]
+PIECES = st.one_of(
+    st.text(max_size=40),
+    st.text(st.characters(codec=None), max_size=20),
+    st.sampled_from(
+        ["\n", "\n\n", "\r\n", "\r", "\x0b", "\x0c", "\x1c", "\u2028", "\x85", "\ud800", "\0", "\ufeff", " ", "\t\n"]
+    ),
+    st.sampled_from(
+        [
+            "# One\n",
+            "## Two\n\n",
+            "### *Three* `x`\n",
+            "Title\n=====\n",
+            "Title\n-----\n",
+            "```\n",
+            "~~~~ py\n",
+            "| a | b |\n|---|---|\n",
+            "---\n",
+            "---\ndate: 2024-01-02\n---\n",
+            "=====\nOver\n=====\n",
+            "* Star\n",
+            "** TODO Star :tag:\n",
+            "== Equals\n",
+        ]
+    ),
+    st.sampled_from(
+        [
+            "def f():\n    return 1\n\n\n",
+            "class A:\n    x = 1\n\n    def m(self):\n        pass\n\n",
+            "@d\ndef g(): pass\n",
+            "# above\n",
+            "import os\n",
+            "function f() { return 1 }\n",
+            "class B {\n  m() {\n  }\n}\n",
+            "func (a *T) F() {\n}\n",
+            "    indented\n",
+            "(",
+            '"""',
+        ]
+    ),
+    st.sampled_from(
+        ["word " * 40 + "\n", "line\n" * 40, "x" * 300, "\n" * 30, "日本語の文章。" * 20 + "\n", "a b\n\n" * 30]
+    ),
+)
+TEXTS = st.lists(PIECES, max_size=25).map("".join)
+SIZES = st.integers(16, 80).flatmap(lambda n: st.builds(Sizes, st.just(n), st.integers(0, n // 2)))
+
+
+class Rough:
+    """A counter in which the whole costs more than its parts: nothing can be kept by adding up."""
+
+    def count(self, text: str) -> int:
+        return -(-len(text) // 4) + 3 * text.count("\n\n")
+
+
+class Odd:
+    """A counter in which less text can cost more."""
+
+    def count(self, text: str) -> int:
+        return len(text) // 4 + (9 if text.endswith(("e", "d", "1")) else 0)
+
+
+COUNTER = Counter()
+COUNTERS = st.sampled_from([COUNTER, COUNTER, Rough(), Odd()])
+
+
+@pytest.mark.torture
+@given(TEXTS, st.sampled_from(NAMES), SIZES, COUNTERS)
+def test_chunks_are_the_lines_of_the_file(text: str, name: str, sizes: Sizes, counter: TokenCounter) -> None:
+    found = chunks(text, name, sizes, counter)
+    lines = text.split("\n")
+
+    for chunk in found:
+        assert "\n".join(lines[chunk.first - 1 : chunk.last]) == chunk.text
+        assert 1 <= chunk.first <= chunk.last <= len(lines)
+        assert lines[chunk.first - 1].strip()
+        assert lines[chunk.last - 1].strip()
+    firsts = [chunk.first for chunk in found]
+    assert firsts == sorted(set(firsts))
+    covered = {line for chunk in found for line in range(chunk.first, chunk.last + 1)}
+    assert [number for number, line in enumerate(lines, 1) if line.strip() and number not in covered] == []
+
+
+def fits(line: str, sizes: Sizes, counter: TokenCounter) -> bool:
+    """Say whether a line is short enough for a chunk; one of very few tokens a character is not even counted."""
+    return len(line) < 8 * sizes.tokens and counter.count(line) <= sizes.tokens
+
+
+@pytest.mark.torture
+@given(TEXTS, st.sampled_from(NAMES), SIZES, COUNTERS)
+def test_a_chunk_of_several_lines_fits_but_for_a_title_with_a_line_too_long(
+    text: str, name: str, sizes: Sizes, counter: TokenCounter
+) -> None:
+    for chunk in chunks(text, name, sizes, counter):
+        if chunk.first < chunk.last and counter.count(chunk.text) > sizes.tokens:
+            title, *between, last = chunk.text.split("\n")
+            assert chunk.trail[-1] in title
+            assert not "".join(between).strip()
+            assert not fits(last, sizes, counter)
+
+
+@given(TEXTS, st.sampled_from(NAMES), SIZES, COUNTERS)
+def test_what_two_chunks_share_is_no_more_than_the_overlap(
+    text: str, name: str, sizes: Sizes, counter: TokenCounter
+) -> None:
+    found = chunks(text, name, sizes, counter)
+    lines = text.split("\n")
+
+    for before, after in pairwise(found):
+        assert after.last > before.last
+        if after.first <= before.last:
+            shared = "\n".join(lines[after.first - 1 : before.last])
+            assert counter.count(shared) <= sizes.overlap or not isinstance(counter, Counter)
+            assert after.trail == before.trail
+
+
+@given(TEXTS, st.sampled_from(NAMES), SIZES)
+def test_the_same_text_gives_the_same_chunks(text: str, name: str, sizes: Sizes) -> None:
+    assert chunks(text, name, sizes, COUNTER) == chunks(text, name, sizes, Counter())
+
+
+@given(TEXTS, st.sampled_from(NAMES))
+def test_titles_are_single_lines_of_words(text: str, name: str) -> None:
+    for chunk in chunks(text, name, Sizes(), COUNTER):
+        assert all(title and title == " ".join(title.split()) for title in chunk.trail)
+
+
+@given(st.text(max_size=30), TEXTS, st.integers(-(2**62), 2**62))
+def test_every_file_has_a_date(path: str, text: str, modified: int) -> None:
+    assert isinstance(date_of(path, text, modified), int)
+
+
+WORDS = ["alpha", "beta", "gamma", "delta", "river", "stone", "quick", "brown", "lazy", "token", "cache", "index"]
+
+
+def sentence(chance: random.Random) -> str:
+    return " ".join(chance.choices(WORDS, k=chance.randint(4, 24))).capitalize() + "."
+
+
+def markdown(chance: random.Random) -> list[str]:
+    lines = ["# Book", ""]
+    for chapter in range(12):
+        lines += [f"## Chapter {chapter}", ""]
+        for part in range(chance.randint(1, 6)):
+            lines += [f"### Part {chapter}.{part}", ""]
+            for _ in range(chance.randint(1, 12)):
+                lines += [*(sentence(chance) for _ in range(chance.randint(1, 5))), ""]
+    return lines
+
+
+def diary(chance: random.Random) -> list[str]:
+    days = [(f"## 2024-{1 + day // 28:02}-{1 + day % 28:02}", sentence(chance)) for day in range(300)]
+    return [line for day, words in days for line in (day, "", words, "")]
+
+
+def log(chance: random.Random) -> list[str]:
+    return [f"[{minute // 60:02}:{minute % 60:02}] {sentence(chance)}" for minute in range(1200)]
+
+
+def python(chance: random.Random) -> list[str]:
+    lines = ["import os", ""]
+    for number in range(60):
+        lines += ["", f"def f{number}(a):", f'    """{sentence(chance)}"""']
+        for step in range(chance.randint(2, 40)):
+            lines += [f"    {chance.choice(WORDS)}_{step} = {chance.choice(WORDS)}({chance.randint(1, 99)})"]
+        lines += ["    return a", ""]
+    return lines
+
+
+BOOKS = {"a.md": markdown, "diary.md": diary, "a.log": log, "a.py": python}
+
+
+@pytest.mark.parametrize("name", BOOKS)
+def test_an_edit_leaves_what_is_far_away_as_it_was(name: str) -> None:
+    changed = []
+    for seed in range(40):
+        chance = random.Random(seed)
+        lines = BOOKS[name](chance)
+        line = int(len(lines) * chance.uniform(0.05, 0.5))
+        indent = lines[line][: len(lines[line]) - len(lines[line].lstrip())]
+        inserted = [f"{indent}new_{number} = {number}" for number in range(6)]
+        before = identities(chunks("\n".join(lines), name, Sizes(), COUNTER))
+        after = identities(chunks("\n".join([*lines[:line], *inserted, *lines[line:]]), name, Sizes(), COUNTER))
+        assert len(before) >= 30
+        changed.append(len(before - after))
+
+    assert sum(changed) <= 3 * len(changed)
+    assert max(changed) <= 15
+
+
+def identities(found: list[Chunk]) -> set[str]:
+    return {chunk.sha256 for chunk in found}

@@ -1,0 +1,122 @@
+"""Whatever is asked of whatever was indexed is answered, and a shorter answer is the beginning of a longer one."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from promptuary.core.ports.index import Document
+from promptuary.core.query import MOST_TERMS, extra_terms, folded, parse
+from promptuary.storage.index.fulltext.index import TantivyIndex
+from promptuary.storage.index.fulltext.query import LONGEST_WORD
+
+ANY = st.characters(categories=("L", "M", "N", "P", "S", "Z", "C"))  # surrogates too
+PIECES = st.one_of(
+    st.text(ANY, max_size=30),
+    st.sampled_from(
+        [
+            *(
+                '"',
+                "“",
+                "”",
+                "«",
+                "»",
+                "「",
+                "」",
+                "*",
+                "(",
+                ")",
+                "[",
+                "\\",
+                "+",
+                "-",
+                "/",
+                "~",
+                "^",
+                ":",
+                "AND",
+                "NOT",
+            ),
+            *("body:", "conf*", "*", " ", "\n", "\0", "\ud83d", "日本語", "getUserName", "snake_case", "the", "a.*"),
+            *("alpha", "beta", "gamma", "x" * 200, "日" * 300, "(" * 500, '"alpha beta"', "e\u0301", "ก่า", "हिन्दी"),
+        ]
+    ),
+)
+TEXTS = st.lists(PIECES, max_size=12).map("".join)
+SMALL = ["alpha", "beta", "gamma", "delta", "getName", "日本"]
+
+
+@pytest.fixture(scope="module")
+def index() -> Iterator[TantivyIndex]:
+    with tempfile.TemporaryDirectory() as folder:
+        made = TantivyIndex(Path(folder) / "index", writing=True)
+        for part in range(4):
+            numbers = range(part * 60, part * 60 + 60)
+            # The same few texts again and again: ties everywhere, in several segments.
+            documents = [
+                Document(
+                    299 - one, one % 7, f"src/{SMALL[one % 3]}.py", (SMALL[one % 4],), " ".join(SMALL[: one % 5 + 1])
+                )
+                for one in numbers
+            ]
+            made.write(documents, ())
+            made.commit()
+        yield made
+        made.close()
+
+
+@given(TEXTS)
+@example('"')
+@example("(" * 1_000_000)
+@example('"' + "x " * 3000 + '"')
+@example("\ud800*")
+@example('"日本語 x"')
+def test_any_text_is_a_question(index: TantivyIndex, question: str) -> None:
+    words = parse(question)
+
+    assert len(words.terms) + len(words.prefixes) <= MOST_TERMS
+    found = index.search(words, 10)
+    assert len({number for number, _ in found}) == len(found) <= 10
+    assert all(score >= 0 for _, score in found)
+
+
+QUESTIONS = st.lists(
+    st.sampled_from([*SMALL, "alp*", "be*", '"alpha beta"', "src", "nothing"]), min_size=1, max_size=5
+).map(" ".join)
+
+
+@given(QUESTIONS, st.integers(0, 260), st.one_of(st.none(), st.sets(st.integers(0, 9))))
+def test_fewer_hits_are_the_first_of_more(
+    index: TantivyIndex, question: str, limit: int, files: set[int] | None
+) -> None:
+    everything = index.search(parse(question), 1000, files=files)
+
+    assert index.search(parse(question), limit, files=files) == everything[:limit]
+    assert everything == sorted(everything, key=lambda hit: (-hit[1], hit[0]))
+
+
+@given(TEXTS)
+def test_folding_and_extra_terms_can_be_written_and_folding_twice_changes_nothing(text: str) -> None:
+    plain = folded(text)
+
+    plain.encode()
+    extra_terms(plain).encode()
+    assert folded(plain) == plain
+
+
+WORDS = st.text(st.characters(categories=("L", "N")), min_size=1, max_size=12)
+
+
+@given(st.lists(WORDS, min_size=1, max_size=12))
+def test_a_text_is_found_by_each_of_its_words(words: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        made = TantivyIndex(Path(folder) / "index", writing=True)
+        made.write([Document(1, 1, "", (), " ".join(words)), Document(2, 1, "", (), "?")], ())
+        made.commit()
+        for word in words:
+            if len(folded(word).encode()) < LONGEST_WORD:
+                assert [number for number, _ in made.search(parse(word), 5)] == [1], word
+        made.close()

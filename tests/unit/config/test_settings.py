@@ -1,0 +1,254 @@
+"""Where settings come from, which one wins, and what a workspace may not set."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from promptuary.config.settings import OPENS_A_DOOR, Settings, find_workspace, load
+from promptuary.core.errors import ConfigError
+from tests.conftest import Files
+
+
+def user_config(text: str) -> None:
+    path = Path.home() / ".config" / "promptuary" / "config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def test_without_any_configuration_the_defaults_hold(workspace: Path) -> None:
+    assert load(workspace) == Settings()
+    assert load(workspace).effective_window == 128_000
+    assert load(workspace).effective_vocabulary == "o200k_base"
+
+
+def test_the_nearest_place_wins(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    user_config("window = 1000\ntimeout = 1\nwarn_share = 0.1\nlimit_share = 0.2")
+    workspace = files({"promptuary.toml": "window = 2000\ntimeout = 2\nwarn_share = 0.3"})
+    monkeypatch.setenv("PROMPTUARY_WINDOW", "3k")
+    monkeypatch.setenv("PROMPTUARY_TIMEOUT", "3")
+    settings = load(workspace, {"window": "4k", "timeout": None})
+
+    assert (settings.window, settings.timeout, settings.warn_share, settings.limit_share) == (4_000, 3.0, 0.3, 0.2)
+
+
+@pytest.mark.parametrize("name", [".promptuary/config.toml", "promptuary.toml"])
+def test_a_workspace_sets_what_it_wants_of_the_window(files: Files, name: str) -> None:
+    assert load(files({name: 'model = "gpt-4"'})).effective_window == 8_192
+
+
+def test_a_table_in_pyproject_counts_too(files: Files) -> None:
+    assert load(files({"pyproject.toml": "[tool.promptuary]\nwindow = 5000\n[tool.other]\nx = 1"})).window == 5_000
+
+
+@pytest.mark.parametrize("name", sorted(OPENS_A_DOOR))
+def test_a_workspace_cannot_open_a_door(files: Files, name: str) -> None:
+    default = getattr(Settings(), name)
+    value = {bool: "true", int: "999999999", tuple: '["127.0.0.1"]', str: '"x"'}[type(default)]
+    settings = load(files({"promptuary.toml": f"{name} = {value}"}))
+
+    assert getattr(settings, name) == default
+    assert settings.notes == (
+        f"{name} in promptuary.toml is ignored: only you can set it, by a flag or in your own configuration",
+    )
+
+
+def test_of_the_files_of_a_workspace_the_most_specific_wins(files: Files) -> None:
+    table = "[tool.promptuary]\nwindow = 1000\ntimeout = 1\nlimit_share = 0.1"
+    workspace = files({"pyproject.toml": table})
+    files({"promptuary.toml": "window = 2000\ntimeout = 2"})
+    files({".promptuary/config.toml": "window = 3000"})
+    settings = load(workspace)
+
+    assert (settings.window, settings.timeout, settings.limit_share) == (3_000, 2.0, 0.1)
+    assert [settings.origin(name) for name in ("window", "timeout", "limit_share", "warn_share")] == [
+        ".promptuary/config.toml",
+        "promptuary.toml",
+        "pyproject.toml",
+        "default",
+    ]
+
+
+def test_every_setting_knows_where_it_comes_from(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    user_config("warn_share = 0.1")
+    monkeypatch.setenv("PROMPTUARY_TIMEOUT", "3")
+    settings = load(files({"promptuary.toml": "limit_share = 0.2"}), {"model": "gpt-4"})
+
+    names = ("warn_share", "timeout", "limit_share", "model", "window", "vocabulary", "allow_hosts")
+    origins = ["your configuration", "environment", "promptuary.toml", "option", "model", "model", "default"]
+    assert [settings.origin(name) for name in names] == origins
+
+
+def test_the_person_can_open_a_door() -> None:
+    user_config('allow_hosts = ["wiki.local"]\nfollow_symlinks = true\nmax_file_size = "2MB"')
+    settings = load(Path.home())
+
+    assert (settings.allow_hosts, settings.follow_symlinks, settings.max_file_size) == (("wiki.local",), True, 2 << 20)
+
+
+WRONG = [
+    ("windw = 1", "is no setting; did you mean window"),
+    ("zzz = 1", "is no setting; `promptuary config` shows all"),
+    ("window = 'lots'", "must be a whole number"),
+    ("window = true", "must be a whole number"),
+    ("window = 3", "between 100 and"),
+    ("window = 0", "between 100 and"),
+    (f"window = {'9' * 400}", "between 100 and"),
+    (f"window = '{'9' * 5_000}'", "must be a whole number"),
+    (f"window = 0x{'f' * 5_000}", "between 100 and"),
+    (f"model = [0x{'f' * 5_000}]", "must be text"),
+    ("limit_share = 0", "above 0 and at most 1"),
+    ("limit_share = nan", "must be a number"),
+    (f"limit_share = {'9' * 400}", "must be a number"),
+    ("warn_share = 30", "did you mean 30%"),
+    ("timeout = -1", "between 0.001 and"),
+    ("timeout = 1e300", "between 0.001 and"),
+    ("model = 5", "must be text"),
+    ("vocabulary = 'x9'", "is not known"),
+]
+UNREADABLE = [
+    ("= 1", "is not valid TOML"),
+    (f"window = {'9' * 5_000}", "a number in it is too long"),
+    (f"window = {'[' * 3_000}", "is nested too deeply"),
+]
+
+
+@pytest.mark.parametrize(("text", "told"), [*WRONG, *UNREADABLE, ("model = 'x9'", "is not known")])
+def test_what_a_person_sets_wrongly_is_an_error_of_one_short_sentence(workspace: Path, text: str, told: str) -> None:
+    user_config(text)
+
+    with pytest.raises(ConfigError, match=told) as raised:
+        load(workspace)
+    assert "config.toml" in str(raised.value) or "model 'x9'" in str(raised.value)
+    assert len(str(raised.value)) < 400
+
+
+@pytest.mark.parametrize(("text", "told"), [*WRONG, *UNREADABLE])
+def test_what_a_workspace_sets_wrongly_is_noted_and_the_rest_holds(files: Files, text: str, told: str) -> None:
+    files({".promptuary/config.toml": "fetch_timeout = 7"})
+    settings = load(files({"promptuary.toml": text}))
+
+    assert replace(settings, fetch_timeout=15.0, notes=(), origins=()) == Settings()
+    assert settings.fetch_timeout == 7.0
+    assert len(settings.notes) == 1
+    assert told in settings.notes[0]
+    assert "promptuary.toml" in settings.notes[0]
+    assert settings.notes[0].endswith("(ignored)")
+
+
+@pytest.mark.parametrize("text", ["tool = 1", "[tool]\npromptuary = 3", "[[tool]]\nx = 1"])
+def test_a_pyproject_without_a_proper_table_is_noted(files: Files, text: str) -> None:
+    (note,) = load(files({"pyproject.toml": text})).notes
+
+    assert "in pyproject.toml must be a table" in note
+
+
+def test_a_flood_of_wrong_settings_is_noted_in_a_few_lines(files: Files) -> None:
+    notes = load(files({"promptuary.toml": "\n".join(f"x{n} = 1" for n in range(50_000))})).notes
+
+    assert len(notes) == 6
+    assert notes[-1] == "promptuary.toml sets 49,995 more names that are no settings (ignored)"
+
+
+def test_a_note_cannot_carry_control_characters(files: Files) -> None:
+    (note,) = load(files({"promptuary.toml": '"\\u001b[31m\\n" = 1'})).notes
+
+    assert note.isprintable()
+
+
+def test_a_configuration_that_is_not_a_plain_text_file_is_noted(files: Files, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere.toml").write_text("window = 999", encoding="utf-8")
+    workspace = files({".promptuary/config.toml": b"\0\1\2" * 40, "pyproject.toml/x": ""})
+    (workspace / "promptuary.toml").symlink_to(tmp_path / "elsewhere.toml")
+    settings = load(workspace)
+
+    assert settings.window == 0
+    assert [note.partition(":")[0] for note in settings.notes] == [
+        "pyproject.toml is ignored (NOT_A_FILE)",
+        "promptuary.toml is ignored (SYMLINK)",
+        ".promptuary/config.toml is ignored (BINARY)",
+    ]
+
+
+def test_the_persons_own_file_must_be_readable_utf_8(workspace: Path) -> None:
+    user_config("")
+    path = Path.home() / ".config" / "promptuary" / "config.toml"
+    path.write_bytes(b"model = '\xff'")
+    with pytest.raises(ConfigError, match=r"config\.toml is not UTF-8"):
+        load(workspace)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(ConfigError, match=r"config\.toml cannot be read: Is a directory"):
+        load(workspace)
+
+
+def test_an_empty_variable_counts_as_unset(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROMPTUARY_WINDOW", "")
+    monkeypatch.setenv("PROMPTUARY_WARN_SHARE", " ")
+
+    assert load(workspace) == Settings()
+
+
+def test_a_misspelled_variable_is_noted_with_the_nearest_name(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROMPTUARY_WINDW", "8k")
+    monkeypatch.setenv("PROMPTUARY_WARN", "30%")
+    monkeypatch.setenv("PROMPTUARY_SOMETHING_OF_ANOTHER_PROGRAM", "1")
+
+    assert load(workspace).notes == (
+        "PROMPTUARY_WARN in the environment is no setting; did you mean PROMPTUARY_WARN_SHARE?",
+        "PROMPTUARY_WINDW in the environment is no setting; did you mean PROMPTUARY_WINDOW?",
+    )
+
+
+def test_a_wrong_variable_is_named_as_it_is_spelled(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROMPTUARY_WINDOW", "lots")
+
+    with pytest.raises(ConfigError, match=r"^PROMPTUARY_WINDOW must be a whole number"):
+        load(workspace)
+
+
+def test_a_wrong_option_is_called_an_option(workspace: Path) -> None:
+    with pytest.raises(ConfigError, match=r"^option foo is no setting"):
+        load(workspace, {"foo": 1})
+    with pytest.raises(ConfigError, match=r"^option window must be between"):
+        load(workspace, {"window": 10**5_000})
+
+
+def test_an_unknown_model_works_if_its_window_is_given(workspace: Path) -> None:
+    settings = load(workspace, {"model": "foo", "window": "8k"})
+
+    assert (settings.effective_window, settings.effective_vocabulary) == (8_000, "o200k_base")
+    assert settings.notes == (
+        "counts are approximate for foo: the model is not known, so tokens are counted with o200k_base",
+    )
+    assert load(workspace, {"model": "foo", "window": "8k", "vocabulary": "llama3"}).notes == ()
+
+
+def test_an_unknown_model_of_a_workspace_is_noted(files: Files) -> None:
+    settings = load(files({"promptuary.toml": "model = 'x9'"}))
+
+    assert settings.effective_window == 128_000
+    assert settings.notes[0] == "model x9 in promptuary.toml is not known: set window too"
+
+
+def test_counts_are_said_to_be_approximate_where_the_vocabulary_is_not_public(workspace: Path) -> None:
+    assert load(workspace, {"model": "claude-3"}).notes[0].startswith("counts are approximate for claude-3: ")
+    assert load(workspace, {"model": "gpt-4"}).notes == ()
+
+
+@pytest.mark.parametrize("marker", [".git/HEAD", ".promptuary/config.toml", "promptuary.toml"])
+def test_the_workspace_is_the_nearest_folder_with_a_marker(files: Files, marker: str) -> None:
+    root = files({marker: "", "a/b/c.txt": ""})
+
+    assert find_workspace(root / "a" / "b") == root
+
+
+def test_without_a_marker_the_folder_itself_is_the_workspace(workspace: Path) -> None:
+    assert find_workspace(workspace) == workspace
+
+
+def test_a_person_without_a_home_has_no_configuration(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+
+    assert load(workspace) == Settings()

@@ -1,0 +1,402 @@
+"""What is indexed is what is on disk, however it got there."""
+
+import os
+import shutil
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from promptuary.core.errors import Code, PromptuaryError
+from promptuary.core.search import Filters, Folder, Question, Words
+from promptuary.search.service import BUSY_HERE, FileMemory
+from promptuary.search.sync import Synced
+from promptuary.storage.index.fulltext.index import TantivyIndex
+from promptuary.workspace.changes import mounts
+from tests.conftest import Files
+from tests.indexes import file_memory, places
+
+NOTES = {
+    "notes/deploy.md": "# Deploying\n\nRun the release script.\n\n## Rollback\n\nPut the last image back.\n",
+    "notes/lunch.md": "# Lunch\n\nThe canteen closes at two.\n",
+    "src/app.py": "def release_script():\n    '''Release everything.'''\n    return 1\n",
+}
+
+
+def found(workspace: Path, words: str, **filters: tuple[str, ...]) -> list[str]:
+    with file_memory(workspace) as memory:
+        return [hit.path for hit in memory.search(Question(words, filters=Filters(**filters))).hits]  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def indexed(files: Files) -> Path:
+    workspace = files(NOTES)
+    with file_memory(workspace) as memory:
+        report = memory.index([workspace])
+        assert report.added == 3
+    return workspace
+
+
+def test_what_is_indexed_is_found_with_its_lines(indexed: Path) -> None:
+    with file_memory(indexed) as memory:
+        (hit, *_) = memory.search(Question("put the last image back")).hits
+
+    lines = (indexed / hit.path).read_text().split("\n")
+    assert hit.path == "notes/deploy.md"
+    assert "\n".join(lines[hit.first - 1 : hit.last]) == hit.text
+    assert hit.trail[0] == "Deploying"
+
+
+def test_without_an_index_a_search_says_how_to_make_one(files: Files) -> None:
+    with file_memory(files({"a.md": "alpha"})) as memory, pytest.raises(PromptuaryError, match="promptuary index"):
+        memory.search(Question("alpha"))
+
+
+def test_a_search_sees_what_changed_a_moment_ago_and_says_so(indexed: Path) -> None:
+    with file_memory(indexed) as memory:
+        assert not memory.search(Question("canteen")).auto_synced
+        (indexed / "notes/lunch.md").write_text("# Lunch\n\nThe kitchen is new.\n")
+        after = memory.search(Question("kitchen"))
+
+        assert after.auto_synced
+        assert [hit.path for hit in after.hits] == ["notes/lunch.md"]
+        assert not memory.search(Question("canteen")).hits
+
+
+def test_with_a_watcher_a_search_does_not_wait_until_events_have_been_gathered(indexed: Path) -> None:
+    with file_memory(indexed) as memory:
+        watcher = memory.watch(debounce=60)
+        assert watcher.wait(1, 30)  # begun, and looked at the folder: from now on only events tell of a change
+        memory.refresh()
+        (indexed / "notes/lunch.md").write_text("# Lunch\n\nThe kitchen is new.\n")
+        time.sleep(0.3)  # the system tells of it within a moment
+        after = memory.search(Question("kitchen"))
+
+    assert after.auto_synced
+    assert [hit.path for hit in after.hits] == ["notes/lunch.md"]
+
+
+def test_where_changes_are_not_told_of_a_search_looks_whatever_is_watched(
+    indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mounts, "remote_type", lambda *_: "nfs")
+    with file_memory(indexed) as memory:
+        assert memory.watch(debounce=0.05).wait(1, 30)  # begun, and looked: the next look is seconds away
+        memory.refresh()
+        (indexed / "notes/lunch.md").write_text("# Lunch\n\nThe kitchen is new.\n")
+
+        assert [hit.path for hit in memory.search(Question("kitchen")).hits] == ["notes/lunch.md"]
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_an_index_that_is_removed_while_it_is_used_is_made_again(indexed: Path, watched: bool) -> None:
+    with file_memory(indexed) as memory:
+        if watched:
+            memory.watch(debounce=0.05)
+            memory.refresh()
+        for word in ("canteen", "rollback"):
+            shutil.rmtree(indexed / ".promptuary/index")
+            assert memory.search(Question(word)).hits
+
+
+def test_a_search_does_not_wait_for_a_long_sync_in_the_same_process(indexed: Path, files: Files) -> None:
+    files({f"more/{number}.md": "zebra" for number in range(3)})
+    reading, searched = threading.Event(), threading.Event()
+
+    def slow(*_: int) -> None:
+        reading.set()
+        searched.wait(30)
+
+    with file_memory(indexed) as memory:
+        working = threading.Thread(target=lambda: memory.index([], progress=slow))
+        working.start()
+        assert reading.wait(30)
+        meanwhile = memory.search(Question("canteen"))
+        searched.set()
+        working.join()
+
+        assert [hit.path for hit in meanwhile.hits] == ["notes/lunch.md"]
+        assert meanwhile.notes == (BUSY_HERE,)
+        assert len(memory.search(Question("zebra")).hits) == 3
+
+
+def test_files_that_are_too_large_are_named_by_every_sync_and_by_no_search(files: Files) -> None:
+    workspace = files({"a.md": "alpha", "big.md": "alpha " * 300_000})
+    with file_memory(workspace) as memory:
+        large = {f"{workspace}/big.md": Code.FILE_TOO_LARGE}
+        assert memory.index([workspace]).skipped == memory.index([]).skipped == large
+        (workspace / "a.md").write_text("omega")
+        after = memory.search(Question("omega"))
+
+    assert (after.auto_synced, after.notes) == (True, ())
+
+
+def test_a_change_that_keeps_size_and_times_is_seen(indexed: Path) -> None:
+    """Two changes within one tick of the clock, and a tool that puts the time of the last change back."""
+    path = indexed / "notes/lunch.md"
+    with file_memory(indexed) as memory:
+        for word in ("canteen", "kitchen", "cookery", "chicken"):
+            before = path.stat()
+            path.write_text(f"# Lunch\n\nThe {word} closes at two.\n")
+            os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+            assert [hit.path for hit in memory.search(Question(word)).hits] == ["notes/lunch.md"]
+
+
+def test_a_renamed_file_is_moved_and_not_read_anew(indexed: Path) -> None:
+    (indexed / "notes/lunch.md").rename(indexed / "notes/food.md")
+    with file_memory(indexed) as memory:
+        report = memory.index([])
+        hits = memory.search(Question("canteen")).hits
+
+    assert (report.moved, report.added, report.removed) == (1, 0, 0)
+    assert [hit.path for hit in hits] == ["notes/food.md"]
+
+
+def test_a_file_replaced_by_renaming_another_over_it_has_the_others_content(indexed: Path) -> None:
+    (indexed / "notes/lunch.md").rename(indexed / "notes/deploy.md")
+
+    assert found(indexed, "canteen") == ["notes/deploy.md"]
+    assert found(indexed, "rollback") == []
+
+
+def test_a_renamed_folder_is_moved_with_everything_in_it(indexed: Path) -> None:
+    (indexed / "notes").rename(indexed / "diary")
+    with file_memory(indexed) as memory:
+        report = memory.index([])
+
+    assert (report.moved, report.removed) == (2, 0)
+    assert found(indexed, "canteen") == ["diary/lunch.md"]
+
+
+def test_a_deleted_file_is_found_no_more(indexed: Path) -> None:
+    (indexed / "notes/lunch.md").unlink()
+
+    assert found(indexed, "canteen") == []
+
+
+def test_an_unchanged_chunk_of_a_changed_file_keeps_its_place_in_the_index(files: Files) -> None:
+    sections = [f"# Part {number}\n\n" + f"word{number} " * 90 + "\n\n" for number in range(6)]
+    workspace = files({"long.md": "".join(sections)})
+    with file_memory(workspace) as memory:
+        memory.index([workspace])
+        before = _numbers(memory, "part")
+        (workspace / "long.md").write_text("".join(["# Preface\n\nNew.\n\n", *sections]))
+        memory.index([])
+        after = _numbers(memory, "part")
+
+    assert len(before) == 6
+    assert after == before
+    assert {line for _, line, _, _ in _places(workspace, "word3")} == {len("".join(sections[:3]).split("\n")) + 4}
+
+
+def _numbers(memory: FileMemory, word: str) -> set[int]:
+    return {number for number, _ in memory._index.lexical(Words((word,)), 1_000)}
+
+
+def _places(workspace: Path, words: str) -> set[tuple[str, int, int, str]]:
+    with file_memory(workspace) as memory:
+        return places(memory, words)
+
+
+@pytest.mark.parametrize("how", ["away", "emptied"])
+@pytest.mark.parametrize("why", ["asked for", "cut otherwise"])
+def test_an_index_that_is_made_anew_keeps_what_it_had_of_a_folder_that_is_away(
+    files: Files, tmp_path: Path, how: str, why: str
+) -> None:
+    workspace, vault = files({"here.md": "zebra here"}), tmp_path / "vault"
+    (vault / "deep").mkdir(parents=True)
+    (vault / "deep/note.md").write_text("# One\n\nzebra there\n\n## Two\n\nokapi\n")
+    with file_memory(workspace) as memory:
+        memory.index([workspace, vault])
+        before = places(memory, "zebra") | places(memory, "okapi")
+    vault.rename(tmp_path / "elsewhere")
+    if how == "emptied":
+        vault.mkdir()
+    with file_memory(workspace, **({} if why == "asked for" else {"chunk_tokens": 64})) as memory:
+        report = memory.index([], anew=True) if why == "asked for" else Synced()
+        held = [*report.held, *memory.search(Question("zebra")).notes]
+        assert places(memory, "zebra") | places(memory, "okapi") == before
+        assert any(str(vault) in note for note in held)
+        assert memory.index([], anew=True, prune=True).held == []
+        assert {path for path, *_ in places(memory, "zebra")} == {"here.md"}
+
+
+def test_a_folder_that_vanished_deletes_nothing_and_the_person_is_told(files: Files, tmp_path: Path) -> None:
+    workspace, vault = files({"a.md": "alpha"}), tmp_path / "vault"
+    vault.mkdir()
+    (vault / "note.md").write_text("zebra crossing")
+    with file_memory(workspace) as memory:
+        memory.index([vault])
+        vault.rename(tmp_path / "away")
+        gone = memory.search(Question("zebra"))
+        report = memory.index([])
+        (tmp_path / "away").rename(vault)
+        back = memory.search(Question("zebra"))
+
+    assert [hit.path for hit in gone.hits] == ["note.md"]
+    assert "not" in gone.notes[0]
+    assert str(vault) in gone.notes[0]
+    assert report.removed == 0
+    assert report.held
+    assert [hit.path for hit in back.hits] == ["note.md"]
+    assert back.notes == ()
+
+
+def test_an_emptied_folder_deletes_nothing_until_that_is_asked_for(indexed: Path) -> None:
+    for path in ("notes", "src"):
+        shutil.rmtree(indexed / path)
+    with file_memory(indexed) as memory:
+        held = memory.search(Question("canteen"))
+        report = memory.index([])
+        pruned = memory.index([], prune=True)
+
+        assert [hit.path for hit in held.hits] == ["notes/lunch.md"]
+        assert "no files left" in held.notes[0]
+        assert (report.removed, pruned.removed) == (0, 3)
+        assert memory.search(Question("canteen")).hits == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may list everything")
+def test_a_folder_that_may_not_be_listed_any_more_keeps_its_files(indexed: Path) -> None:
+    (indexed / "notes").chmod(0)
+    try:
+        assert found(indexed, "canteen") == ["notes/lunch.md"]
+    finally:
+        (indexed / "notes").chmod(0o755)
+
+
+def test_two_folders_stand_side_by_side(files: Files, tmp_path: Path) -> None:
+    workspace = files({"same.md": "alpha here"})
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "same.md").write_text("alpha there")
+    with file_memory(workspace) as memory:
+        memory.index([workspace])
+        memory.index([other], owner="ada")
+        both = memory.search(Question("alpha")).hits
+        (other / "same.md").write_text("alpha again")
+        one = memory.search(Question("alpha", filters=Filters(owners=("ada",)))).hits
+        memory.remove(str(other))
+        left = memory.search(Question("alpha")).hits
+
+    assert {hit.folder for hit in both} == {str(workspace), str(other)}
+    assert [(hit.folder, hit.text) for hit in one] == [(str(other), "alpha again")]
+    assert [hit.folder for hit in left] == [str(workspace)]
+
+
+def test_a_folder_inside_an_indexed_one_needs_no_place_of_its_own(indexed: Path) -> None:
+    with file_memory(indexed) as memory:
+        memory.index([indexed / "notes"])
+
+        assert [folder for folder, _ in memory.status().folders] == [Folder(str(indexed))]
+
+
+def test_a_folder_around_an_indexed_one_takes_its_place(files: Files) -> None:
+    workspace = files(NOTES)
+    with file_memory(workspace) as memory:
+        memory.index([workspace / "notes"])
+        memory.index([workspace])
+
+        assert [(folder.path, count) for folder, count in memory.status().folders] == [(str(workspace), 3)]
+        assert [hit.path for hit in memory.search(Question("canteen")).hits] == ["notes/lunch.md"]
+
+
+def test_secrets_ignored_files_and_binaries_are_not_indexed(files: Files) -> None:
+    workspace = files(
+        {
+            "a.md": "alpha ordinary",
+            ".env": "alpha=secret",
+            "id_rsa": "alpha key",
+            ".gitignore": "build/\n",
+            "build/out.md": "alpha built",
+            "blob.txt": b"alpha\x00\x01\x02",
+            "big.md": "alpha " * 300_000,
+        }
+    )
+    with file_memory(workspace) as memory:
+        memory.index([workspace])
+
+        assert [hit.path for hit in memory.search(Question("alpha", 100)).hits] == ["a.md"]
+
+
+def test_a_file_that_cannot_be_read_is_not_opened_again_before_it_changes(files: Files) -> None:
+    workspace = files({"a.md": "alpha", "blob.txt": b"\x00\x01"})
+    time.sleep(0.1)  # a stamp that is too fresh is looked at twice
+    with file_memory(workspace) as memory:
+        first = memory.index([workspace])
+        again = memory.index([])
+        (workspace / "blob.txt").write_text("alpha at last")
+        after = memory.search(Question("last")).hits
+
+    assert first.skipped == {f"{workspace}/blob.txt": Code.BINARY}
+    assert not again.skipped
+    assert [hit.path for hit in after] == ["blob.txt"]
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({"kinds": ("code",)}, {"src/app.py"}),
+        ({"kinds": ("markdown",)}, {"notes/deploy.md"}),
+        ({"paths": ("src",)}, {"src/app.py"}),
+        ({"paths": ("**/*.md",)}, {"notes/deploy.md"}),
+        ({"paths": ("!notes/**",)}, {"src/app.py"}),
+        ({"owners": ("nobody",)}, set()),
+        ({}, {"src/app.py", "notes/deploy.md"}),
+    ],
+)
+def test_filters_say_what_may_be_found(indexed: Path, filters: dict[str, tuple[str, ...]], expected: set[str]) -> None:
+    assert set(found(indexed, "release script", **filters)) == expected
+
+
+def test_a_date_of_its_own_goes_before_the_last_change(files: Files) -> None:
+    workspace = files({"2020-05-01.md": "alpha old", "new.md": "alpha new"})
+    with file_memory(workspace) as memory:
+        memory.index([workspace])
+        old = memory.search(Question("alpha", filters=Filters(until=1_600_000_000))).hits
+        new = memory.search(Question("alpha", filters=Filters(since=1_600_000_000))).hits
+
+    assert [hit.path for hit in old] == ["2020-05-01.md"]
+    assert [hit.path for hit in new] == ["new.md"]
+
+
+def test_another_size_of_chunks_makes_the_index_anew(files: Files) -> None:
+    workspace = files({"long.md": "\n\n".join(f"alpha paragraph {number} of many words" for number in range(100))})
+    with file_memory(workspace) as memory:
+        memory.index([workspace])
+        few = memory.status().counts.chunks
+    with file_memory(workspace, chunk_tokens=64, chunk_overlap=8) as memory:
+        assert memory.search(Question("alpha")).auto_synced
+        assert memory.status().counts.chunks > 2 * few
+
+
+def test_while_another_process_indexes_a_search_answers_with_what_there_is(indexed: Path) -> None:
+    with file_memory(indexed) as memory, file_memory(indexed) as other, other._index.writing() as alone:
+        assert alone
+        (indexed / "new.md").write_text("canteen number two")
+        answer = memory.search(Question("canteen"))
+
+        assert [hit.path for hit in answer.hits] == ["notes/lunch.md"]
+        assert not answer.auto_synced
+        assert "another process" in answer.notes[0]
+        with pytest.raises(PromptuaryError, match="another process"):
+            memory.index([])
+    assert sorted(found(indexed, "canteen")) == ["new.md", "notes/lunch.md"]
+
+
+def test_what_a_killed_writer_did_not_make_findable_is_found_by_the_next_search(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = files(NOTES)
+    time.sleep(0.1)  # so that nothing about the files themselves asks for another look
+    with monkeypatch.context() as patched, file_memory(workspace) as memory:
+        patched.setattr(TantivyIndex, "commit", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            memory.index([workspace])
+
+    assert found(workspace, "canteen") == ["notes/lunch.md"]
+
+
+def _killed(_: TantivyIndex) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,134 @@
+"""The book of an index: numbers of chunks mean one thing for ever, and what is owed to others is noted."""
+
+from pathlib import Path
+
+import pytest
+
+from promptuary.core.ports.index import IndexDamagedError
+from promptuary.core.search import Chunk, Filters, Folder, IndexedFile, Stamp
+from promptuary.storage.index.catalog.catalog import Catalog
+
+HERE = Folder("/here")
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    return Catalog(tmp_path / "catalog.db")
+
+
+def file(path: str, **changes: object) -> IndexedFile:
+    values: dict[str, object] = {"stamp": Stamp(1, 2, 3, 4), "sha256": "ab" * 32, "kind": "text", "date": 5} | changes
+    return IndexedFile(path, **values)  # type: ignore[arg-type]
+
+
+def lines(text: str) -> list[Chunk]:
+    return [Chunk(number, number, line) for number, line in enumerate(text.split("\n"), 1)]
+
+
+def put(catalog: Catalog, path: str, text: str) -> tuple[list[int], list[int]]:
+    written = catalog.put(HERE, [(file(path), text, lines(text))])
+    return [one.id for one in written.new], list(written.dropped)
+
+
+def test_a_file_comes_back_as_it_was_put(catalog: Catalog) -> None:
+    one = file("ü \udcff.md", stamp=Stamp(2**40, 2**62, 2**62, 2**64 - 1), kind="markdown", date=-5)
+    catalog.put(HERE, [(one, "", ())])
+
+    assert catalog.files(HERE) == {one.path: one}
+    assert catalog.folders() == [(HERE, 1)]
+
+
+def test_chunks_that_stay_keep_their_numbers_wherever_they_stand(catalog: Catalog) -> None:
+    assert put(catalog, "a", "x\ny\nz") == ([1, 2, 3], [])
+    assert put(catalog, "a", "new\nx\nz") == ([4], [2])
+
+    rows = catalog.rows([1, 2, 3, 4])
+    assert {number: (row.hit.first, row.hit.text) for number, row in rows.items()} == {
+        1: (2, "x"),
+        3: (3, "z"),
+        4: (1, "new"),
+    }
+
+
+def test_of_equal_chunks_each_has_its_own_number(catalog: Catalog) -> None:
+    assert put(catalog, "a", "x\nx\nx") == ([1, 2, 3], [])
+    assert put(catalog, "a", "x\nx") == ([], [3])
+    assert put(catalog, "b", "x") == ([4], [])
+
+
+def test_a_number_is_never_given_twice(catalog: Catalog, tmp_path: Path) -> None:
+    put(catalog, "a", "x\ny")
+    catalog.drop(HERE, ["a"])
+    catalog.close()
+
+    assert put(Catalog(tmp_path / "catalog.db"), "a", "x\ny") == ([3, 4], [])
+
+
+def test_what_the_full_text_index_was_not_told_is_known_after_a_restart(catalog: Catalog, tmp_path: Path) -> None:
+    put(catalog, "a", "x\ny")
+    catalog.told()
+    assert catalog.unwritten().new == []
+    put(catalog, "a", "x\nz")
+    catalog.move(HERE, "a", file("b"))
+    put(catalog, "c", "w")
+    catalog.drop(HERE, ["c"])
+    catalog.close()
+    again = Catalog(tmp_path / "catalog.db")
+    owed = again.unwritten()
+
+    assert [(one.id, one.path, one.text) for one in owed.new] == [(1, "b", "x"), (3, "b", "z")]
+    assert sorted(owed.dropped) == [2, 4]
+    again.told()
+    assert (again.unwritten().new, again.unwritten().dropped) == ([], [])
+
+
+def test_files_at_a_path_are_it_and_what_is_below_it_and_no_neighbours(catalog: Catalog) -> None:
+    for path in ("a", "a/b", "a/b/c", "a.md", "a0", "ab", "a-b", "b"):
+        put(catalog, path, "x")
+
+    found, others = catalog.files_at(HERE, ["a"])
+    assert (set(found), others) == ({"a", "a/b", "a/b/c"}, True)
+    assert catalog.files_at(HERE, ["nowhere"]) == ({}, True)
+    assert catalog.files_at(HERE, ["a", "a.md", "a0", "ab", "a-b", "b"])[1] is False
+    assert catalog.files_at(Folder("/elsewhere"), ["a"]) == ({}, False)
+
+
+def test_a_moved_file_that_is_not_there_is_damage_and_changes_nothing(catalog: Catalog) -> None:
+    put(catalog, "a", "x")
+
+    with pytest.raises(IndexDamagedError):
+        catalog.move(HERE, "b", file("c"))
+    assert set(catalog.files(HERE)) == {"a"}
+
+
+def test_filters_are_all_of_them_and_a_time_ends_before_its_end(catalog: Catalog) -> None:
+    catalog.put(HERE, [(file("a", kind="code", date=10), "x", lines("x"))])
+    catalog.put(Folder("/there", "ada"), [(file("b", kind="text", date=20), "x", lines("x"))])
+
+    def passing(**filters: object) -> list[str]:
+        return [path for _, _, path in catalog.select(Filters(**filters))]  # type: ignore[arg-type]
+
+    assert passing() == ["a", "b"]
+    assert passing(kinds=("code", "data")) == ["a"]
+    assert passing(owners=("ada",)) == ["b"]
+    assert passing(owners=("",)) == ["a"]
+    assert passing(folders=("/there",)) == ["b"]
+    assert passing(since=10, until=20) == ["a"]
+    assert passing(since=20) == ["b"]
+    assert passing(kinds=("code",), owners=("ada",)) == []
+
+
+def test_a_text_that_is_not_what_was_written_is_damage(catalog: Catalog) -> None:
+    put(catalog, "a", "x\ny")
+    catalog._database.write(lambda own: own.execute("UPDATE content SET text = 'x' || char(10) || 'other'"))
+
+    assert catalog.rows([1])[1].hit.text == "x"
+    with pytest.raises(IndexDamagedError):
+        catalog.rows([1, 2])
+
+
+def test_a_file_that_is_no_catalogue_is_damage(tmp_path: Path) -> None:
+    (tmp_path / "catalog.db").write_bytes(b"something else " * 100)
+
+    with pytest.raises(IndexDamagedError):
+        Catalog(tmp_path / "catalog.db").folders()

@@ -1,0 +1,656 @@
+"""A turn from the message to the reply: what is sent, what is kept, and what happens when something goes wrong."""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from promptuary import engine
+from promptuary.blocking import Promptuary
+from promptuary.context.assemble import Room
+from promptuary.context.history import CompactionPolicy
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.expansion import Expansion, Spend
+from promptuary.core.layers import Changed, Ending, Incoming, Layer, LayerContext, Piece, Recall, RecallRequest, Reply
+from promptuary.core.messages import Item, Message
+from promptuary.core.ports.threads import Change, ConflictError, KeptState
+from promptuary.core.receipts import from_json, to_json
+from promptuary.storage.in_memory import InMemoryStore
+from promptuary.storage.sqlite.threads import EmbeddedStore
+from promptuary.threads.turn import Conversation, Thread, Turn
+from promptuary.tokens import Counter
+from tests.conftest import Files, git
+
+APP = "def main() -> int:\n    return 1\n"
+
+
+@pytest.fixture
+def project(files: Files) -> Path:
+    return files({"src/app.py": APP, "docs/style.md": "Be brief.\n"})
+
+
+def opened(path: Path, *layers: Layer, **options: Any) -> Promptuary:
+    return Promptuary.open(path, exact=True, layers=layers, **options)
+
+
+def contents(turn: Turn) -> list[str]:
+    return [message["content"] for message in turn.messages]
+
+
+def attach_nothing(text: str, also: str, limit: int) -> Expansion:
+    return Expansion(text, ({"role": "user", "content": text},), (), (), Spend(0, limit, limit, limit))
+
+
+def thread_in(store: InMemoryStore, *layers: Layer, room: Room | None = None, name: str = "t") -> Thread:
+    room = room or Room(10_000, 1_000)
+    common = Conversation(store, layers, Counter(), room, 5_000, CompactionPolicy(), None, attach_nothing, "r")
+    return Thread(name, common)
+
+
+# The history
+
+
+def test_the_next_turn_carries_what_was_sent_and_the_reply_after_it(project: Path) -> None:
+    with opened(project) as promptuary:
+        first = promptuary.prepare("Look at @file:src/app.py.")
+        promptuary.finish(first, "It returns 1.")
+        second = promptuary.prepare("And now?")
+
+    assert first.prompt.history == []
+    assert second.prompt.history == [
+        {"role": "user", "content": first.messages[-1]["content"]},
+        {"role": "assistant", "content": "It returns 1."},
+    ]
+    assert "return 1" in first.messages[-1]["content"]
+    assert second.messages[-1] == {"role": "user", "content": "And now?"}
+    assert (first.number, second.number) == (1, 2)
+
+
+def test_tool_calls_and_their_results_are_part_of_a_reply(project: Path) -> None:
+    reply: list[Message] = [
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"id": "c1", "name": "read", "arguments": '{"path": "a"}'}],
+        },
+        {"role": "tool", "content": "nothing there", "tool_call_id": "c1"},
+        {"role": "assistant", "content": "There is nothing."},
+    ]
+    with opened(project) as promptuary:
+        promptuary.finish(promptuary.prepare("Read a."), reply)
+        turn = promptuary.prepare("Sure?")
+
+    assert turn.prompt.history[1:] == reply
+    assert turn.receipt.tokens > sum(map(Counter().count, contents(turn)))
+
+
+def test_a_call_that_was_never_answered_is_kept_and_not_sent_and_the_account_says_so(project: Path) -> None:
+    call: Message = {
+        "role": "assistant",
+        "content": "wait",
+        "tool_calls": [{"id": "c1", "name": "read", "arguments": "{}"}],
+    }
+    with opened(project) as promptuary:
+        promptuary.finish(promptuary.prepare("Read a."), [call])
+        turn = promptuary.prepare("Sure?")
+
+    assert [message["role"] for message in turn.prompt.history] == ["user"]
+    [entry] = [one for one in turn.receipt.entries if one.layer == "history"]
+    assert (entry.label, entry.fate) == ("1 of 2 messages", "degraded")
+    assert entry.reason == "1 of tool calls without their results are never sent"
+
+
+def test_a_message_that_only_calls_tools_may_have_no_content(project: Path) -> None:
+    call: Any = {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "name": "ls", "arguments": "{}"}]}
+    result: Any = {"role": "tool", "content": "a.py", "tool_call_id": "1"}
+    plain: Any = {"role": "assistant", "content": "Done.", "tool_calls": None}
+    with opened(project) as promptuary:
+        promptuary.finish(promptuary.prepare("List."), [call, result, plain])
+        turn = promptuary.prepare("Thanks.")
+
+    assert [message["content"] for message in turn.prompt.history] == ["List.", "", "a.py", "Done."]
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        ([{"role": "user", "content": "me again"}], "not of 'user'"),
+        ([{"role": "assistant", "content": "a"}, {"role": "system", "content": "b"}], "not of 'system'"),
+        ([{"content": "nobody"}], "not of None"),
+        ([{"role": "assistant", "content": 5}], "are text"),
+        ({"role": "assistant", "content": "not in a list"}, "a list of messages"),
+        ([{"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": {}}]}], "a tool call has"),
+        ([{"role": "assistant", "tool_calls": [{"id": "1", "name": "x", "arguments": {}}]}], "each of them text"),
+    ],
+)
+def test_what_is_no_reply_is_refused_and_the_turn_can_still_be_finished(project: Path, reply: Any, told: str) -> None:
+    with opened(project) as promptuary:
+        turn = promptuary.prepare("Hello")
+        with pytest.raises(PromptuaryError, match=told):
+            promptuary.finish(turn, reply)
+        assert promptuary.stats().messages == 0
+        promptuary.finish(turn, "Hi.")
+        assert promptuary.stats().messages == 2
+
+
+def test_an_abandoned_turn_is_in_the_ledger_and_not_in_the_history(project: Path) -> None:
+    with opened(project) as promptuary:
+        promptuary.abandon(promptuary.prepare("Never mind"))
+        turn = promptuary.prepare("Hello")
+        ledger = [(one.number, one.status, one.text) for one in promptuary.turns()]
+
+    assert turn.prompt.history == []
+    assert ledger == [(1, "abandoned", "Never mind"), (2, "prepared", "Hello")]
+
+
+def test_two_turns_prepared_before_either_is_finished_take_two_numbers_and_both_can_be_finished(project: Path) -> None:
+    with opened(project) as promptuary:
+        first, second = promptuary.prepare("One"), promptuary.prepare("Two")
+        promptuary.finish(second, "2")
+        promptuary.finish(first, "1")
+        third = promptuary.prepare("Three")
+
+    assert [first.number, second.number, third.number] == [1, 2, 3]
+    assert [message["content"] for message in third.prompt.history] == ["Two", "2", "One", "1"]
+
+
+def test_turns_prepared_at_the_same_moment_wait_for_each_other(project: Path) -> None:
+    async def several() -> list[Turn]:
+        async with engine.Promptuary.open(project, exact=True) as promptuary:
+            turns = await asyncio.gather(*(promptuary.prepare(f"Message {n}") for n in range(5)))
+            await asyncio.gather(*(promptuary.finish(turn, "ok") for turn in turns))
+            return [*turns, await promptuary.prepare("last")]
+
+    turns = asyncio.run(several())
+
+    assert sorted(turn.number for turn in turns) == [1, 2, 3, 4, 5, 6]
+    assert len(turns[-1].prompt.history) == 10
+
+
+def test_two_programs_in_one_thread_conflict_clearly(project: Path) -> None:
+    with opened(project) as one, opened(project) as other:
+        first = one.prepare("One")
+        second = other.prepare("Two")
+        one.finish(first, "1")
+        other.finish(second, "2")
+        third = one.prepare("Three")
+
+    assert (first.number, second.number, third.number) == (1, 2, 3)
+    assert [message["content"] for message in third.prompt.history] == ["One", "1", "Two", "2"]
+
+
+@pytest.mark.parametrize("first", ["finish", "abandon"])
+@pytest.mark.parametrize("second", ["finish", "abandon"])
+def test_a_turn_ends_once(project: Path, first: str, second: str) -> None:
+    def end(promptuary: Promptuary, how: str, turn: Turn) -> None:
+        if how == "finish":
+            promptuary.finish(turn, "Done.")
+        else:
+            promptuary.abandon(turn)
+
+    with opened(project) as promptuary:
+        turn = promptuary.prepare("Hello")
+        end(promptuary, first, turn)
+        with pytest.raises(ConflictError, match=r"turn 1 of thread 'main' is (finished|abandoned) already"):
+            end(promptuary, second, turn)
+        assert promptuary.stats().messages == (2 if first == "finish" else 0)
+        assert [one.status for one in promptuary.turns()] == ["finished" if first == "finish" else "abandoned"]
+
+
+def test_the_store_itself_refuses_a_turn_that_two_finish_at_once() -> None:
+    store = InMemoryStore()
+    one, other = thread_in(store), thread_in(store)
+
+    async def race() -> list[object]:
+        turn = await one.prepare("Hello")
+        return list(await asyncio.gather(one.finish(turn, "a"), other.finish(turn, "b"), return_exceptions=True))
+
+    ended = asyncio.run(race())
+
+    assert sum(isinstance(result, ConflictError) for result in ended) == 1
+    assert len(store.history("t")) == 2
+
+
+def test_a_turn_that_is_not_in_the_ledger_cannot_be_finished(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    with opened(project) as promptuary, opened(tmp_path / "elsewhere") as other:
+        turn = promptuary.prepare("Hello")
+        with pytest.raises(ConflictError, match="is not in the ledger"):
+            other.finish(turn, "Hi.")
+
+
+# Layers in a turn
+
+
+class Memory(Layer):
+    """Keeps how often each hook was called, and says so."""
+
+    id = "memory"
+    band = "stable"
+
+    async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
+        context.state = {**(context.state or {}), "messages": (context.state or {}).get("messages", 0) + 1}
+        return None
+
+    async def recall(self, request: RecallRequest, context: LayerContext) -> str:
+        return f"state {sorted((context.state or {}).items())}"
+
+    async def store(self, reply: Reply, context: LayerContext) -> None:
+        context.state = {**(context.state or {}), "replies": (context.state or {}).get("replies", 0) + 1}
+
+    async def complete(self, ending: Ending, context: LayerContext) -> None:
+        context.state = {**(context.state or {}), ending: (context.state or {}).get(ending, 0) + 1}
+
+
+def test_state_survives_a_new_program_on_the_same_workspace(project: Path) -> None:
+    for _ in range(3):
+        with opened(project, Memory()) as promptuary:
+            turn = promptuary.prepare("Hello")
+            promptuary.finish(turn, "Hi.")
+    with opened(project, Memory()) as promptuary:
+        promptuary.abandon(promptuary.prepare("Hello"))
+        turn = promptuary.prepare("Hello")
+
+    assert contents(turn)[0] == "state [('abandoned', 1), ('finished', 3), ('messages', 5), ('replies', 3)]"
+
+
+def test_a_turn_that_another_program_prepared_is_shown_to_the_layers_too(project: Path) -> None:
+    with opened(project, Memory()) as promptuary:
+        turn = promptuary.prepare("Hello")
+    with opened(project, Memory()) as promptuary:
+        receipt = promptuary.finish(turn, "Hi.")
+        after = promptuary.prepare("Again")
+
+    assert {"store", "complete"} <= {run.hook for run in receipt.hooks}
+    assert contents(after)[0] == "state [('finished', 1), ('messages', 2), ('replies', 1)]"
+
+
+def test_state_that_threads_share_loses_nothing_when_their_turns_overlap(project: Path) -> None:
+    layer = Memory()
+    layer.scope = "resource"
+    with opened(project, layer) as promptuary:
+        turns = [promptuary.prepare("Hello", thread=name) for name in ("a", "b", "c")]
+        for turn in turns:
+            promptuary.finish(turn, "Hi.")
+        after = promptuary.prepare("Again", thread="a")
+
+    assert contents(after)[0] == "state [('finished', 3), ('messages', 4), ('replies', 3)]"
+
+
+def test_state_of_another_version_is_refused_kept_and_told_at_every_turn() -> None:
+    store, newer = InMemoryStore(), KeptState("memory", "thread:t", 9, {"shape": "unknown"})
+    store.apply(Change("t", states=[newer]))
+    thread = thread_in(store, Memory())
+
+    async def two() -> list[Turn]:
+        first = await thread.prepare("Hello")
+        await thread.finish(first, "Hi.")
+        return [first, await thread.prepare("Again")]
+
+    for turn in asyncio.run(two()):
+        assert [(one.layer, one.hook, one.code) for one in turn.receipt.failures] == [("memory", "init", "BAD_STATE")]
+        assert "version 9" in turn.receipt.explain()
+        assert turn.prompt.stable == []
+    assert store.state("memory", "thread:t") == newer
+    store.forget("memory", "thread:t")
+    assert contents(asyncio.run(thread.prepare("Anew")))[0] == "state [('messages', 1)]"
+
+
+class Prepared(Memory):
+    """A layer whose ``init`` makes the state that the other hooks count on."""
+
+    async def init(self, context: LayerContext) -> None:
+        context.state = context.state or {"begun": 1}
+
+    async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
+        context.state["begun"] += 1
+        return None
+
+
+def test_a_turn_that_could_not_be_written_leaves_no_state_behind() -> None:
+    store = InMemoryStore()
+    thread = thread_in(store, Prepared())
+
+    class Full(InMemoryStore):
+        def apply(self, change: Change) -> None:
+            raise OSError("the disk is full")
+
+    apply, store.apply = store.apply, Full().apply  # type: ignore[method-assign]
+    with pytest.raises(OSError, match="full"):
+        asyncio.run(thread.prepare("Hello"))
+    store.apply = apply  # type: ignore[method-assign]
+    turn = asyncio.run(thread.prepare("Hello"))
+
+    assert turn.receipt.failures == []
+    assert contents(turn)[0] == "state [('begun', 2)]"
+
+
+class Broken(Layer):
+    id = "broken"
+
+    async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
+        raise ValueError("no idea")
+
+    async def recall(self, request: RecallRequest, context: LayerContext) -> str:
+        raise OSError("no disk")
+
+    async def store(self, reply: Reply, context: LayerContext) -> None:
+        raise RuntimeError("no memory")
+
+
+def test_a_layer_that_fails_is_in_the_receipt_and_the_turn_goes_on(project: Path) -> None:
+    with opened(project, Broken()) as promptuary:
+        turn = promptuary.prepare("Hello")
+        receipt = promptuary.finish(turn, "Hi.")
+        again = promptuary.prepare("Again")
+        kept = promptuary.turns()[0].receipt
+
+    told = [(one.hook, one.code, one.reason) for one in receipt.failures]
+    assert told == [
+        ("on_message", "ERROR", "ValueError: no idea"),
+        ("recall", "ERROR", "OSError: no disk"),
+        ("store", "ERROR", "RuntimeError: no memory"),
+    ]
+    assert to_json(kept) == to_json(receipt)
+    assert "failed: broken.recall: ERROR: OSError: no disk" in turn.receipt.explain()
+    assert len(again.prompt.history) == 2
+
+
+NOTHING: Any = None
+FIVE: Any = 5
+HIGH: Any = "high"
+NO_RECALLS = [
+    42,
+    Recall(HIGH),
+    Recall([Piece(NOTHING, "x")]),
+    Recall([Piece("a", FIVE)]),
+    Recall(NOTHING),
+    Recall([Piece("a", "a", score=HIGH)]),
+    Recall([Piece("a", "a", detail=HIGH)]),
+]
+
+
+@pytest.mark.parametrize("said", NO_RECALLS)
+def test_a_layer_that_says_what_is_no_recall_has_failed_and_costs_nobody_the_turn(said: object) -> None:
+    class Odd(Layer):
+        id = "odd"
+
+        async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | str | None:
+            return said  # type: ignore[return-value]
+
+    turn = asyncio.run(thread_in(InMemoryStore(), Odd()).prepare("Hello"))
+
+    assert contents(turn) == ["Hello"]
+    assert [(one.layer, one.hook, one.code) for one in turn.receipt.failures] == [("odd", "recall", "ERROR")]
+    assert turn.receipt.explain()
+
+
+def test_a_layer_that_rewrites_the_message_into_no_text_has_failed() -> None:
+    class Odd(Layer):
+        id = "odd"
+
+        async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
+            return Changed(text=5)  # type: ignore[arg-type]
+
+    turn = asyncio.run(thread_in(InMemoryStore(), Odd()).prepare("Hello"))
+
+    assert contents(turn) == ["Hello"]
+    assert [(one.hook, one.code) for one in turn.receipt.failures] == [("on_message", "ERROR")]
+
+
+def test_a_layer_without_a_timeout_that_gives_up_by_itself_has_failed() -> None:
+    class Impatient(Layer):
+        id = "impatient"
+        timeouts = {"recall": 0}  # noqa: RUF012
+
+        async def recall(self, request: RecallRequest, context: LayerContext) -> str:
+            raise TimeoutError
+
+    turn = asyncio.run(thread_in(InMemoryStore(), Impatient()).prepare("Hello"))
+
+    assert [(one.code, one.reason) for one in turn.receipt.failures] == [("TIMEOUT", "gave up by itself")]
+
+
+class Wordy(Layer):
+    """Says so many words, or as many as it may."""
+
+    def __init__(self, name: str, words: int, *, lies: bool = False) -> None:
+        self.id, self.words, self.lies = name, words, lies
+
+    async def recall(self, request: RecallRequest, context: LayerContext) -> str:
+        return " ".join(["word"] * (self.words if self.lies else min(self.words, request.budget)))
+
+
+def test_a_layer_that_says_more_than_its_ceiling_is_left_out_even_where_there_is_room() -> None:
+    liar = Wordy("liar", 300, lies=True)
+    liar.budget = 50
+    turn = asyncio.run(thread_in(InMemoryStore(), liar).prepare("Hello"))
+
+    assert contents(turn) == ["Hello"]
+    [entry] = [one for one in turn.receipt.entries if one.layer == "liar"]
+    assert (entry.fate, entry.tokens, entry.reason) == ("out", 304, "said 304 tokens where 50 were allowed")
+    assert [one.code for one in turn.receipt.failures] == ["OVER_BUDGET"]
+
+
+def test_a_layer_that_gets_no_room_for_what_it_has_to_say_is_in_the_account() -> None:
+    layers = [Wordy(f"layer {n}", 40) for n in range(30)]
+    turn = asyncio.run(thread_in(InMemoryStore(), *layers, room=Room(100, 0)).prepare("Hello"))
+    out = [one for one in turn.receipt.entries if one.fate == "out"]
+
+    assert out
+    assert all("are left for it" in one.reason for one in out)
+    assert {one.layer for one in turn.receipt.entries} == {layer.id for layer in layers} | {"message"}
+
+
+def test_what_is_pinned_does_not_block_a_turn_that_layers_could_make_room_for() -> None:
+    store = InMemoryStore()
+    store.apply(Change("t", items=[Item("1", "user", "word " * 800, pinned=True)]))
+    thread = thread_in(store, Wordy("greedy", 2_000), room=Room(1_000, 0))
+    turn = asyncio.run(thread.prepare("Hello"))
+
+    assert not turn.receipt.blocked
+    assert len(turn.prompt.history) == 1
+    assert len(turn.prompt.live) == 1
+    assert turn.receipt.tokens <= 1_000
+
+
+# Room
+
+
+def test_a_history_is_compacted_at_the_threshold_once_and_can_be_read_back(project: Path) -> None:
+    options = {"window": 2_000, "reply_reserve": 200}
+    with opened(project, **options) as promptuary:
+        for number in range(8):
+            turn = promptuary.prepare(f"Question {number}: " + "why is that so " * 30)
+            promptuary.finish(turn, f"Answer {number}: " + "because it is " * 30)
+            if promptuary.stats().needs_compaction:
+                break
+        before = promptuary.stats()
+        promptuary.prepare("And?")
+        after = promptuary.stats()
+        promptuary.prepare("And then?")
+        again = promptuary.stats()
+
+    assert before.needs_compaction
+    assert before.summaries == 0
+    assert after.tokens < before.tokens
+    assert after.summaries == 1
+    assert again == after
+    store = EmbeddedStore(project / ".promptuary" / "state.db")
+    [summary] = [item for item in store.history("main") if item.kind == "summary"]
+    originals = store.items(summary.stands_for)
+    store.close()
+    assert originals[0].content.startswith("Question 0: why is that so")
+    assert len(originals) == len(summary.stands_for) > 1
+
+
+def test_a_small_window_with_a_large_reserve_compacts_before_the_history_is_cut(project: Path) -> None:
+    with opened(project, window=2_000, reply_reserve=1_000) as promptuary:
+        for number in range(12):
+            turn = promptuary.prepare(f"Question {number}")
+            promptuary.finish(turn, "word " * 60)
+        items = promptuary.stats()
+
+    assert items.summaries == 1
+
+
+def test_a_message_that_alone_is_too_large_is_blocked_and_still_whole(project: Path) -> None:
+    text = "word " * 2_000
+    with opened(project, window=1_000) as promptuary:
+        turn = promptuary.prepare(text)
+
+    assert turn.receipt.blocked
+    assert contents(turn) == [text]
+    assert "blocked: the message and what it points at do not fit" in turn.receipt.explain()
+
+
+# Tracked files
+
+
+def test_a_tracked_file_shows_its_new_content_in_the_next_turn(project: Path) -> None:
+    with opened(project) as promptuary:
+        first = promptuary.prepare("Follow #src/app.py")
+        promptuary.finish(first, "ok")
+        same = promptuary.prepare("Still?")
+        (project / "src/app.py").write_text("def main() -> int:\n    return 2\n")
+        changed = promptuary.prepare("And now?")
+        (project / "src/app.py").unlink()
+        gone = promptuary.prepare("And now?")
+        (project / "src/app.py").write_text(APP)
+        back = promptuary.prepare("And now?")
+        promptuary.drop("src/app.py")
+        dropped = promptuary.prepare("And now?")
+
+    assert "return 1" in contents(first)[0]
+    assert same.prompt.stable == first.prompt.stable
+    assert "return 2" in contents(changed)[0]
+    assert "[FILE DELETED: src/app.py]" in contents(gone)[0]
+    assert back.prompt.stable == first.prompt.stable
+    assert dropped.prompt.stable == []
+
+
+def test_a_tracked_file_is_not_attached_a_second_time(project: Path) -> None:
+    with opened(project) as promptuary:
+        turn = promptuary.prepare("Follow #docs/style.md")
+
+    assert "\n".join(contents(turn)).count("Be brief.") == 1
+    assert turn.messages[-1]["content"] == "Follow [#docs/style.md](#docs-style-md)"
+    assert turn.expansion.blocks == ()
+
+
+def test_a_pinned_file_goes_before_the_others(project: Path) -> None:
+    with opened(project) as promptuary:
+        promptuary.prepare("Follow #src/app.py and #docs/style.md: what does main return?")
+        before = contents(promptuary.prepare("main?"))[0]
+        promptuary.pin("docs/style.md")
+        after = contents(promptuary.prepare("main?"))[0]
+
+    assert before.index("src/app.py") < before.index("docs/style.md")
+    assert after.index("docs/style.md") < after.index("src/app.py")
+
+
+def test_tracked_files_are_tracked_by_the_next_program_too_and_not_by_other_threads(project: Path) -> None:
+    with opened(project) as promptuary:
+        promptuary.prepare("Follow #docs/style.md", thread="a")
+    with opened(project) as promptuary:
+        mine, other = promptuary.prepare("Hi", thread="a"), promptuary.prepare("Hi", thread="b")
+
+    assert "Be brief." in contents(mine)[0]
+    assert contents(other) == ["Hi"]
+
+
+# The queue
+
+
+def test_a_queued_reference_goes_with_the_next_message_once(project: Path, repository: Path) -> None:
+    git(repository, "add", ".")
+    git(repository, "commit", "-qm", "Begin")
+    (project / "src/app.py").write_text("changed = True\n")
+    with opened(project) as promptuary:
+        promptuary.add("@diff", thread="t")
+        other = promptuary.prepare("Hi", thread="other")
+        first, second = promptuary.prepare("Review", thread="t"), promptuary.prepare("And?", thread="t")
+
+    assert contents(other) == ["Hi"]
+    assert "+changed = True" in first.messages[-1]["content"]
+    assert first.messages[-1]["content"].endswith("# Message\n\nReview")
+    assert contents(second) == ["And?"]
+
+
+# The account
+
+
+def test_every_block_says_what_it_is_and_why(project: Path, files: Files) -> None:
+    files({"AGENTS.md": "Speak plainly.\n"})
+    with opened(project) as promptuary:
+        promptuary.finish(promptuary.prepare("Hello"), "Hi.")
+        turn = promptuary.prepare("Compare #docs/style.md and @file:src/app.py:1.")
+    entries = {entry.layer: entry for entry in turn.receipt.entries}
+
+    assert list(entries) == ["instructions", "file_reference", "history", "references", "message"]
+    for name in ("instructions", "file_reference", "references"):
+        entry = entries[name]
+        assert entry.fate == "in"
+        assert entry.tokens > 0
+        assert entry.share == entry.tokens / 128_000
+        assert entry.reason
+        assert entry.source.endswith(("AGENTS.md", "file:docs/style.md", "file:src/app.py"))
+        assert re.fullmatch("[0-9a-f]{64}", entry.revision)
+        assert entry.detail == "full"
+    assert to_json(from_json(to_json(turn.receipt))) == to_json(turn.receipt)
+
+
+def test_the_account_is_a_table(project: Path) -> None:
+    with opened(project) as promptuary:
+        turn = promptuary.prepare("See @file:src/app.py and @file:missing.py")
+    lines = turn.receipt.explain().splitlines()
+
+    assert re.fullmatch(rf"turn {turn.id} of thread main: \d+ of 128,000 tokens, 4,096 kept for the reply", lines[0])
+    assert lines[1].split() == ["layer", "what", "fate", "detail", "tokens", "window", "score", "why"]
+    assert [line.split()[0] for line in lines[2:5]] == ["references", "references", "message"]
+    assert "NOT_FOUND" in lines[3]
+
+
+def test_a_turn_can_be_had_in_the_words_of_each_provider(project: Path) -> None:
+    with opened(project) as promptuary:
+        turn = promptuary.prepare("Follow #docs/style.md")
+
+    assert turn.render("openai")[-1]["role"] == "user"
+    assert turn.render("anthropic")["system"][0]["text"] == contents(turn)[0]
+    assert turn.render("openai-responses")[-1]["type"] == "message"
+    assert turn.render("text").endswith("Follow [#docs/style.md](#docs-style-md)\n")
+
+
+@pytest.mark.parametrize("name", ["", "two\nlines", "\x1b[31m", "x" * 201, "\u202e", "\ud800"])
+def test_a_name_that_cannot_be_a_threads_is_refused(project: Path, name: str) -> None:
+    async def each(promptuary: engine.Promptuary) -> Sequence[object]:
+        return await asyncio.gather(
+            promptuary.prepare("Hi", thread=name),
+            promptuary.stats(name),
+            promptuary.add("src/app.py", thread=name),
+            promptuary.view(thread=name),
+            return_exceptions=True,
+        )
+
+    async def main() -> Sequence[object]:
+        async with engine.Promptuary.open(project, exact=True) as promptuary:
+            return await each(promptuary)
+
+    for error in asyncio.run(main()):
+        assert isinstance(error, PromptuaryError)
+        assert "cannot name a thread" in str(error)
+
+
+def test_a_thread_says_when_it_needs_compaction(project: Path) -> None:
+    with opened(project, window=1_000, reply_reserve=100) as promptuary:
+        before = promptuary.needs_compaction()
+        for number in range(6):
+            promptuary.finish(promptuary.prepare(f"Question {number}"), "word " * 110)
+        after = promptuary.needs_compaction()
+        turn = promptuary.prepare("And now?")
+
+    assert (before, after) == (False, True)
+    assert any(warning.startswith("the history was compacted: ") for warning in turn.receipt.warnings)

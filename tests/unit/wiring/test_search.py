@@ -1,0 +1,112 @@
+"""Who embeds is what the settings say, and whoever cannot be had says what to do."""
+
+from pathlib import Path
+
+import pytest
+
+from promptuary.config.settings import Settings, load
+from promptuary.core.errors import ConfigError, PromptuaryError
+from promptuary.core.search import Question
+from promptuary.models import minilm
+from promptuary.models.openai_embeddings import EndpointEmbedder
+from promptuary.wiring.search import embedder_for, open_file_memory
+from promptuary.wiring.workspace import open_door
+from tests.conftest import Files
+
+PLUGGED = """
+class Small:
+    id = "small"
+    dimensions = 2
+
+    def prepare(self):
+        pass
+
+    def embed(self, texts, purpose):
+        return [bytes([0, 0, 128, 63, 0, 0, 0, 0]) for _ in texts]
+"""
+
+
+@pytest.fixture
+def _plugged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = tmp_path / "site/small_embedder-1.0.dist-info"
+    info.mkdir(parents=True)
+    (tmp_path / "site/small_embedder.py").write_text(PLUGGED)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: small_embedder\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[promptuary.embedders]\nsmall = small_embedder:Small\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+
+
+def test_nobody_embeds_if_that_is_what_is_set() -> None:
+    assert embedder_for(Settings(embedder="none")) is None
+
+
+def test_without_a_setting_the_model_of_this_machine_embeds_if_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(minilm, "available", lambda: True)
+    assert isinstance(embedder_for(Settings()), minilm.MiniLM)
+    monkeypatch.setattr(minilm, "available", lambda: False)
+    assert embedder_for(Settings()) is None
+
+
+def test_an_address_is_enough_to_have_an_endpoint_embed() -> None:
+    settings = Settings(embed_url="http://127.0.0.1:1/v1", embed_model="small")
+
+    assert isinstance(embedder_for(settings), EndpointEmbedder)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        Settings(embedder="endpoint"),
+        Settings(embedder="endpoint", embed_model="small"),
+        Settings(embedder="endpoint", embed_url="http://127.0.0.1:1/v1"),
+        Settings(embed_url="http://127.0.0.1:1/v1"),
+    ],
+)
+def test_an_endpoint_needs_an_address_and_a_model_and_the_error_says_so(settings: Settings) -> None:
+    with pytest.raises(ConfigError, match="set embed_url and embed_model"):
+        embedder_for(settings)
+
+
+@pytest.mark.usefixtures("_plugged")
+def test_an_embedder_of_another_package_is_used_by_its_name(files: Files) -> None:
+    workspace = files({"a.md": "alpha", "b.md": "beta"})
+    settings = load(workspace, {"embedder": "small"})
+    memory = open_file_memory(open_door(workspace, settings), settings)
+    memory.index([workspace])
+    memory.embed()
+    found = memory.search(Question("alpha"))
+    memory.close()
+
+    assert (found.mode, {hit.why.cosine for hit in found.hits}) == ("hybrid", {1.0})
+
+
+@pytest.mark.usefixtures("_plugged")
+def test_a_name_that_nobody_has_is_told_with_those_that_there_are() -> None:
+    with pytest.raises(ConfigError, match="'smal' is not installed; use one of: auto, none, minilm, endpoint, small"):
+        embedder_for(Settings(embedder="smal"))
+
+
+def test_who_only_looks_leaves_no_trace_where_nothing_is_indexed(files: Files) -> None:
+    workspace = files({"a.md": "alpha"})
+    settings = load(workspace, {"embedder": "none"})
+    memory = open_file_memory(open_door(workspace, settings), settings, making=False)
+    with pytest.raises(PromptuaryError, match="promptuary index"):
+        memory.search(Question("alpha"))
+    status = memory.status()
+    memory.close()
+
+    assert (list(status.folders), status.counts.files) == ([], 0)
+    assert not (workspace / ".promptuary").exists()
+
+
+def test_sizes_of_chunks_are_those_of_the_settings(files: Files) -> None:
+    workspace = files({"long.md": "\n\n".join(f"alpha paragraph {number} of many words" for number in range(100))})
+    chunks: list[int] = []
+    for tokens in (256, 64):
+        settings = load(workspace, {"embedder": "none", "chunk_tokens": tokens, "chunk_overlap": 8})
+        memory = open_file_memory(open_door(workspace, settings), settings)
+        memory.index([workspace])
+        chunks.append(memory.status().counts.chunks)
+        memory.close()
+
+    assert chunks[1] > 2 * chunks[0]

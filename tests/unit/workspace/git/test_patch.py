@@ -1,0 +1,136 @@
+"""Patches follow git's own list of names step by step, or are refused."""
+
+import pytest
+
+from promptuary.core.errors import Code, SourceError
+from promptuary.workspace.git.patch import FileChange, OutOfStepError, Patch, assemble, parse_names, quoted
+
+META = b":100644 100644 1111111 2222222 "
+TWO = (
+    b"diff --git a/ok.txt b/ok.txt\nindex 1..2 100644\n--- a/ok.txt\n+++ b/ok.txt\n@@ -1 +1,2 @@\n-a\n+b\n+c\n"
+    b"diff --git a/.env b/.env\nindex 1..2 100644\n--- a/.env\n+++ b/.env\n@@ -1 +1 @@\n-KEY=1\n+KEY=2\n"
+)
+TWO_NAMES = META + b"M\0ok.txt\0" + META + b"M\0.env\0"
+
+
+def refuse_env(path: str) -> SourceError | None:
+    return SourceError(Code.SENSITIVE_PATH, "no") if path.rpartition("/")[2].startswith(".env") else None
+
+
+def shown(names: bytes, text: bytes, *, truncated: bool = False) -> Patch:
+    return assemble(parse_names(names), text, refuse_env, quote_all=True, truncated=truncated)
+
+
+def test_a_refused_file_is_named_and_not_shown() -> None:
+    assert shown(TWO_NAMES, TWO) == Patch(
+        text=TWO[: TWO.index(b"diff --git a/.env")].decode(),
+        files=(FileChange("ok.txt", 2, 1),),
+        withheld=(".env",),
+    )
+
+
+def test_a_rename_from_or_to_a_refused_name_is_withheld() -> None:
+    names = META + b"R090\0.env\0fine.txt\0" + META + b"R090\0b.txt\0.env.b\0"
+    text = (
+        b"diff --git a/.env b/fine.txt\nsimilarity index 90%\n@@ -1 +1 @@\n-KEY\n+KEY\n"
+        b"diff --git a/b.txt b/.env.b\nsimilarity index 90%\n@@ -1 +1 @@\n-KEY\n+KEY\n"
+    )
+    patch = shown(names, text)
+    assert patch.text == ""
+    assert patch.withheld == ("fine.txt", ".env.b")
+
+
+def test_a_header_inside_content_or_a_message_opens_no_section() -> None:
+    sha = b"a" * 40
+    text = (
+        b"commit " + sha + b"\nAuthor: x\n\n    diff --git a/ok b/ok\n    commit " + b"b" * 40 + b"\n\n"
+        b"diff --git a/.env b/.env\n--- a/.env\n+++ b/.env\n@@ -0,0 +1,2 @@\n"
+        b"+diff --git a/ok b/ok\n+commit " + b"c" * 40 + b"\n"
+    )
+    patch = shown(sha + b"\0\n" + META + b"M\0.env\0", text)
+    assert "    diff --git a/ok b/ok" in patch.text
+    assert "\n+" not in patch.text
+    assert patch.withheld == (".env",)
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        (TWO_NAMES, TWO[: TWO.index(b"diff --git a/.env")]),
+        (META + b"M\0ok.txt\0", TWO),
+        (b"", TWO),
+        (META + b"M\0other\0" + META + b"M\0.env\0", TWO),
+        (META + b"M\0.env\0" + META + b"M\0ok.txt\0", TWO),
+        (b"a" * 40 + b"\0", b"commit " + b"b" * 40 + b"\n"),
+        (b"a" * 40 + b"\0", b"nothing"),
+        (b"a" * 40 + b"\0", b""),
+        (b"noise\0", b""),
+        (META + b"M\0", b""),
+        (META + b"R100\0only-one\0", b""),
+    ],
+)
+def test_a_patch_out_of_step_with_the_names_is_refused_whole(names: bytes, text: bytes) -> None:
+    with pytest.raises(OutOfStepError):
+        shown(names, text)
+
+
+def test_a_truncated_patch_keeps_whole_lines_and_lists_the_files_it_did_not_reach() -> None:
+    cut = TWO.index(b"+c") + 1
+    patch = shown(TWO_NAMES, TWO[:cut], truncated=True)
+    assert patch.truncated
+    assert patch.text.endswith("-a\n+b\n")
+    assert patch.files == (FileChange("ok.txt", None, None),)
+    assert patch.withheld == (".env",)
+
+
+def test_a_truncated_patch_still_withholds() -> None:
+    for cut in range(len(TWO)):
+        assert "KEY" not in shown(TWO_NAMES, TWO[:cut], truncated=True).text
+
+
+def test_a_type_change_is_one_file_in_two_sections() -> None:
+    section = b"diff --git a/l b/l\n@@ -1 +0,0 @@\n-x\n"
+    patch = shown(b":120000 100644 1 2 T\0l\0", section + section.replace(b"-x", b"+x"))
+    assert patch.files == (FileChange("l", 1, 1),)
+
+
+def test_a_merge_counts_both_columns() -> None:
+    text = b"diff --cc f\n--- a/f\n+++ b/f\n@@@ -1,1 -1,1 +1,2 @@@\n- main\n -side\n++both\n +mine\n"
+    patch = shown(b"::100644 100644 100644 1 2 3 MM\0f\0f\0f\0", text)
+    assert patch.files == (FileChange("f", 2, 2),)
+
+
+def test_a_merge_is_withheld_by_any_name_it_had() -> None:
+    text = b"diff --cc f\n--- a/f\n+++ b/f\n@@@ -1,1 -1,1 +1,1 @@@\n- KEY\n -KEY\n++KEY\n"
+    patch = shown(b"::100644 100644 100644 1 2 3 RM\0.env\0f\0f\0", text)
+    assert patch.text == ""
+    assert patch.withheld == ("f",)
+
+
+@pytest.mark.parametrize(
+    ("name", "all_quoted", "as_is"),
+    [
+        ("plain name", b"plain name", b"plain name"),
+        ("ä", rb'"\303\244"', "ä".encode()),
+        ("ta\tb", rb'"ta\tb"', rb'"ta\tb"'),
+        ('q"\\', rb'"q\"\\"', rb'"q\"\\"'),
+        ("\x01ä", rb'"\001\303\244"', b'"\\001\xc3\xa4"'),
+    ],
+)
+def test_names_are_quoted_as_git_quotes_them(name: str, all_quoted: bytes, as_is: bytes) -> None:
+    assert quoted(name.encode(), quote_all=True) == all_quoted
+    assert quoted(name.encode(), quote_all=False) == as_is
+
+
+def test_the_summary_has_one_line_a_file() -> None:
+    patch = Patch(
+        "",
+        (
+            FileChange("a.py", 3, 1),
+            FileChange("b.png", 0, 0, binary=True),
+            FileChange("new", 0, 0, previous="old"),
+            FileChange("late", None, None),
+        ),
+    )
+    assert patch.stat() == ("a.py | +3 −1\nb.png | binary\nold => new | +0 −0\nlate | changed\n4 files changed, +3 −1")
+    assert patch.names() == "a.py\nb.png\nnew\nlate"
