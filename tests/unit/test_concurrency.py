@@ -107,7 +107,7 @@ def test_work_that_comes_as_a_thread_gives_up_is_done(monkeypatch: pytest.Monkey
 def test_a_child_of_a_fork_starts_threads_of_its_own() -> None:
     program = """
 import asyncio, os, warnings
-from promptuary import background
+from promptuary import concurrency
 warnings.simplefilter("ignore")
 assert asyncio.run(concurrency.run(lambda: 1)) == 1
 assert len(concurrency._threads.idle) == 1

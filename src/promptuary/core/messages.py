@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NotRequired, TypedDict
 
+from promptuary.core.blocks import Detail
+
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 """Who speaks, in the words of the chat APIs."""
 
@@ -39,11 +41,30 @@ ItemKind = Literal["message", "summary"]
 
 
 @dataclass(frozen=True, slots=True)
+class Attachment:
+    """Something that was attached to a message, as data beside the text that was sent.
+
+    ``source`` says where it came from (``file:src/a.py``), ``revision`` is the SHA-256 of what was fetched, ``lines``
+    are the first and last line that were attached. The body that the model saw is ``content[start:end]`` of the item;
+    ``start == end`` if only its name was shown.
+    """
+
+    source: str
+    label: str
+    revision: str
+    detail: Detail
+    lines: tuple[int, int] | None
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Item:
     """One entry of a thread's history.
 
     ``content`` is exactly what was sent or received. ``pinned`` items are never compacted. ``stands_for`` holds the ids
-    of the items that a summary replaces; they stay in the ledger.
+    of the items that a summary replaces; they stay in the ledger. ``attachments`` are what was attached to it, and
+    ``words_start`` is where in ``content`` the person's own words begin.
     """
 
     id: str
@@ -55,6 +76,8 @@ class Item:
     kind: ItemKind = "message"
     stands_for: tuple[str, ...] = ()
     turn: str = ""
+    attachments: tuple[Attachment, ...] = ()
+    words_start: int = 0
 
 
 @dataclass(frozen=True, slots=True)

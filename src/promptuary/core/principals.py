@@ -1,0 +1,56 @@
+"""Who acts: the one value that decides what belongs to whom.
+
+Ownership is never taken from an argument, a file or a message: whoever opens the engine says who is acting, and
+everything below asks the principal. Knows nothing of storage or of how a person proves who they are.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from promptuary.core.errors import ConfigError
+
+LOCAL_USER: Final = "local"
+"""The person on this machine, where nobody says who is acting."""
+DEFAULT_AGENT: Final = "default"
+
+_LONGEST: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """A user who acts through an agent, optionally in a group.
+
+    Threads and private state belong to the user with that agent, or, in a group, to the group with that agent: then
+    ``user`` is recorded with each turn, and nothing that is private to any user is recalled.
+    """
+
+    user: str = LOCAL_USER
+    agent: str = DEFAULT_AGENT
+    group: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("user", self.user), ("agent", self.agent), ("group", self.group)):
+            if value is None and name == "group":
+                continue
+            if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > _LONGEST:
+                raise ConfigError(f"a principal's {name} must be 1 to {_LONGEST} printable characters, not {value!r}")
+
+    @property
+    def owner(self) -> "Owner":
+        """Whom threads and private state belong to."""
+        if self.group is not None:
+            return Owner("group", self.group, self.agent)
+        return Owner("user", self.user, self.agent)
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whom something belongs to: a user or a group, each with an agent. Made by ``Principal.owner`` alone."""
+
+    kind: str
+    name: str
+    agent: str
+
+
+LOCAL: Final = Principal()
+"""The default principal: the person on this machine."""
