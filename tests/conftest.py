@@ -1,6 +1,7 @@
 """What every test may use: a workspace to write files into, and figures that grow under ``make torture``."""
 
 import os
+import signal
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,6 +14,11 @@ TORTURE = bool(os.environ.get("PROMPTUARY_TORTURE"))
 settings.register_profile("short", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("torture", deadline=None, max_examples=5_000, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("torture" if TORTURE else "short")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # ``nohup make test &`` and some CI runners start with SIGINT ignored, and programs inherit that. With a handler
+    # here, the programs that tests start get the default again, as they would from a terminal.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Figure = Callable[[int, int], int]
 """Chooses between the short slice that CI runs and the full figure of ``make torture``."""
