@@ -26,7 +26,7 @@ from promptuary.blocking import Promptuary
 from promptuary.context.render import plain_text
 from promptuary.core.layers import Layer, LayerContext, RecallRequest, Slot
 from promptuary.core.messages import Message, Prompt
-from promptuary.layers.tracked.scoring import Question, judge
+from promptuary.layers.tracked.scoring import RelevanceQuestion, judge
 from promptuary.threads.turn import Turn
 
 TURNS = 50
@@ -177,7 +177,7 @@ def _reordered(message: Message, names: Sequence[str], query: str) -> Message:
     places = sorted((content.index(f"\n## {name} ") + 1, name) for name in names)
     ends = [place for place, _ in places[1:]] + [len(content) + 2]
     blocks = [(name, content[place : end - 2]) for (place, name), end in zip(places, ends, strict=True)]
-    blocks.sort(key=lambda block: -judge(Question(query, *block)).value)
+    blocks.sort(key=lambda block: -judge(RelevanceQuestion(query, *block)).value)
     return {"role": "developer", "content": "\n\n".join([_HEADING, *(text for _, text in blocks)])}
 
 

@@ -8,7 +8,7 @@ from promptuary.core.blocks import Detail, Source, Trust
 from promptuary.core.budget import water_fill
 from promptuary.core.render import preamble, render
 from promptuary.references.detail import best_within, whole
-from promptuary.references.fit import Candidate, fit
+from promptuary.references.fit import RankedSource, fit
 from promptuary.tokens import Counter
 
 pytestmark = pytest.mark.torture
@@ -77,7 +77,7 @@ def test_a_block_never_costs_more_than_its_budget(source: Source, budget: int) -
 
 @given(st.lists(st.tuples(sources(), st.integers(0, 1)), max_size=6), st.integers(0, 900))
 def test_blocks_together_never_cost_more_than_the_limit(members: list[tuple[Source, int]], limit: int) -> None:
-    blocks = fit([Candidate(source, rank) for source, rank in members], limit, COUNTER)
+    blocks = fit([RankedSource(source, rank) for source, rank in members], limit, COUNTER)
 
     assert sum(block.tokens for block in blocks if block) <= limit
 
@@ -92,6 +92,6 @@ def test_what_is_counted_block_by_block_is_what_the_whole_costs(members: list[So
 @given(st.lists(sources(), max_size=4), st.integers(1_000, 60_000))
 def test_everything_is_whole_where_everything_fits(members: list[Source], room: int) -> None:
     cost = sum(whole(source, COUNTER).tokens for source in members)
-    blocks = fit([Candidate(source) for source in members], cost + room, COUNTER)
+    blocks = fit([RankedSource(source) for source in members], cost + room, COUNTER)
 
     assert [block.detail for block in blocks if block] == [Detail.FULL] * len(members)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from promptuary.context.compact.digest import digest
 from promptuary.context.compact.run import Compaction, compact
-from promptuary.context.history import CompactionPolicy, Past, cost, groups, newest_that_fit, older
+from promptuary.context.history import CompactionPolicy, PricedHistory, cost, groups, newest_that_fit, older
 from promptuary.core.messages import Item, Role, ToolCall
 from promptuary.tokens import Counter
 
@@ -103,7 +103,7 @@ def test_a_view_keeps_the_order_and_the_bytes_and_what_must_stay(items: list[Ite
 
 @given(HISTORIES)
 def test_a_past_costs_what_its_items_cost_and_all_of_it_is_shown_where_it_fits(items: list[Item]) -> None:
-    past = Past.of(items, COUNTER)
+    past = PricedHistory.of(items, COUNTER)
     sendable = [item for group in groups(items) for item in group.sendable]
 
     assert past.tokens == cost(items, COUNTER)

@@ -157,7 +157,7 @@ def stays(history: Sequence[Item]) -> int:
 
 def heard(turn: Turn, layers: Sequence[Says], band: Band) -> list[Says]:
     """Return the layers of a band that are in the prompt, by slot."""
-    present = {entry.layer for entry in turn.receipt.entries if entry.fate != "out"}
+    present = {entry.layer for entry in turn.receipt.entries if entry.status != "out"}
     return [one for one in sorted(layers, key=lambda one: one.slot) if one.band == band and one.id in present]
 
 

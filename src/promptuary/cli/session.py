@@ -7,8 +7,8 @@ from typing import Any
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import opened, print_json
 from promptuary.core.errors import SourceError
+from promptuary.core.json import receipt_json
 from promptuary.core.messages import Message, as_message
-from promptuary.core.receipts import to_json
 from promptuary.core.table import Column, table
 from promptuary.core.text import one_line, visible
 
@@ -64,7 +64,9 @@ def _turn(promptuary: Promptuary, options: argparse.Namespace) -> int:
     drift = [{"path": one.path, "since": one.since} for one in replay.drift]
     if options.json:
         value: dict[str, Any] = {"turn": turn.number, "status": turn.status, "created": turn.created, "text": turn.text}
-        value |= {"messages": list(turn.messages)} if options.action == "replay" else {"receipt": to_json(turn.receipt)}
+        value |= (
+            {"messages": list(turn.messages)} if options.action == "replay" else {"receipt": receipt_json(turn.receipt)}
+        )
         print_json(value | {"drift": drift})
         return DONE
     if options.action == "show":

@@ -5,7 +5,7 @@ import sys
 
 from promptuary.cli.common import message, opened, print_json
 from promptuary.cli.expand import as_json
-from promptuary.core.receipts import to_json
+from promptuary.core.json import receipt_json
 from promptuary.core.text import visible
 
 DONE, NOT_ALL = 0, 1
@@ -17,7 +17,7 @@ def main(options: argparse.Namespace) -> int:
     with opened(options) as promptuary:
         turn = promptuary.prepare(text, thread="main" if options.thread is None else options.thread)
     if options.json:
-        print_json(as_json(turn.expansion) | {"messages": turn.messages, "receipt": to_json(turn.receipt)})
+        print_json(as_json(turn.expansion) | {"messages": turn.messages, "receipt": receipt_json(turn.receipt)})
     elif options.form in {None, "text"}:
         prompt = turn.render("text")
         print(visible(prompt)[0] if sys.stdout.isatty() else prompt, end="")

@@ -8,7 +8,7 @@ layer leaves of its share goes to the history.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from promptuary.context.history import MESSAGE_OVERHEAD, Past
+from promptuary.context.history import MESSAGE_OVERHEAD, PricedHistory
 from promptuary.core.budget import Claim, allocate
 from promptuary.core.counting import TokenCounter
 from promptuary.core.layers import Band, Between, Budget, Recall
@@ -32,13 +32,13 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
-class Voice:
+class Contribution:
     """A layer that has something to say: all of it, as it would cost."""
 
     layer: str
     band: Band
     budget: Budget
-    said: Recall
+    recall: Recall
     tokens: int
 
 
@@ -64,13 +64,13 @@ def promise(budget: Budget) -> int:
             return budget
 
 
-def spoken(said: Recall, counter: TokenCounter) -> int:
+def recall_cost(said: Recall, counter: TokenCounter) -> int:
     """Return what a layer's message costs, its envelope included; nothing said costs nothing."""
     text = said.text
     return counter.count(text) + MESSAGE_OVERHEAD if text else 0
 
 
-def shares(voices: Sequence[Voice], history: Past, available: int) -> dict[str, int]:
+def shares(contributions: Sequence[Contribution], history: PricedHistory, available: int) -> dict[str, int]:
     """Return how many tokens each layer may use, envelope included; the history has the rest.
 
     What may never leave the history (instructions, pins) is not shared: it is taken off first.
@@ -78,17 +78,21 @@ def shares(voices: Sequence[Voice], history: Past, available: int) -> dict[str, 
     stays = history.stays
     left = max(available - stays, 0)
     # A layer that says more than it may wants no more than it may.
-    wants = [min(voice.tokens, ceiling(voice.budget, available)) for voice in voices]
-    reserved = sum(min(want, promise(voice.budget)) for want, voice in zip(wants, voices, strict=True))
+    wants = [min(contribution.tokens, ceiling(contribution.budget, available)) for contribution in contributions]
+    reserved = sum(
+        min(want, promise(contribution.budget)) for want, contribution in zip(wants, contributions, strict=True)
+    )
     counted_on = int(max(left - reserved, 0) * HISTORY_SHARE)
-    claims = [Claim(want, promise(voice.budget)) for want, voice in zip(wants, voices, strict=True)]
+    claims = [
+        Claim(want, promise(contribution.budget)) for want, contribution in zip(wants, contributions, strict=True)
+    ]
     given = allocate([*claims, Claim(history.sent - stays, counted_on)], left)
-    return {voice.layer: share for voice, share in zip(voices, given, strict=False)}
+    return {contribution.layer: share for contribution, share in zip(contributions, given, strict=False)}
 
 
-def assemble(voices: Sequence[Voice], past: Sequence[Item], message: Message) -> Prompt:
+def assemble(contributions: Sequence[Contribution], past: Sequence[Item], message: Message) -> Prompt:
     """Return the prompt: what is stable, what was said, what is live, and the message."""
     bands: Mapping[Band, list[Message]] = {"stable": [], "live": []}
-    for voice in voices:
-        bands[voice.band].append({"role": "developer", "content": voice.said.text})
+    for contribution in contributions:
+        bands[contribution.band].append({"role": "developer", "content": contribution.recall.text})
     return Prompt(bands["stable"], [as_message(item) for item in past], bands["live"], message)

@@ -31,7 +31,7 @@ _INSTRUCTIONS = frozenset({"system", "developer"})
 _KEPT_CHARACTERS = 16 * 1024 * 1024
 
 
-class Recent:
+class CachingCounter:
     """A counter that remembers the texts it has seen, up to a number of characters. Safe to share between threads.
 
     Nearly all of a prompt was in the last one too, and most of it is the very same text objects: those are found
@@ -188,26 +188,28 @@ def older(items: Sequence[Item], keep_last: int) -> list[Group]:
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
-    """A history as a turn sees it: grouped and priced once, and looked at several times.
+class PricedHistory:
+    """A history with its costs: grouped and counted once, used several times in a turn.
 
-    ``priced`` has each group that can be sent, and what that costs; ``sent`` is the sum. ``tokens`` is what all items
-    cost, those too that are never sent.
+    ``priced`` has each group that can be sent and what it costs; ``sent`` is the sum. ``strays`` are the groups of
+    which some items are never sent. ``tokens`` is what all items cost, the strays included.
     """
 
     items: Sequence[Item]
     priced: Sequence[tuple[Group, int]]
+    strays: Sequence[Group]
     sent: int
     tokens: int
 
     @classmethod
-    def of(cls, items: Sequence[Item], counter: TokenCounter) -> "Past":
+    def of(cls, items: Sequence[Item], counter: TokenCounter) -> "PricedHistory":
         """Return ``items`` grouped and priced."""
         every = groups(items)
         priced = [(group, cost(group.sendable, counter)) for group in every if group.sendable]
         sent = sum(price for _, price in priced)
-        left = (cost(group.items, counter) - cost(group.sendable, counter) for group in every if group.has_strays)
-        return cls(items, priced, sent, sent + sum(left))
+        strays = [group for group in every if group.has_strays]
+        unsent = sum(cost(group.items, counter) - cost(group.sendable, counter) for group in strays)
+        return cls(items, priced, strays, sent, sent + unsent)
 
     @property
     def stays(self) -> int:
@@ -228,8 +230,8 @@ class Past:
 
 
 def newest_that_fit(items: Sequence[Item], budget: int, counter: TokenCounter) -> tuple[Item, ...]:
-    """Return the newest of ``items`` that fit into ``budget``, as ``Past.newest`` does."""
-    return Past.of(items, counter).newest(budget)
+    """Return the newest of ``items`` that fit into ``budget``, as ``PricedHistory.newest`` does."""
+    return PricedHistory.of(items, counter).newest(budget)
 
 
 def _taken(priced: Sequence[tuple[Group, int]], budget: int) -> set[int]:

@@ -1,19 +1,19 @@
-"""What went into a turn, what did not, and why: the account that is kept in the ledger."""
+"""The receipt of a turn: what went into its prompt, what did not, and why. The ledger stores it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from promptuary.core.blocks import Detail
 from promptuary.core.table import Column, table
 from promptuary.core.text import one_line
 
-Fate = Literal["in", "degraded", "out"]
+EntryStatus = Literal["in", "degraded", "out"]
 """Whether something is in the prompt whole, in part, or not at all."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ReceiptEntry:
     """One block of a prompt, or one that is not in it.
 
     ``layer`` is the layer's id, or ``references``, ``history``, ``message``. ``share`` is the part of the window.
@@ -21,7 +21,7 @@ class Entry:
 
     layer: str
     label: str
-    fate: Fate
+    status: EntryStatus
     tokens: int = 0
     share: float = 0.0
     source: str = ""
@@ -59,7 +59,7 @@ class Receipt:
     window: int
     reserve: int
     tokens: int
-    entries: Sequence[Entry] = ()
+    entries: Sequence[ReceiptEntry] = ()
     hooks: Sequence[HookRun] = ()
     failures: Sequence[Failure] = ()
     warnings: Sequence[str] = ()
@@ -83,7 +83,7 @@ class Receipt:
 _COLUMNS = (
     Column("layer"),
     Column("what"),
-    Column("fate"),
+    Column("status"),
     Column("detail"),
     Column("tokens", right=True),
     Column("window", right=True),
@@ -92,53 +92,14 @@ _COLUMNS = (
 )
 
 
-def _row(entry: Entry) -> tuple[str, ...]:
+def _row(entry: ReceiptEntry) -> tuple[str, ...]:
     return (
         entry.layer,
         one_line(entry.label),
-        entry.fate,
+        entry.status,
         entry.detail or "",
         f"{entry.tokens:,}",
         f"{entry.share:.1%}",
         "" if entry.score is None else f"{entry.score:g}",
         one_line(entry.reason),
     )
-
-
-def to_json(receipt: Receipt) -> dict[str, Any]:
-    """Return ``receipt`` as JSON can hold it."""
-    return {
-        "turn": receipt.turn,
-        "thread": receipt.thread,
-        "window": receipt.window,
-        "reserve": receipt.reserve,
-        "tokens": receipt.tokens,
-        "entries": [_fields(entry) for entry in receipt.entries],
-        "hooks": [_fields(run) for run in receipt.hooks],
-        "failures": [_fields(failure) for failure in receipt.failures],
-        "warnings": list(receipt.warnings),
-        "blocked": receipt.blocked,
-    }
-
-
-def from_json(value: Mapping[str, Any]) -> Receipt:
-    """Return the receipt that ``to_json`` made ``value`` of."""
-    entries = [
-        Entry(**{**entry, "detail": Detail(entry["detail"]) if entry["detail"] else None}) for entry in value["entries"]
-    ]
-    return Receipt(
-        turn=value["turn"],
-        thread=value["thread"],
-        window=value["window"],
-        reserve=value["reserve"],
-        tokens=value["tokens"],
-        entries=entries,
-        hooks=[HookRun(**run) for run in value["hooks"]],
-        failures=[Failure(**failure) for failure in value["failures"]],
-        warnings=list(value["warnings"]),
-        blocked=value["blocked"],
-    )
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in value.__slots__}

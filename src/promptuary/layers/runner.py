@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 _FAILED = object()
 
-Load = Callable[[Sequence[StateKey]], Sequence[KeptState | None]]
+LoadStates = Callable[[Sequence[StateKey]], Sequence[KeptState | None]]
 """Returns what is kept under each key, in their order."""
 
 
@@ -97,7 +97,7 @@ class Runner:
             run.dirty = False
         return states
 
-    async def init(self, load: Load, account: Account) -> None:
+    async def init(self, load: LoadStates, account: Account) -> None:
         """Prepare every layer, one after the other, with the state that is kept for it: another may have changed it."""
         lasting = [run for run in self._runs if not run.disabled and run.layer.scope != "execution"]
         found = load([(run.layer.id, run.context.scope_key) for run in lasting])

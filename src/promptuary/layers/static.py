@@ -32,7 +32,7 @@ from promptuary.core.layers import (
 from promptuary.core.text import one_line
 from promptuary.layers import sections
 
-Load = Callable[[], str | Awaitable[str]]
+LoadText = Callable[[], str | Awaitable[str]]
 """Returns the text; a plain function runs in a thread, so it may block."""
 
 Revision = Callable[[], object]
@@ -55,7 +55,7 @@ class Named:
     """One source of several: ``label`` names it to the model and in the receipt, ``source`` says where it is from."""
 
     label: str
-    load: Load
+    load: LoadText
     revision: Revision | None = None
     source: str = ""
 
@@ -91,7 +91,7 @@ class StaticContent(Layer):
 
     def __init__(
         self,
-        load: Load | None = None,
+        load: LoadText | None = None,
         *,
         sources: Sequence[Named] = (),
         revision: Revision | None = None,
@@ -120,7 +120,7 @@ class StaticContent(Layer):
         _check_policies(id, reload, on_error)
 
     async def init(self, context: LayerContext) -> None:
-        """Load everything, once a process however many scopes there are."""
+        """LoadText everything, once a process however many scopes there are."""
         if self._loaded_at is None:
             await self._refresh("init", context)
             self._fresh = True

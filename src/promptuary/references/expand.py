@@ -11,7 +11,7 @@ from promptuary.core.expansion import Expansion, Outcome, Spend
 from promptuary.core.references import Reference
 from promptuary.core.render import preamble
 from promptuary.core.text import one_line
-from promptuary.references.fit import Candidate, fit
+from promptuary.references.fit import RankedSource, fit
 from promptuary.references.resolve import Resolution, resolve, settle
 from promptuary.references.resolve_context import Desk
 from promptuary.references.scan import MAX_REFERENCES, Span, scan
@@ -119,7 +119,7 @@ def _elsewhere(text: str) -> list[Reference]:
 class _Shelf:
     """Every source once, whoever asked for it; remembers who did first."""
 
-    candidates: list[Candidate]
+    candidates: list[RankedSource]
     places: dict[str, int]
     owners: dict[str, Reference]
 
@@ -141,7 +141,7 @@ class _Shelf:
         if place is None:
             self.places[source.key] = len(self.candidates)
             self.owners[source.key] = owner
-            self.candidates.append(Candidate(replace(source, anchor=links.get(source.key, "")), rank))
+            self.candidates.append(RankedSource(replace(source, anchor=links.get(source.key, "")), rank))
         elif rank < self.candidates[place].rank:
             self.candidates[place] = replace(self.candidates[place], rank=rank)
 

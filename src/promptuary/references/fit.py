@@ -15,14 +15,14 @@ from promptuary.references.detail import best_within, name_only, whole
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class RankedSource:
     """A source and its rank: 0 for what was named outright, 1 for what came along."""
 
     source: Source
     rank: int = 0
 
 
-def fit(candidates: Sequence[Candidate], limit: int, counter: TokenCounter) -> list[Block | None]:
+def fit(candidates: Sequence[RankedSource], limit: int, counter: TokenCounter) -> list[Block | None]:
     """Return a block for each candidate, together at most ``limit`` tokens; ``None`` where not even the name fits."""
     full = [whole(one.source, counter) for one in candidates]
     if sum(block.tokens for block in full) <= limit:

@@ -19,7 +19,7 @@ from promptuary.core.errors import PromptuaryError
 from promptuary.core.layers import Json
 from promptuary.core.messages import Item, ItemKind, Message, Replacement, ToolCall
 from promptuary.core.ports.threads import Change, ConflictError, KeptState, Recorded, StateStore
-from promptuary.core.receipts import Entry, Failure, HookRun, Receipt
+from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry
 
 STRANGE: Final = ("", "\x00", "a\x00b", "\ud800", "\ud83d\ude00", "😀", "é", "e\u0301", "\u2028\r\n", "';--", "\ufeff")
 """Texts that stores have lost: empty, NUL, lone surrogates, two that look like one character, and one that is."""
@@ -61,10 +61,10 @@ def turned(number: int, thread: str = "t", *, name: str = "", text: str = "hello
         {"role": "user", "content": text},
     )
     name = name or f"{thread}-{number}"
-    entry = Entry("history", "a", "degraded", 3, 0.25, "s", "r", Detail.OUTLINE, 0.5, "too long")
+    entry = ReceiptEntry("history", "a", "degraded", 3, 0.25, "s", "r", Detail.OUTLINE, 0.5, "too long")
     receipt = Receipt(
         *(name, thread, 1000, 100, 42),
-        entries=(entry, Entry("message", "b", "in")),
+        entries=(entry, ReceiptEntry("message", "b", "in")),
         hooks=(HookRun("history", "recall", 1.5),),
         failures=(Failure("notes", "store", "TIMEOUT", "late"),),
         warnings=("careful",),

@@ -12,12 +12,12 @@ from typing import Any
 
 from promptuary import concurrency
 from promptuary.context import receipt_entries, render
-from promptuary.context.assemble import Room, Voice, assemble, ceiling, shares, spoken
+from promptuary.context.assemble import Contribution, Room, assemble, ceiling, recall_cost, shares
 from promptuary.context.compact.run import compact
 from promptuary.context.history import (
     MESSAGE_OVERHEAD,
     CompactionPolicy,
-    Past,
+    PricedHistory,
     Stats,
     cost,
     is_due,
@@ -32,7 +32,7 @@ from promptuary.core.layers import Ending, Incoming, Layer, Recall, RecallReques
 from promptuary.core.messages import Item, Message, Prompt, Replacement, ToolCall
 from promptuary.core.ports.models import ChatModel
 from promptuary.core.ports.threads import Change, ConflictError, Recorded, StateStore, TurnStatus
-from promptuary.core.receipts import Entry, Failure, Receipt
+from promptuary.core.receipts import Failure, Receipt, ReceiptEntry
 from promptuary.layers.runner import Account, LayerRun, Runner
 
 
@@ -105,13 +105,13 @@ class Thread:
         message: Message = {"role": "user", "content": expansion.messages[-1]["content"]}
         spent = common.counter.count(message["content"]) + MESSAGE_OVERHEAD
         available = common.room.usable - spent
-        voices, left_out = await self._voices(text, history, message["content"], available, kept)
-        said = sum(voice.tokens for voice in voices)
+        contributions, left_out = await self._contributions(text, history, message["content"], available, kept)
+        said = sum(contribution.tokens for contribution in contributions)
         past = history.newest(available - said)
         before = cost(past, common.counter)
-        prompt = assemble(voices, past, message)
+        prompt = assemble(contributions, past, message)
         of_past = receipt_entries.of_history(past, history, before, common.room.window)
-        entries = self._entries(voices, left_out, of_past, expansion)
+        entries = self._entries(contributions, left_out, of_past, expansion)
         spent += said + before
         if available <= MESSAGE_OVERHEAD and self._runner.active:
             warnings = (*warnings, "the message leaves no room for anything else")
@@ -176,16 +176,16 @@ class Thread:
         await self._runner.init(store.states, kept)
         return kept
 
-    async def _history(self) -> tuple[Past, Sequence[Replacement], tuple[str, ...]]:
+    async def _history(self) -> tuple[PricedHistory, Sequence[Replacement], tuple[str, ...]]:
         """Return the history, made shorter if it is time for that, what was replaced in it, and what to tell of it."""
         common = self._common
         usable, counter = common.room.usable, common.counter
-        history = await concurrency.run(lambda: Past.of(common.store.history(self.name), counter))
+        history = await concurrency.run(lambda: PricedHistory.of(common.store.history(self.name), counter))
         if not is_due(history.items, history.tokens, usable, common.policy):
             return history, (), ()
         done = await compact(history.items, usable, counter, policy=common.policy, model=common.model)
         told = (f"the history was compacted: {done.reason}",) if done.changed else ()
-        return Past.of(done.items, counter), done.replacements, told
+        return PricedHistory.of(done.items, counter), done.replacements, told
 
     async def _expanded(self, text: str, queued: Sequence[str]) -> Expansion:
         """Attach what the message points at, within its limit and what the message itself leaves."""
@@ -193,57 +193,72 @@ class Thread:
         limit = max(min(self._common.limit, self._common.room.usable - words), 0)
         return await concurrency.run(lambda: self._common.expand(text, " ".join(queued), limit))
 
-    async def _voices(
-        self, query: str, history: Past, message: str, available: int, kept: Account
-    ) -> tuple[list[Voice], list[Entry]]:
+    async def _contributions(
+        self, query: str, history: PricedHistory, message: str, available: int, kept: Account
+    ) -> tuple[list[Contribution], list[ReceiptEntry]]:
         """Ask every layer what it has to say, then those again that have more to say than there is room."""
-        asked: list[tuple[LayerRun, Voice]] = []
+        asked: list[tuple[LayerRun, Contribution]] = []
         request = RecallRequest(query, 0, history.items, [message, *(item.content for item in history.items)])
         for run in self._runner.active:
-            voice = await self._ask(run, request, ceiling(run.layer.budget, available), kept)
-            if voice.tokens or voice.said.omitted:
-                asked.append((run, voice))
-                request = replace(request, in_view=[*request.in_view, voice.said.text])
-        given = shares([voice for _, voice in asked], history, available)
-        voices, left_out = [], []
+            contribution = await self._ask(run, request, ceiling(run.layer.budget, available), kept)
+            if contribution.tokens or contribution.recall.omitted:
+                asked.append((run, contribution))
+                request = replace(request, in_view=[*request.in_view, contribution.recall.text])
+        given = shares([contribution for _, contribution in asked], history, available)
+        contributions, left_out = [], []
         for run, first in asked:
             share = given[first.layer]
-            voice = first if first.tokens <= share else await self._ask(run, _without(request, first), share, kept)
-            if voice.tokens > share:
-                reason = f"said {voice.tokens:,} tokens where {share:,} were allowed"
-                kept.failures.append(Failure(voice.layer, "recall", "OVER_BUDGET", reason))
-                left_out.append(Entry(voice.layer, voice.layer, "out", voice.tokens, reason=reason))
-            elif voice.tokens:
-                voices.append(voice)
-            elif voice.said.omitted:
-                left_out += receipt_entries.left_out(voice.layer, voice.said)
+            contribution = (
+                first if first.tokens <= share else await self._ask(run, _without(request, first), share, kept)
+            )
+            if contribution.tokens > share:
+                reason = f"said {contribution.tokens:,} tokens where {share:,} were allowed"
+                kept.failures.append(Failure(contribution.layer, "recall", "OVER_BUDGET", reason))
+                left_out.append(
+                    ReceiptEntry(contribution.layer, contribution.layer, "out", contribution.tokens, reason=reason)
+                )
+            elif contribution.tokens:
+                contributions.append(contribution)
+            elif contribution.recall.omitted:
+                left_out += receipt_entries.left_out(contribution.layer, contribution.recall)
             else:
                 reason = f"{first.tokens:,} tokens, and {share:,} are left for it"
-                left_out.append(Entry(voice.layer, voice.layer, "out", first.tokens, reason=reason))
-        return voices, left_out
+                left_out.append(
+                    ReceiptEntry(contribution.layer, contribution.layer, "out", first.tokens, reason=reason)
+                )
+        return contributions, left_out
 
-    async def _ask(self, run: LayerRun, request: RecallRequest, share: int, kept: Account) -> Voice:
+    async def _ask(self, run: LayerRun, request: RecallRequest, share: int, kept: Account) -> Contribution:
         wanted = replace(request, budget=max(share - MESSAGE_OVERHEAD, 0))
         said = await self._runner.recall(run, wanted, kept) if share > MESSAGE_OVERHEAD else Recall()
-        return Voice(run.layer.id, run.layer.band, run.layer.budget, said, spoken(said, self._common.counter))
+        return Contribution(
+            run.layer.id, run.layer.band, run.layer.budget, said, recall_cost(said, self._common.counter)
+        )
 
     def _entries(
-        self, voices: Sequence[Voice], left_out: Sequence[Entry], before: Sequence[Entry], expansion: Expansion
-    ) -> list[Entry]:
+        self,
+        contributions: Sequence[Contribution],
+        left_out: Sequence[ReceiptEntry],
+        before: Sequence[ReceiptEntry],
+        expansion: Expansion,
+    ) -> list[ReceiptEntry]:
         window, counter = self._common.room.window, self._common.counter
         stable = [
             one
-            for voice in voices
-            if voice.band == "stable"
-            for one in receipt_entries.of_layer(voice, window, counter)
+            for contribution in contributions
+            if contribution.band == "stable"
+            for one in receipt_entries.of_layer(contribution, window, counter)
         ]
         live = [
-            one for voice in voices if voice.band == "live" for one in receipt_entries.of_layer(voice, window, counter)
+            one
+            for contribution in contributions
+            if contribution.band == "live"
+            for one in receipt_entries.of_layer(contribution, window, counter)
         ]
         words = receipt_entries.of_message(counter.count(expansion.text), window)
         return [*stable, *before, *live, *receipt_entries.of_references(expansion, window), words, *left_out]
 
-    def _receipt(self, entries: Sequence[Entry], expansion: Expansion, spent: int, kept: Account) -> Receipt:
+    def _receipt(self, entries: Sequence[ReceiptEntry], expansion: Expansion, spent: int, kept: Account) -> Receipt:
         room = self._common.room
         return Receipt(
             turn=new_id("turn"),
@@ -264,9 +279,9 @@ class Thread:
         )
 
 
-def _without(request: RecallRequest, voice: Voice) -> RecallRequest:
+def _without(request: RecallRequest, contribution: Contribution) -> RecallRequest:
     """Return what is in view without what a layer said itself: it is asked to say less of the same."""
-    return replace(request, in_view=[text for text in request.in_view if text != voice.said.text])
+    return replace(request, in_view=[text for text in request.in_view if text != contribution.recall.text])
 
 
 def _recorded(turn: Turn, status: TurnStatus) -> Recorded:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from promptuary.config.settings import Settings
 from promptuary.context.assemble import Room
-from promptuary.context.history import CompactionPolicy, Recent, Stats
+from promptuary.context.history import CachingCounter, CompactionPolicy, Stats
 from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.layers import Layer, check
@@ -60,7 +60,7 @@ class Conversations:
         self._common = Conversation(
             store=self._store,
             layers=self._layers,
-            counter=Recent(counter),
+            counter=CachingCounter(counter),
             room=Room(window, min(settings.reply_reserve, window // 2)),
             limit=int(window * settings.limit_share),
             policy=CompactionPolicy(threshold=settings.compact_share, goal=settings.compact_share / 2),

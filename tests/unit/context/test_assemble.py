@@ -4,8 +4,17 @@ from collections.abc import Sequence
 
 import pytest
 
-from promptuary.context.assemble import HISTORY_SHARE, Room, Voice, assemble, ceiling, promise, shares, spoken
-from promptuary.context.history import MESSAGE_OVERHEAD, Past, cost
+from promptuary.context.assemble import (
+    HISTORY_SHARE,
+    Contribution,
+    Room,
+    assemble,
+    ceiling,
+    promise,
+    recall_cost,
+    shares,
+)
+from promptuary.context.history import MESSAGE_OVERHEAD, PricedHistory, cost
 from promptuary.core.layers import Band, Between, Budget, Piece, Recall
 from promptuary.core.messages import Item, ToolCall
 from promptuary.tokens import Counter
@@ -13,8 +22,8 @@ from promptuary.tokens import Counter
 COUNTER = Counter()
 
 
-def voice(name: str, tokens: int, budget: Budget = "auto", band: Band = "live") -> Voice:
-    return Voice(name, band, budget, Recall([Piece(name, name)]), tokens)
+def contribution(name: str, tokens: int, budget: Budget = "auto", band: Band = "live") -> Contribution:
+    return Contribution(name, band, budget, Recall([Piece(name, name)]), tokens)
 
 
 def said(tokens: int, *, pinned: bool = False) -> Item:
@@ -23,8 +32,8 @@ def said(tokens: int, *, pinned: bool = False) -> Item:
     return item
 
 
-def past(items: Sequence[Item]) -> Past:
-    return Past.of(items, COUNTER)
+def past(items: Sequence[Item]) -> PricedHistory:
+    return PricedHistory.of(items, COUNTER)
 
 
 @pytest.mark.parametrize(
@@ -50,60 +59,65 @@ def test_a_room_is_what_the_reserve_leaves() -> None:
 
 
 def test_everyone_gets_what_they_want_where_there_is_room() -> None:
-    assert shares([voice("a", 100), voice("b", 50, 60)], past([said(200)]), 1_000) == {"a": 100, "b": 50}
+    assert shares([contribution("a", 100), contribution("b", 50, 60)], past([said(200)]), 1_000) == {"a": 100, "b": 50}
 
 
 def test_reservations_go_first_and_the_rest_is_shared() -> None:
-    given = shares([voice("kept", 400, 400), voice("greedy", 5_000)], past([said(5_000)]), 1_000)
+    given = shares([contribution("kept", 400, 400), contribution("greedy", 5_000)], past([said(5_000)]), 1_000)
 
     assert given["kept"] == 400
     assert given["greedy"] <= 600 * (1 - HISTORY_SHARE)
 
 
 def test_a_promise_holds_only_for_what_is_wanted() -> None:
-    given = shares([voice("modest", 20, 500), voice("greedy", 5_000)], past([]), 1_000)
+    given = shares([contribution("modest", 20, 500), contribution("greedy", 5_000)], past([]), 1_000)
 
     assert given == {"modest": 20, "greedy": 980}
 
 
 def test_the_history_may_count_on_its_part_and_leaves_what_it_does_not_need() -> None:
-    assert shares([voice("greedy", 5_000)], past([said(5_000)]), 1_000)["greedy"] <= 600
-    assert shares([voice("greedy", 5_000)], past([said(100)]), 1_000) == {"greedy": 900}
+    assert shares([contribution("greedy", 5_000)], past([said(5_000)]), 1_000)["greedy"] <= 600
+    assert shares([contribution("greedy", 5_000)], past([said(100)]), 1_000) == {"greedy": 900}
 
 
 def test_a_layer_that_says_more_than_its_ceiling_gets_no_more_than_that() -> None:
-    given = shares([voice("liar", 900, 50), voice("other", 2_000, Between(0, 80))], past([]), 1_000)
+    given = shares([contribution("liar", 900, 50), contribution("other", 2_000, Between(0, 80))], past([]), 1_000)
 
     assert given == {"liar": 50, "other": 80}
 
 
 def test_what_can_never_leave_the_history_is_taken_off_first() -> None:
     history = [said(700, pinned=True), said(5_000)]
-    given = shares([voice("kept", 200, 200), voice("greedy", 5_000)], past(history), 1_000)
+    given = shares([contribution("kept", 200, 200), contribution("greedy", 5_000)], past(history), 1_000)
 
     assert given["kept"] == 200
     assert sum(given.values()) <= 300
-    assert shares([voice("greedy", 500)], past([said(2_000, pinned=True)]), 1_000) == {"greedy": 0}
+    assert shares([contribution("greedy", 500)], past([said(2_000, pinned=True)]), 1_000) == {"greedy": 0}
 
 
 def test_what_is_never_sent_costs_the_layers_nothing() -> None:
     unanswered = Item("1", "assistant", "word " * 500, tool_calls=(ToolCall("c", "read", "{}"),))
 
-    assert shares([voice("a", 900)], past([unanswered]), 900) == {"a": 900}
+    assert shares([contribution("a", 900)], past([unanswered]), 900) == {"a": 900}
 
 
 def test_nothing_said_costs_nothing_and_an_envelope_is_counted_once() -> None:
-    assert spoken(Recall(), COUNTER) == 0
-    assert spoken(Recall([Piece("word", "a"), Piece("word", "b")]), COUNTER) == (
+    assert recall_cost(Recall(), COUNTER) == 0
+    assert recall_cost(Recall([Piece("word", "a"), Piece("word", "b")]), COUNTER) == (
         COUNTER.count("word\n\nword") + MESSAGE_OVERHEAD
     )
 
 
 def test_a_prompt_is_stable_history_live_and_the_message() -> None:
-    voices = [voice("a", 5, band="stable"), voice("b", 5), voice("c", 5, band="stable"), voice("d", 5)]
+    contributions = [
+        contribution("a", 5, band="stable"),
+        contribution("b", 5),
+        contribution("c", 5, band="stable"),
+        contribution("d", 5),
+    ]
     call = Item("1", "assistant", "", tool_calls=(ToolCall("c1", "read", "{}"),))
     result = Item("2", "tool", "text", tool_call_id="c1")
-    prompt = assemble(voices, [call, result], {"role": "user", "content": "hi"})
+    prompt = assemble(contributions, [call, result], {"role": "user", "content": "hi"})
 
     assert prompt.messages == [
         {"role": "developer", "content": "a"},

@@ -7,9 +7,9 @@ import pytest
 from promptuary.context.history import (
     CALL_OVERHEAD,
     MESSAGE_OVERHEAD,
+    CachingCounter,
     CompactionPolicy,
-    Past,
-    Recent,
+    PricedHistory,
     cost,
     groups,
     item_cost,
@@ -69,7 +69,7 @@ class Asked(Words):
 def test_a_text_is_counted_once_as_long_as_it_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("promptuary.context.history._KEPT_CHARACTERS", 9)
     asked = Asked()
-    counter = Recent(asked)
+    counter = CachingCounter(asked)
 
     assert [counter.count(text) for text in ("one two", "one", "one two", "", "")] == [2, 1, 2, 0, 0]
     assert asked.texts == ["one two", "one", ""]
@@ -79,7 +79,7 @@ def test_a_text_is_counted_once_as_long_as_it_is_remembered(monkeypatch: pytest.
 
 def test_a_past_knows_what_is_sent_what_stays_and_what_it_all_costs() -> None:
     unanswered = (call("a", "1", "2"), result("r1", "1"))
-    past = Past.of([said("s", "system"), said("u"), *unanswered, said("p", pinned=True)], COUNTER)
+    past = PricedHistory.of([said("s", "system"), said("u"), *unanswered, said("p", pinned=True)], COUNTER)
 
     assert (past.sent, past.stays) == (30, 20)
     assert past.tokens == cost(past.items, COUNTER) == 30 + cost(unanswered, COUNTER)

@@ -99,7 +99,7 @@ def shares(workspace: Path, available: int, *layers: Says) -> list[int]:
     [turn] = turns(workspace, *layers, window=available + HI)
     assert turn.receipt.failures == []
     assert turn.receipt.tokens == cost(turn) <= available + HI
-    words = {entry.layer: entry.tokens + ENVELOPE for entry in turn.receipt.entries if entry.fate != "out"}
+    words = {entry.layer: entry.tokens + ENVELOPE for entry in turn.receipt.entries if entry.status != "out"}
     return [words.get(layer.id, 0) for layer in layers]
 
 
@@ -167,7 +167,7 @@ def test_a_layer_for_which_nothing_is_left_is_named_in_the_receipt(workspace: Pa
     layers = Says("a", budget=Between(9_000)), Says("b", 40)
     [turn] = turns(workspace, *layers, window=1_000 + HI)
 
-    assert [entry.layer for entry in turn.receipt.entries if entry.fate == "out"] == ["b"]
+    assert [entry.layer for entry in turn.receipt.entries if entry.status == "out"] == ["b"]
     assert "44 tokens" in next(entry.reason for entry in turn.receipt.entries if entry.layer == "b")
     assert turn.receipt.failures == []
 
@@ -289,7 +289,7 @@ def test_a_layer_that_says_more_than_it_may_is_left_out_and_told_and_a_smaller_o
 
     assert [message["content"] for message in turn.prompt.live] == ["b" + " b" * 49]
     assert [(one.layer, one.hook, one.code) for one in turn.receipt.failures] == [("deaf", "recall", "OVER_BUDGET")]
-    assert [entry.layer for entry in turn.receipt.entries if entry.fate == "out"] == ["deaf"]
+    assert [entry.layer for entry in turn.receipt.entries if entry.status == "out"] == ["deaf"]
 
 
 def test_the_history_can_count_on_two_fifths_beside_a_layer_that_wants_everything(workspace: Path) -> None:
@@ -665,7 +665,7 @@ def test_standing_text_is_cut_between_its_tags_to_what_a_turn_leaves_for_it(work
     assert message["content"].startswith("<project_conventions>\nPrefer the plain word.\n")
     assert message["content"].endswith("characters left out]\n</project_conventions>")
     assert turn.receipt.tokens == cost(turn) <= 300
-    assert [entry.fate for entry in turn.receipt.entries if entry.layer == "static_content"] == ["degraded"]
+    assert [entry.status for entry in turn.receipt.entries if entry.layer == "static_content"] == ["degraded"]
 
 
 def test_several_standing_texts_stack_in_the_order_of_their_slots_and_load_once(workspace: Path) -> None:

@@ -316,7 +316,7 @@ def opened(workspace: Path, **options: Any) -> Promptuary:
 
 
 def recalled(turn: Turn) -> list[str]:
-    return [one.label for one in turn.receipt.entries if one.layer == "semantic_recall" and one.fate != "out"]
+    return [one.label for one in turn.receipt.entries if one.layer == "semantic_recall" and one.status != "out"]
 
 
 def prompt(turn: Turn) -> str:
@@ -437,7 +437,7 @@ def test_it_takes_no_more_of_the_window_than_the_setting_says(files: Files) -> N
 
     spent = sum(COUNTER.count(message["content"]) for message in turn.prompt.live)
     assert 0 < spent <= 300
-    assert [one.fate for one in turn.receipt.entries if one.layer == "semantic_recall"].count("out") > 0
+    assert [one.status for one in turn.receipt.entries if one.layer == "semantic_recall"].count("out") > 0
 
 
 @pytest.mark.parametrize("error", [PromptuaryError("the disk is gone"), RuntimeError("a defect")])

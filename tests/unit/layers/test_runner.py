@@ -22,7 +22,7 @@ from promptuary.core.layers import (
 )
 from promptuary.core.messages import Item
 from promptuary.core.ports.threads import KeptState, StateKey
-from promptuary.layers.runner import Account, InitError, Load, Runner, dispose
+from promptuary.layers.runner import Account, InitError, LoadStates, Runner, dispose
 from promptuary.tokens import Counter
 
 REPLY = Reply([Item("1", "assistant", "done")])
@@ -36,7 +36,7 @@ def runner(*layers: Layer) -> Runner:
     return Runner(layers, "t1", "r1", Counter(), 1_000)
 
 
-def started(*layers: Layer, load: Load = nothing_kept) -> tuple[Runner, Account]:
+def started(*layers: Layer, load: LoadStates = nothing_kept) -> tuple[Runner, Account]:
     made, account = runner(*layers), Account()
     asyncio.run(made.init(load, account))
     return made, account

@@ -14,10 +14,10 @@ from promptuary.context.assemble import Room
 from promptuary.context.history import CompactionPolicy
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.expansion import Expansion, Spend
+from promptuary.core.json import receipt_from_json, receipt_json
 from promptuary.core.layers import Changed, Ending, Incoming, Layer, LayerContext, Piece, Recall, RecallRequest, Reply
 from promptuary.core.messages import Item, Message
 from promptuary.core.ports.threads import Change, ConflictError, KeptState
-from promptuary.core.receipts import from_json, to_json
 from promptuary.storage.in_memory import InMemoryStore
 from promptuary.storage.sqlite.threads import EmbeddedStore
 from promptuary.threads.turn import Conversation, Thread, Turn
@@ -99,8 +99,8 @@ def test_a_call_that_was_never_answered_is_kept_and_not_sent_and_the_account_say
 
     assert [message["role"] for message in turn.prompt.history] == ["user"]
     [entry] = [one for one in turn.receipt.entries if one.layer == "history"]
-    assert (entry.label, entry.fate) == ("1 of 2 messages", "degraded")
-    assert entry.reason == "1 of tool calls without their results are never sent"
+    assert (entry.label, entry.status) == ("1 of 2 messages", "degraded")
+    assert entry.reason == "1 unanswered tool call is not sent"
 
 
 def test_a_message_that_only_calls_tools_may_have_no_content(project: Path) -> None:
@@ -354,7 +354,7 @@ def test_a_layer_that_fails_is_in_the_receipt_and_the_turn_goes_on(project: Path
         ("recall", "ERROR", "OSError: no disk"),
         ("store", "ERROR", "RuntimeError: no memory"),
     ]
-    assert to_json(kept) == to_json(receipt)
+    assert receipt_json(kept) == receipt_json(receipt)
     assert "failed: broken.recall: ERROR: OSError: no disk" in turn.receipt.explain()
     assert len(again.prompt.history) == 2
 
@@ -431,14 +431,14 @@ def test_a_layer_that_says_more_than_its_ceiling_is_left_out_even_where_there_is
 
     assert contents(turn) == ["Hello"]
     [entry] = [one for one in turn.receipt.entries if one.layer == "liar"]
-    assert (entry.fate, entry.tokens, entry.reason) == ("out", 304, "said 304 tokens where 50 were allowed")
+    assert (entry.status, entry.tokens, entry.reason) == ("out", 304, "said 304 tokens where 50 were allowed")
     assert [one.code for one in turn.receipt.failures] == ["OVER_BUDGET"]
 
 
 def test_a_layer_that_gets_no_room_for_what_it_has_to_say_is_in_the_account() -> None:
     layers = [Wordy(f"layer {n}", 40) for n in range(30)]
     turn = asyncio.run(thread_in(InMemoryStore(), *layers, room=Room(100, 0)).prepare("Hello"))
-    out = [one for one in turn.receipt.entries if one.fate == "out"]
+    out = [one for one in turn.receipt.entries if one.status == "out"]
 
     assert out
     assert all("are left for it" in one.reason for one in out)
@@ -593,14 +593,14 @@ def test_every_block_says_what_it_is_and_why(project: Path, files: Files) -> Non
     assert list(entries) == ["instructions", "file_reference", "history", "references", "message"]
     for name in ("instructions", "file_reference", "references"):
         entry = entries[name]
-        assert entry.fate == "in"
+        assert entry.status == "in"
         assert entry.tokens > 0
         assert entry.share == entry.tokens / 128_000
         assert entry.reason
         assert entry.source.endswith(("AGENTS.md", "file:docs/style.md", "file:src/app.py"))
         assert re.fullmatch("[0-9a-f]{64}", entry.revision)
         assert entry.detail == "full"
-    assert to_json(from_json(to_json(turn.receipt))) == to_json(turn.receipt)
+    assert receipt_json(receipt_from_json(receipt_json(turn.receipt))) == receipt_json(turn.receipt)
 
 
 def test_the_account_is_a_table(project: Path) -> None:
@@ -609,7 +609,7 @@ def test_the_account_is_a_table(project: Path) -> None:
     lines = turn.receipt.explain().splitlines()
 
     assert re.fullmatch(rf"turn {turn.id} of thread main: \d+ of 128,000 tokens, 4,096 kept for the reply", lines[0])
-    assert lines[1].split() == ["layer", "what", "fate", "detail", "tokens", "window", "score", "why"]
+    assert lines[1].split() == ["layer", "what", "status", "detail", "tokens", "window", "score", "why"]
     assert [line.split()[0] for line in lines[2:5]] == ["references", "references", "message"]
     assert "NOT_FOUND" in lines[3]
 

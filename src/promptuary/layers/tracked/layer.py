@@ -33,7 +33,7 @@ from promptuary.core.references import Reference
 from promptuary.layers.tracked.blocks import compose, offers
 from promptuary.layers.tracked.links import linked, without
 from promptuary.layers.tracked.reader import Reader, names_of, opened, spellings
-from promptuary.layers.tracked.scoring import Question, Score, ask_all, judge
+from promptuary.layers.tracked.scoring import RelevanceQuestion, Score, ask_all, judge
 from promptuary.layers.tracked.state import (
     MAX_ASKED,
     State,
@@ -49,7 +49,7 @@ from promptuary.layers.tracked.state import (
 from promptuary.references.resolve import Resolution
 from promptuary.workspace.workspace import Workspace
 
-Value = TypeVar("Value")
+Cached = TypeVar("Cached")
 
 MAX_FILES = 100
 """How many files one thread tracks."""
@@ -247,7 +247,7 @@ class TrackedFiles(Layer):
             look.tracking, {label: (one.value, one.why) for label, one in zip(questions, scores, strict=True)}
         )
 
-    async def _judged(self, questions: Sequence[Question]) -> list[Score]:
+    async def _judged(self, questions: Sequence[RelevanceQuestion]) -> list[Score]:
         if self._model is None:
             return await concurrency.run(lambda: list(map(judge, questions)))
         return await ask_all(self._model, questions, patience=self._patience)
@@ -263,13 +263,13 @@ class _Look:
     query: str
     named: frozenset[str]
 
-    def question(self, file: Tracked) -> Question:
+    def question(self, file: Tracked) -> RelevanceQuestion:
         """Return what to judge ``file`` by: the message that named it counts, even if it appears only later."""
         words = self.query if file.label in self.named else f"{file.asked}\n{self.query}".strip()
-        return Question(words, file.path, self.found[file.label].sources[0].text)
+        return RelevanceQuestion(words, file.path, self.found[file.label].sources[0].text)
 
 
-def _remember(kept: dict[str, Value], place: str, value: Value) -> None:
+def _remember(kept: dict[str, Cached], place: str, value: Cached) -> None:
     kept.pop(place, None)
     kept[place] = value
     if len(kept) > _KEPT_THREADS:

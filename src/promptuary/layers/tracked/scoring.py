@@ -65,7 +65,7 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class RelevanceQuestion:
     """A file that is to be judged by what ``query`` asks for."""
 
     query: str
@@ -81,7 +81,7 @@ class _Term:
     compound: bool = False
 
 
-def judge(question: Question) -> Score:
+def judge(question: RelevanceQuestion) -> Score:
     """Return the score of a file by its words alone; the same for the same question, always."""
     terms = _terms(question.query)
     if not terms:
@@ -129,7 +129,7 @@ class _Places:
     text: _Place
 
     @classmethod
-    def of(cls, question: Question) -> "_Places":
+    def of(cls, question: RelevanceQuestion) -> "_Places":
         text = question.text[:_MAX_TEXT]
         defines = ("#",) if language_of(question.path) == "markdown" else _KEYWORDS
         lines = [line for line in text.split("\n") if line.lstrip().startswith(defines)]
@@ -179,13 +179,13 @@ def _pieces(word: str) -> list[str]:
     return [word[:-1] if len(word) > 4 and word.endswith("s") and not word.endswith("ss") else word]
 
 
-async def ask_all(model: ChatModel, questions: Sequence[Question], *, patience: float) -> list[Score]:
+async def ask_all(model: ChatModel, questions: Sequence[RelevanceQuestion], *, patience: float) -> list[Score]:
     """Return what ``model`` says of each file; each is waited for ``patience`` seconds, all of them for twice that."""
     clock = asyncio.get_running_loop().time
     gate = asyncio.Semaphore(MOST_AT_ONCE)
     end = clock() + 2 * patience
 
-    async def ask(question: Question) -> str:
+    async def ask(question: RelevanceQuestion) -> str:
         async with gate, asyncio.timeout_at(min(end, clock() + patience)):
             return await model.complete(_prompt(question), max_tokens=8)
 
@@ -194,7 +194,7 @@ async def ask_all(model: ChatModel, questions: Sequence[Question], *, patience: 
     return [_understood(answer) for answer in answers]
 
 
-def _prompt(question: Question) -> list[Message]:
+def _prompt(question: RelevanceQuestion) -> list[Message]:
     beginning = question.text[:_SHOWN_TO_MODEL]
     asked = f"Message:\n{question.query[:_MAX_QUERY]}\n\nFile: {one_line(question.path)}\n\nIt begins:\n{beginning}"
     return [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": asked}]

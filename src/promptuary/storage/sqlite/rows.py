@@ -6,9 +6,9 @@ What cannot be a row of ours is ``ValueError``.
 import json
 from typing import Any, Final, cast
 
+from promptuary.core.json import receipt_from_json, receipt_json
 from promptuary.core.messages import Item, Message, ToolCall
 from promptuary.core.ports.threads import KeptState, Recorded, ThreadLine
-from promptuary.core.receipts import from_json, to_json
 from promptuary.storage.sqlite.columns import bound, freed
 from promptuary.storage.sqlite.texts import Contents, pack, unpack
 from promptuary.storage.values import settled_receipt, state_text, to_text
@@ -66,7 +66,7 @@ def of_turn(turn: Recorded, thread: int, contents: Contents) -> Values:
         "status": bound(turn.status),
         "text": contents.put(turn.text),
         "messages": contents.put(to_text(messages)),
-        "receipt": contents.put(to_text(to_json(turn.receipt))),
+        "receipt": contents.put(to_text(receipt_json(turn.receipt))),
     }
 
 
@@ -81,7 +81,7 @@ def to_turn(row: Row, contents: Contents) -> Recorded:
         status=freed(status),  # type: ignore[arg-type]  # what was written was a status
         text=contents.get(text),
         messages=tuple(_message(one, contents) for one in json.loads(contents.get(messages))),
-        receipt=settled_receipt(from_json(json.loads(contents.get(receipt)))),
+        receipt=settled_receipt(receipt_from_json(json.loads(contents.get(receipt)))),
     )
 
 

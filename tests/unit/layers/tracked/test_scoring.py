@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.layers.tracked.scoring import MOST_AT_ONCE, NEUTRAL, Question, Score, ask_all, judge, parse
+from promptuary.layers.tracked.scoring import MOST_AT_ONCE, NEUTRAL, RelevanceQuestion, Score, ask_all, judge, parse
 from promptuary.testing.scripted import ScriptedModel, ScriptExhausted
 
 BUDGET = "def allocate(total: int) -> None:\n    '''Share tokens among layers.'''\n    tokens = total\n"
@@ -14,7 +14,7 @@ INVOICE = "class Invoice:\n    def total(self) -> int:\n        return sum(self.
 
 
 def score(query: str, path: str, text: str) -> int:
-    return judge(Question(query, path, text)).value
+    return judge(RelevanceQuestion(query, path, text)).value
 
 
 @pytest.mark.parametrize(
@@ -75,22 +75,22 @@ def test_words_of_a_script_without_spaces_are_found() -> None:
 
 
 def test_a_message_without_words_judges_nothing() -> None:
-    assert judge(Question("please look at this", "a.py", BUDGET)).value == NEUTRAL
-    assert judge(Question("", "a.py", BUDGET)).value == NEUTRAL
+    assert judge(RelevanceQuestion("please look at this", "a.py", BUDGET)).value == NEUTRAL
+    assert judge(RelevanceQuestion("", "a.py", BUDGET)).value == NEUTRAL
 
 
 def test_the_reason_names_the_words_that_were_found() -> None:
-    question = Question("does the budget module allocate tokens", "src/budget.py", BUDGET)
+    question = RelevanceQuestion("does the budget module allocate tokens", "src/budget.py", BUDGET)
 
     assert judge(question).why == "path: budget; defines: allocate; mentions: token"
 
 
 @given(st.text(max_size=300), st.text(max_size=60), st.text(max_size=2_000))
 def test_a_score_is_a_whole_number_of_a_hundred_and_always_the_same(query: str, path: str, text: str) -> None:
-    found = judge(Question(query, path, text))
+    found = judge(RelevanceQuestion(query, path, text))
 
     assert 0 <= found.value <= 100
-    assert found == judge(Question(query, path, text))
+    assert found == judge(RelevanceQuestion(query, path, text))
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,9 @@ def test_only_a_leading_number_up_to_a_hundred_is_understood(answer: str, number
 
 
 def asked(model: ScriptedModel, count: int = 1, patience: float = 5.0) -> list[Score]:
-    questions = [Question("what is wrong", f"f{number}.py", f"{number}" + "x" * 3_000) for number in range(count)]
+    questions = [
+        RelevanceQuestion("what is wrong", f"f{number}.py", f"{number}" + "x" * 3_000) for number in range(count)
+    ]
     return asyncio.run(ask_all(model, questions, patience=patience))
 
 

@@ -1,0 +1,54 @@
+"""The JSON shapes of values that leave the process: what ``--json`` prints and what the ledger stores.
+
+Every shape is written here and nowhere else. Whatever an older version stored can still be read.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from promptuary.core.blocks import Detail
+from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry
+
+
+def receipt_json(receipt: Receipt) -> dict[str, Any]:
+    """Return the JSON object of ``receipt``."""
+    return {
+        "turn": receipt.turn,
+        "thread": receipt.thread,
+        "window": receipt.window,
+        "reserve": receipt.reserve,
+        "tokens": receipt.tokens,
+        "entries": [_fields(entry) for entry in receipt.entries],
+        "hooks": [_fields(run) for run in receipt.hooks],
+        "failures": [_fields(failure) for failure in receipt.failures],
+        "warnings": list(receipt.warnings),
+        "blocked": receipt.blocked,
+    }
+
+
+def receipt_from_json(value: Mapping[str, Any]) -> Receipt:
+    """Return the receipt whose JSON object is ``value``, made by this or an earlier version."""
+    return Receipt(
+        turn=value["turn"],
+        thread=value["thread"],
+        window=value["window"],
+        reserve=value["reserve"],
+        tokens=value["tokens"],
+        entries=[_entry(entry) for entry in value["entries"]],
+        hooks=[HookRun(**run) for run in value["hooks"]],
+        failures=[Failure(**failure) for failure in value["failures"]],
+        warnings=list(value["warnings"]),
+        blocked=value["blocked"],
+    )
+
+
+def _entry(stored: Mapping[str, Any]) -> ReceiptEntry:
+    fields = dict(stored)
+    if "fate" in fields:  # what earlier versions called the status
+        fields["status"] = fields.pop("fate")
+    fields["detail"] = Detail(fields["detail"]) if fields["detail"] else None
+    return ReceiptEntry(**fields)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in value.__slots__}
