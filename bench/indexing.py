@@ -16,7 +16,7 @@ from pathlib import Path
 from bench.passages import PER_FILE, passages
 from bench.report import Row, report
 from promptuary.blocking import Promptuary
-from promptuary.core.search import Chunk, Folder, IndexedFile, Question, Stamp
+from promptuary.core.search import Chunk, Folder, IndexedFile, SearchQuery, Stamp
 from promptuary.storage.index.index import EmbeddedIndex
 
 CHUNKS = 100_000
@@ -171,7 +171,7 @@ def sessions() -> None:
             began = time.perf_counter()
             promptuary.index([vault])
             taken = time.perf_counter() - began
-            found = promptuary.search(Question("session day"))
+            found = promptuary.search(SearchQuery("session day"))
             assert found.hits
     report("272 Markdown sessions (goal: searchable by words within 2 s)", [Row("index, then found", taken, "s")])
 

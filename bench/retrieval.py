@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from promptuary.blocking import Promptuary
-from promptuary.core.search import Question
+from promptuary.core.search import SearchQuery
 
 CACHE = Path.home() / ".cache" / "promptuary-bench" / "retrieval"
 DEPTH = 100
@@ -85,15 +85,15 @@ def measure(collection: Collection) -> None:
         # So that a search need not look at every file whether it has changed.
         promptuary._inner._file_memory().watch(debounce=0.05)
 
-        def ours(question: str, *, by_words: bool = False) -> Sequence[str]:
-            found = promptuary.search(Question(question, DEPTH, by_words=by_words))
+        def ours(question: str, *, lexical_only: bool = False) -> Sequence[str]:
+            found = promptuary.search(SearchQuery(question, DEPTH, lexical_only=lexical_only))
             return _first(hit.path for hit in found.hits)
 
         rankings: dict[str, Ranking] = {
             "BM25, whole documents": bm25(collection.files),
             "BM25, chunks": bm25_chunks(promptuary, collection),
             "vectors, chunks": vectors(promptuary, collection),
-            "promptuary, words alone": lambda question: ours(question, by_words=True),
+            "promptuary, words alone": lambda question: ours(question, lexical_only=True),
             "promptuary": ours,
         }
         print(
@@ -209,7 +209,7 @@ def vectors(promptuary: Promptuary, collection: Collection) -> Ranking:
     """Return the order of the cosines alone, over the same vectors that ours uses."""
     import numpy as np
 
-    from promptuary.core.ports.models import space
+    from promptuary.core.ports.models import vector_space_id
     from promptuary.storage.sqlite.vectors import EmbeddedVectorStore
     from promptuary.wiring.search import embedder_for
 
@@ -217,7 +217,7 @@ def vectors(promptuary: Promptuary, collection: Collection) -> Ranking:
     embedder = embedder_for(promptuary.settings)
     assert embedder is not None, 'the embeddings extra is not installed: pip install "promptuary[embeddings]"'
     store = EmbeddedVectorStore(promptuary.path / ".promptuary" / "state.db")
-    kept = store.get(space(embedder), [number.partition(":")[0] for number in chunks])
+    kept = store.get(vector_space_id(embedder), [number.partition(":")[0] for number in chunks])
     store.close()
     names = [path for number, (path, _) in chunks.items() if number.partition(":")[0] in kept]
     rows = [kept[number.partition(":")[0]] for number in chunks if number.partition(":")[0] in kept]
@@ -243,7 +243,7 @@ def _chunks(promptuary: Promptuary, collection: Collection) -> dict[str, tuple[s
     for path, text in collection.files.items():
         every: Iterable[Chunk] = chunks(text, path, sizes, counter)
         for chunk in every:
-            found[f"{chunk.sha256}:{path}:{chunk.first}"] = (path, chunk.context)
+            found[f"{chunk.sha256}:{path}:{chunk.start_line}"] = (path, chunk.context)
     return found
 
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from bench.indexing import _fts5, _tantivy, ours
 from bench.passages import passages, questions
 from bench.report import Row, report
-from promptuary.core.ports.models import space
-from promptuary.core.search import Question
+from promptuary.core.ports.models import vector_space_id
+from promptuary.core.search import SearchQuery
 from promptuary.models.minilm import MiniLM, available
 from promptuary.search.answer import search
 from promptuary.storage.index.index import EmbeddedIndex
@@ -113,7 +113,7 @@ def _bare_fts5(folder: Path) -> Callable[[str], object]:
 
 def _ours(folder: Path) -> Callable[[str], object]:
     index = EmbeddedIndex(folder, "bench")
-    return lambda question: search(Question(question), index, None)
+    return lambda question: search(SearchQuery(question), index, None)
 
 
 def _hybrid(texts: Sequence[str], folder: Path) -> dict[str, Callable[[str], object]]:
@@ -136,7 +136,7 @@ def _hybrid(texts: Sequence[str], folder: Path) -> dict[str, Callable[[str], obj
         matrix[done : done + len(chunks)] = made
         done += len(chunks)
         vectors = {chunk.id: row.tobytes() for chunk, row in zip(chunks, made, strict=True)}
-        store.put(space(model), {chunk.sha256: vectors[chunk.id] for chunk in chunks})
+        store.put(vector_space_id(model), {chunk.sha256: vectors[chunk.id] for chunk in chunks})
         index.embed(vectors)
 
     def scan(question: str) -> object:
@@ -146,7 +146,7 @@ def _hybrid(texts: Sequence[str], folder: Path) -> dict[str, Callable[[str], obj
         return best[np.argsort(-scores[best])]
 
     return {
-        "ours, hybrid, with the question's vector": lambda question: search(Question(question), index, model),
+        "ours, hybrid, with the question's vector": lambda question: search(SearchQuery(question), index, model),
         "bare numpy scan, with the question's vector": scan,
         "the question's vector alone": lambda question: model.embed([question], "query"),
     }

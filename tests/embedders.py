@@ -12,8 +12,8 @@ from promptuary.config.settings import Settings
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports.models import Embedder, Purpose
 from promptuary.search.chunks.sizes import Sizes
-from promptuary.search.folders import Doors
-from promptuary.search.service import FileMemory
+from promptuary.search.folders import IndexedFolders
+from promptuary.search.service import SearchService
 from promptuary.storage.sqlite.vectors import EmbeddedVectorStore
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.wiring.workspace import open_door
@@ -54,12 +54,14 @@ class HashedWords:
 @contextmanager
 def memory_with(
     workspace: Path, embedder: Embedder | None = None, *, sizes: Sizes | None = None
-) -> Iterator[FileMemory]:
+) -> Iterator[SearchService]:
     """Open the file memory of ``workspace`` with this embedder; the list of its folders lies beside the workspace."""
     store = EmbeddedVectorStore(private_folder(workspace) / "state.db") if embedder else None
-    memory = FileMemory(
+    memory = SearchService(
         private_folder(workspace, "index"),
-        Doors(Folders(workspace, folder=workspace.parent / "folders"), lambda path: open_door(path, Settings())),
+        IndexedFolders(
+            Folders(workspace, folder=workspace.parent / "folders"), lambda path: open_door(path, Settings())
+        ),
         Counter(DEFAULT_VOCABULARY),
         sizes or Sizes(256, 32),
         store=store,

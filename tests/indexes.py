@@ -7,9 +7,9 @@ from typing import Any
 
 from promptuary.config.settings import load
 from promptuary.core.ports.index import Counts
-from promptuary.core.search import Question
-from promptuary.search.service import FileMemory
-from promptuary.wiring.search import open_file_memory
+from promptuary.core.search import SearchQuery
+from promptuary.search.service import SearchService
+from promptuary.wiring.search import open_search
 from promptuary.wiring.workspace import open_door
 
 Place = tuple[str, int, int, str]
@@ -17,23 +17,23 @@ Place = tuple[str, int, int, str]
 
 
 @contextmanager
-def file_memory(workspace: Path, **options: Any) -> Iterator[FileMemory]:
+def file_memory(workspace: Path, **options: Any) -> Iterator[SearchService]:
     """Open the file memory of ``workspace``, by words alone unless ``options`` say otherwise."""
     settings = load(workspace, {"embedder": "none", **options})
-    files = open_file_memory(open_door(workspace, settings), settings)
+    files = open_search(open_door(workspace, settings), settings)
     try:
         yield files
     finally:
         files.close()
 
 
-def places(files: FileMemory, words: str) -> set[Place]:
+def places(files: SearchService, words: str) -> set[Place]:
     """Return every place that a search for ``words`` finds."""
-    hits = files.search(Question(words, 100_000)).hits
-    return {(hit.path, hit.first, hit.last, hit.text) for hit in hits}
+    hits = files.search(SearchQuery(words, 100_000)).hits
+    return {(hit.path, hit.start_line, hit.end_line, hit.text) for hit in hits}
 
 
-def everything(files: FileMemory, *probes: str) -> tuple[Counts, list[set[Place]]]:
+def everything(files: SearchService, *probes: str) -> tuple[Counts, list[set[Place]]]:
     """Return how much is indexed, and what each probe finds."""
     found = [places(files, probe) for probe in probes]
     return files.status().counts, found

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from promptuary.core.ports.models import ChatModel, Embedder
     from promptuary.core.receipts import Receipt
     from promptuary.core.references import LineRange, Reference, format_reference
-    from promptuary.core.search import Filters, Found, Hit, Question
+    from promptuary.core.search import Filters, Hit, SearchQuery, SearchResult
     from promptuary.engine import Promptuary
     from promptuary.layers.static import StaticContent
     from promptuary.references.completion.menu import Completion, Item
@@ -54,7 +54,7 @@ _HOMES = {
     "Embedder": "core.ports.models",
     "Expansion": "core.expansion",
     "Filters": "core.search",
-    "Found": "core.search",
+    "SearchResult": "core.search",
     "Hit": "core.search",
     "Incoming": "core.layers",
     "Item": "references.completion.menu",
@@ -67,7 +67,7 @@ _HOMES = {
     "Piece": "core.layers",
     "Promptuary": "engine",
     "PromptuaryError": "core.errors",
-    "Question": "core.search",
+    "SearchQuery": "core.search",
     "Recall": "core.layers",
     "RecallRequest": "core.layers",
     "Receipt": "core.receipts",
@@ -98,7 +98,6 @@ __all__ = [
     "Embedder",
     "Expansion",
     "Filters",
-    "Found",
     "Hit",
     "Incoming",
     "Item",
@@ -111,12 +110,13 @@ __all__ = [
     "Piece",
     "Promptuary",
     "PromptuaryError",
-    "Question",
     "Recall",
     "RecallRequest",
     "Receipt",
     "Reference",
     "Reply",
+    "SearchQuery",
+    "SearchResult",
     "Settings",
     "Slot",
     "Source",

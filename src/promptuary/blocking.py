@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from promptuary.core.ports.models import ChatModel
     from promptuary.core.ports.threads import Recorded, ThreadLine
     from promptuary.core.receipts import Receipt
-    from promptuary.core.search import Found, Question
+    from promptuary.core.search import SearchQuery, SearchResult
     from promptuary.references.completion.menu import Completion
-    from promptuary.search.service import Indexed
-    from promptuary.search.sync import Progress, Synced
-    from promptuary.search.updater import Kept
+    from promptuary.search.service import IndexStatus
+    from promptuary.search.sync import Progress, SyncReport
+    from promptuary.search.updater import IndexUpdate
     from promptuary.threads.attachments import View
     from promptuary.threads.ledger import Replay
     from promptuary.threads.turn import Turn
@@ -150,13 +150,13 @@ class Promptuary:
         self,
         paths: str | Path | Sequence[str | Path] = (),
         *,
-        owner: str = "",
-        anew: bool = False,
+        label: str = "",
+        rebuild: bool = False,
         prune: bool = False,
         progress: Progress | None = None,
-    ) -> Synced:
+    ) -> SyncReport:
         """Index folders from now on, and bring what is indexed up to date."""
-        return self._run(self._inner.index(paths, owner=owner, anew=anew, prune=prune, progress=progress))
+        return self._run(self._inner.index(paths, label=label, rebuild=rebuild, prune=prune, progress=progress))
 
     def unindex(self, path: str | Path) -> bool:
         """Index a folder no more; tell whether it was indexed."""
@@ -166,7 +166,7 @@ class Promptuary:
         """Make the vectors that are missing; ``go_on`` is told how many are done and may stop it."""
         return self._run(self._inner.embed(go_on))
 
-    def search(self, question: str | Question, *, limit: int = 10) -> Found:
+    def search(self, question: str | SearchQuery, *, limit: int = 10) -> SearchResult:
         """Return the best answers to a question from the indexed files, as they are now."""
         # Needs no loop, which would take longer to load than a search takes.
         with self._changing:
@@ -174,11 +174,11 @@ class Promptuary:
                 raise PromptuaryError(_CLOSED)
         return self._inner.search_now(question, limit=limit)
 
-    def indexed(self) -> Indexed:
+    def indexed(self) -> IndexStatus:
         """Return what is indexed."""
         return self._run(self._inner.indexed())
 
-    def watch(self, told: Callable[[Kept], None] | None = None) -> None:
+    def watch(self, told: Callable[[IndexUpdate], None] | None = None) -> None:
         """Keep the index up to date from now on, in the background; ``told`` hears of every sync."""
         self._run(self._inner.watch(told))
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from promptuary import concurrency
 from promptuary.config.settings import Settings, find_workspace, load
-from promptuary.core.search import Found, Question, Search
+from promptuary.core.search import Search, SearchQuery, SearchResult
 from promptuary.tokens import Counter
 from promptuary.wiring.workspace import open_door
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from promptuary.core.receipts import Receipt
     from promptuary.references.completion.menu import Completion
     from promptuary.references.completion.sources import Completer
-    from promptuary.search.service import FileMemory, Indexed
-    from promptuary.search.sync import Progress, Synced
-    from promptuary.search.updater import Keeper, Kept
+    from promptuary.search.service import IndexStatus, SearchService
+    from promptuary.search.sync import Progress, SyncReport
+    from promptuary.search.updater import IndexUpdate, IndexUpdater
     from promptuary.threads.attachments import View
     from promptuary.threads.ledger import Replay
     from promptuary.threads.turn import Turn
@@ -70,8 +70,8 @@ class Promptuary:
         self._counter = Counter(settings.effective_vocabulary)
         self._completers: dict[bool, Completer] = {}
         self._kept: Conversations | None = None
-        self._files: FileMemory | None = None
-        self._keeper: Keeper | None = None
+        self._files: SearchService | None = None
+        self._keeper: IndexUpdater | None = None
         self._opening = threading.Lock()
         self._searched: Search = self.search_now
 
@@ -226,17 +226,17 @@ class Promptuary:
         self,
         paths: str | Path | Sequence[str | Path] = (),
         *,
-        owner: str = "",
-        anew: bool = False,
+        label: str = "",
+        rebuild: bool = False,
         prune: bool = False,
         progress: Progress | None = None,
-    ) -> Synced:
+    ) -> SyncReport:
         """Index folders from now on, and bring what is indexed up to date; it can be searched by words at once.
 
-        ``anew`` throws the old index away; ``prune`` forgets what is gone even if a whole folder is.
+        ``rebuild`` discards the old index; ``prune`` forgets what is gone even if a whole folder is.
         """
         work, named = self._file_memory(making=True).index, [paths] if isinstance(paths, str | Path) else paths
-        call = partial(work, [*map(Path, named)], owner=owner, anew=anew, prune=prune, progress=progress)
+        call = partial(work, [*map(Path, named)], label=label, rebuild=rebuild, prune=prune, progress=progress)
         return await concurrency.run(call)
 
     async def unindex(self, path: str | Path) -> bool:
@@ -249,33 +249,33 @@ class Promptuary:
         files = self._file_memory()
         return await concurrency.run(lambda: files.embed(go_on))
 
-    async def search(self, question: str | Question, *, limit: int = 10) -> Found:
+    async def search(self, question: str | SearchQuery, *, limit: int = 10) -> SearchResult:
         """Return the best answers to a question from the indexed files, as they are now."""
         return await concurrency.run(lambda: self.search_now(question, limit=limit))
 
-    def search_now(self, question: str | Question, *, limit: int = 10) -> Found:
+    def search_now(self, question: str | SearchQuery, *, limit: int = 10) -> SearchResult:
         """Do what ``search`` does, and block until it is done."""
-        return self._file_memory().search(Question(question, limit) if isinstance(question, str) else question)
+        return self._file_memory().search(SearchQuery(question, limit) if isinstance(question, str) else question)
 
-    async def indexed(self) -> Indexed:
+    async def indexed(self) -> IndexStatus:
         """Return what is indexed."""
         return await concurrency.run(self._file_memory().status)
 
-    async def watch(self, told: Callable[[Kept], None] | None = None) -> None:
+    async def watch(self, told: Callable[[IndexUpdate], None] | None = None) -> None:
         """Keep the index up to date from now on, in the background; ``told`` hears of every sync."""
         if self._keeper is None:
-            from promptuary.search.updater import Keeper  # noqa: PLC0415  (only who watches needs it)
+            from promptuary.search.updater import IndexUpdater  # noqa: PLC0415  (only who watches needs it)
 
-            self._keeper = Keeper(self._file_memory(), debounce=self.settings.watch_debounce, told=told)
+            self._keeper = IndexUpdater(self._file_memory(), debounce=self.settings.watch_debounce, told=told)
             self._keeper.start()
 
-    def _file_memory(self, *, making: bool = False) -> FileMemory:
+    def _file_memory(self, *, making: bool = False) -> SearchService:
         """Return the file memory, whose parts are loaded only now; who is not ``making`` one leaves no trace."""
-        from promptuary.wiring.search import open_file_memory  # noqa: PLC0415  (most expansions search nothing)
+        from promptuary.wiring.search import open_search  # noqa: PLC0415  (most expansions search nothing)
 
         with self._opening:
             if self._files is None or (making and not self._files.lasting):
-                self._files = open_file_memory(self._workspace, self.settings, making=making)
+                self._files = open_search(self._workspace, self.settings, making=making)
             return self._files
 
     async def close(self) -> None:

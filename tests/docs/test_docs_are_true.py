@@ -62,7 +62,7 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "docs/library.md", "docs/threads.md", "docs/layers.md", "docs/memory.md"]
+    "name", ["README.md", "docs/library.md", "docs/threads.md", "docs/layers.md", "docs/search.md"]
 )
 def test_python_in_the_documents_runs(files: Files, name: str) -> None:
     project = files({"src/app.py": "x = 1\n" * 60, "docs/style.md": "Be brief.\n"})

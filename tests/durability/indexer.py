@@ -51,7 +51,7 @@ def main() -> None:
         while True:
             change(workspace, chance)
             try:
-                memory.index([workspace], anew=chance.random() < 0.1)
+                memory.index([workspace], rebuild=chance.random() < 0.1)
             except PromptuaryError as error:
                 print(f"error {error}", flush=True)
                 return

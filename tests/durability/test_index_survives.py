@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.search import Question
+from promptuary.core.search import SearchQuery
 from tests.conftest import Figure
 from tests.durability.indexer import WORDS, change
 from tests.indexes import everything, file_memory
@@ -76,7 +76,7 @@ def test_bytes_that_change_in_an_index_are_noticed_or_harmless(tmp_path: Path, f
         shutil.copytree(good, workspace / ".promptuary")
         _damage(workspace / ".promptuary/index", chance)
         with file_memory(workspace) as memory:
-            answers = [memory.search(Question(word, 100_000)) for word in WORDS]
+            answers = [memory.search(SearchQuery(word, 100_000)) for word in WORDS]
             made_again += any("made again" in note or "anew" in note for one in answers for note in one.notes)
             assert everything(memory, *WORDS) == expected
     print(f"{rounds} damaged indexes: every answer right, {made_again} of them made again")
@@ -105,7 +105,7 @@ def test_what_lasts_is_not_touched_when_the_index_is_thrown_away(tmp_path: Path)
         memory.index([tmp_path])
     shutil.rmtree(tmp_path / ".promptuary/index")
     with file_memory(tmp_path) as memory:
-        found = memory.search(Question("alpha"))
+        found = memory.search(SearchQuery("alpha"))
 
         assert [hit.path for hit in found.hits] == ["a.md"]
         assert found.auto_synced
@@ -123,12 +123,12 @@ def test_two_processes_search_while_a_third_syncs(tmp_path: Path, figure: Figure
     searcher = (
         "import sys, time\n"
         "from pathlib import Path\n"
-        "from promptuary.core.search import Question\n"
+        "from promptuary.core.search import SearchQuery\n"
         "from tests.indexes import file_memory\n"
         "done, until = 0, time.monotonic() + float(sys.argv[2])\n"
         "with file_memory(Path(sys.argv[1])) as memory:\n"
         "    while time.monotonic() < until:\n"
-        "        for hit in memory.search(Question('alpha gamma', 1000)).hits:\n"
+        "        for hit in memory.search(SearchQuery('alpha gamma', 1000)).hits:\n"
         "            assert hit.text, hit\n"
         "        done += 1\n"
         "print(done)\n"

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from promptuary.config.settings import Settings
-from promptuary.core.search import Question
+from promptuary.core.search import SearchQuery
 from promptuary.search.answer import search
 from promptuary.search.chunks.chunker import chunks
 from promptuary.search.chunks.sizes import Sizes
-from promptuary.search.service import FileMemory
-from promptuary.search.updater import Keeper, Kept
+from promptuary.search.service import SearchService
+from promptuary.search.updater import IndexUpdate, IndexUpdater
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.wiring.workspace import open_door
 from promptuary.workspace.changes.snapshot import snapshot
@@ -137,21 +137,21 @@ def on_disk(root: Path) -> list[set[Place]]:
         for chunk in chunks(door.read(path).text, path, sizes, counter):
             for place, probe in enumerate(PROBES):
                 if probe in chunk.text:
-                    found[place].add((path, chunk.first, chunk.last, chunk.text))
+                    found[place].add((path, chunk.start_line, chunk.end_line, chunk.text))
     door.close()
     return found
 
 
-def held(memory: FileMemory) -> list[set[Place]]:
+def held(memory: SearchService) -> list[set[Place]]:
     """Return what the index holds, without looking whether it is up to date."""
-    answered = [search(Question(probe, 100_000), memory._index, None) for probe in PROBES]
-    return [{(hit.path, hit.first, hit.last, hit.text) for hit in one.hits} for one in answered]
+    answered = [search(SearchQuery(probe, 100_000), memory._index, None) for probe in PROBES]
+    return [{(hit.path, hit.start_line, hit.end_line, hit.text) for hit in one.hits} for one in answered]
 
 
 @contextmanager
-def keeping(memory: FileMemory) -> Iterator[list[Kept]]:
-    told: list[Kept] = []
-    keeper = Keeper(memory, debounce=0.1, told=told.append)
+def keeping(memory: SearchService) -> Iterator[list[IndexUpdate]]:
+    told: list[IndexUpdate] = []
+    keeper = IndexUpdater(memory, debounce=0.1, told=told.append)
     keeper.start()
     try:
         yield told
@@ -159,7 +159,7 @@ def keeping(memory: FileMemory) -> Iterator[list[Kept]]:
         keeper.close()
 
 
-def wait_for(memory: FileMemory, expected: list[set[Place]], patience: float = PATIENCE) -> None:
+def wait_for(memory: SearchService, expected: list[set[Place]], patience: float = PATIENCE) -> None:
     """Wait until the index holds what is expected; fail if it never does."""
     began = time.monotonic()
     while held(memory) != expected:
@@ -227,10 +227,10 @@ def after(change: str, root: Path, many: int, wait: Callable[[], None]) -> float
     return time.monotonic() - done
 
 
-def settled(memory: FileMemory, files: int, *, watched: bool) -> None:
+def settled(memory: SearchService, files: int, *, watched: bool) -> None:
     """Wait until so many files can be found; who is not watched is looked at by a search."""
     if not watched:
-        memory.search(Question("gamma"))
+        memory.search(SearchQuery("gamma"))
     began = time.monotonic()
     # Cheap, so that the waiting takes nothing from the work: what is held is compared afterwards.
     while memory.status().counts.files != files or not memory._index.is_whole():
@@ -244,7 +244,7 @@ def test_without_a_watcher_a_search_equals_an_index_made_from_scratch_after_ever
         memory.index([root])
         for change in CHANGES:
             change(root)
-            memory.search(Question("alpha"))
+            memory.search(SearchQuery("alpha"))
             assert held(memory) == on_disk(root), change.__name__
         assert held(memory) == from_scratch(root)
 
@@ -264,7 +264,7 @@ def test_with_a_watcher_whose_events_have_come_a_search_looks_only_where_they_po
             while held(memory) != expected:
                 assert time.monotonic() - began < PATIENCE, change.__name__
                 watcher.wait(watcher.generation, 0.1)
-                memory.search(Question("alpha"))
+                memory.search(SearchQuery("alpha"))
 
 
 @pytest.mark.torture
@@ -282,7 +282,7 @@ def test_what_changes_while_a_sync_runs_is_not_lost(root: Path, watched: bool) -
         if watched:
             memory.watch(debounce=0.05)
             memory.refresh()
-        sync = threading.Thread(target=lambda: memory.index([], anew=True, progress=slow), daemon=True)
+        sync = threading.Thread(target=lambda: memory.index([], rebuild=True, progress=slow), daemon=True)
         sync.start()
         assert reading.wait(PATIENCE)
         for change in CHANGES:

@@ -94,7 +94,7 @@ def test_json_is_the_promised_object(run: Run, project: Path, files: Files) -> N
         "skipped": {},
         "skipped_files": [],
         "held": [],
-        "folders": [{"path": str(project), "owner": "", "files": 2, "there": True}],
+        "folders": [{"path": str(project), "label": "", "files": 2, "there": True}],
         "files": 2,
         "chunks": 2,
         "unembedded": 2,
@@ -141,7 +141,7 @@ def test_what_changed_is_told_and_what_cannot_be_read_is_counted_by_its_code(
     )
 
 
-def test_folders_are_listed_with_their_owners(run: Run, project: Path, tmp_path: Path) -> None:
+def test_folders_are_listed_with_their_labels(run: Run, project: Path, tmp_path: Path) -> None:
     nothing = run("--list")
     assert (nothing.code, nothing.out) == (1, "")
     assert "promptuary index FOLDER begins" in nothing.err
@@ -151,24 +151,24 @@ def test_folders_are_listed_with_their_owners(run: Run, project: Path, tmp_path:
     notes.mkdir()
     (notes / "a.md").write_text("Hello.\n")
     assert run(str(project)).code == 0
-    assert run(str(notes), "--owner", "ada").code == 0
+    assert run(str(notes), "--label", "ada").code == 0
     listed = run("--list")
     assert [line.split() for line in listed.out.splitlines()] == [
-        ["folder", "owner", "files"],
+        ["folder", "label", "files"],
         [str(project), "2"],
         [str(notes), "ada", "1"],
         ["3", "files,", "3", "chunks,", "searched", "by", "words", "alone"],
     ]
-    # Who indexes again without a word about the owner does not take it away.
+    # Indexing again without --label keeps the label.
     run(str(notes))
     assert run("--list", "--json").json["folders"][1] == {
         "path": str(notes),
-        "owner": "ada",
+        "label": "ada",
         "files": 1,
         "there": True,
     }
-    run(str(notes), "--owner", "bob")
-    assert run("--list", "--json").json["folders"][1]["owner"] == "bob"
+    run(str(notes), "--label", "bob")
+    assert run("--list", "--json").json["folders"][1]["label"] == "bob"
 
 
 def test_a_folder_that_is_not_there_is_listed_as_such(project: Path, run: Run, tmp_path: Path) -> None:
@@ -194,39 +194,39 @@ def test_folders_may_come_from_standard_input(project: Path) -> None:
 
 
 def test_a_folder_inside_an_indexed_one_and_one_around_others_are_told(run: Run, project: Path) -> None:
-    run(str(project / "docs"), "--owner", "ada")
+    run(str(project / "docs"), "--label", "ada")
     around = run(str(project))
-    assert f"note: {project}/docs is indexed with the folder around it now (it was ada's)" in around.err
+    assert f"note: {project}/docs is indexed with the folder around it now (its label was ada)" in around.err
     inside = run(str(project / "docs"))
     assert f"note: {project}/docs is inside {project}, which is indexed" in inside.err
     assert [one["path"] for one in run("--list", "--json").json["folders"]] == [str(project)]
 
 
-@pytest.mark.parametrize("whose", ["", "bob"])
-def test_a_part_of_an_indexed_folder_gets_no_owner_of_its_own_and_nothing_is_changed(
-    run: Run, project: Path, files: Files, whose: str
+@pytest.mark.parametrize("label", ["", "bob"])
+def test_a_part_of_an_indexed_folder_gets_no_label_of_its_own_and_nothing_is_changed(
+    run: Run, project: Path, files: Files, label: str
 ) -> None:
-    run(str(project), "--owner", whose)
+    run(str(project), "--label", label)
     before = run("--list", "--json").json
     files({"docs/new.md": "New.\n"})
-    answer = run(str(project / "docs"), "--owner", "ada")
+    answer = run(str(project / "docs"), "--label", "ada")
 
-    how = f"as a whole for {whose}" if whose else "as a whole and without an owner"
+    how = f"with the label {label}" if label else "without a label"
     assert (answer.code, answer.out) == (2, "")
     assert answer.err == (
-        f"promptuary: {project}/docs is inside {project}, which is indexed {how}: take that one out with "
-        "promptuary index --remove, and index its parts, each with its owner\n"
+        f"promptuary: {project}/docs is inside {project}, which is indexed {how}: remove that one with "
+        "promptuary index --remove, and index its parts, each with its label\n"
     )
     assert run("--list", "--json").json == before
 
 
-def test_an_owner_may_be_given_again_and_to_a_folder_with_its_parts(run: Run, project: Path) -> None:
+def test_a_label_may_be_given_again_and_to_a_folder_with_its_parts(run: Run, project: Path) -> None:
     run(str(project))
     for named in ((project, project / "docs"), (project / "docs", project), (project / "docs",)):
-        assert run(*map(str, named), "--owner", "ada").code == 0
+        assert run(*map(str, named), "--label", "ada").code == 0
     folders = run("--list", "--json").json["folders"]
 
-    assert [(one["path"], one["owner"]) for one in folders] == [(str(project), "ada")]
+    assert [(one["path"], one["label"]) for one in folders] == [(str(project), "ada")]
 
 
 def test_a_folder_that_is_not_there_keeps_none_of_the_others_from_being_indexed(run: Run, project: Path) -> None:
@@ -338,9 +338,9 @@ def test_quiet_leaves_only_the_result(run: Run, project: Path) -> None:
         (("--list", "--remove", "x"), "not allowed with argument"),
         (("--list", "--rebuild"), "not allowed with argument"),
         (("--list", "--prune"), "index --list only shows what is indexed; leave out --prune"),
-        (("--list", "--owner", "ada"), "index --list only shows what is indexed; leave out --owner"),
+        (("--list", "--label", "ada"), "index --list only shows what is indexed; leave out --label"),
         (("--list", "--no-embed", "--prune"), "index --list only shows what is indexed; leave out --prune, --no-embed"),
-        (("--remove", "x", "--owner", "ada"), "index --remove only takes folders out; leave out --owner"),
+        (("--remove", "x", "--label", "ada"), "index --remove only takes folders out; leave out --label"),
         (("--remove", "x", "--prune"), "index --remove only takes folders out; leave out --prune"),
         (("--remove", "x", "--no-embed"), "index --remove only takes folders out; leave out --no-embed"),
         (("--recall", "3"), "unrecognized arguments"),
@@ -359,11 +359,11 @@ def test_wrong_usage_is_exit_code_2(run: Run, arguments: tuple[str, ...], told: 
     assert told in answer.err
 
 
-def test_an_owner_without_a_folder_is_wrong_only_if_folders_are_known(run: Run) -> None:
-    assert run("--owner", "ada", "--json").json["folders"][0]["owner"] == "ada"
-    answer = run("--owner", "bob")
+def test_a_label_without_a_folder_is_wrong_only_if_folders_are_known(run: Run) -> None:
+    assert run("--label", "ada", "--json").json["folders"][0]["label"] == "ada"
+    answer = run("--label", "bob")
     assert (answer.code, answer.out) == (2, "")
-    assert "--owner goes with the folders" in answer.err
+    assert "--label needs the folders to label" in answer.err
 
 
 def test_vectors_are_made_after_the_words(run: Run, endpoint: Loopback) -> None:

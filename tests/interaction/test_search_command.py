@@ -98,7 +98,7 @@ def test_json_is_the_promised_object(indexed: Run, project: Path) -> None:
         "query": "everything",
         "mode": "lexical",
         "auto_synced": False,
-        "partly": False,
+        "partially_embedded": False,
         "notes": [],
         "hits": [
             {
@@ -134,7 +134,7 @@ def test_json_is_the_promised_object(indexed: Run, project: Path) -> None:
         (("--until", "2024-05-05"), set()),
         (("--since", "2024-05-07"), {"docs/deploy.md", "src/restart.py", "limits.toml"}),
         (("--since", "1w"), {"docs/deploy.md", "src/restart.py", "limits.toml"}),
-        (("--owner", "ada"), set()),
+        (("--label", "ada"), set()),
         (("--limit", "1", "--kind", "data"), {"limits.toml"}),
     ],
 )
@@ -145,12 +145,12 @@ def test_what_may_be_found_can_be_narrowed(indexed: Run, filters: tuple[str, ...
     assert answer.code == (0 if expected else 1)
 
 
-def test_folders_are_searched_by_their_owner(run: Run, project: Path) -> None:
-    run(str(project / "docs"), "--owner", "ada", command="index")
-    run(str(project / "src"), "--owner", "bob", command="index")
+def test_folders_are_searched_by_their_label(run: Run, project: Path) -> None:
+    run(str(project / "docs"), "--label", "ada", command="index")
+    run(str(project / "src"), "--label", "bob", command="index")
 
-    assert paths(run("restart", "--json", "--owner", "ada")) == {"deploy.md"}
-    assert paths(run("restart", "--json", "--owner", "ada", "--owner", "bob")) == {"deploy.md", "restart.py"}
+    assert paths(run("restart", "--json", "--label", "ada")) == {"deploy.md"}
+    assert paths(run("restart", "--json", "--label", "ada", "--label", "bob")) == {"deploy.md", "restart.py"}
 
 
 def test_what_changed_is_found_as_it_is_now(indexed: Run, files: Files, project: Path) -> None:

@@ -135,14 +135,14 @@ def test_once_brings_everything_up_to_date_and_ends(
 
 def test_a_failure_is_told_once_and_not_all_the_time(capsys: pytest.CaptureFixture[str]) -> None:
     from promptuary.cli.watch import _Lines
-    from promptuary.search.updater import Kept
+    from promptuary.search.updater import IndexUpdate
 
     lines = _Lines(as_json=False, quiet=False)
     for _ in range(3):
-        lines.tell(Kept(notes=("the disk is full\x1b[31m",)))
-    lines.tell(Kept(notes=("the disk is on fire",)))
-    lines.tell(Kept(embedded=1_200))
-    lines.tell(Kept(embedded=34))
+        lines.tell(IndexUpdate(notes=("the disk is full\x1b[31m",)))
+    lines.tell(IndexUpdate(notes=("the disk is on fire",)))
+    lines.tell(IndexUpdate(embedded=1_200))
+    lines.tell(IndexUpdate(embedded=34))
     lines.tell_embedded()
     lines.tell_embedded()
     out, err = capsys.readouterr()
@@ -156,12 +156,12 @@ def test_a_failure_is_told_once_and_not_all_the_time(capsys: pytest.CaptureFixtu
 
 def test_how_changes_are_noticed_is_told_unless_it_is_to_be_quiet(capsys: pytest.CaptureFixture[str]) -> None:
     from promptuary.cli.watch import _Lines
-    from promptuary.search.updater import Kept
+    from promptuary.search.updater import IndexUpdate
 
     for as_json, quiet in ((False, False), (False, True), (True, True)):
         lines = _Lines(as_json=as_json, quiet=quiet)
-        lines.tell(Kept(watching="events"))
-        lines.tell(Kept(notes=("the disk is full",)))
+        lines.tell(IndexUpdate(watching="events"))
+        lines.tell(IndexUpdate(notes=("the disk is full",)))
     out, err = capsys.readouterr()
 
     noticing, *full = [line.partition(" ")[2] for line in err.splitlines()]

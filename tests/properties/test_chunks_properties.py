@@ -87,13 +87,13 @@ def test_chunks_are_the_lines_of_the_file(text: str, name: str, sizes: Sizes, co
     lines = text.split("\n")
 
     for chunk in found:
-        assert "\n".join(lines[chunk.first - 1 : chunk.last]) == chunk.text
-        assert 1 <= chunk.first <= chunk.last <= len(lines)
-        assert lines[chunk.first - 1].strip()
-        assert lines[chunk.last - 1].strip()
-    firsts = [chunk.first for chunk in found]
+        assert "\n".join(lines[chunk.start_line - 1 : chunk.end_line]) == chunk.text
+        assert 1 <= chunk.start_line <= chunk.end_line <= len(lines)
+        assert lines[chunk.start_line - 1].strip()
+        assert lines[chunk.end_line - 1].strip()
+    firsts = [chunk.start_line for chunk in found]
     assert firsts == sorted(set(firsts))
-    covered = {line for chunk in found for line in range(chunk.first, chunk.last + 1)}
+    covered = {line for chunk in found for line in range(chunk.start_line, chunk.end_line + 1)}
     assert [number for number, line in enumerate(lines, 1) if line.strip() and number not in covered] == []
 
 
@@ -108,9 +108,9 @@ def test_a_chunk_of_several_lines_fits_but_for_a_title_with_a_line_too_long(
     text: str, name: str, sizes: Sizes, counter: TokenCounter
 ) -> None:
     for chunk in chunks(text, name, sizes, counter):
-        if chunk.first < chunk.last and counter.count(chunk.text) > sizes.tokens:
+        if chunk.start_line < chunk.end_line and counter.count(chunk.text) > sizes.tokens:
             title, *between, last = chunk.text.split("\n")
-            assert chunk.trail[-1] in title
+            assert chunk.heading[-1] in title
             assert not "".join(between).strip()
             assert not fits(last, sizes, counter)
 
@@ -123,11 +123,11 @@ def test_what_two_chunks_share_is_no_more_than_the_overlap(
     lines = text.split("\n")
 
     for before, after in pairwise(found):
-        assert after.last > before.last
-        if after.first <= before.last:
-            shared = "\n".join(lines[after.first - 1 : before.last])
+        assert after.end_line > before.end_line
+        if after.start_line <= before.end_line:
+            shared = "\n".join(lines[after.start_line - 1 : before.end_line])
             assert counter.count(shared) <= sizes.overlap or not isinstance(counter, Counter)
-            assert after.trail == before.trail
+            assert after.heading == before.heading
 
 
 @given(TEXTS, st.sampled_from(NAMES), SIZES)
@@ -138,7 +138,7 @@ def test_the_same_text_gives_the_same_chunks(text: str, name: str, sizes: Sizes)
 @given(TEXTS, st.sampled_from(NAMES))
 def test_titles_are_single_lines_of_words(text: str, name: str) -> None:
     for chunk in chunks(text, name, Sizes(), COUNTER):
-        assert all(title and title == " ".join(title.split()) for title in chunk.trail)
+        assert all(title and title == " ".join(title.split()) for title in chunk.heading)
 
 
 @given(st.text(max_size=30), TEXTS, st.integers(-(2**62), 2**62))

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from promptuary.core.search import FILE_KINDS, Filters, Hit, Question
+from promptuary.core.search import FILE_KINDS, Filters, Hit, SearchQuery
 from promptuary.search.answer import search
 from promptuary.search.chunks.sizes import Sizes
-from promptuary.search.service import FileMemory
+from promptuary.search.service import SearchService
 from tests.embedders import HashedWords, memory_with
 
 WORDS = ["alpha", "beta", "gamma", "releaseScript", "max_open_files", "東京都", "straße", "naïve", "the", "config"]
@@ -38,7 +38,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module", params=["lexical", "hybrid"])
-def memory(request: pytest.FixtureRequest, workspace: Path) -> Iterator[FileMemory]:
+def memory(request: pytest.FixtureRequest, workspace: Path) -> Iterator[SearchService]:
     embedder = HashedWords() if request.param == "hybrid" else None
     with memory_with(workspace, embedder, sizes=Sizes(32, 4)) as opened:
         opened.index([workspace])
@@ -46,9 +46,9 @@ def memory(request: pytest.FixtureRequest, workspace: Path) -> Iterator[FileMemo
         yield opened
 
 
-def found(memory: FileMemory, text: str, limit: int, filters: Filters | None = None) -> list[Hit]:
+def found(memory: SearchService, text: str, limit: int, filters: Filters | None = None) -> list[Hit]:
     """Search without looking at the files, which do not change here."""
-    return list(search(Question(text, limit, filters or Filters()), memory._index, memory._embedder).hits)
+    return list(search(SearchQuery(text, limit, filters or Filters()), memory._index, memory._embedder).hits)
 
 
 @given(text=TEXTS)
@@ -58,19 +58,19 @@ def found(memory: FileMemory, text: str, limit: int, filters: Filters | None = N
 @example(text="\ud83d alpha \ude00")
 @example(text="*" * 200)
 def test_any_text_is_a_question_and_every_answer_is_lines_of_a_file(
-    memory: FileMemory, workspace: Path, text: str
+    memory: SearchService, workspace: Path, text: str
 ) -> None:
     hits = found(memory, text, 25)
 
     assert len(hits) <= 25
-    assert len({(hit.path, hit.first, hit.last) for hit in hits}) == len(hits)
+    assert len({(hit.path, hit.start_line, hit.end_line) for hit in hits}) == len(hits)
     for hit in hits:
         lines = (workspace / hit.path).read_text(encoding="utf-8").split("\n")
-        assert "\n".join(lines[hit.first - 1 : hit.last]) == hit.text
+        assert "\n".join(lines[hit.start_line - 1 : hit.end_line]) == hit.text
 
 
 @given(text=TEXTS | st.sampled_from(WORDS), fewer=st.integers(1, 60), more=st.integers(0, 400))
-def test_more_answers_begin_with_the_fewer(memory: FileMemory, text: str, fewer: int, more: int) -> None:
+def test_more_answers_begin_with_the_fewer(memory: SearchService, text: str, fewer: int, more: int) -> None:
     assert found(memory, text, fewer + more)[:fewer] == found(memory, text, fewer)
 
 
@@ -80,7 +80,7 @@ def test_more_answers_begin_with_the_fewer(memory: FileMemory, text: str, fewer:
     paths=st.lists(st.sampled_from(["src", "note1*", "!note11.md", "**/*.py", "note2.md"]), max_size=2).map(tuple),
 )
 def test_a_filter_never_brings_anything_new_and_holds_for_every_hit(
-    memory: FileMemory, text: str, kinds: tuple[str, ...], paths: tuple[str, ...]
+    memory: SearchService, text: str, kinds: tuple[str, ...], paths: tuple[str, ...]
 ) -> None:
     filters = Filters(kinds=kinds, paths=paths)  # type: ignore[arg-type]
     allowed = found(memory, text, 1_000, filters)
@@ -91,12 +91,12 @@ def test_a_filter_never_brings_anything_new_and_holds_for_every_hit(
         assert {hit.path for hit in allowed} <= {"src/app.py"}
     if paths == ("!note11.md",):
         assert "note11.md" not in {hit.path for hit in allowed}
-    assert len({(hit.path, hit.first, hit.last) for hit in allowed}) == len(allowed)
+    assert len({(hit.path, hit.start_line, hit.end_line) for hit in allowed}) == len(allowed)
 
 
 @given(st.lists(st.sampled_from(WORDS[:5]), min_size=1, max_size=3).map(" ".join))
-def test_a_quoted_phrase_stands_in_every_answer_if_it_stands_in_any(memory: FileMemory, phrase: str) -> None:
+def test_a_quoted_phrase_stands_in_every_answer_if_it_stands_in_any(memory: SearchService, phrase: str) -> None:
     somewhere = bool(found(memory, f'"{phrase}"', 1))
     for hit in found(memory, f'"{phrase}" gamma alpha', 100) if somewhere else ():
-        told = " ".join(re.findall(r"\w+", f"{hit.text}\n{' '.join(hit.trail)}\n{hit.path}"))
+        told = " ".join(re.findall(r"\w+", f"{hit.text}\n{' '.join(hit.heading)}\n{hit.path}"))
         assert phrase in told

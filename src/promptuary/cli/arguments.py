@@ -172,7 +172,9 @@ def _add_index_action(parser: argparse.ArgumentParser) -> None:
     action.add_argument("--remove", action="store_true", help="take the named folders out of the index again")
     action.add_argument("--list", action="store_true", help="show what is indexed")
     parser.add_argument("--prune", action="store_true", help="forget what is gone even if a whole folder is")
-    parser.add_argument("--owner", metavar="NAME", help="whose the named folders are; search --owner finds by it")
+    parser.add_argument(
+        "--label", metavar="NAME", help="label the named folders; search --label NAME searches only these"
+    )
     parser.add_argument("--no-embed", action="store_true", help="leave search by meaning for later")
 
 
@@ -185,7 +187,7 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
     only.add_argument("--kind", action="append", choices=FILE_KINDS, help="only files of this kind; repeat")
     only.add_argument("--since", metavar="DATE", help="only files since 2026-01-31, or 7d, 2w, 3m, 1y ago")
     only.add_argument("--until", metavar="DATE", help="only files up to this date, which is included")
-    only.add_argument("--owner", action="append", metavar="NAME", help="only folders of this owner; repeat")
+    only.add_argument("--label", action="append", metavar="NAME", help="only folders with this label; repeat")
     parser.add_argument("--lexical", action="store_true", help="search by words alone")
     parser.add_argument("--explain", action="store_true", help="show why each result stands where it does")
     parser.add_argument("--full", action="store_true", help="show whole passages instead of a few lines")

@@ -17,7 +17,7 @@ from promptuary.core.table import Column, table
 from promptuary.core.text import one_line
 
 if TYPE_CHECKING:
-    from promptuary.search.service import Indexed
+    from promptuary.search.service import IndexStatus
 
 DONE, NOT_ALL, NOTHING = 0, 1, 2
 _ONLY: Final = {"--list": "only shows what is indexed", "--remove": "only takes folders out"}
@@ -42,7 +42,7 @@ def main(options: argparse.Namespace) -> int:
 def _refuse_idle_flags(options: argparse.Namespace) -> None:
     """Refuse flags that would do nothing: whoever gives one expects something of it."""
     action = "--list" if options.list else "--remove" if options.remove else None
-    given = {"--prune": options.prune, "--owner": options.owner is not None, "--no-embed": options.no_embed}
+    given = {"--prune": options.prune, "--label": options.label is not None, "--no-embed": options.no_embed}
     idle = [flag for flag, is_given in given.items() if is_given]
     if action and idle:
         raise PromptuaryError(f"index {action} {_ONLY[action]}; leave out {', '.join(idle)}")
@@ -66,16 +66,16 @@ def _index(promptuary: Promptuary, named: Sequence[str], options: argparse.Names
     if named and not there:
         return NOTHING
     known = [folder for folder, _ in promptuary.indexed().folders]
-    if options.owner is not None and not named and known:
-        raise ConfigError("--owner goes with the folders that are theirs: promptuary index --owner NAME FOLDER")
-    if options.owner is not None:
-        _refuse_parts_of_others(there, known, options.owner)
+    if options.label is not None and not named and known:
+        raise ConfigError("--label needs the folders to label: promptuary index --label NAME FOLDER")
+    if options.label is not None:
+        _refuse_parts_of_others(there, known, options.label)
     if not there and not known:
         there = [str(promptuary.path)]
-    # A folder that is indexed already stays whose it is, unless that was said.
-    new = [one for one in there if options.owner is not None or one not in {folder.path for folder in known}]
+    # A folder that is indexed already keeps its label, unless another is given.
+    new = [one for one in there if options.label is not None or one not in {folder.path for folder in known}]
     work = Work(promptuary, quiet=options.quiet)
-    done = sync(work, new, owner=options.owner or "", anew=options.rebuild, prune=options.prune)
+    done = sync(work, new, label=options.label or "", rebuild=options.rebuild, prune=options.prune)
     if not options.quiet:
         _tell_places(there, known, [folder for folder, _ in done.status.folders])
     if not options.json:
@@ -93,17 +93,17 @@ def _index(promptuary: Promptuary, named: Sequence[str], options: argparse.Names
     return NOT_ALL if missing else code
 
 
-def _refuse_parts_of_others(there: Sequence[str], known: Sequence[Folder], owner: str) -> None:
-    """Refuse an owner for a part of a folder that is indexed as a whole: the part has no place to note whose it is."""
-    # A folder that is named too gets this owner itself, and so does what it takes the place of.
-    stay = [one for one in known if one.owner != owner and not any(Path(one.path).is_relative_to(it) for it in there)]
+def _refuse_parts_of_others(there: Sequence[str], known: Sequence[Folder], label: str) -> None:
+    """Refuse to label a part of a folder that is indexed as a whole: only whole folders have labels."""
+    # A folder that is named too gets this label itself, and so do the folders that it replaces.
+    stay = [one for one in known if one.label != label and not any(Path(one.path).is_relative_to(it) for it in there)]
     for one in there:
         for around in stay:
             if Path(one).is_relative_to(around.path):
-                whose = f"as a whole for {around.owner}" if around.owner else "as a whole and without an owner"
+                how = f"with the label {around.label}" if around.label else "without a label"
                 raise ConfigError(
-                    f"{one} is inside {around.path}, which is indexed {whose}: take that one out with "
-                    "promptuary index --remove, and index its parts, each with its owner"
+                    f"{one} is inside {around.path}, which is indexed {how}: remove that one with "
+                    "promptuary index --remove, and index its parts, each with its label"
                 )
 
 
@@ -133,8 +133,8 @@ def _tell_places(there: Sequence[str], before: Sequence[Folder], after: Sequence
             print(f"note: {one_line(one)} is inside {one_line(around)}, which is indexed", file=sys.stderr)
     for folder in before:
         if folder.path not in now:
-            owned = f" (it was {folder.owner}'s)" if folder.owner else ""
-            told = f"{folder.path} is indexed with the folder around it now{owned}"
+            labelled = f" (its label was {folder.label})" if folder.label else ""
+            told = f"{folder.path} is indexed with the folder around it now{labelled}"
             print(f"note: {one_line(told)}", file=sys.stderr)
 
 
@@ -144,10 +144,10 @@ def _list(promptuary: Promptuary, *, as_json: bool) -> int:
         print_json(listed(status))
     elif status.folders:
         rows = [
-            (one_line(folder.path) + _away(folder.path, status), one_line(folder.owner), f"{files:,}")
+            (one_line(folder.path) + _away(folder.path, status), one_line(folder.label), f"{files:,}")
             for folder, files in status.folders
         ]
-        print(table((Column("folder"), Column("owner"), Column("files", right=True)), rows))
+        print(table((Column("folder"), Column("label"), Column("files", right=True)), rows))
         counts = status.counts
         missing = f"{counts.unembedded:,} of them to embed" if counts.unembedded else "all embedded"
         told = missing if status.embedder else "searched by words alone"
@@ -159,7 +159,7 @@ def _list(promptuary: Promptuary, *, as_json: bool) -> int:
     return DONE if status.folders else NOT_ALL
 
 
-def _away(path: str, status: "Indexed") -> str:
+def _away(path: str, status: "IndexStatus") -> str:
     return " (not there now)" if path in status.missing else ""
 
 

@@ -18,7 +18,7 @@ from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.core.text import one_line
 
 if TYPE_CHECKING:
-    from promptuary.search.service import Indexed
+    from promptuary.search.service import IndexStatus
 
 DONE, NOT_ALL = 0, 1
 WITH_MEANING: Final = 'pip install "promptuary[embeddings]"'
@@ -49,7 +49,7 @@ class Done:
     removed: int
     skipped: Mapping[str, str]
     held: Sequence[str]
-    status: "Indexed"
+    status: "IndexStatus"
     seconds: float
     embedded: int = 0
     embedding: float = 0.0
@@ -60,7 +60,7 @@ class Done:
         return max(0, self.status.counts.files - self.added - self.changed - self.moved)
 
 
-def sync(work: Work, paths: Sequence[str], *, owner: str = "", anew: bool = False, prune: bool = False) -> Done:
+def sync(work: Work, paths: Sequence[str], *, label: str = "", rebuild: bool = False, prune: bool = False) -> Done:
     """Index ``paths`` and bring everything up to date; what was held back is told."""
     began = time.monotonic()
     index = work.promptuary.index
@@ -68,11 +68,11 @@ def sync(work: Work, paths: Sequence[str], *, owner: str = "", anew: bool = Fals
         try:
             progress.say("looking at the files")
             synced = attended(
-                lambda stop: index(paths, owner=owner, anew=anew, prune=prune, progress=_until(stop, progress))
+                lambda stop: index(paths, label=label, rebuild=rebuild, prune=prune, progress=_until(stop, progress))
             )
         except KeyboardInterrupt:
             progress.close()
-            left = "the index is as it was" if anew else "the next promptuary index goes on from here"
+            left = "the index is as it was" if rebuild else "the next promptuary index goes on from here"
             work.note(f"stopped: {left}")
             raise
     seconds = time.monotonic() - began
@@ -185,11 +185,11 @@ def as_json(done: Done) -> dict[str, Any]:
     }
 
 
-def listed(status: "Indexed") -> dict[str, Any]:
+def listed(status: "IndexStatus") -> dict[str, Any]:
     """Return the object that ``index --list --json`` prints."""
     return {
         "folders": [
-            {"path": one.path, "owner": one.owner, "files": files, "there": one.path not in status.missing}
+            {"path": one.path, "label": one.label, "files": files, "there": one.path not in status.missing}
             for one, files in status.folders
         ],
         "files": status.counts.files,

@@ -14,7 +14,7 @@ from promptuary.cli.excerpt import excerpt
 from promptuary.cli.terminal import columns, cut, wide
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.query import parse
-from promptuary.core.search import Filters, Found, Hit, Question
+from promptuary.core.search import Filters, Hit, SearchQuery, SearchResult
 from promptuary.core.text import one_line, visible
 
 DONE, NOTHING = 0, 1
@@ -34,7 +34,7 @@ def main(options: argparse.Namespace) -> int:
     return code
 
 
-def _answer(question: Question, options: argparse.Namespace) -> int:
+def _answer(question: SearchQuery, options: argparse.Namespace) -> int:
     with opened(options) as promptuary:
         found = promptuary.search(question)
         told = "" if options.quiet else _mode(found, promptuary, question)
@@ -49,7 +49,7 @@ def _answer(question: Question, options: argparse.Namespace) -> int:
     return DONE if found.hits else NOTHING
 
 
-def _question(options: argparse.Namespace) -> Question:
+def _question(options: argparse.Namespace) -> SearchQuery:
     text = message(options).strip()
     if not text:
         raise PromptuaryError("there is nothing to search for; give some words, or pipe them in")
@@ -59,11 +59,11 @@ def _question(options: argparse.Namespace) -> Question:
     filters = Filters(
         paths=tuple(options.path or ()),
         kinds=tuple(options.kind or ()),
-        owners=tuple(options.owner or ()),
+        labels=tuple(options.label or ()),
         since=since,
         until=until,
     )
-    return Question(text, options.limit, filters, by_words=options.lexical)
+    return SearchQuery(text, options.limit, filters, lexical_only=options.lexical)
 
 
 def _moment(flag: str, text: str | None, *, after: bool = False) -> int | None:
@@ -73,13 +73,13 @@ def _moment(flag: str, text: str | None, *, after: bool = False) -> int | None:
         raise PromptuaryError(f"{flag} {error}") from error
 
 
-def _mode(found: Found, promptuary: Promptuary, question: Question) -> str:
+def _mode(found: SearchResult, promptuary: Promptuary, question: SearchQuery) -> str:
     """Return how was searched, as far as that can be told, and what would make it better."""
     told = ["hybrid search" if found.mode == "hybrid" else "search by words"]
-    if found.partly and not question.by_words:
+    if found.partially_embedded and not question.lexical_only:
         missing = promptuary.indexed().counts.unembedded
         told[0] += f" (vectors: {missing:,} chunk{'s' * (missing != 1)} still to be embedded: promptuary index)"
-    elif found.mode != "hybrid" and not (found.hits or question.by_words) and promptuary.indexed().embedder:
+    elif found.mode != "hybrid" and not (found.hits or question.lexical_only) and promptuary.indexed().embedder:
         # There was nothing to compare the meaning with.
         told = []
     if question.filters and not found.hits:
@@ -87,7 +87,7 @@ def _mode(found: Found, promptuary: Promptuary, question: Question) -> str:
     return "; ".join([*told, *(["synced what had changed first"] if found.auto_synced else [])])
 
 
-def _print_account(question: Question, found: Found, told: str) -> None:
+def _print_account(question: SearchQuery, found: SearchResult, told: str) -> None:
     if told:
         print(told, file=sys.stderr)
     for note in found.notes:
@@ -109,14 +109,14 @@ def _told(number: int, hit: Hit, root: str, words: Sequence[str], options: argpa
     """Return a hit for people: where it is, and what it says."""
     width = columns(sys.stdout)
     head = f"{number}. {one_line(_place(hit, root))}"
-    trail = one_line(" > ".join(hit.trail))
+    trail = one_line(" > ".join(hit.heading))
     if trail:
         head = f"{head}  {cut(trail, max(20, width - wide(head) - 2))}"
     if options.full:
         said = visible(hit.text)[0].split("\n")
     else:
-        opening = hit.first == 1 and hit.kind in {"markdown", "text"}
-        said = excerpt(hit.text, words, width - len(_INDENT), heading="".join(hit.trail[-1:]), opening=opening)
+        opening = hit.start_line == 1 and hit.kind in {"markdown", "text"}
+        said = excerpt(hit.text, words, width - len(_INDENT), heading="".join(hit.heading[-1:]), opening=opening)
     if options.explain:
         said.append(f"why: {', '.join(_why(hit))}")
     return "\n".join([head, *(f"{_INDENT}{line}".rstrip() for line in said)])
@@ -136,13 +136,13 @@ def _place(hit: Hit, root: str) -> str:
     return whole[len(root) :].lstrip("/") if whole.startswith(f"{root.rstrip('/')}/") else whole
 
 
-def _as_json(question: Question, found: Found, *, explain: bool) -> dict[str, Any]:
+def _as_json(question: SearchQuery, found: SearchResult, *, explain: bool) -> dict[str, Any]:
     """Return the object that ``search --json`` prints; its shape is a promise."""
     return {
         "query": question.text,
         "mode": found.mode,
         "auto_synced": found.auto_synced,
-        "partly": found.partly,
+        "partially_embedded": found.partially_embedded,
         "notes": list(found.notes),
         "hits": _hits(found.hits, explain=explain),
     }
@@ -154,10 +154,10 @@ def _hits(hits: Sequence[Hit], *, explain: bool) -> list[dict[str, Any]]:
         one: dict[str, Any] = {
             "path": hit.path,
             "folder": hit.folder,
-            "start_line": hit.first,
-            "end_line": hit.last,
-            "lines": f"{hit.first}-{hit.last}",
-            "heading": list(hit.trail),
+            "start_line": hit.start_line,
+            "end_line": hit.end_line,
+            "lines": f"{hit.start_line}-{hit.end_line}",
+            "heading": list(hit.heading),
             "kind": hit.kind,
             "date": datetime.fromtimestamp(hit.date, UTC).isoformat(),
             "score": hit.score,

@@ -13,7 +13,7 @@ from promptuary.core.text import one_line
 from promptuary.search.service import BUSY
 
 if TYPE_CHECKING:
-    from promptuary.search.updater import Kept
+    from promptuary.search.updater import IndexUpdate
 
 _GATHER: Final = 2.0
 """Seconds for which vectors are counted before a line tells of them: a batch is made every moment."""
@@ -61,7 +61,7 @@ def _watch(promptuary: Promptuary, options: argparse.Namespace) -> int:
         else:
             tell_synced(done)
     folders = [folder.path for folder, _ in promptuary.indexed().folders]
-    told: queue.SimpleQueue[Kept] = queue.SimpleQueue()
+    told: queue.SimpleQueue[IndexUpdate] = queue.SimpleQueue()
     promptuary.watch(told.put)
     _begin(folders, work, options)
     lines = _Lines(as_json=options.json, quiet=options.quiet)
@@ -97,7 +97,7 @@ class _Lines:
         """Return how many seconds may pass before there is something to tell; ``None`` is any number."""
         return max(0.0, self._since + _GATHER - time.monotonic()) if self._embedded else None
 
-    def tell(self, kept: "Kept") -> None:
+    def tell(self, kept: "IndexUpdate") -> None:
         """Tell of one thing."""
         if kept.embedded and not self._embedded:
             self._since = time.monotonic()

@@ -28,10 +28,10 @@ class Chunk:
     headings above it, or the names of the definitions around it, the outermost first.
     """
 
-    first: int
-    last: int
+    start_line: int
+    end_line: int
     text: str
-    trail: tuple[str, ...] = ()
+    heading: tuple[str, ...] = ()
 
     @property
     def sha256(self) -> str:
@@ -41,13 +41,13 @@ class Chunk:
     @property
     def digest(self) -> bytes:
         """The same hash as bytes."""
-        whole = "\x1f".join((*self.trail, self.text)) if self.trail else self.text
+        whole = "\x1f".join((*self.heading, self.text)) if self.heading else self.text
         return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).digest()
 
     @property
     def context(self) -> str:
         """The text as it is embedded: under those headings that do not stand in it."""
-        above = " > ".join(title for title in self.trail if title not in self.text)
+        above = " > ".join(title for title in self.heading if title not in self.text)
         return f"{above}\n{self.text}" if above else self.text
 
 
@@ -63,10 +63,10 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder that is indexed, by its absolute path; ``owner`` is whose it is, empty for everybody's."""
+    """An indexed folder by its absolute path. ``label`` is a name that searches can filter by; it grants nothing."""
 
     path: str
-    owner: str = ""
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +91,12 @@ class Filters:
     folders: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     kinds: tuple[FileKind, ...] = ()
-    owners: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
     since: int | None = None
     until: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("folders", "paths", "kinds", "owners"):
+        for name in ("folders", "paths", "kinds", "labels"):
             if isinstance(value := getattr(self, name), str):
                 raise ConfigError(f"{name} of a search are several, or one in a tuple: {name}=({value!r},)")
         if unknown := [kind for kind in self.kinds if kind not in FILE_KINDS]:
@@ -107,13 +107,13 @@ class Filters:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SearchQuery:
     """What is asked: any text, how many answers at most, what may be among them, and whether words alone decide."""
 
     text: str
     limit: int = 10
     filters: Filters = Filters()
-    by_words: bool = False
+    lexical_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +154,10 @@ class Hit:
 
     folder: str
     path: str
-    first: int
-    last: int
+    start_line: int
+    end_line: int
     text: str
-    trail: tuple[str, ...]
+    heading: tuple[str, ...]
     kind: FileKind
     date: int
     sha256: str
@@ -167,19 +167,19 @@ class Hit:
     @property
     def place(self) -> str:
         """Where to read it: path and lines."""
-        return f"{self.path}:{self.first}-{self.last}"
+        return f"{self.path}:{self.start_line}-{self.end_line}"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """The answer to a search. ``mode`` tells what took part; ``partly``: some chunks have no vector yet."""
 
     hits: Sequence[Hit] = ()
     mode: Literal["lexical", "hybrid"] = "lexical"
     auto_synced: bool = False
-    partly: bool = False
+    partially_embedded: bool = False
     notes: tuple[str, ...] = ()
 
 
-Search = Callable[[Question], Found]
+Search = Callable[[SearchQuery], SearchResult]
 """Answers a question from what is indexed. Raises ``PromptuaryError`` if nothing is."""

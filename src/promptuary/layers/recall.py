@@ -16,7 +16,7 @@ from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.core.layers import Between, Layer, LayerContext, Omitted, Piece, Recall, RecallRequest, Slot
 from promptuary.core.query import unquoted
-from promptuary.core.search import Found, Hit, Question, Search
+from promptuary.core.search import Hit, Search, SearchQuery, SearchResult
 from promptuary.core.text import one_line, visible, with_unix_lines
 from promptuary.layers.tracked.links import without
 from promptuary.references.detail import whole
@@ -54,9 +54,9 @@ class SemanticRecall(Layer):
         recalled = fitted(wanted, request.budget, context.counter, self._home)
         return replace(recalled or Recall(), notes=found.notes) if recalled or found.notes else None
 
-    def _found(self, words: str) -> Found:
+    def _found(self, words: str) -> SearchResult:
         try:
-            return self._search(Question(unquoted(words), _MOST_HITS)) if self._ready() else Found()
+            return self._search(SearchQuery(unquoted(words), _MOST_HITS)) if self._ready() else SearchResult()
         except ConfigError as error:
             # What is wrong with the index is no reason to refuse a turn, as wrong settings of a layer are.
             raise PromptuaryError(str(error)) from error
@@ -94,7 +94,7 @@ def lines_in_view(hit: Hit, path: str, texts: Sequence[str]) -> Iterator[tuple[i
     head = rf"(?m)^## {re.escape(one_line(path))}[:#][^\n]*\n[^\n]*?\blines (\d{{1,9}})-(\d{{1,9}})\b"
     for text in texts:
         for block in re.finditer(head, text):
-            first, last = max(int(block[1]), hit.first), min(int(block[2]), hit.last)
+            first, last = max(int(block[1]), hit.start_line), min(int(block[2]), hit.end_line)
             if first <= last and _bare(lines_of(hit, first, last)) in text:
                 yield first, last
 

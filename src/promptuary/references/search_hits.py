@@ -20,7 +20,7 @@ def source_of(hit: Hit, workspace: str, kind: str) -> Source:
     """Return ``hit`` as a source, named as a reference to these lines in ``workspace`` would name it."""
     path = place_of(hit, workspace)
     inside = path != _whole(hit)
-    lines = f":{hit.first}-{hit.last}"
+    lines = f":{hit.start_line}-{hit.end_line}"
     return Source(
         # The same key as the reference to these lines: who asks for both gets them once.
         key=f"file:{path}{lines}",
@@ -30,9 +30,9 @@ def source_of(hit: Hit, workspace: str, kind: str) -> Source:
         revision=hit.sha256,
         path=path if inside else "",
         language=language_of(hit.path),
-        facts=(f"lines {hit.first}-{hit.last}", *((" > ".join(hit.trail),) if hit.trail else ())),
-        lines=(hit.first, hit.last),
-        first_line=hit.first,
+        facts=(f"lines {hit.start_line}-{hit.end_line}", *((" > ".join(hit.heading),) if hit.heading else ())),
+        lines=(hit.start_line, hit.end_line),
+        first_line=hit.start_line,
         read_on=f"read on with {format_reference('file', path)}" if inside else "",
     )
 
@@ -51,7 +51,7 @@ def apart(hits: Sequence[Hit]) -> list[Hit]:
     """Return the hits, the best first, each without the lines that a better one shows already."""
     kept: list[Hit] = []
     for hit in hits:
-        kept += rest_of(hit, [(one.first, one.last) for one in kept if _whole(one) == _whole(hit)])
+        kept += rest_of(hit, [(one.start_line, one.end_line) for one in kept if _whole(one) == _whole(hit)])
     return kept
 
 
@@ -61,12 +61,12 @@ def rest_of(hit: Hit, shown: Iterable[tuple[int, int]]) -> list[Hit]:
     It is the hit itself, or what stands before, between and behind these lines: not what is blank, nor a single line,
     which says little without the others.
     """
-    gaps, position = [], hit.first
+    gaps, position = [], hit.start_line
     for first, last in sorted(shown):
-        gaps.append((position, min(first - 1, hit.last)))
+        gaps.append((position, min(first - 1, hit.end_line)))
         position = max(position, last + 1)
-    gaps.append((position, hit.last))
-    if (hit.first, hit.last) in gaps:
+    gaps.append((position, hit.end_line))
+    if (hit.start_line, hit.end_line) in gaps:
         return [hit]
     parts = [lines_of(hit, first, last) for first, last in gaps if first < last]
     return [part for part in parts if part.text.strip()]
@@ -74,8 +74,8 @@ def rest_of(hit: Hit, shown: Iterable[tuple[int, int]]) -> list[Hit]:
 
 def lines_of(hit: Hit, first: int, last: int) -> Hit:
     """Return some lines of a hit as a hit of their own."""
-    text = "\n".join(hit.text.split("\n")[first - hit.first : last - hit.first + 1])
-    return replace(hit, first=first, last=last, text=text, sha256=Chunk(first, last, text, hit.trail).sha256)
+    text = "\n".join(hit.text.split("\n")[first - hit.start_line : last - hit.start_line + 1])
+    return replace(hit, start_line=first, end_line=last, text=text, sha256=Chunk(first, last, text, hit.heading).sha256)
 
 
 def worth(hits: Sequence[Hit]) -> list[Hit]:

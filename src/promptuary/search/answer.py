@@ -13,7 +13,7 @@ from promptuary import concurrency
 from promptuary.core import query as language
 from promptuary.core.ports.index import IndexReader, Row
 from promptuary.core.ports.models import Embedder
-from promptuary.core.search import Hit, Question, Words
+from promptuary.core.search import Hit, SearchQuery, Words
 from promptuary.search.filters import passing
 from promptuary.search.ranking import NEAREST, Candidate, Ranked, fuse
 
@@ -33,7 +33,7 @@ class Answered:
     hybrid: bool = False
 
 
-def search(question: Question, index: IndexReader, embedder: Embedder | None) -> Answered:
+def search(question: SearchQuery, index: IndexReader, embedder: Embedder | None) -> Answered:
     """Return the best hits for ``question``; without an ``embedder`` by words alone.
 
     A quoted phrase stands in every hit. If it stands nowhere, and there are other words, it is words like these: people
@@ -52,7 +52,7 @@ def search(question: Question, index: IndexReader, embedder: Embedder | None) ->
 
 
 def _answered(
-    question: Question, words: Words, index: IndexReader, embedder: Embedder | None, files: Collection[int] | None
+    question: SearchQuery, words: Words, index: IndexReader, embedder: Embedder | None, files: Collection[int] | None
 ) -> Answered:
     if embedder is None:
         return Answered(list(_by_words(0, question.limit, words, index, files)))

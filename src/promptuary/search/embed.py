@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 from promptuary.core.ports.index import Unembedded, VectorStore
-from promptuary.core.ports.models import Embedder, space
+from promptuary.core.ports.models import Embedder, vector_space_id
 
 BATCH: Final = 32
 """How many texts are embedded before it can be stopped."""
@@ -31,7 +31,7 @@ class Embeddable(Protocol):
 
 def restore(index: Embeddable, store: VectorStore, embedder: Embedder, *, go_on: Callable[[], bool]) -> int:
     """Give chunks the vectors that are kept already, up to the first that has none; return how many. Embeds nothing."""
-    done, kind = 0, space(embedder)
+    done, kind = 0, vector_space_id(embedder)
     while go_on() and (chunks := index.unembedded(_LOOKED_UP)):
         known = store.get(kind, list({chunk.sha256 for chunk in chunks}))
         count = next((place for place, chunk in enumerate(chunks) if chunk.sha256 not in known), len(chunks))
@@ -46,7 +46,7 @@ def embed_missing(
     index: Embeddable, store: VectorStore, embedder: Embedder, *, go_on: Callable[[int], bool] = lambda _: True
 ) -> int:
     """Embed what has no vector; ``go_on`` is told how many are done and may stop it. Returns how many were done."""
-    done, kind = 0, space(embedder)
+    done, kind = 0, vector_space_id(embedder)
     while chunks := index.unembedded(_LOOKED_UP):
         known = dict(store.get(kind, list({chunk.sha256 for chunk in chunks})))
         # What has its vector already goes in at once; what has none, a batch at a time.

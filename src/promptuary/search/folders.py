@@ -1,4 +1,4 @@
-"""Doors to folders as the settings open them: of the workspace, and of the folders that are indexed for it.
+"""IndexedFolders to folders as the settings open them: of the workspace, and of the folders that are indexed for it.
 
 A folder may vanish and come back while the program runs: then its door is opened anew. What may be read is decided by
 each door's own policy; what is indexed is not known here.
@@ -15,7 +15,7 @@ from promptuary.workspace.indexed_folders import Folders
 from promptuary.workspace.workspace import Workspace
 
 
-class Doors:
+class IndexedFolders:
     """The folders that ``remembered`` names; ``opener`` opens the door of one."""
 
     def __init__(self, remembered: Folders, opener: Callable[[Path], Workspace]) -> None:
@@ -28,7 +28,7 @@ class Doors:
         """Return every folder that is to be indexed."""
         return self._remembered.all()
 
-    def add(self, path: Path, owner: str) -> tuple[Folder, Sequence[Folder]]:
+    def add(self, path: Path, label: str) -> tuple[Folder, Sequence[Folder]]:
         """Have the folder ``path`` indexed; return the folder that holds it, and those that it takes the place of.
 
         A folder inside one that is indexed already needs no place of its own; one around others takes theirs.
@@ -46,7 +46,7 @@ class Doors:
         inside = [one for one in known if Path(one.path).is_relative_to(real) and real != Path(one.path)]
         for one in inside:
             self.remove(one.path)
-        folder = Folder(str(real), owner)
+        folder = Folder(str(real), label)
         self._remembered.add(folder)
         return folder, inside
 

@@ -13,9 +13,9 @@ from promptuary.core.errors import Code
 from promptuary.core.ports.index import IndexDamagedError
 from promptuary.core.search import Folder, IndexedFile
 from promptuary.search.chunks.sizes import Sizes
-from promptuary.search.folders import Doors
+from promptuary.search.folders import IndexedFolders
 from promptuary.search.plan import plan, plan_some
-from promptuary.search.sync import Progress, Sync, Synced
+from promptuary.search.sync import Progress, Sync, SyncReport
 from promptuary.storage.index.index import EmbeddedIndex
 from promptuary.storage.index.writer import Writer
 from promptuary.workspace.changes.snapshot import Snapshot
@@ -28,13 +28,13 @@ Looked = tuple[Folder, Mapping[str, IndexedFile], tuple[Workspace | None, Snapsh
 class Reconciler:
     """Syncs the folders behind ``doors`` into ``index``."""
 
-    def __init__(self, index: EmbeddedIndex, doors: Doors, sizes: Sizes, counter: TokenCounter) -> None:
+    def __init__(self, index: EmbeddedIndex, doors: IndexedFolders, sizes: Sizes, counter: TokenCounter) -> None:
         self._index = index
         self._doors = doors
         self._sizes = sizes
         self._counter = counter
 
-    def look(self) -> tuple[Synced | None, bool]:
+    def look(self) -> tuple[SyncReport | None, bool]:
         """Look at everything; sync if anything is different. The second value tells whether it is."""
         indexed = {folder for folder, _ in self._index.folders()}
         wanted = self._doors.folders()
@@ -49,25 +49,25 @@ class Reconciler:
                 held.append(_kept(folder, todo.held))
             elif todo:
                 return self.sync(looked=(folder, known, looked)), True
-        return (Synced(held=held), False) if held else (None, False)
+        return (SyncReport(held=held), False) if held else (None, False)
 
     def sync(
         self,
         *,
-        anew: bool = False,
+        rebuild: bool = False,
         prune: bool = False,
         progress: Progress | None = None,
         looked: Looked | None = None,
-    ) -> Synced | None:
+    ) -> SyncReport | None:
         """Bring every folder up to date; ``None`` if another process is at it.
 
-        ``anew`` throws the old index away; ``prune`` forgets what is gone even if a whole folder is; ``looked`` is a
+        ``rebuild`` discards the old index; ``prune`` forgets what is gone even if a whole folder is; ``looked`` is a
         folder that need not be looked at again.
         """
-        with self._index.writing(anew=anew) as writer:
+        with self._index.writing(rebuild=rebuild) as writer:
             if writer is None:
                 return None
-            report = Synced()
+            report = SyncReport()
             wanted = self._doors.folders()
             for folder, _ in writer.folders():
                 if folder not in wanted:
@@ -76,7 +76,7 @@ class Reconciler:
                 report += self._folder(folder, writer, prune=prune, progress=progress, looked=looked)
             return report
 
-    def sync_some(self, touched: frozenset[tuple[Path, str]]) -> Synced | None:
+    def sync_some(self, touched: frozenset[tuple[Path, str]]) -> SyncReport | None:
         """Bring only these paths up to date; ``None`` if another process is at it."""
         paths: dict[str, list[str]] = defaultdict(list)
         for root, path in touched:
@@ -84,7 +84,7 @@ class Reconciler:
         with self._index.writing() as writer:
             if writer is None:
                 return None
-            report = Synced()
+            report = SyncReport()
             for folder in self._doors.folders():
                 if writer.fresh:
                     report += self._folder(folder, writer)
@@ -100,7 +100,7 @@ class Reconciler:
         prune: bool = False,
         progress: Progress | None = None,
         looked: Looked | None = None,
-    ) -> Synced:
+    ) -> SyncReport:
         known = writer.files(folder)
         # To look takes as long as to sync a tenth of the files: not twice, unless somebody synced in between.
         door, seen = looked[2] if looked and looked[:2] == (folder, known) else self._doors.look(folder)
@@ -110,14 +110,14 @@ class Reconciler:
         if door is None:
             if prune and known:
                 writer.drop(folder, sorted(known))
-                return Synced(removed=len(known))
-            return Synced(held=[_kept(folder, todo.held)] if todo.held else [])
+                return SyncReport(removed=len(known))
+            return SyncReport(held=[_kept(folder, todo.held)] if todo.held else [])
         work = Sync(folder, door, writer, self._sizes, self._counter)
         report = work.run(todo, seen.files, known, prune=prune, progress=progress)
         report.skipped |= dict.fromkeys((f"{folder.path}/{path}" for path in seen.large), Code.FILE_TOO_LARGE)
         return report
 
-    def _carried_over(self, folder: Folder, seen: Snapshot, writer: Writer) -> Synced | None:
+    def _carried_over(self, folder: Folder, seen: Snapshot, writer: Writer) -> SyncReport | None:
         """Take what is indexed of a folder that is away over into a new index; ``None`` if it is not away."""
         try:
             before = self._index.files(folder)
@@ -128,9 +128,9 @@ class Reconciler:
                 writer.put(folder, *self._index.filed(folder, file))
         except IndexDamagedError:
             return None  # there is nothing to take over
-        return Synced(held=[_kept(folder, held)])
+        return SyncReport(held=[_kept(folder, held)])
 
-    def _paths(self, folder: Folder, writer: Writer, paths: Sequence[str]) -> Synced:
+    def _paths(self, folder: Folder, writer: Writer, paths: Sequence[str]) -> SyncReport:
         door, looked = self._doors.look_at(folder, paths)
         if door is None or not looked:
             return self._folder(folder, writer)

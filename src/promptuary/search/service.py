@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Final
 from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports.index import Counts, IndexDamagedError, VectorStore
-from promptuary.core.ports.models import Embedder, space
+from promptuary.core.ports.models import Embedder, vector_space_id
 from promptuary.core.query import parse
-from promptuary.core.search import Folder, Found, Question
+from promptuary.core.search import Folder, SearchQuery, SearchResult
 from promptuary.search.answer import Answered, search
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.embed import embed_missing, restore
 from promptuary.search.filters import from_workspace
-from promptuary.search.folders import Doors
+from promptuary.search.folders import IndexedFolders
 from promptuary.search.reconcile import Reconciler
-from promptuary.search.sync import Progress, Synced
+from promptuary.search.sync import Progress, SyncReport
 from promptuary.storage.index.index import EmbeddedIndex
 from promptuary.workspace.changes.snapshot import decides
 
@@ -45,7 +45,7 @@ _RESTORING: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Indexed:
+class IndexStatus:
     """What is indexed: the folders with the number of their files, and how much there is in all.
 
     ``missing`` are the paths of those folders that are not there now.
@@ -57,13 +57,13 @@ class Indexed:
     missing: frozenset[str] = frozenset()
 
 
-class FileMemory:
+class SearchService:
     """The indexed folders of one workspace. ``folder`` is where the index is kept."""
 
     def __init__(
         self,
         folder: Path,
-        doors: Doors,
+        doors: IndexedFolders,
         counter: TokenCounter,
         sizes: Sizes,
         *,
@@ -82,35 +82,35 @@ class FileMemory:
         self._syncing = threading.Lock()
         self._watcher: Watcher | None = None
         self._seen = -1
-        self._made_anew = False
+        self._rebuilt = False
         self._preparing: threading.Thread | None = None
 
     def index(
         self,
         paths: Sequence[Path],
         *,
-        owner: str = "",
-        anew: bool = False,
+        label: str = "",
+        rebuild: bool = False,
         prune: bool = False,
         progress: Progress | None = None,
-    ) -> Synced:
-        """Index folders from now on, and bring everything up to date; ``anew`` throws the old index away.
+    ) -> SyncReport:
+        """Index folders from now on, and bring everything up to date; ``rebuild`` discards the old index.
 
         ``prune`` forgets what is gone even if a whole folder is.
         """
         with self._syncing:
             for path in paths:
-                self._doors.add(path, owner)
+                self._doors.add(path, label)
             if not self._doors.folders():
                 raise PromptuaryError("no folder is indexed; name one, such as . for this folder")
             deadline = time.monotonic() + _PATIENCE
             while True:
                 try:
-                    report = self._files.sync(anew=anew, prune=prune, progress=progress)
+                    report = self._files.sync(rebuild=rebuild, prune=prune, progress=progress)
                 except IndexDamagedError:
-                    report = self._files.sync(anew=True, prune=prune, progress=progress)
+                    report = self._files.sync(rebuild=True, prune=prune, progress=progress)
                 if report is not None:
-                    self._made_anew = self._made_anew or anew
+                    self._rebuilt = self._rebuilt or rebuild
                     return report
                 # Mostly one that watches, and has seen the new folder first: it is done soon.
                 if time.monotonic() > deadline:
@@ -129,12 +129,17 @@ class FileMemory:
                 self._files.sync()
         return known
 
-    def search(self, question: Question) -> Found:
+    def search(self, question: SearchQuery) -> SearchResult:
         """Answer a question from files as they are now."""
         question = replace(question, filters=from_workspace(question.filters, self._workspace))
         if not self._doors.folders():
             raise PromptuaryError("nothing is indexed yet; run `promptuary index` in a folder of notes or code")
-        if self._embedder is not None and self._preparing is None and parse(question.text) and not question.by_words:
+        if (
+            self._embedder is not None
+            and self._preparing is None
+            and parse(question.text)
+            and not question.lexical_only
+        ):
             # Loading a model takes longer than everything else: it begins first.
             self._preparing = threading.Thread(target=self._prepare, name="promptuary-prepare", daemon=True)
             self._preparing.start()
@@ -142,15 +147,15 @@ class FileMemory:
             watcher.catch_up()
         report, notes = self.refresh(patience=_NO_PATIENCE)
         synced = report.anything
-        if synced and not question.by_words:
+        if synced and not question.lexical_only:
             self._restore()
-        embedder = None if question.by_words or not self._index.has_vectors() else self._embedder
+        embedder = None if question.lexical_only or not self._index.has_vectors() else self._embedder
         try:
             answered = search(question, self._index, embedder)
         except IndexDamagedError:
             notes = [*notes, DAMAGED]
             with self._syncing:
-                if self._files.sync(anew=True) is None:
+                if self._files.sync(rebuild=True) is None:
                     raise PromptuaryError("the index is being made again by another process; try again soon") from None
             answered, synced = search(question, self._index, None), True
         except PromptuaryError as error:
@@ -174,14 +179,14 @@ class FileMemory:
             if self._embedder is not None and self._index.has_vectors():
                 self._embedder.prepare()
 
-    def refresh(self, *, everything: bool = False, patience: float = -1) -> tuple[Synced, list[str]]:
+    def refresh(self, *, everything: bool = False, patience: float = -1) -> tuple[SyncReport, list[str]]:
         """Bring the index up to date if files have changed; tell what it did, and what a person should know.
 
         ``everything`` looks at every file, whatever the watcher says. ``patience`` is how many seconds to wait for
         another thread that is at it, if not for ever.
         """
         if not self._syncing.acquire(timeout=patience):
-            return Synced(), [BUSY_HERE]
+            return SyncReport(), [BUSY_HERE]
         try:
             if everything:
                 self._seen = -1
@@ -189,11 +194,11 @@ class FileMemory:
             try:
                 report, looked = self._refreshed()
             except IndexDamagedError:
-                report, looked, told = self._files.sync(anew=True), True, [DAMAGED]
+                report, looked, told = self._files.sync(rebuild=True), True, [DAMAGED]
         finally:
             self._syncing.release()
         if report is None:
-            return Synced(), [BUSY] if looked else []
+            return SyncReport(), [BUSY] if looked else []
         return report, [*told, *report.held, *report.notes(lasting=True)]
 
     def embed(self, go_on: Callable[[int], bool] = lambda _: True) -> int:
@@ -201,10 +206,10 @@ class FileMemory:
         if self._store is None or self._embedder is None:
             return 0
         done = embed_missing(self._index, self._store, self._embedder, go_on=go_on)
-        if self._made_anew and not self._index.lacks_vectors():
+        if self._rebuilt and not self._index.lacks_vectors():
             # Who makes everything again is rid of what nothing needs any more, too.
-            self._store.keep_only(space(self._embedder), self._index.every_hash())
-            self._made_anew = False
+            self._store.keep_only(vector_space_id(self._embedder), self._index.every_hash())
+            self._rebuilt = False
         return done
 
     def watch(self, *, debounce: float) -> "Watcher":
@@ -221,12 +226,12 @@ class FileMemory:
                 self._watcher.start()
             return self._watcher
 
-    def status(self) -> Indexed:
+    def status(self) -> IndexStatus:
         """Return what is indexed."""
         known = dict(self._index.folders())
         listed = [(folder, known.get(folder, 0)) for folder in self._doors.folders()]
         embedder = self._embedder.id if self._embedder else ""
-        return Indexed(listed, self._index.counts(), embedder, self._doors.missing())
+        return IndexStatus(listed, self._index.counts(), embedder, self._doors.missing())
 
     def close(self) -> None:
         """Let go of everything."""
@@ -243,7 +248,7 @@ class FileMemory:
     def _places(self) -> list[Path]:
         return [Path(folder.path) for folder in self._doors.folders()]
 
-    def _refreshed(self) -> tuple[Synced | None, bool]:
+    def _refreshed(self) -> tuple[SyncReport | None, bool]:
         """Sync what may have changed; the report is ``None`` if nothing had to be done, or somebody else does it."""
         watcher = self._watcher
         unsure = watcher is None or self._seen < 0 or watcher.mode == "polling" or watcher.folders != self._places()
@@ -264,11 +269,11 @@ class FileMemory:
             self._seen = generation
         return report, looked
 
-    def _found(self, answered: Answered, notes: Sequence[str], *, auto_synced: bool) -> Found:
-        return Found(
+    def _found(self, answered: Answered, notes: Sequence[str], *, auto_synced: bool) -> SearchResult:
+        return SearchResult(
             answered.hits,
             "hybrid" if answered.hybrid else "lexical",
             auto_synced,
-            partly=self._embedder is not None and self._index.lacks_vectors(),
+            partially_embedded=self._embedder is not None and self._index.lacks_vectors(),
             notes=tuple(notes),
         )

@@ -33,7 +33,7 @@ _NAMED: Final = 5
 
 
 @dataclass(slots=True)
-class Synced:
+class SyncReport:
     """What a sync did, counted in files; ``held`` says why what is gone was not deleted.
 
     ``skipped`` are the files that could not be read, by their whole paths, and why. One that is no text is not opened
@@ -60,7 +60,7 @@ class Synced:
         more = f"{len(told) - _NAMED:,} more were skipped; promptuary index --rebuild --json names all"
         return told if len(told) <= _NAMED else [*told[:_NAMED], more]
 
-    def __iadd__(self, other: "Synced") -> Self:
+    def __iadd__(self, other: "SyncReport") -> Self:
         for name in ("added", "changed", "moved", "removed", "same"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.skipped |= other.skipped
@@ -77,7 +77,7 @@ class Sync:
     index: IndexWriter
     sizes: Sizes
     counter: TokenCounter
-    report: Synced = field(default_factory=Synced)
+    report: SyncReport = field(default_factory=SyncReport)
     _flushed: float = field(default_factory=time.monotonic)
 
     def run(
@@ -88,7 +88,7 @@ class Sync:
         *,
         prune: bool = False,
         progress: Progress | None = None,
-    ) -> Synced:
+    ) -> SyncReport:
         """Carry out ``todo``; ``prune`` deletes what is gone even if it is held."""
         gone = set(self._really_gone(todo.gone))
         moves = Moves.among(sorted(gone) if not todo.held or prune else (), known)

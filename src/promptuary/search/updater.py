@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from promptuary.core.errors import PromptuaryError
-from promptuary.search.service import BUSY, FileMemory
-from promptuary.search.sync import Synced
+from promptuary.search.service import BUSY, SearchService
+from promptuary.search.sync import SyncReport
 
 if TYPE_CHECKING:
     from promptuary.workspace.changes.watcher import Watcher
@@ -28,22 +28,24 @@ _PATIENCE: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class IndexUpdate:
     """Something that the keeper did: a sync that changed the index, vectors that were made, or a failure.
 
     ``watching`` tells how it learns of changes, whenever that changes: by events or by polling, and then why.
     """
 
-    synced: Synced | None = None
+    synced: SyncReport | None = None
     embedded: int = 0
     notes: tuple[str, ...] = ()
     watching: str = ""
 
 
-class Keeper:
+class IndexUpdater:
     """Keeps ``files`` up to date; ``told`` hears of everything that is done."""
 
-    def __init__(self, files: FileMemory, *, debounce: float, told: Callable[[Kept], None] | None = None) -> None:
+    def __init__(
+        self, files: SearchService, *, debounce: float, told: Callable[[IndexUpdate], None] | None = None
+    ) -> None:
         self._files = files
         self._debounce = debounce
         self._told = told or (lambda _: None)
@@ -96,7 +98,7 @@ class Keeper:
         how = f"{watcher.mode} ({watcher.reason})" if watcher.reason else str(watcher.mode)
         if how != self._watching:
             self._watching = how
-            self._tell(Kept(watching=how))
+            self._tell(IndexUpdate(watching=how))
 
     def _sync(self, *, everything: bool) -> bool:
         """Sync what changed; false if another process is at it."""
@@ -105,7 +107,7 @@ class Keeper:
             self._fail(BUSY)
             return False
         if report.anything or notes:
-            self._tell(Kept(synced=report if report.anything else None, notes=tuple(notes)))
+            self._tell(IndexUpdate(synced=report if report.anything else None, notes=tuple(notes)))
         return True
 
     def _embed(self) -> int:
@@ -117,17 +119,17 @@ class Keeper:
         done = self._files.embed(lambda _: not self._ending.is_set() and time.monotonic() < now + _PATIENCE)
         self._embed_after, self._pause = 0.0, _PATIENCE
         if done:
-            self._tell(Kept(embedded=done))
+            self._tell(IndexUpdate(embedded=done))
         return done
 
     def _fail(self, note: str) -> None:
         """Tell what went wrong, once for as long as it does, and wait a moment."""
         if note != self._failure:
-            self._tell(Kept(notes=(note,)))
+            self._tell(IndexUpdate(notes=(note,)))
             self._failure = note
         self._ending.wait(_PATIENCE)
 
-    def _tell(self, kept: Kept) -> None:
+    def _tell(self, kept: IndexUpdate) -> None:
         self._failure = ""
         try:
             self._told(kept)

@@ -7,8 +7,8 @@ from promptuary.core.errors import ConfigError
 from promptuary.core.ports.models import Embedder
 from promptuary.models import minilm
 from promptuary.search.chunks.sizes import Sizes
-from promptuary.search.folders import Doors
-from promptuary.search.service import FileMemory
+from promptuary.search.folders import IndexedFolders
+from promptuary.search.service import SearchService
 from promptuary.storage.sqlite.vectors import EmbeddedVectorStore
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.wiring.workspace import open_door
@@ -24,7 +24,7 @@ _STATE: Final = "state.db"
 _INDEX: Final = "index"
 
 
-def open_file_memory(workspace: Workspace, settings: Settings, *, making: bool = True) -> FileMemory:
+def open_search(workspace: Workspace, settings: Settings, *, making: bool = True) -> SearchService:
     """Return the file memory of ``workspace``. Who is not ``making`` one leaves no trace where there is none."""
     root = workspace.root.path
     folders = Folders(root)
@@ -32,9 +32,9 @@ def open_file_memory(workspace: Workspace, settings: Settings, *, making: bool =
     lasting = making or bool(folders.all())
     embedder = embedder_for(settings) if lasting else None
     store: VectorStore | None = EmbeddedVectorStore(private_folder(root) / _STATE) if embedder else None
-    return FileMemory(
+    return SearchService(
         private_folder(root, _INDEX) if lasting else root / FOLDER / _INDEX,
-        Doors(folders, lambda path: open_door(path, settings)),
+        IndexedFolders(folders, lambda path: open_door(path, settings)),
         # Always the same vocabulary: what is indexed must not depend on who is written to.
         Counter(DEFAULT_VOCABULARY),
         sizes,

@@ -44,7 +44,7 @@ class Folders:
         return [self._folder(one) for one in found]
 
     def add(self, folder: Folder) -> None:
-        """Keep a folder, or change whose it is."""
+        """Keep a folder, or change its label."""
         with self._changing():
             others = [one for one in self.all() if one.path != folder.path]
             self._write([*others, folder])
@@ -60,8 +60,11 @@ class Folders:
 
     def _folder(self, value: Any) -> Folder:
         match value:
-            case {"path": str(path), "owner": str(owner)} if path.startswith("/"):
-                return Folder(path, owner)
+            # Earlier versions called the label "owner".
+            case {"path": str(path), "label": str(label)} | {"path": str(path), "owner": str(label)} if path.startswith(
+                "/"
+            ):
+                return Folder(path, label)
             case _:
                 raise self._unreadable()
 
@@ -81,7 +84,7 @@ class Folders:
             ) from error
 
     def _write(self, folders: Sequence[Folder]) -> None:
-        content = json.dumps([{"path": one.path, "owner": one.owner} for one in folders], indent=1)
+        content = json.dumps([{"path": one.path, "label": one.label} for one in folders], indent=1)
         descriptor, temporary = tempfile.mkstemp(dir=self._file.parent, prefix=self._file.stem)
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as opened:

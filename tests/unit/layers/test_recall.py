@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from promptuary.blocking import Promptuary
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.layers import LayerContext, Recall, RecallRequest
-from promptuary.core.search import Found, Hit, Question, Why
+from promptuary.core.search import Hit, SearchQuery, SearchResult, Why
 from promptuary.layers.recall import HEADING, SemanticRecall, asked, fitted, in_view, lines_in_view
 from promptuary.references.search_hits import worth
 from promptuary.threads.turn import Turn
@@ -40,7 +40,7 @@ def hit(path: str = "a.md", first: int = 3, text: str = "alpha\nbeta", **changes
 
 
 def said(hits: Sequence[Hit], request: RecallRequest, *, ready: bool = True) -> Recall | None:
-    layer = SemanticRecall(lambda _: Found(hits, "hybrid"), lambda: ready, HOME)
+    layer = SemanticRecall(lambda _: SearchResult(hits, "hybrid"), lambda: ready, HOME)
     return asyncio.run(layer.recall(request, LayerContext("t", "", None, COUNTER, 8_000)))
 
 
@@ -144,7 +144,7 @@ HITS = st.lists(
         st.integers(1, 10_000),
         st.text(max_size=300) | st.text(st.characters(codec=None), max_size=60),
         score=st.floats(-1, 3),
-        trail=st.lists(st.text(max_size=20), max_size=3).map(tuple),
+        heading=st.lists(st.text(max_size=20), max_size=3).map(tuple),
     ),
     max_size=12,
 )
@@ -170,7 +170,7 @@ def test_a_message_without_words_is_not_searched_for(query: str) -> None:
 
 
 def test_without_an_index_or_without_room_nothing_is_searched() -> None:
-    def search(_: Question) -> Found:
+    def search(_: SearchQuery) -> SearchResult:
         raise AssertionError("it was")
 
     context = LayerContext("t", "", None, COUNTER, 8_000)
@@ -444,10 +444,10 @@ def test_it_takes_no_more_of_the_window_than_the_setting_says(files: Files) -> N
 def test_a_search_that_fails_is_told_and_the_turn_goes_on(
     indexed: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    def fail(*_: object) -> Found:
+    def fail(*_: object) -> SearchResult:
         raise error
 
-    monkeypatch.setattr("promptuary.search.service.FileMemory.search", fail)
+    monkeypatch.setattr("promptuary.search.service.SearchService.search", fail)
     with opened(indexed) as promptuary:
         turn = promptuary.prepare("When does the canteen close?")
 

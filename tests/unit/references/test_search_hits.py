@@ -20,7 +20,7 @@ HITS = st.lists(st.builds(lambda path, span: hit(path, *span), st.sampled_from([
 
 
 def lines(one: Hit) -> list[tuple[str, int]]:
-    return [(one.path, number) for number in range(one.first, one.last + 1)]
+    return [(one.path, number) for number in range(one.start_line, one.end_line + 1)]
 
 
 @given(HITS)
@@ -30,7 +30,7 @@ def test_no_line_is_shown_twice_none_is_made_up_and_what_is_left_stands_in_its_o
     shown = [line for one in kept for line in lines(one)]
     assert len(shown) == len(set(shown))
     assert set(shown) <= {line for one in hits for line in lines(one)}
-    assert [one.text for one in kept] == ["\n".join(FILE[one.first : one.last + 1]) for one in kept]
+    assert [one.text for one in kept] == ["\n".join(FILE[one.start_line : one.end_line + 1]) for one in kept]
     owners = [next(index for index, whole in enumerate(hits) if set(lines(one)) <= set(lines(whole))) for one in kept]
     assert owners == sorted(owners)
 
@@ -43,10 +43,10 @@ def test_of_a_hit_everything_is_left_that_is_not_shown_but_blanks_and_single_lin
     left = rest_of(whole, shown)
 
     seen = {number for first, last in shown for number in range(first, last + 1)}
-    if not seen & set(range(whole.first, whole.last + 1)):
+    if not seen & set(range(whole.start_line, whole.end_line + 1)):
         assert left == [whole]
         return
-    fresh = [number for number in range(whole.first, whole.last + 1) if number not in seen]
+    fresh = [number for number in range(whole.start_line, whole.end_line + 1) if number not in seen]
     kept = [number for one in left for _, number in lines(one)]
     alone = [number for number in fresh if number - 1 not in fresh and number + 1 not in fresh]
     assert kept == [number for number in fresh if number not in alone]

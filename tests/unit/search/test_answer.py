@@ -7,10 +7,10 @@ import pytest
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports.models import Purpose
-from promptuary.core.search import Filters, Folder, Found, Hit, Question
+from promptuary.core.search import Filters, Folder, Hit, SearchQuery, SearchResult
 from promptuary.search.answer import POOL, search
 from promptuary.search.chunks.sizes import Sizes
-from promptuary.search.service import FileMemory
+from promptuary.search.service import SearchService
 from promptuary.storage.index.catalog.catalog import Catalog
 from tests.conftest import Files
 from tests.embedders import HashedWords, memory_with
@@ -39,7 +39,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module", params=["lexical", "hybrid"])
-def memory(request: pytest.FixtureRequest, written: Path) -> Iterator[FileMemory]:
+def memory(request: pytest.FixtureRequest, written: Path) -> Iterator[SearchService]:
     """Index the texts above, for both ways of searching."""
     with memory_with(written, HashedWords() if request.param == "hybrid" else None) as opened:
         opened.index([written])
@@ -65,7 +65,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module", params=["lexical", "hybrid"])
-def large(request: pytest.FixtureRequest, home: Path) -> Iterator[FileMemory]:
+def large(request: pytest.FixtureRequest, home: Path) -> Iterator[SearchService]:
     embedder = HashedWords() if request.param == "hybrid" else None
     with memory_with(home, embedder, sizes=Sizes(64, 8)) as opened:
         opened.index([home])
@@ -74,30 +74,30 @@ def large(request: pytest.FixtureRequest, home: Path) -> Iterator[FileMemory]:
         yield opened
 
 
-def paths(found: Found) -> list[str]:
+def paths(found: SearchResult) -> list[str]:
     return [hit.path for hit in found.hits]
 
 
 def places(hits: list[Hit]) -> list[tuple[str, int, int]]:
-    return [(hit.path, hit.first, hit.last) for hit in hits]
+    return [(hit.path, hit.start_line, hit.end_line) for hit in hits]
 
 
 # What is a hit
 
 
-def test_the_lines_of_every_hit_are_its_text_in_the_file(memory: FileMemory, written: Path) -> None:
+def test_the_lines_of_every_hit_are_its_text_in_the_file(memory: SearchService, written: Path) -> None:
     hits = [hit for words in ("release", "script", "東京", "config", "third") for hit in ask(memory, words, 50).hits]
     for hit in hits:
         lines = (written / hit.path).read_bytes().decode().split("\n")
-        assert "\n".join(lines[hit.first - 1 : hit.last]) == hit.text
+        assert "\n".join(lines[hit.start_line - 1 : hit.end_line]) == hit.text
     assert {hit.path for hit in hits} >= {"mixed.txt", "notes/日本.md", "src/config.py", "notes/deploy.md"}
 
 
-def ask(memory: FileMemory, words: str, limit: int = 10, **filters: object) -> Found:
-    return memory.search(Question(words, limit, Filters(**filters)))  # type: ignore[arg-type]
+def ask(memory: SearchService, words: str, limit: int = 10, **filters: object) -> SearchResult:
+    return memory.search(SearchQuery(words, limit, Filters(**filters)))  # type: ignore[arg-type]
 
 
-def test_a_hit_says_which_words_it_has_and_how_near_it_is(memory: FileMemory) -> None:
+def test_a_hit_says_which_words_it_has_and_how_near_it_is(memory: SearchService) -> None:
     (hit, *_) = ask(memory, 'canteen "closes at two" drawe* rollback').hits
 
     assert hit.path == "notes/lunch.md"
@@ -110,8 +110,8 @@ def test_letters_within_a_word_are_not_the_word(files: Files) -> None:
     workspace = files({"art.md": "The party is at noon.", "b.md": "To rollback, run the releasing script."})
     with memory_with(workspace) as opened:
         opened.index([workspace])
-        (party,) = opened.search(Question("art")).hits
-        (rollback,) = opened.search(Question("roll back a release")).hits
+        (party,) = opened.search(SearchQuery("art")).hits
+        (rollback,) = opened.search(SearchQuery("roll back a release")).hits
 
     assert (party.path, party.why.matched) == ("art.md", ())
     assert (rollback.path, rollback.why.matched) == ("b.md", ("release",))
@@ -127,18 +127,18 @@ def test_letters_within_a_word_are_not_the_word(files: Files) -> None:
     ],
 )
 def test_names_are_told_by_their_parts_and_phrases_by_their_words(
-    memory: FileMemory, words: str, matched: tuple[str, ...]
+    memory: SearchService, words: str, matched: tuple[str, ...]
 ) -> None:
     (hit, *_) = ask(memory, words, paths=("src/config.py",)).hits
 
     assert set(hit.why.matched) == set(matched)
 
 
-def test_the_answer_tells_whether_meaning_took_part(memory: FileMemory) -> None:
+def test_the_answer_tells_whether_meaning_took_part(memory: SearchService) -> None:
     with_vectors = memory.status().embedder != ""
 
     assert ask(memory, "canteen").mode == ("hybrid" if with_vectors else "lexical")
-    assert memory.search(Question("canteen", by_words=True)).mode == "lexical"
+    assert memory.search(SearchQuery("canteen", lexical_only=True)).mode == "lexical"
 
 
 def test_by_words_alone_the_embedder_is_not_asked(files: Files) -> None:
@@ -146,9 +146,9 @@ def test_by_words_alone_the_embedder_is_not_asked(files: Files) -> None:
     with memory_with(files(TEXTS), embedder) as opened:
         opened.index([files({})])
         opened.embed()
-        opened.search(Question("canteen", by_words=True))
+        opened.search(SearchQuery("canteen", lexical_only=True))
         assert embedder.questions == []
-        opened.search(Question("canteen"))
+        opened.search(SearchQuery("canteen"))
 
     assert embedder.questions == ["canteen"]
 
@@ -166,43 +166,43 @@ def test_what_has_none_of_the_words_is_found_by_meaning_only(files: Files) -> No
         opened.index([workspace])
         opened.embed()
 
-        assert paths(opened.search(Question("zebra")))[0] == "a.md"
-        assert paths(opened.search(Question("zebra", by_words=True))) == []
+        assert paths(opened.search(SearchQuery("zebra")))[0] == "a.md"
+        assert paths(opened.search(SearchQuery("zebra", lexical_only=True))) == []
 
 
 @pytest.mark.parametrize("text", ["", "   ", "...", "?!", '""', "*", "\x00", "\ud800", "(", "\n\n"])
-def test_a_question_that_asks_for_nothing_finds_nothing(memory: FileMemory, text: str) -> None:
+def test_a_question_that_asks_for_nothing_finds_nothing(memory: SearchService, text: str) -> None:
     assert ask(memory, text).hits == ()
 
 
 @pytest.mark.parametrize("limit", [0, -1])
-def test_no_answers_are_no_answers(memory: FileMemory, limit: int) -> None:
+def test_no_answers_are_no_answers(memory: SearchService, limit: int) -> None:
     assert ask(memory, "release", limit).hits == ()
 
 
 # What words mean
 
 
-def test_a_quoted_phrase_is_in_every_hit(memory: FileMemory) -> None:
+def test_a_quoted_phrase_is_in_every_hit(memory: SearchService) -> None:
     hits = ask(memory, '"release script" dashboard the canteen').hits
 
     assert [hit.path for hit in hits] == ["notes/deploy.md"]
     assert all("release script" in hit.text for hit in hits)
 
 
-def test_a_phrase_that_stands_nowhere_finds_nothing_however_near_anything_is(memory: FileMemory) -> None:
+def test_a_phrase_that_stands_nowhere_finds_nothing_however_near_anything_is(memory: SearchService) -> None:
     assert ask(memory, '"script release"').hits == []
 
 
-def test_a_phrase_that_stands_nowhere_is_words_like_the_others_beside_it(memory: FileMemory) -> None:
+def test_a_phrase_that_stands_nowhere_is_words_like_the_others_beside_it(memory: SearchService) -> None:
     quoted, plain = ask(memory, '"script release" canteen'), ask(memory, "script release canteen")
 
     assert quoted.hits
     assert [hit.path for hit in quoted.hits] == [hit.path for hit in plain.hits]
 
 
-def test_a_star_stands_for_the_rest_of_a_word(memory: FileMemory) -> None:
-    found = memory.search(Question("conf*", 20, by_words=True))
+def test_a_star_stands_for_the_rest_of_a_word(memory: SearchService) -> None:
+    found = memory.search(SearchQuery("conf*", 20, lexical_only=True))
 
     assert set(paths(found)) == {"src/config.py", "data/settings.toml"}
 
@@ -211,21 +211,21 @@ def test_a_star_stands_for_the_rest_of_a_word(memory: FileMemory) -> None:
     "words",
     ["loadUserConfig", "loaduserconfig", "load user config", "UserConfig", "parse_config_file", "parse config file"],
 )
-def test_a_name_is_found_whole_and_by_its_parts_however_it_is_written(memory: FileMemory, words: str) -> None:
+def test_a_name_is_found_whole_and_by_its_parts_however_it_is_written(memory: SearchService, words: str) -> None:
     assert best_by_words(memory, words) == "src/config.py"
 
 
 @pytest.mark.parametrize("words", ["HTTPServer", "http server", "max_open_files", "open files"])
-def test_abbreviations_and_underscores_end_a_part(memory: FileMemory, words: str) -> None:
+def test_abbreviations_and_underscores_end_a_part(memory: SearchService, words: str) -> None:
     assert best_by_words(memory, words) == "src/http.py"
 
 
 @pytest.mark.parametrize("words", ["東京", "天気", "東京都", "全文検索", "検索エンジン", '"全文検索"'])
-def test_scripts_without_spaces_are_found_by_their_words(memory: FileMemory, words: str) -> None:
+def test_scripts_without_spaces_are_found_by_their_words(memory: SearchService, words: str) -> None:
     assert best_by_words(memory, words) == "notes/日本.md"
 
 
-def best_by_words(memory: FileMemory, words: str) -> str:
+def best_by_words(memory: SearchService, words: str) -> str:
     return max(ask(memory, words).hits, key=lambda hit: hit.why.lexical or 0.0).path
 
 
@@ -242,13 +242,13 @@ def best_by_words(memory: FileMemory, words: str) -> str:
         ({"kinds": ("code",)}, {"src/http.py", "src/config.py"}),
         ({"kinds": ("data", "text")}, {"data/settings.toml", "mixed.txt"}),
         ({"until": 1_600_000_000}, {"notes/2020-05-01.md"}),
-        ({"owners": ("ada",)}, set()),
+        ({"labels": ("ada",)}, set()),
         ({"folders": ("/elsewhere",)}, set()),
         ({"kinds": ("code",), "paths": ("notes",)}, set()),
     ],
 )
 def test_nothing_but_what_passes_the_filters_is_found_by_words_or_by_meaning(
-    memory: FileMemory, filters: dict[str, object], expected: set[str]
+    memory: SearchService, filters: dict[str, object], expected: set[str]
 ) -> None:
     words = "release script config server canteen 東京 open files"
     found = set(paths(ask(memory, words, 100, **filters)))
@@ -256,7 +256,7 @@ def test_nothing_but_what_passes_the_filters_is_found_by_words_or_by_meaning(
     assert found == expected
 
 
-def test_the_end_of_a_time_is_not_in_it_and_its_beginning_is(memory: FileMemory) -> None:
+def test_the_end_of_a_time_is_not_in_it_and_its_beginning_is(memory: SearchService) -> None:
     (hit,) = ask(memory, "spring", paths=("notes/2020-05-01.md",)).hits
 
     assert paths(ask(memory, "spring", since=hit.date, until=hit.date + 1)) == [hit.path]
@@ -270,17 +270,17 @@ def test_what_is_of_others_is_not_found_by_meaning_either(files: Files, tmp_path
     (other / "same.md").write_text("alpha there")
     with memory_with(workspace, HashedWords()) as opened:
         opened.index([workspace])
-        opened.index([other], owner="ada")
+        opened.index([other], label="ada")
         opened.embed()
-        ada = ask(opened, "alpha", owners=("ada",))
-        everybody = ask(opened, "alpha", owners=("",))
+        ada = ask(opened, "alpha", labels=("ada",))
+        everybody = ask(opened, "alpha", labels=("",))
         here = ask(opened, "alpha", folders=(str(workspace),))
 
     assert [(hit.folder, ada.mode) for hit in ada.hits] == [(str(other), "hybrid")]
     assert [hit.folder for hit in everybody.hits] == [hit.folder for hit in here.hits] == [str(workspace)]
 
 
-def test_a_filter_that_cannot_be_understood_is_refused_with_a_reason(memory: FileMemory) -> None:
+def test_a_filter_that_cannot_be_understood_is_refused_with_a_reason(memory: SearchService) -> None:
     with pytest.raises(PromptuaryError, match="path filter"):
         ask(memory, "release", paths=("{a,b}" * 20,))
 
@@ -288,7 +288,7 @@ def test_a_filter_that_cannot_be_understood_is_refused_with_a_reason(memory: Fil
 # How many there are
 
 
-def test_more_answers_begin_with_the_fewer_beyond_the_pool_too(large: FileMemory) -> None:
+def test_more_answers_begin_with_the_fewer_beyond_the_pool_too(large: SearchService) -> None:
     for words in ("alpha", "alpha beta word7", "alpha filler n12"):
         every = list(ask(large, words, 2_000).hits)
         assert len(every) > 2 * POOL
@@ -297,7 +297,7 @@ def test_more_answers_begin_with_the_fewer_beyond_the_pool_too(large: FileMemory
             assert ask(large, words, limit).hits == every[:limit]
 
 
-def test_more_answers_begin_with_the_fewer_among_those_that_pass_a_filter(large: FileMemory) -> None:
+def test_more_answers_begin_with_the_fewer_among_those_that_pass_a_filter(large: SearchService) -> None:
     every = ask(large, "alpha beta", 2_000, kinds=("markdown",), paths=("part0.md", "part2.md")).hits
 
     assert len(every) > POOL
@@ -316,7 +316,7 @@ def test_what_the_full_text_index_has_and_the_catalogue_has_not_is_left_out_and_
     with memory_with(workspace, embedder) as opened:
         opened.index([workspace])
         opened.embed()
-        every = search(Question("alpha", 9), opened._index, embedder).hits
+        every = search(SearchQuery("alpha", 9), opened._index, embedder).hits
         current = opened._index._generations.current()
         assert current is not None
         catalog = Catalog(current / "catalog.db")
@@ -325,5 +325,5 @@ def test_what_the_full_text_index_has_and_the_catalogue_has_not_is_left_out_and_
         left = [hit.path for place, hit in enumerate(every) if place not in gone]
 
         for limit in range(1, 10):
-            answered = search(Question("alpha", limit), opened._index, embedder)
+            answered = search(SearchQuery("alpha", limit), opened._index, embedder)
             assert [hit.path for hit in answered.hits] == left[:limit]

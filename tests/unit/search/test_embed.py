@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.ports.models import Purpose, space
-from promptuary.core.search import Found, Question
+from promptuary.core.ports.models import Purpose, vector_space_id
+from promptuary.core.search import SearchQuery, SearchResult
 from promptuary.search import embed
 from promptuary.search.chunks.sizes import Sizes
-from promptuary.search.service import FileMemory
+from promptuary.search.service import SearchService
 from promptuary.storage.index.catalog.catalog import Catalog
 from promptuary.storage.index.vectors.index import TurboVectors
 from promptuary.storage.sqlite.vectors import EmbeddedVectorStore
@@ -46,9 +46,9 @@ def embedder() -> HashedWords:
     return HashedWords()
 
 
-def answers(memory: FileMemory) -> list[list[tuple[str, str, float]]]:
+def answers(memory: SearchService) -> list[list[tuple[str, str, float]]]:
     """Return everything that is found, with its cosine: what the vectors are shows in it. Equals have no order."""
-    found = [memory.search(Question(words, 1_000)) for words in QUESTIONS]
+    found = [memory.search(SearchQuery(words, 1_000)) for words in QUESTIONS]
     assert all(one.mode == "hybrid" for one in found)
     assert all(hit.why.cosine is not None for one in found for hit in one.hits)
     return [sorted((hit.path, hit.text, round(hit.why.cosine or 0.0, 2)) for hit in one.hits) for one in found]
@@ -68,7 +68,7 @@ def _cosine(embedder: HashedWords, one: str, other: str) -> float:
     return float((first * second).sum())
 
 
-def lacking(memory: FileMemory) -> int:
+def lacking(memory: SearchService) -> int:
     return memory.status().counts.unembedded
 
 
@@ -105,13 +105,13 @@ def test_who_is_stopped_at_once_makes_nothing(many: Path, embedder: HashedWords)
 def test_a_search_before_all_vectors_are_there_finds_everything_and_says_so(many: Path, embedder: HashedWords) -> None:
     with memory_with(many, embedder) as memory:
         memory.index([many])
-        none = memory.search(Question("alpha", 1_000))
+        none = memory.search(SearchQuery("alpha", 1_000))
         memory.embed(lambda done: done == 0)
-        some = memory.search(Question("alpha", 1_000))
+        some = memory.search(SearchQuery("alpha", 1_000))
         memory.embed()
-        every = memory.search(Question("alpha", 1_000))
+        every = memory.search(SearchQuery("alpha", 1_000))
 
-    assert [(one.mode, one.partly, len(one.hits)) for one in (none, some, every)] == [
+    assert [(one.mode, one.partially_embedded, len(one.hits)) for one in (none, some, every)] == [
         ("lexical", True, MANY),
         ("hybrid", True, MANY),
         ("hybrid", False, MANY),
@@ -125,7 +125,7 @@ def test_the_same_text_in_many_files_is_embedded_once(files: Files, embedder: Ha
         memory.index([workspace])
 
         assert memory.embed() == MANY
-        assert len(memory.search(Question("alpha", 1_000)).hits) == MANY
+        assert len(memory.search(SearchQuery("alpha", 1_000)).hits) == MANY
     assert len(embedder.passages) == 1
 
 
@@ -139,11 +139,11 @@ def test_a_moved_or_copied_text_is_not_embedded_again(files: Files, embedder: Ha
         shutil.copy(workspace / "b.txt", workspace / "copy.txt")
         memory.index([])
         memory.embed()
-        found = memory.search(Question("alpha beta"))
+        found = memory.search(SearchQuery("alpha beta"))
 
     assert len(embedder.passages) == 2
     assert {hit.path for hit in found.hits if hit.why.cosine is not None} == {"moved.md", "b.txt", "copy.txt"}
-    assert not found.partly
+    assert not found.partially_embedded
 
 
 def test_of_a_changed_file_only_what_is_new_is_embedded(files: Files, embedder: HashedWords) -> None:
@@ -170,8 +170,8 @@ def test_vectors_outlive_the_index(many: Path, embedder: HashedWords, how: str) 
         shutil.rmtree(many / ".promptuary/index")
     made = len(embedder.passages)
     with memory_with(many, embedder, sizes=Sizes(200, 16) if how == "other sizes" else None) as memory:
-        memory.index([], anew=how == "anew")
-        assert memory.search(Question("alpha")).mode == "lexical"
+        memory.index([], rebuild=how == "anew")
+        assert memory.search(SearchQuery("alpha")).mode == "lexical"
         assert memory.embed() == MANY
         after = answers(memory)
 
@@ -189,13 +189,13 @@ def test_who_makes_everything_anew_is_rid_of_vectors_that_nothing_needs(files: F
         memory.index([])
         memory.embed()
         assert memory._store is not None
-        before = memory._store.count(space(embedder))
-        memory.index([], anew=True)
+        before = memory._store.count(vector_space_id(embedder))
+        memory.index([], rebuild=True)
         memory.embed(lambda _: False)
         memory.embed()
 
-        assert (before, memory._store.count(space(embedder))) == (4, 1)
-        assert memory.search(Question("delta")).mode == "hybrid"
+        assert (before, memory._store.count(vector_space_id(embedder))) == (4, 1)
+        assert memory.search(SearchQuery("delta")).mode == "hybrid"
 
 
 def test_a_search_that_makes_the_index_again_has_its_vectors_at_once(many: Path, embedder: HashedWords) -> None:
@@ -204,9 +204,9 @@ def test_a_search_that_makes_the_index_again_has_its_vectors_at_once(many: Path,
         memory.embed()
         shutil.rmtree(many / ".promptuary/index")
         made = len(embedder.passages)
-        found = memory.search(Question("alpha"))
+        found = memory.search(SearchQuery("alpha"))
 
-        assert (found.mode, found.partly, found.auto_synced) == ("hybrid", False, True)
+        assert (found.mode, found.partially_embedded, found.auto_synced) == ("hybrid", False, True)
         assert len(embedder.passages) == made
 
 
@@ -221,7 +221,7 @@ def test_a_text_that_went_and_came_back_has_its_vector_still(files: Files, embed
         memory.index([])
         memory.embed()
 
-        assert memory.search(Question("alpha")).hits[0].why.cosine is not None
+        assert memory.search(SearchQuery("alpha")).hits[0].why.cosine is not None
     assert len(embedder.passages) == 2
 
 
@@ -250,11 +250,11 @@ def test_vectors_of_two_embedders_are_never_mixed(many: Path, dimensions: int) -
         memory.index([many])
         memory.embed()
     with memory_with(many, second) as memory:
-        meanwhile = memory.search(Question("alpha", 1_000))
-        assert (meanwhile.mode, meanwhile.partly, len(meanwhile.hits)) == ("lexical", True, MANY)
+        meanwhile = memory.search(SearchQuery("alpha", 1_000))
+        assert (meanwhile.mode, meanwhile.partially_embedded, len(meanwhile.hits)) == ("lexical", True, MANY)
         memory.embed(lambda done: done == 0)
-        partly = memory.search(Question("alpha", 1_000))
-        assert (partly.mode, partly.partly) == ("hybrid", True)
+        partly = memory.search(SearchQuery("alpha", 1_000))
+        assert (partly.mode, partly.partially_embedded) == ("hybrid", True)
         assert sum(hit.why.cosine is not None for hit in partly.hits) == BATCH
         memory.embed()
         after = answers(memory)
@@ -262,7 +262,7 @@ def test_vectors_of_two_embedders_are_never_mixed(many: Path, dimensions: int) -
     assert after == expected(many, second)
 
     with memory_with(many, first) as memory:
-        assert memory.search(Question("alpha")).mode == "lexical"
+        assert memory.search(SearchQuery("alpha")).mode == "lexical"
         memory.embed()
         back = answers(memory)
     assert len(first.passages) == MANY
@@ -278,7 +278,7 @@ def test_files_that_change_before_the_new_embedder_begins_are_indexed_all_the_sa
     with memory_with(many, second) as memory:
         (many / "0.md").unlink()
         (many / "1.md").write_text("alpha changed")
-        found = memory.search(Question("changed"))
+        found = memory.search(SearchQuery("changed"))
         assert ([hit.path for hit in found.hits], found.notes) == (["1.md"], ())
         (many / "2.md").unlink()
         assert memory.index([]).removed == 1
@@ -293,12 +293,12 @@ def test_a_search_without_an_embedder_leaves_the_vectors_alone(many: Path, embed
         memory.embed()
     with memory_with(many) as memory:
         (many / "1.md").write_text("alpha changed")
-        found = memory.search(Question("changed"))
-        assert (found.mode, found.partly, memory.embed()) == ("lexical", False, 0)
+        found = memory.search(SearchQuery("changed"))
+        assert (found.mode, found.partially_embedded, memory.embed()) == ("lexical", False, 0)
     with memory_with(many, embedder) as memory:
         assert lacking(memory) == 1
         memory.embed()
-        assert memory.search(Question("changed")).hits[0].why.cosine is not None
+        assert memory.search(SearchQuery("changed")).hits[0].why.cosine is not None
 
     assert len(embedder.passages) == MANY + 1
 
@@ -328,9 +328,9 @@ def test_an_embedder_that_fails_costs_a_search_its_meaning_and_nothing_else(many
         memory.index([many])
         memory.embed()
         embedder.broken = "The service is away; start it."
-        without = memory.search(Question("number7"))
+        without = memory.search(SearchQuery("number7"))
         embedder.broken = ""
-        again = memory.search(Question("number7"))
+        again = memory.search(SearchQuery("number7"))
 
     assert (without.mode, [hit.path for hit in without.hits]) == ("lexical", ["7.md"])
     assert without.notes == ("searched by words alone: The service is away; start it.",)
@@ -416,7 +416,7 @@ def test_who_is_killed_between_two_steps_of_a_sync_is_made_good_for(  # noqa: PL
         with killed_at(monkeypatch, owner, step, before=before, which=1):
             memory.index([])
     with memory_with(many, embedder) as memory:
-        memory.search(Question("alpha"))
+        memory.search(SearchQuery("alpha"))
         memory.embed()
 
         assert answers(memory) == expected(many, embedder)
@@ -469,7 +469,7 @@ def test_an_embedder_that_cannot_be_reached_keeps_nobody_from_indexing_and_searc
     with memory_with(many, away) as memory:
         (many / "0.md").unlink()
         (many / "1.md").write_text("alpha changed")
-        found = memory.search(Question("changed"))
+        found = memory.search(SearchQuery("changed"))
         assert memory.status().counts.files == MANY - 1
 
     assert ([hit.path for hit in found.hits], found.mode) == (["1.md"], "lexical")
@@ -484,7 +484,7 @@ def test_damaged_vectors_are_made_good_from_those_that_last(many: Path, embedder
     for path in (many / ".promptuary/index").glob("*/vectors/*"):
         spoil(path, damage)
     with memory_with(many, embedder) as memory:
-        found = memory.search(Question("number7"))
+        found = memory.search(SearchQuery("number7"))
         assert [hit.path for hit in found.hits if hit.why.matched] == ["7.md"]
         memory.embed()
         assert answers(memory) == expected(many, embedder)
@@ -514,7 +514,7 @@ def test_damaged_vectors_that_embedding_meets_first_are_made_good_too(many: Path
     with memory_with(many, embedder) as memory:
         memory.embed()
         assert lacking(memory) == 0
-        found: Found = memory.search(Question("alpha", 1_000))
+        found: SearchResult = memory.search(SearchQuery("alpha", 1_000))
 
     assert (found.mode, {hit.why.cosine is not None for hit in found.hits}) == ("hybrid", {True})
     assert len(embedder.passages) == MANY
@@ -529,7 +529,7 @@ def test_an_index_made_anew_in_the_middle_gets_no_vectors_of_the_old_one(many: P
             if done == 0:
                 for number in range(1, MANY):
                     (many / f"{number}.md").unlink()
-                other.index([], anew=True)
+                other.index([], rebuild=True)
                 other.embed()
             return done == 0
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.search import Filters, Question
+from promptuary.core.search import Filters, SearchQuery
 from promptuary.search.filters import from_workspace
 from tests.indexes import file_memory
 
@@ -25,7 +25,7 @@ def workspace(tmp_path: Path) -> Path:
 def found(root: Path, folders: Sequence[str], patterns: Sequence[str]) -> set[str]:
     with file_memory(root) as memory:
         memory.index([root / folder for folder in folders])
-        hits = memory.search(Question("zebra", 100, Filters(paths=tuple(patterns)))).hits
+        hits = memory.search(SearchQuery("zebra", 100, Filters(paths=tuple(patterns)))).hits
     whole = {str(Path(hit.folder, hit.path).resolve()) for hit in hits}
     base = str(root.parent.resolve())
     return {path.removeprefix(f"{base}/").removeprefix(f"{root.name}/") for path in whole}

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from promptuary.core.errors import Code, PromptuaryError
-from promptuary.core.search import Filters, Folder, Question, Words
-from promptuary.search.service import BUSY_HERE, FileMemory
-from promptuary.search.sync import Synced
+from promptuary.core.search import Filters, Folder, SearchQuery, Words
+from promptuary.search.service import BUSY_HERE, SearchService
+from promptuary.search.sync import SyncReport
 from promptuary.storage.index.fulltext.index import TantivyIndex
 from promptuary.workspace.changes import mounts
 from tests.conftest import Files
@@ -26,7 +26,7 @@ NOTES = {
 
 def found(workspace: Path, words: str, **filters: tuple[str, ...]) -> list[str]:
     with file_memory(workspace) as memory:
-        return [hit.path for hit in memory.search(Question(words, filters=Filters(**filters))).hits]  # type: ignore[arg-type]
+        return [hit.path for hit in memory.search(SearchQuery(words, filters=Filters(**filters))).hits]  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -40,28 +40,28 @@ def indexed(files: Files) -> Path:
 
 def test_what_is_indexed_is_found_with_its_lines(indexed: Path) -> None:
     with file_memory(indexed) as memory:
-        (hit, *_) = memory.search(Question("put the last image back")).hits
+        (hit, *_) = memory.search(SearchQuery("put the last image back")).hits
 
     lines = (indexed / hit.path).read_text().split("\n")
     assert hit.path == "notes/deploy.md"
-    assert "\n".join(lines[hit.first - 1 : hit.last]) == hit.text
-    assert hit.trail[0] == "Deploying"
+    assert "\n".join(lines[hit.start_line - 1 : hit.end_line]) == hit.text
+    assert hit.heading[0] == "Deploying"
 
 
 def test_without_an_index_a_search_says_how_to_make_one(files: Files) -> None:
     with file_memory(files({"a.md": "alpha"})) as memory, pytest.raises(PromptuaryError, match="promptuary index"):
-        memory.search(Question("alpha"))
+        memory.search(SearchQuery("alpha"))
 
 
 def test_a_search_sees_what_changed_a_moment_ago_and_says_so(indexed: Path) -> None:
     with file_memory(indexed) as memory:
-        assert not memory.search(Question("canteen")).auto_synced
+        assert not memory.search(SearchQuery("canteen")).auto_synced
         (indexed / "notes/lunch.md").write_text("# Lunch\n\nThe kitchen is new.\n")
-        after = memory.search(Question("kitchen"))
+        after = memory.search(SearchQuery("kitchen"))
 
         assert after.auto_synced
         assert [hit.path for hit in after.hits] == ["notes/lunch.md"]
-        assert not memory.search(Question("canteen")).hits
+        assert not memory.search(SearchQuery("canteen")).hits
 
 
 def test_with_a_watcher_a_search_does_not_wait_until_events_have_been_gathered(indexed: Path) -> None:
@@ -71,7 +71,7 @@ def test_with_a_watcher_a_search_does_not_wait_until_events_have_been_gathered(i
         memory.refresh()
         (indexed / "notes/lunch.md").write_text("# Lunch\n\nThe kitchen is new.\n")
         time.sleep(0.3)  # the system tells of it within a moment
-        after = memory.search(Question("kitchen"))
+        after = memory.search(SearchQuery("kitchen"))
 
     assert after.auto_synced
     assert [hit.path for hit in after.hits] == ["notes/lunch.md"]
@@ -86,7 +86,7 @@ def test_where_changes_are_not_told_of_a_search_looks_whatever_is_watched(
         memory.refresh()
         (indexed / "notes/lunch.md").write_text("# Lunch\n\nThe kitchen is new.\n")
 
-        assert [hit.path for hit in memory.search(Question("kitchen")).hits] == ["notes/lunch.md"]
+        assert [hit.path for hit in memory.search(SearchQuery("kitchen")).hits] == ["notes/lunch.md"]
 
 
 @pytest.mark.parametrize("watched", [True, False])
@@ -97,7 +97,7 @@ def test_an_index_that_is_removed_while_it_is_used_is_made_again(indexed: Path, 
             memory.refresh()
         for word in ("canteen", "rollback"):
             shutil.rmtree(indexed / ".promptuary/index")
-            assert memory.search(Question(word)).hits
+            assert memory.search(SearchQuery(word)).hits
 
 
 def test_a_search_does_not_wait_for_a_long_sync_in_the_same_process(indexed: Path, files: Files) -> None:
@@ -112,13 +112,13 @@ def test_a_search_does_not_wait_for_a_long_sync_in_the_same_process(indexed: Pat
         working = threading.Thread(target=lambda: memory.index([], progress=slow))
         working.start()
         assert reading.wait(30)
-        meanwhile = memory.search(Question("canteen"))
+        meanwhile = memory.search(SearchQuery("canteen"))
         searched.set()
         working.join()
 
         assert [hit.path for hit in meanwhile.hits] == ["notes/lunch.md"]
         assert meanwhile.notes == (BUSY_HERE,)
-        assert len(memory.search(Question("zebra")).hits) == 3
+        assert len(memory.search(SearchQuery("zebra")).hits) == 3
 
 
 def test_files_that_are_too_large_are_named_by_every_sync_and_by_no_search(files: Files) -> None:
@@ -127,7 +127,7 @@ def test_files_that_are_too_large_are_named_by_every_sync_and_by_no_search(files
         large = {f"{workspace}/big.md": Code.FILE_TOO_LARGE}
         assert memory.index([workspace]).skipped == memory.index([]).skipped == large
         (workspace / "a.md").write_text("omega")
-        after = memory.search(Question("omega"))
+        after = memory.search(SearchQuery("omega"))
 
     assert (after.auto_synced, after.notes) == (True, ())
 
@@ -140,14 +140,14 @@ def test_a_change_that_keeps_size_and_times_is_seen(indexed: Path) -> None:
             before = path.stat()
             path.write_text(f"# Lunch\n\nThe {word} closes at two.\n")
             os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-            assert [hit.path for hit in memory.search(Question(word)).hits] == ["notes/lunch.md"]
+            assert [hit.path for hit in memory.search(SearchQuery(word)).hits] == ["notes/lunch.md"]
 
 
 def test_a_renamed_file_is_moved_and_not_read_anew(indexed: Path) -> None:
     (indexed / "notes/lunch.md").rename(indexed / "notes/food.md")
     with file_memory(indexed) as memory:
         report = memory.index([])
-        hits = memory.search(Question("canteen")).hits
+        hits = memory.search(SearchQuery("canteen")).hits
 
     assert (report.moved, report.added, report.removed) == (1, 0, 0)
     assert [hit.path for hit in hits] == ["notes/food.md"]
@@ -190,7 +190,7 @@ def test_an_unchanged_chunk_of_a_changed_file_keeps_its_place_in_the_index(files
     assert {line for _, line, _, _ in _places(workspace, "word3")} == {len("".join(sections[:3]).split("\n")) + 4}
 
 
-def _numbers(memory: FileMemory, word: str) -> set[int]:
+def _numbers(memory: SearchService, word: str) -> set[int]:
     return {number for number, _ in memory._index.lexical(Words((word,)), 1_000)}
 
 
@@ -214,11 +214,11 @@ def test_an_index_that_is_made_anew_keeps_what_it_had_of_a_folder_that_is_away(
     if how == "emptied":
         vault.mkdir()
     with file_memory(workspace, **({} if why == "asked for" else {"chunk_tokens": 64})) as memory:
-        report = memory.index([], anew=True) if why == "asked for" else Synced()
-        held = [*report.held, *memory.search(Question("zebra")).notes]
+        report = memory.index([], rebuild=True) if why == "asked for" else SyncReport()
+        held = [*report.held, *memory.search(SearchQuery("zebra")).notes]
         assert places(memory, "zebra") | places(memory, "okapi") == before
         assert any(str(vault) in note for note in held)
-        assert memory.index([], anew=True, prune=True).held == []
+        assert memory.index([], rebuild=True, prune=True).held == []
         assert {path for path, *_ in places(memory, "zebra")} == {"here.md"}
 
 
@@ -229,10 +229,10 @@ def test_a_folder_that_vanished_deletes_nothing_and_the_person_is_told(files: Fi
     with file_memory(workspace) as memory:
         memory.index([vault])
         vault.rename(tmp_path / "away")
-        gone = memory.search(Question("zebra"))
+        gone = memory.search(SearchQuery("zebra"))
         report = memory.index([])
         (tmp_path / "away").rename(vault)
-        back = memory.search(Question("zebra"))
+        back = memory.search(SearchQuery("zebra"))
 
     assert [hit.path for hit in gone.hits] == ["note.md"]
     assert "not" in gone.notes[0]
@@ -247,14 +247,14 @@ def test_an_emptied_folder_deletes_nothing_until_that_is_asked_for(indexed: Path
     for path in ("notes", "src"):
         shutil.rmtree(indexed / path)
     with file_memory(indexed) as memory:
-        held = memory.search(Question("canteen"))
+        held = memory.search(SearchQuery("canteen"))
         report = memory.index([])
         pruned = memory.index([], prune=True)
 
         assert [hit.path for hit in held.hits] == ["notes/lunch.md"]
         assert "no files left" in held.notes[0]
         assert (report.removed, pruned.removed) == (0, 3)
-        assert memory.search(Question("canteen")).hits == []
+        assert memory.search(SearchQuery("canteen")).hits == []
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may list everything")
@@ -273,12 +273,12 @@ def test_two_folders_stand_side_by_side(files: Files, tmp_path: Path) -> None:
     (other / "same.md").write_text("alpha there")
     with file_memory(workspace) as memory:
         memory.index([workspace])
-        memory.index([other], owner="ada")
-        both = memory.search(Question("alpha")).hits
+        memory.index([other], label="ada")
+        both = memory.search(SearchQuery("alpha")).hits
         (other / "same.md").write_text("alpha again")
-        one = memory.search(Question("alpha", filters=Filters(owners=("ada",)))).hits
+        one = memory.search(SearchQuery("alpha", filters=Filters(labels=("ada",)))).hits
         memory.remove(str(other))
-        left = memory.search(Question("alpha")).hits
+        left = memory.search(SearchQuery("alpha")).hits
 
     assert {hit.folder for hit in both} == {str(workspace), str(other)}
     assert [(hit.folder, hit.text) for hit in one] == [(str(other), "alpha again")]
@@ -299,7 +299,7 @@ def test_a_folder_around_an_indexed_one_takes_its_place(files: Files) -> None:
         memory.index([workspace])
 
         assert [(folder.path, count) for folder, count in memory.status().folders] == [(str(workspace), 3)]
-        assert [hit.path for hit in memory.search(Question("canteen")).hits] == ["notes/lunch.md"]
+        assert [hit.path for hit in memory.search(SearchQuery("canteen")).hits] == ["notes/lunch.md"]
 
 
 def test_secrets_ignored_files_and_binaries_are_not_indexed(files: Files) -> None:
@@ -317,7 +317,7 @@ def test_secrets_ignored_files_and_binaries_are_not_indexed(files: Files) -> Non
     with file_memory(workspace) as memory:
         memory.index([workspace])
 
-        assert [hit.path for hit in memory.search(Question("alpha", 100)).hits] == ["a.md"]
+        assert [hit.path for hit in memory.search(SearchQuery("alpha", 100)).hits] == ["a.md"]
 
 
 def test_a_file_that_cannot_be_read_is_not_opened_again_before_it_changes(files: Files) -> None:
@@ -327,7 +327,7 @@ def test_a_file_that_cannot_be_read_is_not_opened_again_before_it_changes(files:
         first = memory.index([workspace])
         again = memory.index([])
         (workspace / "blob.txt").write_text("alpha at last")
-        after = memory.search(Question("last")).hits
+        after = memory.search(SearchQuery("last")).hits
 
     assert first.skipped == {f"{workspace}/blob.txt": Code.BINARY}
     assert not again.skipped
@@ -342,7 +342,7 @@ def test_a_file_that_cannot_be_read_is_not_opened_again_before_it_changes(files:
         ({"paths": ("src",)}, {"src/app.py"}),
         ({"paths": ("**/*.md",)}, {"notes/deploy.md"}),
         ({"paths": ("!notes/**",)}, {"src/app.py"}),
-        ({"owners": ("nobody",)}, set()),
+        ({"labels": ("nobody",)}, set()),
         ({}, {"src/app.py", "notes/deploy.md"}),
     ],
 )
@@ -354,8 +354,8 @@ def test_a_date_of_its_own_goes_before_the_last_change(files: Files) -> None:
     workspace = files({"2020-05-01.md": "alpha old", "new.md": "alpha new"})
     with file_memory(workspace) as memory:
         memory.index([workspace])
-        old = memory.search(Question("alpha", filters=Filters(until=1_600_000_000))).hits
-        new = memory.search(Question("alpha", filters=Filters(since=1_600_000_000))).hits
+        old = memory.search(SearchQuery("alpha", filters=Filters(until=1_600_000_000))).hits
+        new = memory.search(SearchQuery("alpha", filters=Filters(since=1_600_000_000))).hits
 
     assert [hit.path for hit in old] == ["2020-05-01.md"]
     assert [hit.path for hit in new] == ["new.md"]
@@ -367,7 +367,7 @@ def test_another_size_of_chunks_makes_the_index_anew(files: Files) -> None:
         memory.index([workspace])
         few = memory.status().counts.chunks
     with file_memory(workspace, chunk_tokens=64, chunk_overlap=8) as memory:
-        assert memory.search(Question("alpha")).auto_synced
+        assert memory.search(SearchQuery("alpha")).auto_synced
         assert memory.status().counts.chunks > 2 * few
 
 
@@ -375,7 +375,7 @@ def test_while_another_process_indexes_a_search_answers_with_what_there_is(index
     with file_memory(indexed) as memory, file_memory(indexed) as other, other._index.writing() as alone:
         assert alone
         (indexed / "new.md").write_text("canteen number two")
-        answer = memory.search(Question("canteen"))
+        answer = memory.search(SearchQuery("canteen"))
 
         assert [hit.path for hit in answer.hits] == ["notes/lunch.md"]
         assert not answer.auto_synced

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.search import Filters, Folder, Question
+from promptuary.core.search import Filters, Folder, SearchQuery
 from promptuary.search.service import DAMAGED
 from tests.conftest import Files
 from tests.embedders import HashedWords, memory_with
@@ -38,16 +38,16 @@ def test_indexing_makes_a_damaged_index_anew(indexed: Path) -> None:
         report = memory.index([])
 
         assert report.added == 2
-        assert [hit.path for hit in memory.search(Question("alpha")).hits] == ["a.md"]
+        assert [hit.path for hit in memory.search(SearchQuery("alpha")).hits] == ["a.md"]
 
 
 def test_a_search_makes_a_damaged_index_anew_and_says_so(indexed: Path) -> None:
     spoil(indexed)
     with memory_with(indexed) as memory:
-        found = memory.search(Question("alpha"))
+        found = memory.search(SearchQuery("alpha"))
 
         assert ([hit.path for hit in found.hits], found.notes) == (["a.md"], (DAMAGED,))
-        assert memory.search(Question("alpha")).notes == ()
+        assert memory.search(SearchQuery("alpha")).notes == ()
 
 
 def test_a_folder_can_be_taken_out_of_a_damaged_index(indexed: Path, tmp_path: Path) -> None:
@@ -55,21 +55,21 @@ def test_a_folder_can_be_taken_out_of_a_damaged_index(indexed: Path, tmp_path: P
     with memory_with(indexed) as memory:
         assert memory.remove(str(indexed))
         with pytest.raises(PromptuaryError, match="nothing is indexed"):
-            memory.search(Question("alpha"))
+            memory.search(SearchQuery("alpha"))
 
 
 def test_while_another_process_makes_a_damaged_index_anew_a_search_says_to_try_again(indexed: Path) -> None:
     with memory_with(indexed) as memory, memory_with(indexed) as other, other._index.writing():
         spoil(indexed)
         with pytest.raises(PromptuaryError, match="another process; try again"):
-            memory.search(Question("alpha"))
+            memory.search(SearchQuery("alpha"))
 
 
-def test_an_owner_that_is_named_while_another_process_indexes_is_not_forgotten(indexed: Path) -> None:
+def test_a_label_that_is_named_while_another_process_indexes_is_not_forgotten(indexed: Path) -> None:
     with memory_with(indexed) as memory, memory_with(indexed) as other:
         with other._index.writing(), pytest.raises(PromptuaryError, match="another process"):
-            memory.index([indexed], owner="ada")
-        found = memory.search(Question("alpha", filters=Filters(owners=("ada",))))
+            memory.index([indexed], label="ada")
+        found = memory.search(SearchQuery("alpha", filters=Filters(labels=("ada",))))
 
         assert [hit.path for hit in found.hits] == ["a.md"]
         assert [folder for folder, _ in memory.status().folders] == [Folder(str(indexed), "ada")]
@@ -96,7 +96,7 @@ def test_a_folder_that_is_taken_out_while_another_process_indexes_is_gone_after_
         assert memory.remove(str(vault))
         stack.close()
 
-        assert [hit.path for hit in memory.search(Question("alpha")).hits] == ["a.md"]
+        assert [hit.path for hit in memory.search(SearchQuery("alpha")).hits] == ["a.md"]
 
 
 def test_an_embedder_that_has_nothing_to_prepare_or_cannot_is_used_all_the_same(indexed: Path) -> None:
@@ -107,14 +107,14 @@ def test_an_embedder_that_has_nothing_to_prepare_or_cannot_is_used_all_the_same(
     with memory_with(indexed, Unprepared()) as memory:
         memory.embed()
 
-        assert [memory.search(Question("alpha")).mode for _ in range(3)] == ["hybrid"] * 3
+        assert [memory.search(SearchQuery("alpha")).mode for _ in range(3)] == ["hybrid"] * 3
 
 
 def test_a_closed_memory_holds_no_file_of_the_workspace_open(indexed: Path) -> None:
     with memory_with(indexed, HashedWords()) as memory:
         memory.index([])
         memory.embed()
-        memory.search(Question("alpha"))
+        memory.search(SearchQuery("alpha"))
         assert held_open(indexed)
 
     assert held_open(indexed) == []

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.search import Question
+from promptuary.core.search import SearchQuery
 from promptuary.search import updater
-from promptuary.search.service import BUSY, FileMemory
-from promptuary.search.sync import Synced
-from promptuary.search.updater import Keeper, Kept
+from promptuary.search.service import BUSY, SearchService
+from promptuary.search.sync import SyncReport
+from promptuary.search.updater import IndexUpdate, IndexUpdater
 from promptuary.workspace.changes import watcher
 from tests.conftest import Files
 from tests.embedders import HashedWords, memory_with
@@ -25,10 +25,10 @@ class Told:
     """Hears what a keeper tells, and waits for what it should."""
 
     def __init__(self) -> None:
-        self.queue: queue.SimpleQueue[Kept] = queue.SimpleQueue()
-        self.all: list[Kept] = []
+        self.queue: queue.SimpleQueue[IndexUpdate] = queue.SimpleQueue()
+        self.all: list[IndexUpdate] = []
 
-    def until(self, wanted: Callable[[Kept], object]) -> Kept:
+    def until(self, wanted: Callable[[IndexUpdate], object]) -> IndexUpdate:
         """Return the first thing told from now on that is wanted."""
         while True:
             self.all.append(self.queue.get(timeout=PATIENCE))
@@ -47,9 +47,9 @@ def workspace_files(files: Files) -> Path:
 
 
 @contextmanager
-def kept(memory: FileMemory) -> Iterator[Told]:
+def kept(memory: SearchService) -> Iterator[Told]:
     told = Told()
-    keeper = Keeper(memory, debounce=0.05, told=told.queue.put)
+    keeper = IndexUpdater(memory, debounce=0.05, told=told.queue.put)
     keeper.start()
     try:
         yield told
@@ -66,7 +66,7 @@ def test_it_says_how_it_notices_changes_and_then_of_each_sync(workspace_files: P
             told.until(lambda one: one.synced)
 
             assert how.watching.startswith(("events", "polling"))
-            assert [hit.path for hit in memory.search(Question("gamma")).hits] == ["a.md"]
+            assert [hit.path for hit in memory.search(SearchQuery("gamma")).hits] == ["a.md"]
 
 
 def test_it_makes_the_vectors_that_are_missing_and_those_of_what_changes(workspace_files: Path) -> None:
@@ -77,7 +77,7 @@ def test_it_makes_the_vectors_that_are_missing_and_those_of_what_changes(workspa
             (workspace_files / "c.md").write_text("gamma")
             assert told.until(lambda one: one.embedded).embedded == 1
 
-        assert not memory.search(Question("gamma")).partly
+        assert not memory.search(SearchQuery("gamma")).partially_embedded
 
 
 def test_an_embedder_that_fails_is_told_of_once_and_keeps_no_change_from_being_indexed(workspace_files: Path) -> None:
@@ -100,15 +100,15 @@ def test_an_embedder_that_fails_is_told_of_once_and_keeps_no_change_from_being_i
 def test_a_sync_that_fails_is_told_of_and_tried_again(
     workspace_files: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    real, failing, often = FileMemory.refresh, threading.Event(), threading.Semaphore(0)
+    real, failing, often = SearchService.refresh, threading.Event(), threading.Semaphore(0)
 
-    def refresh(self: FileMemory, *, everything: bool = False) -> tuple[Synced, list[str]]:
+    def refresh(self: SearchService, *, everything: bool = False) -> tuple[SyncReport, list[str]]:
         if failing.is_set():
             often.release()
             raise error
         return real(self, everything=everything)
 
-    monkeypatch.setattr(FileMemory, "refresh", refresh)
+    monkeypatch.setattr(SearchService, "refresh", refresh)
     with memory_with(workspace_files) as memory:
         memory.index([workspace_files])
         failing.set()
@@ -167,15 +167,15 @@ def test_folders_that_another_process_adds_and_removes_are_watched_and_not(
 
 
 def test_a_listener_that_fails_does_not_end_it(workspace_files: Path, caplog: pytest.LogCaptureFixture) -> None:
-    heard: queue.SimpleQueue[Kept] = queue.SimpleQueue()
+    heard: queue.SimpleQueue[IndexUpdate] = queue.SimpleQueue()
 
-    def listen(kept: Kept) -> None:
+    def listen(kept: IndexUpdate) -> None:
         heard.put(kept)
         raise ValueError("not today")
 
     with memory_with(workspace_files) as memory:
         memory.index([workspace_files])
-        keeper = Keeper(memory, debounce=0.05, told=listen)
+        keeper = IndexUpdater(memory, debounce=0.05, told=listen)
         keeper.start()
         assert heard.get(timeout=PATIENCE).watching
         (workspace_files / "a.md").write_text("gamma")
@@ -189,8 +189,8 @@ def test_a_listener_that_fails_does_not_end_it(workspace_files: Path, caplog: py
 def test_closing_one_that_was_never_started_or_twice_is_harmless(workspace_files: Path) -> None:
     with memory_with(workspace_files) as memory:
         memory.index([workspace_files])
-        Keeper(memory, debounce=0.05).close()
-        keeper = Keeper(memory, debounce=0.05)
+        IndexUpdater(memory, debounce=0.05).close()
+        keeper = IndexUpdater(memory, debounce=0.05)
         keeper.start()
         keeper.close()
         keeper.close()

@@ -6,10 +6,10 @@ import pytest
 
 from promptuary.config.settings import Settings, load
 from promptuary.core.errors import ConfigError, PromptuaryError
-from promptuary.core.search import Question
+from promptuary.core.search import SearchQuery
 from promptuary.models import minilm
 from promptuary.models.openai_embeddings import EndpointEmbedder
-from promptuary.wiring.search import embedder_for, open_file_memory
+from promptuary.wiring.search import embedder_for, open_search
 from promptuary.wiring.workspace import open_door
 from tests.conftest import Files
 
@@ -71,10 +71,10 @@ def test_an_endpoint_needs_an_address_and_a_model_and_the_error_says_so(settings
 def test_an_embedder_of_another_package_is_used_by_its_name(files: Files) -> None:
     workspace = files({"a.md": "alpha", "b.md": "beta"})
     settings = load(workspace, {"embedder": "small"})
-    memory = open_file_memory(open_door(workspace, settings), settings)
+    memory = open_search(open_door(workspace, settings), settings)
     memory.index([workspace])
     memory.embed()
-    found = memory.search(Question("alpha"))
+    found = memory.search(SearchQuery("alpha"))
     memory.close()
 
     assert (found.mode, {hit.why.cosine for hit in found.hits}) == ("hybrid", {1.0})
@@ -89,9 +89,9 @@ def test_a_name_that_nobody_has_is_told_with_those_that_there_are() -> None:
 def test_who_only_looks_leaves_no_trace_where_nothing_is_indexed(files: Files) -> None:
     workspace = files({"a.md": "alpha"})
     settings = load(workspace, {"embedder": "none"})
-    memory = open_file_memory(open_door(workspace, settings), settings, making=False)
+    memory = open_search(open_door(workspace, settings), settings, making=False)
     with pytest.raises(PromptuaryError, match="promptuary index"):
-        memory.search(Question("alpha"))
+        memory.search(SearchQuery("alpha"))
     status = memory.status()
     memory.close()
 
@@ -104,7 +104,7 @@ def test_sizes_of_chunks_are_those_of_the_settings(files: Files) -> None:
     chunks: list[int] = []
     for tokens in (256, 64):
         settings = load(workspace, {"embedder": "none", "chunk_tokens": tokens, "chunk_overlap": 8})
-        memory = open_file_memory(open_door(workspace, settings), settings)
+        memory = open_search(open_door(workspace, settings), settings)
         memory.index([workspace])
         chunks.append(memory.status().counts.chunks)
         memory.close()

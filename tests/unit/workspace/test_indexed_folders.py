@@ -38,6 +38,16 @@ def test_folders_are_kept_in_the_order_in_which_they_were_added_for_each_workspa
     assert Folders(Path("/other"), folder=state).all() == [Folder("/c", "ada")]
 
 
+def test_a_list_that_calls_labels_owners_is_read_and_written_with_labels(state: Path) -> None:
+    folders = Folders(WORK, folder=state)
+    folders.add(Folder("/a"))
+    listed(state).write_text(json.dumps([{"path": "/a", "owner": "ada"}]))
+
+    assert folders.all() == [Folder("/a", "ada")]
+    folders.add(Folder("/b"))
+    assert json.loads(listed(state).read_text()) == [{"path": "/a", "label": "ada"}, {"path": "/b", "label": ""}]
+
+
 def test_without_a_list_there_are_no_folders_and_none_is_made(state: Path) -> None:
     assert Folders(WORK, folder=state).all() == []
     assert not state.exists()

@@ -21,7 +21,7 @@ class Document(NamedTuple):
     id: int
     file: int
     path: str
-    trail: Sequence[str]
+    heading: Sequence[str]
     text: str
 
 

@@ -41,6 +41,6 @@ class Embedder(Protocol):
         ...
 
 
-def space(embedder: Embedder) -> str:
+def vector_space_id(embedder: Embedder) -> str:
     """Return what vectors are kept under: those of one space can be compared, and no others."""
     return f"{embedder.id}; context {CONTEXT}"

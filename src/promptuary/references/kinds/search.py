@@ -6,7 +6,7 @@ from typing import Final
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, PromptuaryError, SourceError
 from promptuary.core.references import Reference
-from promptuary.core.search import Filters, Hit, Question
+from promptuary.core.search import Filters, Hit, SearchQuery
 from promptuary.references.resolve_context import Desk
 from promptuary.references.search_hits import apart, place_of, source_of, worth
 from promptuary.workspace.indexed_folders import Folders
@@ -49,7 +49,7 @@ def _hits(reference: Reference, desk: Desk, filters: Filters) -> list[Hit]:
     if desk.search is None:
         raise SourceError(Code.NOT_INDEXED, "nothing can be searched here; index a folder: promptuary index")
     try:
-        found = desk.search(Question(reference.value + reference.suffix, MOST_HITS, filters))
+        found = desk.search(SearchQuery(reference.value + reference.suffix, MOST_HITS, filters))
     except SourceError:
         raise
     except PromptuaryError as error:

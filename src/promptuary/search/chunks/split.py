@@ -163,9 +163,9 @@ class Cutter:
         if not trail or len(self.chunks) != before + 1:
             return line
         above = self.chunks[-1]
-        if above.first != above.last or trail[-1] not in above.text:
+        if above.start_line != above.end_line or trail[-1] not in above.text:
             return line
-        return self.chunks.pop().first - 1
+        return self.chunks.pop().start_line - 1
 
     def _window(self, begin: int, position: int, end: int) -> int | None:
         """Return where the window that adds the lines from ``position`` ends; ``None`` if not one of them fits."""

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports.index import Counts, IndexDamagedError, Row, Unembedded, VectorStore
-from promptuary.core.ports.models import Embedder, space
+from promptuary.core.ports.models import Embedder, vector_space_id
 from promptuary.core.search import Filters, Folder, IndexedFile, Words
 from promptuary.storage.index.catalog.rows import Filed
 from promptuary.storage.index.generations import Generations
@@ -50,17 +50,17 @@ class EmbeddedIndex:
         self._verified = -_TRUSTED
 
     @contextmanager
-    def writing(self, *, anew: bool = False) -> Iterator[Writer | None]:
-        """Become the writer; ``None`` if another process is. ``anew`` makes a new index, which answers in the end.
+    def writing(self, *, rebuild: bool = False) -> Iterator[Writer | None]:
+        """Become the writer; ``None`` if another process is. ``rebuild`` makes a new index, read once it is complete.
 
-        An index that is damaged, or made by another recipe, is made anew in any case: ``Writer.fresh`` tells.
+        An index that is damaged, or made by another recipe, is rebuilt in any case: see ``IndexWriter.fresh``.
         """
         with self._generations.lock() as alone:
             if not alone:
                 yield None
                 return
             self._generations.sweep()
-            writer = self._writer(anew=anew)
+            writer = self._writer(rebuild=rebuild)
             try:
                 yield writer
                 writer.flush()
@@ -186,9 +186,9 @@ class EmbeddedIndex:
                 self._opened.close()
                 self._opened = None
 
-    def _writer(self, *, anew: bool) -> Writer:
+    def _writer(self, *, rebuild: bool) -> Writer:
         current = self._generations.current()
-        if current is not None and not anew:
+        if current is not None and not rebuild:
             # What is damaged is made anew.
             with suppress(IndexDamagedError):
                 writer = Writer(self._generation(current, writing=True), fresh=False)
@@ -220,7 +220,7 @@ class EmbeddedIndex:
 
     def _is_embedded(self, own: Generation) -> bool:
         """Tell whether the vectors that are there are those of our embedder."""
-        return self._embedder is not None and own.catalog.meta(_EMBEDDER) == space(self._embedder)
+        return self._embedder is not None and own.catalog.meta(_EMBEDDER) == vector_space_id(self._embedder)
 
     def _are_lost(self, own: Generation) -> bool:
         """Tell whether vectors that were there are gone or cannot be read: the store that lasts has them."""
@@ -236,7 +236,7 @@ class EmbeddedIndex:
         if self._embedder is not None and own.vectors is not None:
             own.vectors.clear()
             own.catalog.embed(0)
-            own.catalog.note(_EMBEDDER, space(self._embedder))
+            own.catalog.note(_EMBEDDER, vector_space_id(self._embedder))
 
     def _reading(self, work: Callable[[Generation], Result], default: Result) -> Result:
         """Do ``work`` on what is current; a generation that was replaced meanwhile is no damage."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from promptuary.core.ports.index import VectorStore
-from promptuary.core.ports.models import Embedder, space
+from promptuary.core.ports.models import Embedder, vector_space_id
 from promptuary.storage.index.catalog.catalog import Catalog
 from promptuary.storage.index.fulltext.index import TantivyIndex
 from promptuary.storage.index.vectors.index import TurboVectors
@@ -57,5 +57,5 @@ class Generation:
         if self._store is None or self._embedder is None:
             return {}
         hashes = self.catalog.hashes(chunks)
-        kept = self._store.get(space(self._embedder), list(set(hashes.values())))
+        kept = self._store.get(vector_space_id(self._embedder), list(set(hashes.values())))
         return {one: kept[sha] for one, sha in hashes.items() if sha in kept}

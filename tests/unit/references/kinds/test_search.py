@@ -9,7 +9,7 @@ import pytest
 from promptuary.blocking import Promptuary
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.expansion import Expansion
-from promptuary.core.search import Found, Hit, Why
+from promptuary.core.search import Hit, SearchResult, Why
 from tests.conftest import Files
 
 NOTES = {
@@ -232,10 +232,10 @@ def test_a_search_that_finds_nothing_says_so(indexed: Path, reference: str, told
 def test_a_search_that_fails_costs_the_message_that_reference_and_nothing_else(
     indexed: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    def fail(*_: object) -> Found:
+    def fail(*_: object) -> SearchResult:
         raise error
 
-    monkeypatch.setattr("promptuary.search.service.FileMemory.search", fail)
+    monkeypatch.setattr("promptuary.search.service.SearchService.search", fail)
     expansion = expanded(indexed, "@search:canteen and @file:src/app.py")
 
     (searched, read) = expansion.outcomes
@@ -282,8 +282,8 @@ def test_a_file_that_was_skipped_is_told_beside_the_prompt(indexed: Path, refere
 def test_places_that_have_lines_in_common_show_them_once(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     why = Why(1.0, None, lambda: ("canteen",))
     best = Hit(str(indexed), "a.md", 1, 3, "one\ntwo\nthree", (), "markdown", 0, "ab" * 32, 0.9, why)
-    next_best = replace(best, first=3, last=5, text="three\nfour\nfive", score=0.8)
-    monkeypatch.setattr("promptuary.search.service.FileMemory.search", lambda *_: Found([best, next_best]))
+    next_best = replace(best, start_line=3, end_line=5, text="three\nfour\nfive", score=0.8)
+    monkeypatch.setattr("promptuary.search.service.SearchService.search", lambda *_: SearchResult([best, next_best]))
     expansion = expanded(indexed, "@search:canteen")
 
     assert [block.source.label for block in expansion.blocks] == ["a.md:1-3", "a.md:4-5"]

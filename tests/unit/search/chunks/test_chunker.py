@@ -20,7 +20,7 @@ def cut(text: str, path: str = "a.md", tokens: int = 64, overlap: int = 0) -> li
 
 
 def trails(found: list[Chunk]) -> list[tuple[str, ...]]:
-    return [chunk.trail for chunk in found]
+    return [chunk.heading for chunk in found]
 
 
 def paragraph(lines: int = 4) -> str:
@@ -60,14 +60,17 @@ def test_many_tiny_sections_become_few_chunks() -> None:
 def test_what_is_under_two_top_level_headings_is_never_mixed() -> None:
     found = cut("# 2024-01-01\n\nRain.\n\n# 2024-01-02\n\nSun.\n\n## Evening\n\nStars.\n")
 
-    assert [(chunk.first, chunk.last, chunk.trail) for chunk in found] == [
+    assert [(chunk.start_line, chunk.end_line, chunk.heading) for chunk in found] == [
         (1, 3, ("2024-01-01",)),
         (5, 11, ("2024-01-02",)),
     ]
 
 
 def test_what_stands_before_the_first_heading_goes_with_it_if_it_is_small() -> None:
-    assert [(chunk.first, chunk.trail) for chunk in cut("Hello.\n\n# A\n\nx\n\n# B\n\ny")] == [(1, ()), (7, ("B",))]
+    assert [(chunk.start_line, chunk.heading) for chunk in cut("Hello.\n\n# A\n\nx\n\n# B\n\ny")] == [
+        (1, ()),
+        (7, ("B",)),
+    ]
 
 
 def test_a_file_without_a_top_level_heading_has_the_headings_that_are_there() -> None:
@@ -79,7 +82,7 @@ def test_a_file_without_a_top_level_heading_has_the_headings_that_are_there() ->
 def test_front_matter_goes_with_the_first_section() -> None:
     found = cut("---\ntitle: x\n# no heading\n---\n\n# A\n\nx\n\n# B\n\ny\n")
 
-    assert [(chunk.first, chunk.last, chunk.trail) for chunk in found] == [(1, 8, ("A",)), (10, 12, ("B",))]
+    assert [(chunk.start_line, chunk.end_line, chunk.heading) for chunk in found] == [(1, 8, ("A",)), (10, 12, ("B",))]
 
 
 def test_front_matter_that_does_not_end_is_text() -> None:
@@ -169,7 +172,7 @@ def test_a_window_begins_with_the_last_lines_of_the_one_before() -> None:
 
     assert len(found) > 10
     for before, after in pairwise(found):
-        shared = text.split("\n")[after.first - 1 : before.last]
+        shared = text.split("\n")[after.start_line - 1 : before.end_line]
         assert 1 <= len(shared) <= 2
         assert COUNTER.count("\n".join(shared)) <= 24
 
@@ -177,14 +180,14 @@ def test_a_window_begins_with_the_last_lines_of_the_one_before() -> None:
 def test_sections_of_their_own_share_no_lines() -> None:
     found = cut(f"# T\n\n## A\n\n{paragraph()}\n\n## B\n\n{paragraph()}", overlap=32)
 
-    assert all(after.first > before.last for before, after in pairwise(found))
+    assert all(after.start_line > before.end_line for before, after in pairwise(found))
 
 
 def test_a_line_that_is_too_long_is_a_chunk_of_its_own() -> None:
     long = "word " * 300
     found = cut(f"before\n{long}\nafter", "a.txt", 64, 32)
 
-    assert [(chunk.first, chunk.last) for chunk in found] == [(1, 1), (2, 2), (3, 3)]
+    assert [(chunk.start_line, chunk.end_line) for chunk in found] == [(1, 1), (2, 2), (3, 3)]
 
 
 @pytest.mark.parametrize(
@@ -202,7 +205,7 @@ def test_a_block_that_does_not_fit_is_cut_at_its_lines() -> None:
     found = cut(text)
 
     assert all(COUNTER.count(chunk.text) <= 64 for chunk in found)
-    assert sum(chunk.last - chunk.first + 1 for chunk in found) >= 40
+    assert sum(chunk.end_line - chunk.start_line + 1 for chunk in found) >= 40
 
 
 def test_chunks_are_filled_well_in_every_script() -> None:
@@ -216,15 +219,15 @@ def test_no_limit_is_exceeded_by_a_single_token_where_the_text_changes_its_natur
     lines = [mixed[number * number % 11 % 7] * (1 + number % 3) for number in range(300)]
     for tokens in range(32, 96):
         found = cut("\n".join(lines), "a.txt", tokens, tokens // 2)
-        assert max(COUNTER.count(chunk.text) for chunk in found if chunk.first < chunk.last) <= tokens
-        shared = ["\n".join(lines[two.first - 1 : one.last]) for one, two in pairwise(found)]
+        assert max(COUNTER.count(chunk.text) for chunk in found if chunk.start_line < chunk.end_line) <= tokens
+        shared = ["\n".join(lines[two.start_line - 1 : one.end_line]) for one, two in pairwise(found)]
         assert max(COUNTER.count(text) for text in shared) <= tokens // 2
 
 
 def test_the_ends_of_lines_stay_as_they_are() -> None:
     (chunk,) = cut("# A\r\n\r\ntext\r\nmore\r\n")
 
-    assert (chunk.text, chunk.last, chunk.trail) == ("# A\r\n\r\ntext\r\nmore\r", 4, ("A",))
+    assert (chunk.text, chunk.end_line, chunk.heading) == ("# A\r\n\r\ntext\r\nmore\r", 4, ("A",))
 
 
 @pytest.mark.parametrize(("tokens", "overlap"), [(15, 0), (-1, 0), (16, 9), (256, 129), (256, -1)])
@@ -242,7 +245,10 @@ def test_a_title_above_a_line_that_is_too_long_stays_with_it() -> None:
     long = "word " * 400
     found = chunks(f"# Title\n\n{long}\n\nMore.\n", "a.md", Sizes(), COUNTER)
 
-    assert [(chunk.first, chunk.last, chunk.trail) for chunk in found] == [(1, 3, ("Title",)), (5, 5, ("Title",))]
+    assert [(chunk.start_line, chunk.end_line, chunk.heading) for chunk in found] == [
+        (1, 3, ("Title",)),
+        (5, 5, ("Title",)),
+    ]
 
 
 def test_an_index_made_without_grammars_is_made_anew_when_they_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:

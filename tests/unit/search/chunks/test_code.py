@@ -19,7 +19,7 @@ def cut(text: str, path: str = "a.py", tokens: int = 64, overlap: int = 0) -> li
 
 
 def shape(found: list[Chunk]) -> list[tuple[int, int, tuple[str, ...]]]:
-    return [(chunk.first, chunk.last, chunk.trail) for chunk in found]
+    return [(chunk.start_line, chunk.end_line, chunk.heading) for chunk in found]
 
 
 def test_each_definition_is_a_chunk_under_its_name() -> None:
@@ -51,7 +51,7 @@ def test_small_methods_of_a_long_class_are_packed_under_the_class() -> None:
     found = cut(f"class A:\n{methods}")
 
     assert 3 <= len(found) <= 12
-    assert {chunk.trail for chunk in found} == {("A",)}
+    assert {chunk.heading for chunk in found} == {("A",)}
 
 
 def test_a_long_function_is_cut_at_blank_lines_with_an_overlap() -> None:
@@ -59,9 +59,9 @@ def test_a_long_function_is_cut_at_blank_lines_with_an_overlap() -> None:
     found = cut(text, tokens=160, overlap=32)
 
     assert len(found) >= 3
-    assert {chunk.trail for chunk in found} == {("long",)}
+    assert {chunk.heading for chunk in found} == {("long",)}
     assert all(chunk.text.endswith("compute(value, 4)") for chunk in found)
-    assert all(after.first <= before.last for before, after in pairwise(found))
+    assert all(after.start_line <= before.end_line for before, after in pairwise(found))
 
 
 def test_code_that_does_not_parse_is_cut_like_text() -> None:
@@ -69,7 +69,7 @@ def test_code_that_does_not_parse_is_cut_like_text() -> None:
     found = cut(text)
 
     assert len(found) == 2
-    assert {chunk.trail for chunk in found} == {()}
+    assert {chunk.heading for chunk in found} == {()}
 
 
 def test_a_lone_carriage_return_moves_no_definition() -> None:
@@ -79,7 +79,7 @@ def test_a_lone_carriage_return_moves_no_definition() -> None:
 
 
 def test_a_byte_order_mark_hides_no_definition() -> None:
-    assert ("second",) in [one.trail for one in cut(f"\ufeffdef first():\n{BODY}\n\ndef second():\n{BODY}\n")]
+    assert ("second",) in [one.heading for one in cut(f"\ufeffdef first():\n{BODY}\n\ndef second():\n{BODY}\n")]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_byte_order_mark_hides_no_definition() -> None:
 )
 def test_other_languages_are_cut_at_their_definitions(path: str, text: str, trails: list[tuple[str, ...]]) -> None:
     body = "\n".join(f"    value_{number} = compute(value, {number});" for number in range(6))
-    found = [one.trail for one in cut(text.replace("{0}", body), path)]
+    found = [one.heading for one in cut(text.replace("{0}", body), path)]
 
     assert [trail for trail in trails if trail not in found] == []
 
@@ -111,4 +111,4 @@ def test_definitions_nested_very_deep_are_lines_of_what_is_around_them() -> None
     text = "\n".join("    " * depth + f"def f{depth}():" for depth in range(40)) + "\n" + "    " * 40 + "pass\n"
     found = cut(text)
 
-    assert max(len(chunk.trail) for chunk in found) == 8
+    assert max(len(chunk.heading) for chunk in found) == 8

@@ -1,11 +1,13 @@
 """The book of an index: numbers of chunks mean one thing for ever, and what is owed to others is noted."""
 
+import sqlite3
 from pathlib import Path
 
 import pytest
 
 from promptuary.core.ports.index import IndexDamagedError
 from promptuary.core.search import Chunk, Filters, Folder, IndexedFile, Stamp
+from promptuary.storage.index.catalog import catalog as catalogs
 from promptuary.storage.index.catalog.catalog import Catalog
 
 HERE = Folder("/here")
@@ -43,7 +45,7 @@ def test_chunks_that_stay_keep_their_numbers_wherever_they_stand(catalog: Catalo
     assert put(catalog, "a", "new\nx\nz") == ([4], [2])
 
     rows = catalog.rows([1, 2, 3, 4])
-    assert {number: (row.hit.first, row.hit.text) for number, row in rows.items()} == {
+    assert {number: (row.hit.start_line, row.hit.text) for number, row in rows.items()} == {
         1: (2, "x"),
         3: (3, "z"),
         4: (1, "new"),
@@ -110,12 +112,12 @@ def test_filters_are_all_of_them_and_a_time_ends_before_its_end(catalog: Catalog
 
     assert passing() == ["a", "b"]
     assert passing(kinds=("code", "data")) == ["a"]
-    assert passing(owners=("ada",)) == ["b"]
-    assert passing(owners=("",)) == ["a"]
+    assert passing(labels=("ada",)) == ["b"]
+    assert passing(labels=("",)) == ["a"]
     assert passing(folders=("/there",)) == ["b"]
     assert passing(since=10, until=20) == ["a"]
     assert passing(since=20) == ["b"]
-    assert passing(kinds=("code",), owners=("ada",)) == []
+    assert passing(kinds=("code",), labels=("ada",)) == []
 
 
 def test_a_text_that_is_not_what_was_written_is_damage(catalog: Catalog) -> None:
@@ -132,3 +134,26 @@ def test_a_file_that_is_no_catalogue_is_damage(tmp_path: Path) -> None:
 
     with pytest.raises(IndexDamagedError):
         Catalog(tmp_path / "catalog.db").folders()
+
+
+def test_a_catalogue_of_version_1_opens_with_its_labels_lines_and_headings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "catalog.db"
+    monkeypatch.setattr(catalogs, "_STEPS", catalogs._STEPS[:1])
+    Catalog(path).close()
+    with sqlite3.connect(path) as old:
+        old.execute("INSERT INTO folder (id, path, owner) VALUES (1, '/here', 'ada')")
+        old.execute("INSERT INTO file VALUES (1, 1, 'a.md', 1, 2, 3, 4, ?, 'markdown', 5)", (bytes(32),))
+        old.execute("INSERT INTO content VALUES (1, 'one\ntwo')")
+        digest = Chunk(2, 2, "two", ("Top",)).digest
+        old.execute(
+            "INSERT INTO chunk (id, file, first, last, trail, sha256) VALUES (7, 1, 2, 2, '[\"Top\"]', ?)", (digest,)
+        )
+    old.close()
+    monkeypatch.undo()
+
+    catalog = Catalog(path)
+    assert [folder for folder, _ in catalog.folders()] == [Folder("/here", "ada")]
+    (hit,) = [row.hit for row in catalog.rows([7]).values()]
+    assert (hit.start_line, hit.end_line, hit.heading, hit.text) == (2, 2, ("Top",), "two")

@@ -21,7 +21,7 @@ from promptuary.storage.sqlite.database import Database, Result, Work
 from promptuary.storage.sqlite.queries import queries, script
 
 _QUERIES = queries(__package__, "queries.sql")
-_STEPS: Final = ("schema.sql",)
+_STEPS: Final = ("schema_1_chunks.sql", "schema_2_labels.sql")
 
 
 class Catalog:
@@ -51,7 +51,7 @@ class Catalog:
     def folders(self) -> Sequence[tuple[Folder, int]]:
         """Return the folders with the number of their files."""
         every = self._read(lambda own: own.execute(_QUERIES["folders"]).fetchall())
-        return [(Folder(freed(path), freed(owner)), int(files)) for path, owner, files in every]
+        return [(Folder(freed(path), freed(label)), int(files)) for path, label, files in every]
 
     def files(self, folder: Folder) -> dict[str, IndexedFile]:
         """Return the files of a folder by their paths."""
@@ -64,7 +64,7 @@ class Catalog:
         """Return a file with its text and its chunks, as it was put."""
 
         def work(own: sqlite3.Connection) -> Filed:
-            place = own.execute(_QUERIES["find_folder"], {"path": bound(folder.path), "owner": bound(folder.owner)})
+            place = own.execute(_QUERIES["find_folder"], {"path": bound(folder.path), "label": bound(folder.label)})
             key = {"folder": (place.fetchone() or [None])[0], "path": bound(file.path)}
             row = own.execute(_QUERIES["find_file"], key).fetchone()
             return (file, "", ()) if row is None else (file, *rows.content_of(own, int(row[0])))
@@ -190,7 +190,7 @@ class Catalog:
         """Return the number, the folder and the path of every file that passes, paths aside."""
         wanted = {
             "kinds": json.dumps(filters.kinds) if filters.kinds else None,
-            "owners": json.dumps(filters.owners) if filters.owners else None,
+            "labels": json.dumps(filters.labels) if filters.labels else None,
             "folders": json.dumps(filters.folders) if filters.folders else None,
             "since": filters.since,
             "until": filters.until,

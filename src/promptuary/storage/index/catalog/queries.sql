@@ -7,16 +7,16 @@ SELECT value FROM meta WHERE name = :name;
 INSERT INTO meta (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = excluded.value;
 
 -- name: use_folder
--- Make a folder known, or change whose it is.
-INSERT INTO folder (path, owner) VALUES (:path, :owner) ON CONFLICT (path) DO UPDATE SET owner = excluded.owner;
+-- Add a folder, or change its label.
+INSERT INTO folder (path, label) VALUES (:path, :label) ON CONFLICT (path) DO UPDATE SET label = excluded.label;
 
 -- name: find_folder
 -- The number of a folder.
-SELECT id FROM folder WHERE path = :path AND owner = :owner;
+SELECT id FROM folder WHERE path = :path AND label = :label;
 
 -- name: folders
 -- Every folder, and how many of its files are indexed; those that could not be read have a hash of zeros.
-SELECT folder.path, folder.owner, count(file.id)
+SELECT folder.path, folder.label, count(file.id)
 FROM folder LEFT JOIN file ON file.folder = folder.id AND file.sha256 <> zeroblob(32)
 GROUP BY folder.id ORDER BY folder.path;
 
@@ -43,7 +43,7 @@ SELECT 1 FROM file JOIN folder ON file.folder = folder.id WHERE folder.path = :f
 -- Which files may be found: their numbers, folders and paths.
 SELECT file.id, folder.path, file.path FROM file JOIN folder ON file.folder = folder.id
 WHERE (:kinds IS NULL OR file.kind IN (SELECT value FROM json_each(:kinds)))
-AND (:owners IS NULL OR folder.owner IN (SELECT value FROM json_each(:owners)))
+AND (:labels IS NULL OR folder.label IN (SELECT value FROM json_each(:labels)))
 AND (:folders IS NULL OR folder.path IN (SELECT value FROM json_each(:folders)))
 AND (:since IS NULL OR file.date >= :since) AND (:until IS NULL OR file.date < :until);
 
@@ -84,19 +84,19 @@ SELECT text FROM content WHERE file = ?;
 
 -- name: chunks_of
 -- The chunks of a file by what they are, in order.
-SELECT id, sha256, first, last FROM chunk WHERE file = :file ORDER BY first;
+SELECT id, sha256, start_line, end_line FROM chunk WHERE file = :file ORDER BY start_line;
 
 -- name: chunks_in
 -- The chunks of a file as they were cut, in the order in which they came.
-SELECT first, last, trail FROM chunk WHERE file = :file ORDER BY first, id;
+SELECT start_line, end_line, heading FROM chunk WHERE file = :file ORDER BY start_line, id;
 
 -- name: add_chunk
 -- Add a chunk.
-INSERT INTO chunk (id, file, first, last, trail, sha256) VALUES (?, ?, ?, ?, ?, ?);
+INSERT INTO chunk (id, file, start_line, end_line, heading, sha256) VALUES (?, ?, ?, ?, ?, ?);
 
 -- name: shift_chunk
 -- A chunk stands elsewhere in its file.
-UPDATE chunk SET first = ?, last = ? WHERE id = ?;
+UPDATE chunk SET start_line = ?, end_line = ? WHERE id = ?;
 
 -- name: drop_chunk
 -- Forget a chunk.
@@ -120,12 +120,12 @@ SELECT id FROM chunk WHERE id > :written;
 
 -- name: document
 -- A chunk as the full text index gets it.
-SELECT chunk.id, file.id, file.path, chunk.trail, chunk.first, chunk.last
+SELECT chunk.id, file.id, file.path, chunk.heading, chunk.start_line, chunk.end_line
 FROM chunk JOIN file ON chunk.file = file.id WHERE chunk.id = ?;
 
 -- name: rows
 -- Chunks as they are found.
-SELECT chunk.id, folder.path, file.path, chunk.first, chunk.last, chunk.trail, file.kind, file.date, chunk.sha256,
+SELECT chunk.id, folder.path, file.path, chunk.start_line, chunk.end_line, chunk.heading, file.kind, file.date, chunk.sha256,
 file.id
 FROM json_each(:numbers) AS wanted JOIN chunk ON chunk.id = wanted.value JOIN file ON chunk.file = file.id
 JOIN folder ON file.folder = folder.id;
@@ -153,7 +153,7 @@ SELECT id FROM chunk WHERE file IN (SELECT value FROM json_each(:files));
 
 -- name: chunks_above
 -- Some chunks above a number, in order.
-SELECT id, file, first, last, trail, sha256 FROM chunk WHERE id > :above ORDER BY id LIMIT :limit;
+SELECT id, file, start_line, end_line, heading, sha256 FROM chunk WHERE id > :above ORDER BY id LIMIT :limit;
 
 -- name: last_chunk
 -- The highest number of a chunk that is there.

@@ -69,7 +69,7 @@ def as_damage() -> Iterator[None]:
 
 def folder_number(connection: sqlite3.Connection, folder: Folder) -> int:
     """Return the number of a folder, which gets one now if it has none."""
-    values = {"path": bound(folder.path), "owner": bound(folder.owner)}
+    values = {"path": bound(folder.path), "label": bound(folder.label)}
     row = connection.execute(_QUERIES["find_folder"], values).fetchone()
     if row is None:
         connection.execute(_QUERIES["use_folder"], values)
@@ -142,9 +142,9 @@ def add_chunks(
         return []
     connection.executemany(
         _QUERIES["add_chunk"],
-        [(number, file, one.first, one.last, _packed(one.trail), digest) for number, one, digest in chunks],
+        [(number, file, one.start_line, one.end_line, _packed(one.heading), digest) for number, one, digest in chunks],
     )
-    return [Document(number, file, path, one.trail, one.text) for number, one, _ in chunks]
+    return [Document(number, file, path, one.heading, one.text) for number, one, _ in chunks]
 
 
 @lru_cache(maxsize=64)
@@ -182,10 +182,10 @@ def to_row(row: Sequence[Any], texts: Texts) -> Row:
     hit = Hit(
         freed(folder),
         freed(path),
-        chunk.first,
-        chunk.last,
+        chunk.start_line,
+        chunk.end_line,
         chunk.text,
-        chunk.trail,
+        chunk.heading,
         _kind(kind),
         int(date),
         bytes(sha256).hex(),
@@ -259,8 +259,8 @@ def put_file(own: sqlite3.Connection, folder: int, filed: Filed, last: int) -> t
             new.append((last, chunk, digest))
             continue
         one, first, last_line = same.pop()
-        if (first, last_line) != (chunk.first, chunk.last):
-            own.execute(_QUERIES["shift_chunk"], (chunk.first, chunk.last, one))
+        if (first, last_line) != (chunk.start_line, chunk.end_line):
+            own.execute(_QUERIES["shift_chunk"], (chunk.start_line, chunk.end_line, one))
     dropped = [one for same in before.values() for one, _, _ in same]
     drop_chunks(own, dropped)
     if chunks or not new_file:

@@ -204,8 +204,8 @@ def _filled(entry: "Entry", one: Document) -> "Entry":
     if language := language_of(one.path):
         entry.add_text("body", language)
     entry.add_text("path", _short(one.path))
-    if one.trail:
-        entry.add_text("trail", _short(" ".join(one.trail)))
+    if one.heading:
+        entry.add_text("trail", _short(" ".join(one.heading)))
     return entry
 
 
