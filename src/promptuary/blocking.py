@@ -11,7 +11,7 @@ import weakref
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from promptuary import engine
+from promptuary import concurrency, engine
 from promptuary.core.errors import PromptuaryError
 
 if TYPE_CHECKING:
@@ -233,10 +233,7 @@ class _Loop:
 
         self._asyncio = asyncio
         running = threading.Event()
-        self.thread = threading.Thread(
-            target=lambda: asyncio.run(self._serve(running)), name="promptuary-blocking", daemon=True
-        )
-        self.thread.start()
+        self.thread = concurrency.start_daemon(lambda: asyncio.run(self._serve(running)), name="promptuary-blocking")
         running.wait()
 
     def submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:

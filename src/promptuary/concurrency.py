@@ -1,109 +1,148 @@
-"""Blocking work beside an event loop or other work, in a thread that never keeps the program from ending.
+"""The one place that starts threads.
 
-The standard executor's threads are waited for at exit: after Ctrl-C a slow server or disk would hold the program up.
-These are daemons. Work never waits for other work: if no thread is idle, there is one more. An idle one is used again
-for a while, since a turn needs several and starting one costs more than most of what it does.
+``run`` awaits a blocking function, ``begin`` starts one and returns its ``Task``, ``run_each`` maps over many values,
+``start_daemon`` starts a loop that runs for long.
+
+The threads of ``run`` and ``begin`` are daemons. The standard executor's are joined at exit: after Ctrl-C a slow server
+or disk would delay the end of the program. Work never waits for other work: if no thread is idle, one more is started.
+An idle thread is reused for a while, since starting one costs more than most of the work.
 """
 
 import contextvars
 import os
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Generic, TypeVar
 
+Value = TypeVar("Value")
 Result = TypeVar("Result")
 
-_Work = Callable[[], Callable[[], object]]
-"""Does what is to be done, and returns how to tell of it."""
+
+class Task(Generic[Result]):
+    """A function that runs in another thread. Several threads may wait for it, each as often as it likes."""
+
+    def __init__(self, function: Callable[[], Result]) -> None:
+        self._function: Callable[[], Result] | None = function
+        self._results: list[Result] = []
+        self._error: BaseException | None = None
+        self._ended = threading.Event()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the function has ended, at most ``timeout`` seconds; return whether it has."""
+        return self._ended.wait(timeout)
+
+    def result(self) -> Result:
+        """Wait for the function, and return what it returned or raise what it raised."""
+        self._ended.wait()
+        if self._error is not None:
+            raise self._error
+        return self._results[0]
+
+    def execute(self) -> None:
+        """Run the function; only the thread that was started for it calls this, and then ``end``."""
+        function, self._function = self._function, None
+        if function is None:
+            raise AssertionError("a task runs once")
+        try:
+            # A context of its own: the next task in this thread must not see what this one sets.
+            self._results.append(contextvars.Context().run(function))
+        except BaseException as error:  # noqa: BLE001  (raised where the result is asked for)
+            self._error = error
+
+    def end(self) -> None:
+        """Wake everybody who waits."""
+        self._ended.set()
 
 
 async def run(function: Callable[[], Result]) -> Result:
-    """Return what ``function`` returns, or raise what it raises, without blocking the loop."""
-    import asyncio  # noqa: PLC0415  (whoever awaits this has loaded it; who never does need not)
+    """Return what ``function`` returns, or raise what it raises, without blocking the event loop."""
+    import asyncio  # noqa: PLC0415  (loaded already where this is awaited; the rest of the program can do without)
 
     loop = asyncio.get_running_loop()
-    future: asyncio.Future[Result] = loop.create_future()
+    ended: asyncio.Future[None] = loop.create_future()
+    task = Task(function)
 
-    def tell(done: "_Done[Result]") -> None:
-        if future.done():
-            return
-        if done.error is not None:
-            future.set_exception(done.error)
-        else:
-            future.set_result(done.result())
+    def wake() -> None:
+        task.end()
+        if not ended.done():
+            ended.set_result(None)
 
-    def work() -> Callable[[], object]:
-        done = _Done(function)
-        return lambda: loop.call_soon_threadsafe(tell, done)
-
-    _threads.begin(work)
-    return await future
+    _pool.begin(task.execute, lambda: loop.call_soon_threadsafe(wake))
+    await ended
+    return task.result()
 
 
-def begin(function: Callable[[], Result]) -> Callable[[], Result]:
-    """Begin with ``function``; what is returned waits for it, and returns what it returned or raises what it raised.
+def begin(function: Callable[[], Result], *, daemon: bool = True, name: str = "promptuary-begun") -> Task[Result]:
+    """Start ``function`` in another thread, and return at once.
 
-    It may be called again, and by several threads.
+    Unless ``daemon``, it gets a thread of its own, called ``name``, and the program does not end before it: a native
+    library that is loaded in a daemon thread while the interpreter ends can crash the process.
     """
-    told: queue.SimpleQueue[_Done[Result]] = queue.SimpleQueue()
+    task = Task(function)
+    if daemon:
+        _pool.begin(task.execute, task.end)
+    else:
 
-    def work() -> Callable[[], object]:
-        done = _Done(function)
-        return lambda: told.put(done)
+        def work() -> None:
+            task.execute()
+            task.end()
 
-    def result() -> Result:
-        done = told.get()
-        told.put(done)  # for whoever asks next
-        return done.result()
-
-    _threads.begin(work)
-    return result
+        threading.Thread(target=work, name=name, daemon=False).start()
+    return task
 
 
-class _Done(Generic[Result]):
-    """What came of some work."""
+def run_each(function: Callable[[Value], Result], values: Sequence[Value], *, threads: int, name: str) -> list[Result]:
+    """Return ``function(value)`` for each value in order, computed by at most ``threads`` threads at once.
 
-    def __init__(self, function: Callable[[], Result]) -> None:
-        self._results: list[Result] = []
-        self.error: BaseException | None = None
-        try:
-            # A context of its own: the next work in this thread must not find what this one set.
-            self._results.append(contextvars.Context().run(function))
-        except BaseException as error:  # noqa: BLE001  (carried over to whoever waits)
-            self.error = error
+    An error or Ctrl-C drops the values that are not yet begun, and waits for those that are.
+    """
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  (few commands need it)
 
-    def result(self) -> Result:
-        if self.error is not None:
-            raise self.error
-        return self._results[0]
+    pool = ThreadPoolExecutor(min(threads, len(values)), thread_name_prefix=name)
+    try:
+        return list(pool.map(function, values))
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
-class _Threads:
-    """The threads that work. ``idle_seconds`` is how long one waits for more before it ends."""
+def start_daemon(function: Callable[[], object], *, name: str) -> threading.Thread:
+    """Start ``function``, which runs for long, in a thread of its own that does not keep the program from ending."""
+    thread = threading.Thread(target=function, name=name, daemon=True)
+    thread.start()
+    return thread
+
+
+_Work = tuple[Callable[[], object], Callable[[], object]]
+"""What to do, and how to announce that it is done."""
+
+
+class _Pool:
+    """Daemon threads that take any work. One that is idle for ``idle_seconds`` ends."""
 
     def __init__(self, idle_seconds: float) -> None:
         self._idle_seconds = idle_seconds
-        # Where those that wait are told what to do, the last used last. Lists are atomic enough to need no lock.
+        # The inboxes of the idle threads, the last used last. Operations on lists are atomic: no lock is needed.
         self.idle: list[queue.SimpleQueue[_Work]] = []
 
-    def begin(self, work: _Work) -> None:
-        """Have ``work`` done by a thread that has nothing else to do."""
+    def begin(self, work: Callable[[], object], announce: Callable[[], object]) -> None:
+        """Let an idle thread do ``work`` and then ``announce`` it."""
         try:
             inbox = self.idle.pop()
         except IndexError:
             inbox = queue.SimpleQueue()
-            threading.Thread(target=self._serve, args=(inbox,), name="promptuary-background", daemon=True).start()
-        inbox.put(work)
+            start_daemon(lambda: self._serve(inbox), name="promptuary-background")
+        inbox.put((work, announce))
 
     def _serve(self, inbox: queue.SimpleQueue[_Work]) -> None:
-        while work := self._next(inbox):
-            tell = work()
-            self.idle.append(inbox)  # before it tells: whoever has waited may have more to do at once
-            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                tell()
-            del work, tell  # and what they hold: the thread may wait for long
+        while taken := self._next(inbox):
+            work, announce = taken
+            work()
+            self.idle.append(inbox)  # before it is announced: the caller may have more work at once
+            with suppress(RuntimeError):  # the event loop is closed: nobody waits any more
+                announce()
+            del taken, work, announce  # and what they hold: the thread may be idle for long
 
     def _next(self, inbox: queue.SimpleQueue[_Work]) -> _Work | None:
         try:
@@ -111,11 +150,11 @@ class _Threads:
         except queue.Empty:
             try:
                 self.idle.remove(inbox)
-            except ValueError:  # somebody has just chosen this thread: the work is on its way
+            except ValueError:  # this thread has just been chosen: its work is on the way
                 return inbox.get()
             return None
 
 
-_threads = _Threads(idle_seconds=10.0)
+_pool = _Pool(idle_seconds=10.0)
 
-os.register_at_fork(after_in_child=_threads.idle.clear)  # a child has none of the threads
+os.register_at_fork(after_in_child=_pool.idle.clear)  # threads do not survive a fork

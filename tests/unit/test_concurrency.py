@@ -20,10 +20,10 @@ VARIABLE = contextvars.ContextVar("VARIABLE", default="nothing")
 
 
 @pytest.fixture(autouse=True)
-def threads(monkeypatch: pytest.MonkeyPatch) -> concurrency._Threads:
+def threads(monkeypatch: pytest.MonkeyPatch) -> concurrency._Pool:
     """Threads that no other test has used."""
-    made = concurrency._Threads(idle_seconds=30)
-    monkeypatch.setattr(concurrency, "_threads", made)
+    made = concurrency._Pool(idle_seconds=30)
+    monkeypatch.setattr(concurrency, "_pool", made)
     return made
 
 
@@ -71,7 +71,7 @@ def test_what_one_work_sets_in_its_context_the_next_does_not_find() -> None:
     assert one_after_the_other(seen, seen) == ["nothing", "nothing"]
 
 
-def test_an_idle_thread_holds_nothing_of_what_it_did(threads: concurrency._Threads) -> None:
+def test_an_idle_thread_holds_nothing_of_what_it_did(threads: concurrency._Pool) -> None:
     class Large:
         pass
 
@@ -85,8 +85,8 @@ def test_an_idle_thread_holds_nothing_of_what_it_did(threads: concurrency._Threa
 
 
 def test_a_thread_that_nobody_needs_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    threads = concurrency._Threads(idle_seconds=0.05)
-    monkeypatch.setattr(concurrency, "_threads", threads)
+    threads = concurrency._Pool(idle_seconds=0.05)
+    monkeypatch.setattr(concurrency, "_pool", threads)
     (thread,) = one_after_the_other(threading.current_thread)
 
     assert isinstance(thread, threading.Thread)
@@ -98,7 +98,7 @@ def test_a_thread_that_nobody_needs_ends(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_work_that_comes_as_a_thread_gives_up_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(concurrency, "_threads", concurrency._Threads(idle_seconds=0))
+    monkeypatch.setattr(concurrency, "_pool", concurrency._Pool(idle_seconds=0))
     numbers = iter(range(500))
 
     assert one_after_the_other(*[lambda: next(numbers)] * 500) == list(range(500))
@@ -110,7 +110,7 @@ import asyncio, os, warnings
 from promptuary import concurrency
 warnings.simplefilter("ignore")
 assert asyncio.run(concurrency.run(lambda: 1)) == 1
-assert len(concurrency._threads.idle) == 1
+assert len(concurrency._pool.idle) == 1
 child = os.fork()
 if not child:
     os._exit(asyncio.run(concurrency.run(lambda: 7)))
@@ -125,7 +125,7 @@ def test_work_that_was_begun_goes_on_beside_whoever_began_it() -> None:
     met = threading.Barrier(2, timeout=30)
     names = [concurrency.begin(lambda: (met.wait(), threading.current_thread().name)) for _ in range(2)]
 
-    assert {name()[1] for name in names} == {"promptuary-background"}
+    assert {name.result()[1] for name in names} == {"promptuary-background"}
 
 
 def test_work_that_was_begun_raises_where_it_is_waited_for() -> None:
@@ -133,6 +133,52 @@ def test_work_that_was_begun_raises_where_it_is_waited_for() -> None:
         raise ValueError("no")
 
     failing = concurrency.begin(fail)
-    assert concurrency.begin(lambda: 7)() == 7
+    assert concurrency.begin(lambda: 7).result() == 7
     with pytest.raises(ValueError, match="no"):
-        failing()
+        failing.result()
+
+
+def test_several_may_wait_for_the_same_work_and_for_no_longer_than_they_like() -> None:
+    release = threading.Event()
+    task = concurrency.begin(lambda: release.wait(30))
+
+    assert not task.wait(0.01)
+    waiting = [concurrency.begin(task.result) for _ in range(3)]
+    release.set()
+    assert [one.result() for one in waiting] == [True, True, True]
+    assert task.wait(0)
+
+
+def test_the_program_does_not_end_before_work_that_is_no_daemon() -> None:
+    program = """
+import sys, time
+from promptuary import concurrency
+def work():
+    time.sleep(0.2)
+    sys.stdout.write("done")
+concurrency.begin(work, daemon=sys.argv[1] == "daemon", name="promptuary-load")
+"""
+    said = [
+        subprocess.run([sys.executable, "-c", program, how], check=True, capture_output=True, text=True, timeout=60)
+        for how in ("waited for", "daemon")
+    ]
+
+    assert [one.stdout for one in said] == ["done", ""]
+
+
+def test_each_value_is_worked_on_by_several_threads_and_answered_in_order() -> None:
+    met = threading.Barrier(3, timeout=30)
+
+    def twice(number: int) -> int:
+        met.wait()
+        return 2 * number
+
+    assert concurrency.run_each(twice, range(6), threads=3, name="test") == [0, 2, 4, 6, 8, 10]
+
+
+def test_a_daemon_has_its_name_and_does_not_keep_the_program_from_ending() -> None:
+    ended = threading.Event()
+    thread = concurrency.start_daemon(ended.set, name="promptuary-test")
+
+    assert (thread.name, thread.daemon) == ("promptuary-test", True)
+    assert ended.wait(30)

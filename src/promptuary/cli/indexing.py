@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from promptuary.blocking import Promptuary
-from promptuary.cli.interruptible import StoppedError, attended
+from promptuary.cli.interruptible import StoppedError, run_interruptibly
 from promptuary.cli.progress import Progress, duration
 from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.core.text import one_line
@@ -67,7 +67,7 @@ def sync(work: Work, paths: Sequence[str], *, label: str = "", rebuild: bool = F
     with Progress(sys.stderr, "files", shown=not work.quiet) as progress:
         try:
             progress.say("looking at the files")
-            synced = attended(
+            synced = run_interruptibly(
                 lambda stop: index(paths, label=label, rebuild=rebuild, prune=prune, progress=_until(stop, progress))
             )
         except KeyboardInterrupt:
@@ -114,7 +114,7 @@ def embed(work: Work, done: Done) -> int:
     try:
         with Progress(sys.stderr, "chunks embedded", shown=not work.quiet) as progress:
             progress.say("loading the model")
-            done.embedded = attended(lambda stop: _embed(work, status.counts.unembedded, progress, stop))
+            done.embedded = run_interruptibly(lambda stop: _embed(work, status.counts.unembedded, progress, stop))
     except KeyboardInterrupt:
         done.status = work.promptuary.indexed()
         count = done.status.counts.unembedded

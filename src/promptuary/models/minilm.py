@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from promptuary import concurrency
 from promptuary.core.errors import PromptuaryError
 from promptuary.models import minilm_cache
-from promptuary.models.aside import Aside
 
 if TYPE_CHECKING:
     import numpy as np
@@ -132,13 +131,7 @@ class _Model:
         """Return the vector of each window in order, several run at once."""
         if len(windows) == 1 or threads == 1:
             return map(self._run, windows)
-        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  (a question needs none)
-
-        pool = ThreadPoolExecutor(min(threads, len(windows)), thread_name_prefix="promptuary-embed")
-        try:
-            return iter(list(pool.map(self._run, windows)))
-        finally:
-            pool.shutdown(cancel_futures=True)
+        return iter(concurrency.run_each(self._run, windows, threads=threads, name="promptuary-embed"))
 
     def mean(self, vectors: "Sequence[Vector]", weights: Sequence[int]) -> bytes:
         """Return the mean of the vectors of a text's windows, by their lengths, made one long."""
@@ -156,7 +149,7 @@ def begin(cache: Path) -> None:
     While the model is loaded the interpreter is free: for whoever has much to import, this had best come first.
     """
     begun = _begun(_installed(), cache)
-    _BEGUN[cache] = Aside(lambda: _finished(begun))
+    _BEGUN[cache] = concurrency.begin(lambda: _finished(begun), daemon=False, name="promptuary-load")
 
 
 class _Begun(NamedTuple):
@@ -176,7 +169,7 @@ def _load(folder: Path, cache: Path | None) -> _Model:
 
 def _begun(folder: Path, cache: Path | None) -> _Begun:
     copy = minilm_cache.find(cache, _MODEL[1][:12]) if cache else None
-    whole = concurrency.begin(lambda: copy is not None and minilm_cache.is_whole(copy))
+    whole = concurrency.begin(lambda: copy is not None and minilm_cache.is_whole(copy)).result
     # Else the library writes down what machine this is, to be reported to its makers. Too late once it is loaded.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
@@ -184,7 +177,7 @@ def _begun(folder: Path, cache: Path | None) -> _Begun:
         onnxruntime = importlib.import_module("onnxruntime")  # 100 ms
     except ImportError as error:
         raise _missing() from error
-    session = concurrency.begin(lambda: _session(onnxruntime, folder, copy, whole))
+    session = concurrency.begin(lambda: _session(onnxruntime, folder, copy, whole)).result
     return _Begun(folder, cache, onnxruntime, session, whole)
 
 
@@ -295,4 +288,4 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-_BEGUN: Final[dict[Path | None, Aside[_Model]]] = {}
+_BEGUN: Final[dict[Path | None, concurrency.Task[_Model]]] = {}

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from promptuary import concurrency
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.references import Reference
@@ -101,7 +102,7 @@ class _Race:
         return [self._ended[index] for index in range(len(self._references))]
 
     def _start_worker(self) -> None:
-        threading.Thread(target=self._work, name="promptuary-reference", daemon=True).start()
+        concurrency.start_daemon(self._work, name="promptuary-reference")
 
     def _work(self) -> None:
         while self._waiting:

@@ -59,7 +59,7 @@ def _answered(
     # The model and the full text index both leave the interpreter alone while they work: side by side.
     embedding = concurrency.begin(lambda: embedder.embed([question.text], "query")[0])
     lexical = dict(index.lexical(words, POOL, files=files))
-    vector = embedding()
+    vector = embedding.result()
     # A quoted phrase must be in a hit, and only the full text index knows.
     cosines = {} if words.phrases else dict(index.nearest(vector, POOL, files=files))
     cosines |= index.cosines(vector, [one for one in lexical if one not in cosines])

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from promptuary import concurrency
 from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports.index import Counts, IndexDamagedError, VectorStore
@@ -141,8 +142,7 @@ class SearchService:
             and not question.lexical_only
         ):
             # Loading a model takes longer than everything else: it begins first.
-            self._preparing = threading.Thread(target=self._prepare, name="promptuary-prepare", daemon=True)
-            self._preparing.start()
+            self._preparing = concurrency.start_daemon(self._prepare, name="promptuary-prepare")
         if (watcher := self._watcher) is not None:
             watcher.catch_up()
         report, notes = self.refresh(patience=_NO_PATIENCE)

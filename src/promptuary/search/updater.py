@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from promptuary import concurrency
 from promptuary.core.errors import PromptuaryError
 from promptuary.search.service import BUSY, SearchService
 from promptuary.search.sync import SyncReport
@@ -56,16 +57,16 @@ class IndexUpdater:
         self._looked = time.monotonic()
         self._failure = ""
         self._pause, self._embed_after = _PATIENCE, 0.0
-        self._thread = threading.Thread(target=self._run, name="promptuary-keeper", daemon=True)
+        self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Begin, and return at once."""
-        self._thread.start()
+        self._thread = concurrency.start_daemon(self._run, name="promptuary-updater")
 
     def close(self) -> None:
         """End, when what is at work is done."""
         self._ending.set()
-        if self._thread.ident is not None:
+        if self._thread is not None:
             self._thread.join(timeout=10.0)
 
     def _run(self) -> None:

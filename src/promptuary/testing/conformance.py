@@ -10,10 +10,11 @@ process ends is for the store's own tests.
 """
 # ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
 
-import threading
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
+from promptuary import concurrency
 from promptuary.core.blocks import Detail
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.layers import Json
@@ -363,11 +364,8 @@ class StateStoreConformance:
                 store.apply(Change(name, turn=turned(number, name), items=[said(f"{name}{number}")]))
                 store.apply(Change("all", items=[said(f"all {name}{number}")]))
 
-        workers = [threading.Thread(target=write, args=(name,)) for name in "abcd"]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
+        for writer in [concurrency.begin(partial(write, name)) for name in "abcd"]:
+            writer.result()
 
         assert [names(store, name) for name in "abcd"] == [[f"{name}{n}" for n in range(1, 6)] for name in "abcd"]
         together = names(store, "all")

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Final, Literal, Self
 
+from promptuary import concurrency
+
 RESET: Final = "reset"
 """A step that breaks the connection off with a TCP reset."""
 
@@ -107,9 +109,7 @@ class Loopback:
         self.close()
 
     def _start(self, work: Callable[..., None], *arguments: object) -> None:
-        thread = threading.Thread(target=work, args=arguments, name="loopback", daemon=True)
-        self._threads.append(thread)
-        thread.start()
+        self._threads.append(concurrency.start_daemon(lambda: work(*arguments), name="loopback"))
 
     def _accept(self) -> None:
         while not self._stopping.is_set():

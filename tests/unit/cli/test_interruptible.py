@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from promptuary.cli.interruptible import StoppedError, attended
+from promptuary.cli.interruptible import StoppedError, run_interruptibly
 
 
 def interrupt() -> None:
@@ -19,9 +19,9 @@ def test_what_the_work_returns_or_raises_comes_back() -> None:
     def fail(_: threading.Event) -> int:
         raise LookupError("nothing there")
 
-    assert attended(lambda stop: [1, stop.is_set()]) == [1, False]
+    assert run_interruptibly(lambda stop: [1, stop.is_set()]) == [1, False]
     with pytest.raises(LookupError, match="nothing there"):
-        attended(fail)
+        run_interruptibly(fail)
 
 
 def test_an_interrupt_asks_the_work_to_stop_and_waits_until_it_has() -> None:
@@ -34,12 +34,12 @@ def test_an_interrupt_asks_the_work_to_stop_and_waits_until_it_has() -> None:
         raise StoppedError
 
     with pytest.raises(KeyboardInterrupt):
-        attended(work)
+        run_interruptibly(work)
     assert ended == ["in good order"]
 
 
 def test_work_that_does_not_stop_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("promptuary.cli.interruptible._PATIENCE", 0.01)
+    monkeypatch.setattr("promptuary.cli.interruptible._GRACE", 0.01)
     release = threading.Event()
 
     def work(_: threading.Event) -> None:
@@ -48,6 +48,6 @@ def test_work_that_does_not_stop_is_not_waited_for_long(monkeypatch: pytest.Monk
 
     try:
         with pytest.raises(KeyboardInterrupt):
-            attended(work)
+            run_interruptibly(work)
     finally:
         release.set()

@@ -195,7 +195,7 @@ def test_closing_one_that_was_never_started_or_twice_is_harmless(workspace_files
         keeper.close()
         keeper.close()
 
-        assert "promptuary-keeper" not in {thread.name for thread in threading.enumerate()}
+        assert "promptuary-updater" not in {thread.name for thread in threading.enumerate()}
 
 
 def test_what_no_event_told_of_is_found_by_looking_from_time_to_time(

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
+from promptuary import concurrency
 from promptuary.context.compact.digest import SECTIONS, digest
 from promptuary.context.compact.envelope import summary_of
 from promptuary.context.compact.shorten import excerpt
@@ -78,7 +79,7 @@ class Summary:
                 return "summary", written, ""
             remark = written if isinstance(written, str) else "the model's summary was too long"
         # In a thread: a long history takes a while. Two tokens less: texts may cost more together than apart.
-        body = await asyncio.to_thread(digest, old, room - 2, counter)
+        body = await concurrency.run(lambda: digest(old, room - 2, counter))
         made = summary_of(old, body) if body else None
         return "digest", made if made and item_cost(made, counter) <= budget else None, remark
 

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Sequence
 
+from promptuary import concurrency
 from promptuary.core.errors import SourceError
 from promptuary.core.languages import language_of
 from promptuary.outline import definitions, has_grammar
@@ -38,7 +39,7 @@ class Symbols:
                 return
             self._generation = self._workspace.listing.generation
             self._done.clear()
-        threading.Thread(target=self._read_all, name="promptuary-symbols", daemon=True).start()
+        concurrency.start_daemon(self._read_all, name="promptuary-symbols")
 
     def _read_all(self) -> None:
         found: list[tuple[str, str]] = []

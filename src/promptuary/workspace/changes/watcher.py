@@ -20,6 +20,7 @@ from pathlib import Path
 from stat import S_ISDIR
 from typing import TYPE_CHECKING, Final, Literal, Self
 
+from promptuary import concurrency
 from promptuary.workspace.changes import mounts
 from promptuary.workspace.changes.event_log import Batch, Hints, Journal
 from promptuary.workspace.changes.readable_names import OURS
@@ -102,8 +103,7 @@ class Watcher:
         if self._thread is None:
             self._stop.clear()
             self._journal.open()
-            self._thread = threading.Thread(target=self._run, name="promptuary-watch", daemon=True)
-            self._thread.start()
+            self._thread = concurrency.start_daemon(self._run, name="promptuary-watch")
             # A thread that is inside the library while the interpreter ends can bring the process down.
             atexit.register(self.close)
         return self

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
 
+from promptuary import concurrency
 from promptuary.core.errors import SourceError
 from promptuary.workspace.listing.ignore import OWN_RULES, Ignores, OwnIgnores
 from promptuary.workspace.listing.walk import Sieve, Skip, walk
@@ -100,7 +101,7 @@ class Listing:
                 self._paths = scan.paths
                 self._skipped = scan.sieve.skipped
             self._scan = scan
-        threading.Thread(target=self._run, args=(scan,), name="promptuary-listing", daemon=True).start()
+        concurrency.start_daemon(lambda: self._run(scan), name="promptuary-listing")
 
     def stale(self) -> bool:
         """Return whether it is worth listing again: two system calls and a look at the clock."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
+from promptuary import concurrency
 from promptuary.workspace.matching.grades import Query, Tier
 from promptuary.workspace.matching.path_index import FEW, Pattern, Shelf, in_order
 
@@ -125,8 +126,7 @@ class Ranker:
             if len(self._listing.paths) <= _AT_ONCE:
                 self._order()
             else:
-                self._ordering = threading.Thread(target=self._order_aside, name="promptuary-order", daemon=True)
-                self._ordering.start()
+                self._ordering = concurrency.start_daemon(self._order_aside, name="promptuary-order")
 
     def _append(self) -> None:
         files = self._shelves["file"]

@@ -8,7 +8,6 @@ concern of ``workspace.pages``. Synchronous: callers run it in a thread.
 """
 
 import socket
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from hashlib import sha256
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TYPE_CHECKING, Literal
 
+from promptuary import concurrency
 from promptuary.core.errors import Code, SourceError
 from promptuary.workspace.web.addresses import Target, is_public, join_url, parse_url
 from promptuary.workspace.web.policy import Deadline, FetchPolicy
@@ -98,26 +98,16 @@ def _vetted(
 
 def look_up(target: Target, resolve: Resolver, deadline: Deadline) -> tuple[IPv4Address | IPv6Address, ...]:
     """Resolve a name once. A lookup cannot be cancelled: past the deadline it is left to end by itself."""
-    answers: list[Sequence[str]] = []
-    errors: list[Exception] = []
-
-    def ask() -> None:
-        try:
-            answers.append(resolve(target.host, target.port))
-        except (OSError, ValueError) as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=ask, name="promptuary-lookup", daemon=True)
-    thread.start()
-    thread.join(deadline.left())
-    if thread.is_alive():
+    lookup = concurrency.begin(lambda: resolve(target.host, target.port))
+    if not lookup.wait(deadline.left()):
         raise deadline.passed()
+    unknown = _failed(f"{target.host} has no address: is the name right?")
     try:
-        found = tuple(dict.fromkeys(ip_address(text) for text in answers[0])) if answers else ()
-    except ValueError as error:
-        errors, found = [error], ()
+        found = tuple(dict.fromkeys(map(ip_address, lookup.result())))
+    except (OSError, ValueError) as error:
+        raise unknown from error
     if not found:
-        raise _failed(f"{target.host} has no address: is the name right?", errors[0] if errors else None)
+        raise unknown
     return found
 
 
