@@ -11,6 +11,9 @@ Result = TypeVar("Result")
 _GRACE: Final = 3.0
 """Seconds that the work may go on after Ctrl-C. It runs in threads that do not keep the program from ending."""
 
+_TICK: Final = 0.2
+"""Seconds of one wait. A signal that comes just before a wait begins does not interrupt it."""
+
 
 class StoppedError(Exception):
     """The work was asked to stop, and did."""
@@ -30,7 +33,10 @@ def run_interruptibly(work: Callable[[threading.Event], Result]) -> Result:
             ended.set()
 
     try:  # Ctrl-C may come before there is a task to wait for
-        return concurrency.begin(attempt).result()
+        task = concurrency.begin(attempt)
+        while not ended.wait(_TICK):
+            pass
+        return task.result()
     except KeyboardInterrupt:
         stop.set()
         ended.wait(_GRACE)
