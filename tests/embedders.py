@@ -18,7 +18,7 @@ from promptuary.storage.sqlite.vectors import EmbeddedVectorStore
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.wiring.workspace import open_door
 from promptuary.workspace.disk.private_folder import private_folder
-from promptuary.workspace.indexed_folders import Folders
+from promptuary.workspace.indexed_folders import IndexedFoldersFile
 
 
 class HashedWords:
@@ -60,7 +60,7 @@ def memory_with(
     memory = SearchService(
         private_folder(workspace, "index"),
         IndexedFolders(
-            Folders(workspace, folder=workspace.parent / "folders"), lambda path: open_door(path, Settings())
+            IndexedFoldersFile(workspace, folder=workspace.parent / "folders"), lambda path: open_door(path, Settings())
         ),
         Counter(DEFAULT_VOCABULARY),
         sizes or Sizes(256, 32),

@@ -12,6 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from promptuary import durable
+
 logger = logging.getLogger(__name__)
 
 
@@ -34,24 +36,24 @@ def is_whole(path: Path) -> bool:
 
 def make(folder: Path, model: str, weights: bytes, onnxruntime: Any, options: Any) -> None:
     """Make the copy; ``options`` are those of the session that it is for. Failing is not worth an error."""
-    new = folder / f"{model}.{os.getpid()}.new"
+    new = folder / f"{model}.{os.getpid()}.new"  # written by the library itself
     try:
         path = _path(folder, model)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         options.optimized_model_filepath = str(new)
         options.add_session_config_entry("session.save_model_format", "ORT")
         onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
-        told = hashlib.sha256(new.read_bytes()).hexdigest()
+        content = new.read_bytes()
         # The hash last: until it is there, there is no copy.
         _sum(path).unlink(missing_ok=True)
-        new.replace(path)
-        new.write_text(told, encoding="ascii")
-        new.replace(_sum(path))
+        durable.replace(path, content, sync=False)
+        durable.replace(_sum(path), hashlib.sha256(content).hexdigest().encode(), sync=False)
         for old in (*folder.glob(f"{model}-*.ort"), *folder.glob(f"{model}-*.ort.sha256")):
             if old not in {path, _sum(path)}:
                 old.unlink(missing_ok=True)
     except Exception:  # a full disk, a folder that cannot be written to, a library that cannot do it: all the same
         logger.debug("no optimised copy of the model could be kept", exc_info=True)
+    finally:
         with suppress(OSError):
             new.unlink()
 

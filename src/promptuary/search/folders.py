@@ -11,14 +11,14 @@ from pathlib import Path
 from promptuary.core.errors import ConfigError
 from promptuary.core.search import Folder, Stamp
 from promptuary.workspace.changes.snapshot import Snapshot, snapshot, snapshot_of
-from promptuary.workspace.indexed_folders import Folders
+from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.workspace import Workspace
 
 
 class IndexedFolders:
     """The folders that ``remembered`` names; ``opener`` opens the door of one."""
 
-    def __init__(self, remembered: Folders, opener: Callable[[Path], Workspace]) -> None:
+    def __init__(self, remembered: IndexedFoldersFile, opener: Callable[[Path], Workspace]) -> None:
         self._remembered = remembered
         self._opener = opener
         self._open: dict[str, Workspace] = {}

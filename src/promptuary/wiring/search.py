@@ -13,7 +13,7 @@ from promptuary.storage.sqlite.vectors import EmbeddedVectorStore
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.wiring.workspace import open_door
 from promptuary.workspace.disk.private_folder import FOLDER, private_folder
-from promptuary.workspace.indexed_folders import Folders
+from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.user_folders import cache_folder
 from promptuary.workspace.workspace import Workspace
 
@@ -27,7 +27,7 @@ _INDEX: Final = "index"
 def open_search(workspace: Workspace, settings: Settings, *, making: bool = True) -> SearchService:
     """Return the file memory of ``workspace``. Who is not ``making`` one leaves no trace where there is none."""
     root = workspace.root.path
-    folders = Folders(root)
+    folders = IndexedFoldersFile(root)
     sizes = Sizes(settings.chunk_tokens, settings.chunk_overlap)
     lasting = making or bool(folders.all())
     embedder = embedder_for(settings) if lasting else None

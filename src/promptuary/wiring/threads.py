@@ -28,7 +28,7 @@ from promptuary.threads.attachments import InView
 from promptuary.threads.ledger import Sessions
 from promptuary.threads.turn import Conversation, Expand, Thread, Turn
 from promptuary.workspace.disk.private_folder import private_folder
-from promptuary.workspace.indexed_folders import Folders
+from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.workspace import Workspace
 
 
@@ -109,7 +109,7 @@ class Conversations:
 
 def _recall(workspace: Workspace, search: Search, tokens: int) -> Layer:
     home = workspace.root.path
-    return SemanticRecall(search, lambda: bool(Folders(home).all()), str(home), most=tokens)
+    return SemanticRecall(search, lambda: bool(IndexedFoldersFile(home).all()), str(home), most=tokens)
 
 
 def _store(workspace: Workspace) -> StateStore:

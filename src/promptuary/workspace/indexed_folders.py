@@ -1,32 +1,31 @@
-"""The folders that a person had indexed for a workspace, kept outside of it.
+"""The list of folders that a person has indexed for a workspace, stored outside the workspace.
 
-A workspace may come from a stranger: what lies in it must not be able to name other folders of this machine to be read.
-So the list is in the person's own state folder, one small file a workspace, replaced as a whole under a lock.
+A workspace may come from a stranger: no file in it may name other folders of this machine to be read. So the list is in
+the person's own state folder, one small file a workspace.
 """
 
-import fcntl
-import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from promptuary import durable
 from promptuary.core.errors import ConfigError
 from promptuary.core.search import Folder
-from promptuary.workspace.user_folders import state_folder
+from promptuary.workspace.user_folders import state_folder, workspace_file
 
 _MAX_FILE: Final = 1 << 20
 
 
-class Folders:
-    """The indexed folders of the workspace at ``workspace``, in the order in which they were added."""
+class IndexedFoldersFile:
+    """The folders that are indexed for the workspace at ``workspace``, in the order in which they were added.
+
+    Every method raises ``ConfigError`` if the file cannot be read or written.
+    """
 
     def __init__(self, workspace: Path, *, folder: Path | None = None) -> None:
-        name = hashlib.sha256(os.fsencode(workspace)).hexdigest()[:32]
-        self._file = (folder or state_folder() / "folders") / f"{name}.json"
+        self._file = workspace_file(folder or state_folder() / "folders", workspace)
 
     def all(self) -> Sequence[Folder]:
         """Return every folder."""
@@ -38,20 +37,20 @@ class Folders:
         except OSError as error:
             raise ConfigError(f"{self._file} cannot be read ({error.strerror}); check its permissions.") from error
         except (ValueError, RecursionError):
-            raise self._unreadable() from None
+            raise self._malformed() from None
         if not isinstance(found, list):
-            raise self._unreadable()
+            raise self._malformed()
         return [self._folder(one) for one in found]
 
     def add(self, folder: Folder) -> None:
-        """Keep a folder, or change its label."""
-        with self._changing():
+        """Add a folder at the end, replacing an entry with the same path."""
+        with self._locked():
             others = [one for one in self.all() if one.path != folder.path]
             self._write([*others, folder])
 
     def remove(self, path: str) -> bool:
-        """Forget a folder; tell whether it was known."""
-        with self._changing():
+        """Remove a folder from the list; return whether it was in it."""
+        with self._locked():
             before = self.all()
             after = [one for one in before if one.path != path]
             if len(after) < len(before):
@@ -66,32 +65,27 @@ class Folders:
             ):
                 return Folder(path, label)
             case _:
-                raise self._unreadable()
+                raise self._malformed()
 
-    def _unreadable(self) -> ConfigError:
+    def _malformed(self) -> ConfigError:
         return ConfigError(f"{self._file} is not a list of folders; remove it, and index your folders again.")
 
     @contextmanager
-    def _changing(self) -> Iterator[None]:
+    def _locked(self) -> Iterator[None]:
+        """Hold the lock around a change of the list."""
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with self._file.with_suffix(".lock").open("wb") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
+            with durable.locked(self._file.with_suffix(".lock")):
                 yield
         except OSError as error:
             raise ConfigError(
-                f"{self._file.parent} cannot be written ({error.strerror}); the folders to index are kept there."
+                f"The list of indexed folders cannot be written ({error.strerror}); check {self._file.parent}."
+            ) from error
+        except durable.LockTimeoutError as error:
+            raise ConfigError(
+                "Another process is changing the list of indexed folders; try again when it is done."
             ) from error
 
     def _write(self, folders: Sequence[Folder]) -> None:
         content = json.dumps([{"path": one.path, "label": one.label} for one in folders], indent=1)
-        descriptor, temporary = tempfile.mkstemp(dir=self._file.parent, prefix=self._file.stem)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as opened:
-                opened.write(content)
-                opened.flush()
-                os.fsync(opened.fileno())
-            Path(temporary).replace(self._file)
-        except OSError:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        durable.replace(self._file, content.encode("utf-8", "surrogateescape"))

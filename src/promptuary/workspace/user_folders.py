@@ -1,18 +1,26 @@
-"""The person's own folders on this machine, outside every workspace: state that lasts and caches that need not."""
+"""The person's own folders on this machine, outside every workspace: one for state, one for caches."""
 
+import hashlib
 import os
 from pathlib import Path
 
 
 def state_folder() -> Path:
-    """Return the folder for what Promptuary remembers outside workspaces."""
-    base = os.environ.get("XDG_STATE_HOME", "")
-    home = Path(os.path.expanduser("~"))  # noqa: PTH111  (unlike Path.home, it does not fail for a user without one)
-    return (Path(base) if base.startswith("/") else home / ".local" / "state") / "promptuary"
+    """Return the folder for state that Promptuary keeps outside workspaces."""
+    return _base("XDG_STATE_HOME", ".local/state") / "promptuary"
 
 
 def cache_folder() -> Path:
-    """Return the folder for what can be made again at any time."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    home = Path(os.path.expanduser("~"))  # noqa: PTH111  (as above)
-    return (Path(base) if base.startswith("/") else home / ".cache") / "promptuary"
+    """Return the folder for caches, which can be rebuilt at any time."""
+    return _base("XDG_CACHE_HOME", ".cache") / "promptuary"
+
+
+def workspace_file(folder: Path, workspace: Path) -> Path:
+    """Return the JSON file in ``folder`` that belongs to the workspace at ``workspace``."""
+    return folder / f"{hashlib.sha256(os.fsencode(workspace)).hexdigest()[:32]}.json"
+
+
+def _base(variable: str, fallback: str) -> Path:
+    chosen = os.environ.get(variable, "")
+    # Unlike Path.home, it does not fail for a user without a home folder.
+    return Path(chosen) if chosen.startswith("/") else Path(os.path.expanduser("~")) / fallback  # noqa: PTH111

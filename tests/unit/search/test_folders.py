@@ -9,13 +9,15 @@ from promptuary.core.errors import ConfigError, SourceError
 from promptuary.core.search import Folder
 from promptuary.search.folders import IndexedFolders
 from promptuary.wiring.workspace import open_door
-from promptuary.workspace.indexed_folders import Folders
+from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from tests.conftest import Files
 
 
 @pytest.fixture
 def doors(workspace: Path, tmp_path: Path) -> IndexedFolders:
-    return IndexedFolders(Folders(workspace, folder=tmp_path / "state"), lambda path: open_door(path, Settings()))
+    return IndexedFolders(
+        IndexedFoldersFile(workspace, folder=tmp_path / "state"), lambda path: open_door(path, Settings())
+    )
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 from promptuary.core.errors import ConfigError
 from promptuary.core.search import Folder
-from promptuary.workspace.indexed_folders import Folders
+from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from tests.conftest import Files
 from tests.indexes import file_memory
 
@@ -29,17 +29,17 @@ def listed(state: Path) -> Path:
 
 
 def test_folders_are_kept_in_the_order_in_which_they_were_added_for_each_workspace(state: Path) -> None:
-    mine, other = Folders(WORK, folder=state), Folders(Path("/other"), folder=state)
+    mine, other = IndexedFoldersFile(WORK, folder=state), IndexedFoldersFile(Path("/other"), folder=state)
     for path in ("/b", "/a"):
         mine.add(Folder(path))
     other.add(Folder("/c", "ada"))
 
-    assert Folders(WORK, folder=state).all() == [Folder("/b"), Folder("/a")]
-    assert Folders(Path("/other"), folder=state).all() == [Folder("/c", "ada")]
+    assert IndexedFoldersFile(WORK, folder=state).all() == [Folder("/b"), Folder("/a")]
+    assert IndexedFoldersFile(Path("/other"), folder=state).all() == [Folder("/c", "ada")]
 
 
 def test_a_list_that_calls_labels_owners_is_read_and_written_with_labels(state: Path) -> None:
-    folders = Folders(WORK, folder=state)
+    folders = IndexedFoldersFile(WORK, folder=state)
     folders.add(Folder("/a"))
     listed(state).write_text(json.dumps([{"path": "/a", "owner": "ada"}]))
 
@@ -49,12 +49,12 @@ def test_a_list_that_calls_labels_owners_is_read_and_written_with_labels(state: 
 
 
 def test_without_a_list_there_are_no_folders_and_none_is_made(state: Path) -> None:
-    assert Folders(WORK, folder=state).all() == []
+    assert IndexedFoldersFile(WORK, folder=state).all() == []
     assert not state.exists()
 
 
 def test_a_folder_is_forgotten_and_the_answer_tells_whether_it_was_known(state: Path) -> None:
-    folders = Folders(WORK, folder=state)
+    folders = IndexedFoldersFile(WORK, folder=state)
     folders.add(Folder("/a"))
 
     assert (folders.remove("/b"), folders.remove("/a"), folders.remove("/a")) == (False, True, False)
@@ -63,9 +63,9 @@ def test_a_folder_is_forgotten_and_the_answer_tells_whether_it_was_known(state: 
 
 @pytest.mark.parametrize("path", ["/ü ñ/東京", '/quo"te', "/line\nbreak", os.fsdecode(b"/bytes\xff\xfe")])
 def test_any_path_comes_back_as_it_was(state: Path, path: str) -> None:
-    Folders(WORK, folder=state).add(Folder(path, "ada"))
+    IndexedFoldersFile(WORK, folder=state).add(Folder(path, "ada"))
 
-    assert Folders(WORK, folder=state).all() == [Folder(path, "ada")]
+    assert IndexedFoldersFile(WORK, folder=state).all() == [Folder(path, "ada")]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_any_path_comes_back_as_it_was(state: Path, path: str) -> None:
     ],
 )
 def test_a_damaged_list_is_an_error_that_says_what_to_do_and_is_not_written_over(state: Path, content: bytes) -> None:
-    folders = Folders(WORK, folder=state)
+    folders = IndexedFoldersFile(WORK, folder=state)
     folders.add(Folder("/a"))
     listed(state).write_bytes(content)
 
@@ -97,12 +97,12 @@ def test_a_damaged_list_is_an_error_that_says_what_to_do_and_is_not_written_over
 def test_where_nothing_can_be_written_the_error_says_where(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file in the place of the folder")
 
-    with pytest.raises(ConfigError, match=r"state cannot be written \(.*\); the folders to index are kept there"):
-        Folders(WORK, folder=tmp_path / "state").add(Folder("/a"))
+    with pytest.raises(ConfigError, match=r"cannot be written \(.*\); check .*state\."):
+        IndexedFoldersFile(WORK, folder=tmp_path / "state").add(Folder("/a"))
 
 
 def test_a_list_that_cannot_be_read_is_no_empty_list(state: Path) -> None:
-    folders = Folders(WORK, folder=state)
+    folders = IndexedFoldersFile(WORK, folder=state)
     folders.add(Folder("/a"))
     path = listed(state)
     path.unlink()
@@ -116,9 +116,9 @@ ADDER = """
 import sys
 from pathlib import Path
 from promptuary.core.search import Folder
-from promptuary.workspace.indexed_folders import Folders
+from promptuary.workspace.indexed_folders import IndexedFoldersFile
 
-folders = Folders(Path("/work"), folder=Path(sys.argv[1]))
+folders = IndexedFoldersFile(Path("/work"), folder=Path(sys.argv[1]))
 for number in range(40):
     folders.add(Folder(f"/{sys.argv[2]}/{number}"))
 """
@@ -128,7 +128,7 @@ def test_two_processes_that_add_at_once_lose_nothing_and_leave_nothing_behind(st
     adders = [subprocess.Popen([sys.executable, "-c", ADDER, str(state), name]) for name in ("one", "two")]
 
     assert [adder.wait() for adder in adders] == [0, 0]
-    assert sorted(folder.path for folder in Folders(WORK, folder=state).all()) == sorted(
+    assert sorted(folder.path for folder in IndexedFoldersFile(WORK, folder=state).all()) == sorted(
         f"/{name}/{number}" for name in ("one", "two") for number in range(40)
     )
     assert {path.suffix for path in state.iterdir()} == {".json", ".lock"}

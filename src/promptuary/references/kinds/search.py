@@ -9,7 +9,7 @@ from promptuary.core.references import Reference
 from promptuary.core.search import Filters, Hit, SearchQuery
 from promptuary.references.resolve_context import Desk
 from promptuary.references.search_hits import apart, place_of, source_of, worth
-from promptuary.workspace.indexed_folders import Folders
+from promptuary.workspace.indexed_folders import IndexedFoldersFile
 
 MOST_HITS: Final = 8
 """How many places one search brings: what is not needed is cut by its rank."""
@@ -61,7 +61,7 @@ def _hits(reference: Reference, desk: Desk, filters: Filters) -> list[Hit]:
 def _no_memory(reference: Reference, desk: Desk) -> SourceError:
     """Return why nothing was found: it is not indexed, there is nothing, or the words are not in it."""
     root = desk.workspace.root.path
-    if not any((root / MEMORIES).is_relative_to(folder.path) for folder in Folders(root).all()):
+    if not any((root / MEMORIES).is_relative_to(folder.path) for folder in IndexedFoldersFile(root).all()):
         advice = "run `promptuary index .` in the workspace"
         return SourceError(Code.NOT_INDEXED, f"what is remembered in {MEMORIES} is not indexed; {advice}")
     if not any(path.startswith(f"{MEMORIES}/") for path in desk.workspace.files()):

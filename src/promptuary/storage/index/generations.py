@@ -4,12 +4,13 @@ An index that is made anew is made beside the old one, which answers until the n
 is replaced, and from then on the new one answers. Also the lock of the one writer. Knows nothing of what is in them.
 """
 
-import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
+
+from promptuary import durable
 
 _CURRENT: Final = "current"
 _LOCK: Final = "lock"
@@ -44,14 +45,7 @@ class Generations:
 
     def publish(self, path: Path) -> None:
         """Have ``path`` read from now on."""
-        temporary = self.folder / f"{_CURRENT}.tmp"
-        temporary.unlink(missing_ok=True)
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(f"{path.name}\n".encode())
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(self.folder / _CURRENT)
+        durable.replace(self.folder / _CURRENT, f"{path.name}\n".encode(), mode=0o600)
 
     def sweep(self) -> None:
         """Remove every folder but the one that is read; who still reads in one may go on. Only the writer may."""
@@ -59,32 +53,21 @@ class Generations:
         for path in self.folder.iterdir():
             if _is_number(path.name) and path != current and path.is_dir() and not path.is_symlink():
                 _remove(path)
+        durable.remove_leftovers(self.folder)
 
     @contextmanager
     def lock(self) -> Iterator[bool]:
         """Become the writer, if nobody is; tell whether that worked. It ends with the process, however that ends."""
-        descriptor = self._opened_lock()
-        try:
+        # Anybody may remove the whole index.
+        with suppress(FileExistsError):
+            self.folder.mkdir(mode=0o700)
+        with ExitStack() as held:
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+                held.enter_context(durable.locked(self.folder / _LOCK, timeout=0))
+            except durable.LockTimeoutError:
                 yield False
                 return
             yield True
-            with suppress(OSError):
-                fcntl.flock(descriptor, fcntl.LOCK_UN)
-        finally:
-            os.close(descriptor)
-
-    def _opened_lock(self) -> int:
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        try:
-            return os.open(self.folder / _LOCK, flags, 0o600)
-        except FileNotFoundError:
-            # Somebody removed the whole index, as anybody may: it is made again.
-            with suppress(FileExistsError):
-                self.folder.mkdir(mode=0o700)
-            return os.open(self.folder / _LOCK, flags, 0o600)
 
 
 def _is_number(name: str) -> bool:

@@ -1,45 +1,44 @@
-"""How often and how lately each path of a workspace was used, to put likely files first.
+"""How often and how recently each path of a workspace was used, to rank likely files first.
 
-``Frecency`` is the pure part: uses and their decay. ``Usage`` keeps it in one small file outside the
-workspace. It is a convenience: a file that is missing, corrupt or unwritable changes the order of a
-menu and nothing else. Two processes may write at once; the last one wins.
+``used`` and ``decayed`` are pure: uses and their decay. ``Usage`` stores them in one small file in the person's state
+folder. It is a convenience: a file that is missing, corrupt or not writable changes the order of a menu, and is never
+an error.
 """
 
-import contextlib
-import hashlib
 import json
-import os
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from promptuary.workspace.user_folders import state_folder
+from promptuary import durable
+from promptuary.workspace.user_folders import state_folder, workspace_file
 
 MAX_ENTRIES: Final = 1_000
 HALF_LIFE: Final = 7 * 24 * 3600.0
 """Seconds after which a use counts half."""
 
 _MAX_FILE: Final = 1 << 20
+_LOCK_TIMEOUT: Final = 1.0
+"""Seconds to wait for another process that records its uses; a person waits for this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A path's uses so far: their decayed sum ``weight``, as it stood at ``when``."""
+    """The uses of one path: ``weight`` is their decayed sum at the time ``when``."""
 
     weight: float
     when: float
 
 
 def decayed(use: Use, now: float) -> float:
-    """Return what a path's uses are worth ``now``: each halves every ``HALF_LIFE``."""
+    """Return the weight of a path's uses at the time ``now``: it halves every ``HALF_LIFE``."""
     return float(use.weight * 2.0 ** (-max(0.0, now - use.when) / HALF_LIFE))
 
 
 def used(uses: Mapping[str, Use], paths: Iterable[str], now: float) -> dict[str, Use]:
-    """Return ``uses`` with one more use of each path, bounded to the most valuable entries."""
+    """Return ``uses`` with one more use of each path, limited to the ``MAX_ENTRIES`` of the greatest weight."""
     after = dict(uses)
     for path in dict.fromkeys(paths):
         before = decayed(after[path], now) if path in after else 0.0
@@ -51,21 +50,27 @@ def used(uses: Mapping[str, Use], paths: Iterable[str], now: float) -> dict[str,
 
 
 class Usage:
-    """The uses of one workspace's paths, read once and written at each ``record``."""
+    """The uses of one workspace's paths. The file is read once, and updated by each ``record``."""
 
     def __init__(self, workspace: Path, *, folder: Path | None = None, clock: Callable[[], float] = time.time) -> None:
-        name = hashlib.sha256(os.fsencode(workspace)).hexdigest()[:32]
-        self._file = (folder or state_folder() / "usage") / f"{name}.json"
+        self._file = workspace_file(folder or state_folder() / "usage", workspace)
         self._clock = clock
         self._uses: dict[str, Use] | None = None
 
     def record(self, paths: Iterable[str]) -> None:
-        """Count one use of each path, on top of what another process may have written meanwhile."""
-        self._uses = used(_read(self._file), paths, self._clock())
-        _write(self._file, self._uses)
+        """Count one use of each path, in the file if it can be written, else until the process ends."""
+        paths, now = list(paths), self._clock()
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with durable.locked(self._file.with_suffix(".lock"), timeout=_LOCK_TIMEOUT):
+                uses = used(_read(self._file), paths, now)
+                durable.replace(self._file, _packed(uses), sync=False)
+                self._uses = uses
+        except (OSError, durable.LockTimeoutError):
+            self._uses = used(self._known(), paths, now)
 
     def score(self, path: str) -> float:
-        """Return how much ``path`` was used, lately counting more; zero if never."""
+        """Return the weight of the uses of ``path`` now; zero if it was never used."""
         use = self._known().get(path)
         return decayed(use, self._clock()) if use else 0.0
 
@@ -93,16 +98,5 @@ def _read(file: Path) -> dict[str, Use]:
         return {}
 
 
-def _write(file: Path, uses: Mapping[str, Use]) -> None:
-    """Replace the file whole, so that a reader never sees half of it."""
-    content = json.dumps({path: [round(use.weight, 4), round(use.when)] for path, use in uses.items()})
-    with contextlib.suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor, temporary = tempfile.mkstemp(dir=file.parent, prefix=file.stem)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
-                opened.write(content)
-            Path(temporary).replace(file)
-        except OSError:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+def _packed(uses: Mapping[str, Use]) -> bytes:
+    return json.dumps({path: [round(use.weight, 4), round(use.when)] for path, use in uses.items()}).encode()

@@ -1,5 +1,7 @@
 """The index of vectors finds what comparing all would find, lasts, and says so when its files are not what it wrote."""
 
+import errno
+import os
 import random
 import struct
 import subprocess
@@ -374,11 +376,16 @@ def test_what_a_killed_writer_left_behind_the_end_does_not_count(tmp_path: Path)
 
 
 @with_the_library
-def test_a_write_that_fails_is_not_in_memory_either(tmp_path: Path) -> None:
+def test_a_write_that_fails_is_not_in_memory_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index, kept = filled(tmp_path, 10, size=384)
-    (tmp_path / "changes.new").mkdir()
-    with pytest.raises(PromptuaryError, match="cannot be written"):
-        index.write(dict.fromkeys(range(100, 1000), kept[1]), ())
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "rename", full)
+        with pytest.raises(PromptuaryError, match="cannot be written"):
+            index.write(dict.fromkeys(range(100, 1000), kept[1]), ())
 
     assert len(index) == len(opened(tmp_path, kept, size=384)) == 10
 

@@ -6,17 +6,16 @@ all of a change or nothing, and a writer that is killed leaves nothing behind. E
 is read. Knows bytes only, neither vectors nor who searches.
 """
 
-import fcntl
-import os
 import struct
 import time
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from promptuary import durable
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports.index import IndexDamagedError
 
@@ -62,16 +61,13 @@ class VectorFiles:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Wait until nobody else writes, and keep others from it; a process that ends lets go of it."""
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            descriptor = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        except OSError as error:
-            raise _unwritable(error) from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with ExitStack() as held:
+            try:
+                self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                held.enter_context(durable.locked(self._folder / _LOCK, timeout=None))
+            except OSError as error:
+                raise _unwritable(error) from error
             yield
-        finally:
-            os.close(descriptor)
 
     def head(self) -> Head:
         """Return where the index stands now; it is empty if there are no files."""
@@ -128,9 +124,9 @@ class VectorFiles:
         try:
             with self._path.open("r+b", buffering=0) as file:
                 file.seek(head.length)
-                _write(file.fileno(), entry)
+                durable.write_synced(file.fileno(), entry)
                 file.seek(0)
-                _write(file.fileno(), _packed(after))
+                durable.write_synced(file.fileno(), _packed(after))
         except OSError as error:
             raise _unwritable(error) from error
         return after
@@ -143,28 +139,18 @@ class VectorFiles:
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             if base:
-                self._put(self._base(after.number), base)
-            self._put(self._path, _packed(after))
+                durable.replace(self._base(after.number), base, mode=0o600)
+            durable.replace(self._path, _packed(after), mode=0o600)
             for path in self._folder.glob("base-*"):
                 if path != self._base(after.number):
                     path.unlink(missing_ok=True)
+            durable.remove_leftovers(self._folder)
         except OSError as error:
             raise _unwritable(error) from error
         return after
 
     def _base(self, number: int) -> Path:
         return self._folder / f"base-{number}"
-
-    def _put(self, path: Path, data: bytes) -> None:
-        new = path.with_name(f"{path.name}.new")
-        with new.open("wb", buffering=0) as file:
-            _write(file.fileno(), data)
-        new.replace(path)
-        folder = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
     def _understood(self, data: bytes) -> Head:
         magic, kind, _, number, length, size, checksum = _HEAD.unpack_from(data)
@@ -195,13 +181,6 @@ def _entries(data: bytes, length: int) -> list[bytes]:
         found.append(change)
         place += _ENTRY.size + size
     return found
-
-
-def _write(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
-    os.fsync(descriptor)
 
 
 def _damaged(why: str) -> IndexDamagedError:
