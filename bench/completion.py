@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from bench.big_tree import paths
 from promptuary.workspace.listing.listing import folders_of
-from promptuary.workspace.matching.ranker import Preferred, Ranker
+from promptuary.workspace.matching.ranker import Preferences, Ranker
 
 SIZES = (20_000, 200_000)
 _QUERIES = (
@@ -44,7 +44,7 @@ def keystrokes() -> Iterator[str]:
             yield query[:end]
 
 
-def ours(ranker: Ranker, preferred: Preferred, typed: str) -> float:
+def ours(ranker: Ranker, preferred: Preferences, typed: str) -> float:
     began = time.perf_counter()
     ranker.rank(typed, preferred=preferred)
     return time.perf_counter() - began
@@ -65,8 +65,8 @@ def measure(files: int, program: str | None) -> tuple[list[float], list[float]]:
     """Return our times for every keystroke, and those of the peer for every tenth: it is slow."""
     found = sorted(paths(files))
     ranker = Ranker(Fixed(found, folders_of(found)))
-    ranker.settle()
-    preferred = Preferred(frozenset(found[::2_000]), dict.fromkeys(found[::500], 1.0))
+    ranker.wait_until_sorted()
+    preferred = Preferences(frozenset(found[::2_000]), dict.fromkeys(found[::500], 1.0))
     listed = "\n".join(found).encode()
     mine: list[float] = []
     theirs: list[float] = []

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bench.big_tree import big_tree
 from promptuary.workspace.git.repository import Repository
-from promptuary.workspace.listing.listing import Listing, Stream
+from promptuary.workspace.listing.listing import Listing, NameStream
 
 SIZES = (20_000, 200_000)
 ROUNDS = 3
@@ -31,7 +31,7 @@ def ours(tree: Path) -> dict[str, float]:
     began = time.perf_counter()
     seconds: dict[str, float] = {}
 
-    def noting(stream: Stream) -> Stream:
+    def noting(stream: NameStream) -> NameStream:
         def chunks() -> Iterator[bytes]:
             for chunk in stream():
                 yield chunk

@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from promptuary.core.errors import SourceError
-from promptuary.workspace.changes.readable_names import OURS, Screen
+from promptuary.workspace.changes.readable_names import PRIVATE_PATH, ReadableNames
 from promptuary.workspace.changes.snapshot import snapshot, snapshot_of
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.root import Root, normalise
@@ -74,7 +74,7 @@ def test_a_part_of_a_snapshot_is_what_the_whole_one_says(
         with Root(opened) as root:
             workspace = Workspace(root)
             whole = snapshot(workspace)
-            listed = [path for path in workspace.files(wait=20) if Screen(workspace.policy).admits(path)]
+            listed = [path for path in workspace.files(wait=20) if ReadableNames(workspace.policy).allows(path)]
 
             assert whole.alive
             for path in asked:
@@ -111,5 +111,5 @@ def test_the_screen_lets_through_what_the_policy_and_the_door_do(path: str, poli
     except SourceError:
         openable = False
 
-    expected = openable and policy.refusal(path) is None and not OURS.search(path)
-    assert Screen(policy).admits(path) == expected
+    expected = openable and policy.refusal(path) is None and not PRIVATE_PATH.search(path)
+    assert ReadableNames(policy).allows(path) == expected

@@ -62,7 +62,7 @@ class MiniLM:
         self._cache = cache
         self._threads = max(1, threads if threads is not None else _cores())
         self._lock = threading.Lock()
-        self._loaded: _Model | None = None
+        self._loaded: _LoadedModel | None = None
 
     @property
     def id(self) -> str:
@@ -89,10 +89,10 @@ class MiniLM:
         runs = model.run_all([window for each in windows for window in each], self._threads)
         return [model.mean([next(runs) for _ in each], [len(window) for window in each]) for each in windows]
 
-    def _model(self) -> "_Model":
+    def _model(self) -> "_LoadedModel":
         with self._lock:
             if self._loaded is None:
-                begun = _BEGUN.pop(self._cache, None) if self._folder is None else None
+                begun = _PRELOADING.pop(self._cache, None) if self._folder is None else None
                 self._loaded = begun.result() if begun else _load(self._folder or _installed(), self._cache)
             return self._loaded
 
@@ -106,7 +106,7 @@ def available() -> bool:
     return all((folder / name).is_file() for name, _ in (_MODEL, _TOKENIZER))
 
 
-class _Model:
+class _LoadedModel:
     """The loaded model: word pieces and runs."""
 
     def __init__(self, pieces: Callable[[str], Sequence[int]], run: Runner, keep: Callable[[], None]) -> None:
@@ -143,16 +143,16 @@ class _Model:
         return _one_long(whole).astype("<f4").tobytes()
 
 
-def begin(cache: Path) -> None:
+def preload(cache: Path) -> None:
     """Load the libraries now and the model in the background; the next ``MiniLM`` with this cache takes it over.
 
     While the model is loaded the interpreter is free: for whoever has much to import, this had best come first.
     """
     begun = _begun(_installed(), cache)
-    _BEGUN[cache] = concurrency.begin(lambda: _finished(begun), daemon=False, name="promptuary-load")
+    _PRELOADING[cache] = concurrency.begin(lambda: _finished(begun), daemon=False, name="promptuary-load")
 
 
-class _Begun(NamedTuple):
+class _Loading(NamedTuple):
     """A model that is being loaded. ``whole`` tells whether there is a copy of it that loads faster."""
 
     folder: Path
@@ -162,14 +162,14 @@ class _Begun(NamedTuple):
     whole: Callable[[], bool]
 
 
-def _load(folder: Path, cache: Path | None) -> _Model:
+def _load(folder: Path, cache: Path | None) -> _LoadedModel:
     """Load libraries and weights, side by side where they do not need each other: a person waits for this."""
     return _finished(_begun(folder, cache))
 
 
-def _begun(folder: Path, cache: Path | None) -> _Begun:
+def _begun(folder: Path, cache: Path | None) -> _Loading:
     copy = minilm_cache.find(cache, _MODEL[1][:12]) if cache else None
-    whole = concurrency.begin(lambda: copy is not None and minilm_cache.is_whole(copy)).result
+    whole = concurrency.begin(lambda: copy is not None and minilm_cache.is_intact(copy)).result
     # Else the library writes down what machine this is, to be reported to its makers. Too late once it is loaded.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
@@ -178,10 +178,10 @@ def _begun(folder: Path, cache: Path | None) -> _Begun:
     except ImportError as error:
         raise _missing() from error
     session = concurrency.begin(lambda: _session(onnxruntime, folder, copy, whole)).result
-    return _Begun(folder, cache, onnxruntime, session, whole)
+    return _Loading(folder, cache, onnxruntime, session, whole)
 
 
-def _finished(begun: _Begun) -> _Model:
+def _finished(begun: _Loading) -> _LoadedModel:
     try:
         from tokenizers import Tokenizer  # noqa: PLC0415  (30 ms with its vocabulary)
     except ImportError as error:
@@ -202,9 +202,9 @@ def _finished(begun: _Begun) -> _Model:
         if begun.cache is not None and not begun.whole():
             options = _options(begun.onnxruntime, optimised=False)
             weights = _checked(begun.folder, *_MODEL)
-            minilm_cache.make(begun.cache, _MODEL[1][:12], weights, begun.onnxruntime, options)
+            minilm_cache.write(begun.cache, _MODEL[1][:12], weights, begun.onnxruntime, options)
 
-    return _Model(lambda text: tokenizer.encode(text, add_special_tokens=False).ids, run, keep)
+    return _LoadedModel(lambda text: tokenizer.encode(text, add_special_tokens=False).ids, run, keep)
 
 
 def _opened(onnxruntime: Any, model: str | bytes, *, optimised: bool) -> Any:
@@ -288,4 +288,4 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-_BEGUN: Final[dict[Path | None, concurrency.Task[_Model]]] = {}
+_PRELOADING: Final[dict[Path | None, concurrency.Task[_LoadedModel]]] = {}

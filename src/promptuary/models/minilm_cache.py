@@ -26,7 +26,7 @@ def find(folder: Path, model: str) -> Path | None:
         return None
 
 
-def is_whole(path: Path) -> bool:
+def is_intact(path: Path) -> bool:
     """Tell whether a copy is what was written."""
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest() == _sum(path).read_text(encoding="ascii", errors="replace")
@@ -34,7 +34,7 @@ def is_whole(path: Path) -> bool:
         return False
 
 
-def make(folder: Path, model: str, weights: bytes, onnxruntime: Any, options: Any) -> None:
+def write(folder: Path, model: str, weights: bytes, onnxruntime: Any, options: Any) -> None:
     """Make the copy; ``options`` are those of the session that it is for. Failing is not worth an error."""
     new = folder / f"{model}.{os.getpid()}.new"  # written by the library itself
     try:

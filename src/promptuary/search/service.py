@@ -27,7 +27,7 @@ from promptuary.search.folders import IndexedFolders
 from promptuary.search.reconcile import Reconciler
 from promptuary.search.sync import Progress, SyncReport
 from promptuary.storage.index.index import EmbeddedIndex
-from promptuary.workspace.changes.snapshot import decides
+from promptuary.workspace.changes.snapshot import is_ignore_file
 
 if TYPE_CHECKING:
     from promptuary.workspace.changes.watcher import Watcher
@@ -144,7 +144,7 @@ class SearchService:
             # Loading a model takes longer than everything else: it begins first.
             self._preparing = concurrency.start_daemon(self._prepare, name="promptuary-prepare")
         if (watcher := self._watcher) is not None:
-            watcher.catch_up()
+            watcher.flush()
         report, notes = self.refresh(patience=_NO_PATIENCE)
         synced = report.anything
         if synced and not question.lexical_only:
@@ -260,7 +260,7 @@ class SearchService:
             generation = hints.generation
             if generation == self._seen:
                 return None, False
-            if hints.paths is None or any(decides(path) for _, path in hints.paths):
+            if hints.paths is None or any(is_ignore_file(path) for _, path in hints.paths):
                 report, looked = self._files.look()
             else:
                 report, looked = self._files.sync_some(hints.paths), True

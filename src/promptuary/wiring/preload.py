@@ -17,7 +17,7 @@ def begin(workspace: str = os.curdir) -> None:
         if _has_vectors(workspace):
             # One question is too little work for the threads that numpy would start.
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-            minilm.begin(cache_folder() / "models")
+            minilm.preload(cache_folder() / "models")
 
 
 def _has_vectors(workspace: str) -> bool:

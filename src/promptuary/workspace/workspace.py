@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from promptuary.core.errors import Code, SourceError
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.read import TextFile, read_text
-from promptuary.workspace.disk.root import Kind, Root, normalise, shown
+from promptuary.workspace.disk.root import PathKind, Root, display_path, normalise
 from promptuary.workspace.git.locate import locate
 from promptuary.workspace.listing.listing import Listing
 from promptuary.workspace.matching.usage import Usage
@@ -51,7 +51,7 @@ class Workspace:
 
         return fetch(url, self.fetching)
 
-    def kind_of(self, path: str) -> Kind | None:
+    def kind_of(self, path: str) -> PathKind | None:
         """Return what ``path`` is; ``None`` if nothing is there or the path could not be one."""
         try:
             return self.root.kind_of(normalise(path))
@@ -63,7 +63,7 @@ class Workspace:
         folder = normalise(path)
         if folder and self.policy.sensitive(folder):
             raise SourceError(
-                Code.SENSITIVE_PATH, f"{shown(folder)} is a folder in which secrets are kept: not listed."
+                Code.SENSITIVE_PATH, f"{display_path(folder)} is a folder in which secrets are kept: not listed."
             )
         os.close(self.root.open_folder(folder))
         return folder

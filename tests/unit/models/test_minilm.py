@@ -195,9 +195,9 @@ def test_a_copy_that_is_not_whole_is_made_again(tmp_path: Path, wrong: str, mode
         case _:
             signature.write_text("something else")
 
-    assert not any(map(minilm_cache.is_whole, filter(None, [minilm_cache.find(tmp_path, "b941bf19f1f1")])))
+    assert not any(map(minilm_cache.is_intact, filter(None, [minilm_cache.find(tmp_path, "b941bf19f1f1")])))
     assert MiniLM(cache=tmp_path).embed(["one"], "passage") == model.embed(["one"], "passage")
-    assert minilm_cache.is_whole(copy)
+    assert minilm_cache.is_intact(copy)
     assert sorted(tmp_path.iterdir()) == [copy, signature]
 
 
@@ -224,16 +224,16 @@ def test_two_who_make_a_copy_at_once_leave_one(tmp_path: Path, monkeypatch: pyte
     MiniLM(cache=tmp_path).embed(["two"], "passage")
 
     assert sorted(tmp_path.iterdir()) == sorted([copy, signature, other])
-    assert minilm_cache.is_whole(copy)
+    assert minilm_cache.is_intact(copy)
 
 
 @needed
 def test_a_model_that_was_begun_is_taken_over_and_is_the_same(tmp_path: Path, model: MiniLM) -> None:
-    minilm.begin(tmp_path)
+    minilm.preload(tmp_path)
     begun = MiniLM(cache=tmp_path)
 
     assert begun.embed(["one"], "query") == model.embed(["one"], "query")
-    assert tmp_path not in minilm._BEGUN
+    assert tmp_path not in minilm._PRELOADING
     assert MiniLM(cache=tmp_path).embed(["one"], "query") == model.embed(["one"], "query")
 
 

@@ -17,7 +17,7 @@ HEAVY = {"numpy", "onnxruntime", "tokenizers", "turbovec"}
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     found: list[Path] = []
-    monkeypatch.setattr(minilm, "begin", found.append)
+    monkeypatch.setattr(minilm, "preload", found.append)
     return found
 
 
@@ -58,7 +58,7 @@ def test_a_guess_never_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         raise AttributeError("another numpy than it was made for")
 
     root = vault(tmp_path, "minilm")
-    monkeypatch.setattr(minilm, "begin", broken)
+    monkeypatch.setattr(minilm, "preload", broken)
     preload.begin(str(root))
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.references import ENDS_VALUE
-from promptuary.workspace.disk.root import normalise, shown
+from promptuary.workspace.disk.root import display_path, normalise
 
 # Every alternative begins with a plain character: that is what lets the search skip ordinary text quickly.
 _OPENING = re.compile(
@@ -52,7 +52,8 @@ def resolve(importer: str, value: str) -> str:
     if _ABSOLUTE.match(value):
         raise SourceError(
             Code.ABSOLUTE_PATH,
-            f"{shown(value)} is not imported: name a file of the workspace, relative to the file that imports it.",
+            f"{display_path(value)} is not imported: "
+            "name a file of the workspace, relative to the file that imports it.",
         )
     folder = importer.rpartition("/")[0]
     return normalise(f"{folder}/{value}" if folder else value)

@@ -20,7 +20,7 @@ from promptuary.references.resolve import CONCURRENCY, Resolution, resolve, sett
 from promptuary.references.resolve_context import Desk
 from promptuary.references.scan import scan
 from promptuary.references.selection import readings
-from promptuary.workspace.disk.root import shown
+from promptuary.workspace.disk.root import display_path
 from promptuary.workspace.workspace import Workspace, open_workspace
 
 READ_TIMEOUT = 5.0
@@ -94,7 +94,8 @@ class Reader:
         if self._names is None or "." in name[1:] or not {name, "*"}.isdisjoint(self._names):
             return
         raise SourceError(
-            Code.DISALLOWED_EXTENSION, f"{shown(path)} is not among the allowed_extensions; name it there to read it."
+            Code.DISALLOWED_EXTENSION,
+            f"{display_path(path)} is not among the allowed_extensions; name it there to read it.",
         )
 
 

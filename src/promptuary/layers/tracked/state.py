@@ -12,7 +12,7 @@ from promptuary.core.errors import Code, SourceError
 from promptuary.core.layers import Json
 from promptuary.layers.tracked.links import with_slug
 from promptuary.references.selection import Reading
-from promptuary.workspace.disk.root import normalise, shown
+from promptuary.workspace.disk.root import display_path, normalise
 
 State = Literal["ok", "empty", "missing", "deleted", "error"]
 """``missing`` never was there; ``deleted`` was."""
@@ -219,7 +219,7 @@ def _called(tracking: Tracking, path: str) -> set[str]:
     if found := exact or {file.label for file in tracking.files if file.path == wanted}:
         return found
     known = ", ".join(file.label for file in tracking.files[:8]) or "nothing"
-    raise SourceError(Code.NOT_FOUND, f"{shown(path)} is not tracked; tracked in this thread: {known}.")
+    raise SourceError(Code.NOT_FOUND, f"{display_path(path)} is not tracked; tracked in this thread: {known}.")
 
 
 def to_json(tracking: Tracking) -> Json:

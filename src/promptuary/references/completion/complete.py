@@ -24,7 +24,7 @@ from promptuary.references.completion.menu import (
 from promptuary.references.scan import MAX_VALUE, scan
 from promptuary.workspace.git.repository import CommitLine
 from promptuary.workspace.matching.grades import Tier
-from promptuary.workspace.matching.ranker import Hit, Kind
+from promptuary.workspace.matching.ranker import MatchKind, PathMatch
 
 LIMIT: Final = 20
 
@@ -101,13 +101,13 @@ def _kinds(typed: str, kinds: Mapping[str, str]) -> list[Item]:
     return [kind_item(kind, told) for kind, told in kinds.items() if kind.startswith(typed.lower())]
 
 
-def _paths(token: Token, sources: CompletionSources, limit: int, kinds: Sequence[Kind]) -> list[Item]:
+def _paths(token: Token, sources: CompletionSources, limit: int, kinds: Sequence[MatchKind]) -> list[Item]:
     spell = SPELLINGS[token.sigil, bool(token.kind)]
     # Some may not be offered: ask for enough that the others fill the menu.
     if token.typed:
         hits = sources.rank(token.typed, 2 * limit, kinds)
     elif "file" in kinds:
-        hits = [Hit(path, "file", Tier.LOOSE) for path in sources.recent()[: 2 * limit]]
+        hits = [PathMatch(path, "file", Tier.LOOSE) for path in sources.recent()[: 2 * limit]]
     else:
         hits = ()
     if not token.typed and len(hits) < limit:

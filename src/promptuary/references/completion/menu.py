@@ -14,9 +14,9 @@ from promptuary.core.text import human_size, one_line
 from promptuary.references.scan import scan
 from promptuary.workspace.disk.root import normalise
 from promptuary.workspace.git.repository import CommitLine
-from promptuary.workspace.matching.ranker import Hit, Kind
+from promptuary.workspace.matching.ranker import MatchKind, PathMatch
 
-Rank = Callable[[str, int, Sequence[Kind]], Sequence[Hit]]
+Rank = Callable[[str, int, Sequence[MatchKind]], Sequence[PathMatch]]
 """The best paths of these kinds for a query, at most so many."""
 
 Size = tuple[int, int | None, int | None]
@@ -101,7 +101,7 @@ def kind_item(kind: str, explanation: str) -> Item:
 
 
 def path_items(
-    hits: Sequence[Hit], spell: Callable[[str, Kind], str], sources: CompletionSources, limit: int
+    hits: Sequence[PathMatch], spell: Callable[[str, MatchKind], str], sources: CompletionSources, limit: int
 ) -> list[Item]:
     """Return offers for the paths that may be offered, measured as long as that takes no time to speak of."""
     until = sources.clock() + sources.measuring
@@ -127,12 +127,12 @@ def offerable(path: str) -> bool:
         return False
 
 
-def _shown(hit: Hit) -> tuple[int, ...]:
+def _shown(hit: PathMatch) -> tuple[int, ...]:
     """Offsets hold only if the label is the path letter by letter."""
     return hit.positions if one_line(hit.path) == hit.path else ()
 
 
-def spell_bare(path: str, kind: Kind) -> str:
+def spell_bare(path: str, kind: MatchKind) -> str:
     """Return ``@path``, or the canonical form where the bare one would be read as something else."""
     bare = f"@{path}"
     found = scan(bare)
@@ -140,12 +140,12 @@ def spell_bare(path: str, kind: Kind) -> str:
     return bare if whole and quote(path) == path else format_reference(kind, path)
 
 
-def spell_kind(path: str, kind: Kind) -> str:
+def spell_kind(path: str, kind: MatchKind) -> str:
     """Return ``@file:path`` or ``@folder:path``."""
     return format_reference(kind, path)
 
 
-def spell_tracked(path: str, _kind: Kind) -> str:
+def spell_tracked(path: str, _kind: MatchKind) -> str:
     """Return ``#path``, quoted in the one way that a tracked path can be."""
     bare = f"#{path}"
     found = scan(bare)
@@ -166,7 +166,7 @@ def spell_value(kind: str, value: str) -> str:
     )
 
 
-SPELLINGS: Mapping[tuple[Sigil, bool], Callable[[str, Kind], str]] = {
+SPELLINGS: Mapping[tuple[Sigil, bool], Callable[[str, MatchKind], str]] = {
     ("@", False): spell_bare,
     ("@", True): spell_kind,
     ("#", False): spell_tracked,

@@ -15,7 +15,7 @@ from promptuary.references.completion.symbols import Symbols
 from promptuary.references.selection import count_lines
 from promptuary.tokens import Counter
 from promptuary.workspace.git.repository import Repository
-from promptuary.workspace.matching.ranker import Hit, Kind, Preferred, Ranker
+from promptuary.workspace.matching.ranker import MatchKind, PathMatch, Preferences, Ranker
 from promptuary.workspace.workspace import Workspace
 
 _FRESH_SECONDS: Final = 3.0
@@ -63,10 +63,10 @@ class Completer:
             scanning=lambda: not self._listing.complete,
         )
 
-    def _preferred(self) -> Preferred:
-        return Preferred(self._changed.get(), self._workspace.usage.scores())
+    def _preferred(self) -> Preferences:
+        return Preferences(self._changed.get(), self._workspace.usage.scores())
 
-    def _rank(self, query: str, limit: int, kinds: Sequence[Kind]) -> Sequence[Hit]:
+    def _rank(self, query: str, limit: int, kinds: Sequence[MatchKind]) -> Sequence[PathMatch]:
         return self._ranker.rank(query, limit=limit, kinds=kinds, preferred=self._preferred())
 
     def _recent(self) -> Sequence[str]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from promptuary.core.languages import language_of
 from promptuary.core.search import FileKind
-from promptuary.workspace.disk.sensitive_names import _CODE, _DATA
+from promptuary.workspace.disk.sensitive_names import CODE_EXTENSIONS, DATA_EXTENSIONS
 
 HEADED: Final = frozenset(
     ["adoc", "asciidoc", "markdown", "md", "mdc", "mdown", "mdwn", "mdx", "mkd", "org", "qmd", "rmd", "rst"]
@@ -20,8 +20,8 @@ HEADED: Final = frozenset(
 
 _DATA_LANGUAGES = frozenset({"json", "jsonl", "yaml", "toml", "ini", "csv", "xml"})
 _PROSE_LANGUAGES = frozenset({"latex", "diff"})
-_CODE_EXTENSIONS = frozenset(_CODE.split())
-_DATA_EXTENSIONS = frozenset(_DATA.split())
+_CODE_EXTENSIONS = frozenset(CODE_EXTENSIONS.split())
+_DATA_EXTENSIONS = frozenset(DATA_EXTENSIONS.split())
 
 _YEARS = range(1900, 2200)
 _START_OF_TEXT = 8_192

@@ -16,27 +16,34 @@ from stat import S_ISDIR
 from typing import TYPE_CHECKING, Final
 
 from promptuary.core.errors import SourceError
-from promptuary.workspace.listing.ignore import GIT_RULES, OWN_RULES, VERSION_CONTROL, Ignores, OwnIgnores, folder_rules
-from promptuary.workspace.listing.walk import Sieve, walk
+from promptuary.workspace.listing.ignore import (
+    GIT_IGNORE_FILES,
+    OWN_IGNORE_FILES,
+    VERSION_CONTROL,
+    IgnoreRules,
+    OwnIgnoreRules,
+    folder_rules,
+)
+from promptuary.workspace.listing.walk import FileFilter, walk
 from promptuary.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from promptuary.workspace.git.repository import Repository
 
-RULES: Final = frozenset({*GIT_RULES, *OWN_RULES})
+IGNORE_FILES: Final = frozenset({*GIT_IGNORE_FILES, *OWN_IGNORE_FILES})
 """Names of files that decide about others: after a change of one of them only a whole list is true."""
 
-MOST_ASKED: Final = 200
+MAX_GIT_PATHS: Final = 200
 """Git compares every file with every path it is asked for: beyond this many it is quicker to ask for all files."""
 
-_OWN_ENDINGS = tuple(f"/{name}" for name in OWN_RULES)
+_OWN_ENDINGS = tuple(f"/{name}" for name in OWN_IGNORE_FILES)
 
 
 @dataclass(slots=True)
-class Present:
+class CurrentFiles:
     """What is listed. ``names`` may be gone by now, or be folders; ``folders`` are repositories in the repository."""
 
-    sieve: Sieve
+    file_filter: FileFilter
     names: Sequence[str]
     folders: Sequence[str] = ()
     closed: int = 0
@@ -46,16 +53,16 @@ class Present:
     def below(self, folder: str) -> Iterator[str]:
         """Yield the files below ``folder``: one of ``folders``, or one of ``names`` that is a folder."""
         self.nested.add(f"{folder}/")
-        for files in walk(self.sieve, folder, Ignores(noise=False)):
+        for files in walk(self.file_filter, folder, IgnoreRules(noise=False)):
             yield from files if self.shown is None else filter(self.shown, files)
 
     @property
     def unreadable(self) -> int:
         """How many folders could not be looked into so far."""
-        return self.closed + self.sieve.skipped["unreadable"]
+        return self.closed + self.file_filter.skipped["unreadable"]
 
 
-def everything(workspace: Workspace) -> Present:
+def list_all(workspace: Workspace) -> CurrentFiles:
     """Return all that ``workspace`` lists."""
     try:
         with workspace.repository() as repository:
@@ -65,11 +72,11 @@ def everything(workspace: Workspace) -> Present:
     return _by_git(workspace.root.path, names, closed) if names else _walked(workspace.root.path, None)
 
 
-def among(workspace: Workspace, paths: Collection[str]) -> Present:
+def list_at(workspace: Workspace, paths: Collection[str]) -> CurrentFiles:
     """Return what ``workspace`` lists at and below ``paths``, which exist, and perhaps more.
 
     Git is asked once for all of them. One thing it does not say: files in the folder of a submodule that was never
-    set up are found by ``everything`` alone.
+    set up are found by ``list_all`` alone.
     """
     root = workspace.root.path
     try:
@@ -90,9 +97,9 @@ def _questions(root: Path, paths: Collection[str]) -> list[str]:
         nested = next((folder for folder in (*above, path) if os.path.lexists(root / folder / ".git")), None)
         asked.add(path if nested is None else nested)
         outside = above if nested is None else folders_above(nested)
-        rules = (f"{folder}/{name}" for folder in outside for name in OWN_RULES)
+        rules = (f"{folder}/{name}" for folder in outside for name in OWN_IGNORE_FILES)
         asked.update(rule for rule in rules if os.path.lexists(root / rule))
-    return sorted(asked) if len(asked) <= MOST_ASKED else []
+    return sorted(asked) if len(asked) <= MAX_GIT_PATHS else []
 
 
 def folders_above(path: str) -> list[str]:
@@ -105,37 +112,39 @@ def _names_anything(repository: "Repository") -> bool:
     return any(repository.tracked()) or any(repository.untracked())
 
 
-def _by_git(root: Path, names: Sequence[str], closed: int) -> Present:
+def _by_git(root: Path, names: Sequence[str], closed: int) -> CurrentFiles:
     folders = [name[:-1] for name in names if name.endswith("/")]
     nested: set[str] = set()
     shown = _own_rules(root, names, nested)
     if folders:
         names = [name for name in names if not name.endswith("/")]
-    return Present(Sieve(root), names if shown is None else list(filter(shown, names)), folders, closed, shown, nested)
+    return CurrentFiles(
+        FileFilter(root), names if shown is None else list(filter(shown, names)), folders, closed, shown, nested
+    )
 
 
 def _own_rules(root: Path, names: Sequence[str], nested: Collection[str]) -> Callable[[str], bool] | None:
     """Return which paths our own ignore files leave; ``None`` if there are none, and so all of them."""
     ruled = [name.rpartition("/") for name in names if name.endswith(_OWN_ENDINGS)]
     folders = {f"{folder}/" for folder, _, _ in ruled}
-    if not folders and not any(os.path.lexists(root / name) for name in OWN_RULES):
+    if not folders and not any(os.path.lexists(root / name) for name in OWN_IGNORE_FILES):
         return None
 
     def counts(folder: str) -> bool:
         return not folder or folder in folders or any(map(folder.startswith, nested))
 
-    own = OwnIgnores(root, counts)
+    own = OwnIgnoreRules(root, counts)
     return lambda path: not own.hides(path)
 
 
-def _walked(root: Path, paths: Collection[str] | None) -> Present:
-    sieve = Sieve(root)
+def _walked(root: Path, paths: Collection[str] | None) -> CurrentFiles:
+    file_filter = FileFilter(root)
     if paths is None:
-        found = list(chain.from_iterable(walk(sieve, "", Ignores())))
+        found = list(chain.from_iterable(walk(file_filter, "", IgnoreRules())))
     else:
         rules = _Rules(root)
-        found = [name for path in paths for name in rules.below(sieve, path)]
-    return Present(sieve, found)
+        found = [name for path in paths for name in rules.below(file_filter, path)]
+    return CurrentFiles(file_filter, found)
 
 
 @dataclass(slots=True)
@@ -143,9 +152,9 @@ class _Rules:
     """What a walk would decide about single paths, with a look at nothing but the folders above them."""
 
     root: Path
-    _inside: dict[str, Ignores | None] = field(default_factory=dict)
+    _inside: dict[str, IgnoreRules | None] = field(default_factory=dict)
 
-    def below(self, sieve: Sieve, path: str) -> Iterator[str]:
+    def below(self, file_filter: FileFilter, path: str) -> Iterator[str]:
         """Yield ``path`` if it is a file that a walk finds, or the files below it."""
         folder = path[: path.rfind("/") + 1]
         inside = self._rules_inside(folder)
@@ -153,26 +162,26 @@ class _Rules:
         if inside is None or self._skips(inside, path, folder=is_folder):
             return
         if is_folder:
-            yield from chain.from_iterable(walk(sieve, path, inside))
+            yield from chain.from_iterable(walk(file_filter, path, inside))
         else:
             yield path
 
-    def _rules_inside(self, folder: str) -> Ignores | None:
+    def _rules_inside(self, folder: str) -> IgnoreRules | None:
         """Return the rules inside ``folder``, empty or ending in a slash; ``None`` if no walk leads there."""
         if folder not in self._inside:
             self._inside[folder] = self._decide(folder)
         return self._inside[folder]
 
-    def _decide(self, folder: str) -> Ignores | None:
-        above = self._rules_inside(folder[: folder.rfind("/", 0, -1) + 1]) if folder else Ignores()
+    def _decide(self, folder: str) -> IgnoreRules | None:
+        above = self._rules_inside(folder[: folder.rfind("/", 0, -1) + 1]) if folder else IgnoreRules()
         if above is None:
             return None
         if folder and (self._skips(above, folder[:-1], folder=True) or not _is_folder(self.root / folder[:-1])):
             return None
-        names = {name for name in (".git", *RULES) if os.path.lexists(self.root / folder / name)}
+        names = {name for name in (".git", *IGNORE_FILES) if os.path.lexists(self.root / folder / name)}
         return above.within(folder, folder_rules(self.root / folder, names))
 
-    def _skips(self, rules: Ignores, path: str, *, folder: bool) -> bool:
+    def _skips(self, rules: IgnoreRules, path: str, *, folder: bool) -> bool:
         return path.rpartition("/")[2] in VERSION_CONTROL or rules.hides(path, folder=folder)
 
 

@@ -17,19 +17,19 @@ MOST_PATHS: Final = 2_000
 LONGEST_BATCH: Final = 0.5
 """Seconds after which a batch ends even if events still come: a file written for ever must not hide the others."""
 
-Touched = frozenset[tuple[Path, str]]
+TouchedPaths = frozenset[tuple[Path, str]]
 """Watched folders with paths in them; each means the path and everything below it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Hints:
+class PossibleChanges:
     """What may have changed up to ``generation``; ``paths`` is ``None`` if that is anything at all."""
 
     generation: int
-    paths: Touched | None
+    paths: TouchedPaths | None
 
 
-class Journal:
+class EventLog:
     """The generations and what belongs to each. May be used from several threads."""
 
     def __init__(self, most: int = MOST_PATHS) -> None:
@@ -37,7 +37,7 @@ class Journal:
         self._generation = 0
         # Up to this generation it is not known any more what was touched.
         self._forgotten = 0
-        self._kept: deque[tuple[int, Touched]] = deque()
+        self._kept: deque[tuple[int, TouchedPaths]] = deque()
         self._paths = 0
         self._closed = False
         self._grown = threading.Condition()
@@ -47,7 +47,7 @@ class Journal:
         """How many batches there have been."""
         return self._generation
 
-    def note(self, paths: Iterable[tuple[Path, str]] | None) -> None:
+    def add(self, paths: Iterable[tuple[Path, str]] | None) -> None:
         """Begin a generation with what was touched; ``None`` is anything."""
         touched = None if paths is None else frozenset(paths)
         with self._grown:
@@ -62,13 +62,13 @@ class Journal:
                     self._paths -= len(oldest)
             self._grown.notify_all()
 
-    def since(self, generation: int) -> Hints:
+    def since(self, generation: int) -> PossibleChanges:
         """Return what was touched after ``generation``."""
         with self._grown:
             if not self._forgotten <= generation <= self._generation:
-                return Hints(self._generation, None)
+                return PossibleChanges(self._generation, None)
             touched = (paths for number, paths in self._kept if number > generation)
-            return Hints(self._generation, frozenset().union(*touched))
+            return PossibleChanges(self._generation, frozenset().union(*touched))
 
     def wait(self, generation: int, timeout: float | None) -> bool:
         """Wait for a generation after ``generation``, at most ``timeout`` seconds; return whether there is one."""
@@ -80,7 +80,7 @@ class Journal:
         """Let ``wait`` wait; what happened while nobody noted anything is anything."""
         with self._grown:
             self._closed = False
-        self.note(None)
+        self.add(None)
 
     def close(self) -> None:
         """Let nobody wait any longer: nothing will be noted."""
@@ -95,7 +95,7 @@ class Journal:
 
 
 @dataclass(slots=True)
-class Batch:
+class EventBatch:
     """Events being gathered: until none came for ``quiet`` seconds, or twice that or ``LONGEST_BATCH`` has passed."""
 
     quiet: float

@@ -23,7 +23,7 @@ from promptuary.workspace.disk.sensitive_names import (
     SECRET_WORDS,
 )
 
-OURS: Final = re.compile(rf"(?:^|/){re.escape(FOLDER)}/(?!memory/)")
+PRIVATE_PATH: Final = re.compile(rf"(?:^|/){re.escape(FOLDER)}/(?!memory/)")
 """Found in every path of ours that nobody else has a use for."""
 
 _PLAIN_NAME = re.compile(r"[\w@+(\[{#-][\w @+(){}\[\]#,=.-]*", re.ASCII)
@@ -33,7 +33,7 @@ _SUSPICIOUS_NAMES = SECRET_ANYWHERE | SECRET_FILES | {path.split("/", 1)[0] for 
 
 
 @dataclass(slots=True)
-class Screen:
+class ReadableNames:
     """The read policy for one pass over a workspace; what it finds out about a folder it remembers."""
 
     policy: ReadPolicy
@@ -44,7 +44,7 @@ class Screen:
         kept = {f".{ending}" for ending in BACKUPS}
         self._plain = self.policy.allowed - SECRET_ENDINGS - kept
 
-    def admits(self, path: str) -> bool:
+    def allows(self, path: str) -> bool:
         """Return whether the file ``path``, relative to the workspace, may be read as far as names go."""
         folder, _, name = path.rpartition("/")
         plain = self._folders.get(folder)
@@ -64,7 +64,7 @@ class Screen:
         )
 
     def _is_allowed(self, path: str) -> bool:
-        if OURS.search(path):
+        if PRIVATE_PATH.search(path):
             return False
         try:
             # A name that reads otherwise than it is written would open another file.

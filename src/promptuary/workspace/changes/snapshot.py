@@ -12,9 +12,9 @@ from stat import S_ISDIR, S_ISREG
 
 from promptuary.core.errors import SourceError
 from promptuary.core.search import Stamp
-from promptuary.workspace.changes.current_files import RULES, Present, among, everything, folders_above
-from promptuary.workspace.changes.readable_names import Screen
-from promptuary.workspace.disk.root import normalise, shown
+from promptuary.workspace.changes.current_files import IGNORE_FILES, CurrentFiles, folders_above, list_all, list_at
+from promptuary.workspace.changes.readable_names import ReadableNames
+from promptuary.workspace.disk.root import display_path, normalise
 from promptuary.workspace.git.locate import locate
 from promptuary.workspace.workspace import Workspace
 
@@ -43,7 +43,7 @@ def snapshot(workspace: Workspace, last: Snapshot | None = None) -> Snapshot:
     taken = _Stamps(workspace, last=last.files if last else {})
     reason = _trouble(workspace)
     if not reason:
-        taken.add(everything(workspace))
+        taken.add(list_all(workspace))
         # Once more: what went away meanwhile must not look deleted.
         reason = _trouble(workspace)
     if reason:
@@ -61,23 +61,23 @@ def snapshot_of(
 
     The cost does not depend on the size of the workspace, except for what git is asked, once for all paths: whether it
     lists those that exist and are not ``known``, the files of the last snapshot. These are taken to be listed still:
-    after a change of a file that ``decides``, only ``snapshot`` is true.
+    after a change of a file that ``is_ignore_file``, only ``snapshot`` is true.
     """
     asked = list(dict.fromkeys(paths))
     if _trouble(workspace):
         return {}
     taken = _Stamps(workspace, frozenset(asked))
-    waiting = taken.look(path for path in asked if _is_normal(path))
+    waiting = taken.existing(path for path in asked if _is_normal(path))
     if waiting and _in_git(workspace):
         waiting = [path for path in waiting if path not in known or not taken.add_known(path)]
     if waiting:
-        taken.add(everything(workspace) if "" in waiting else among(workspace, waiting))
+        taken.add(list_all(workspace) if "" in waiting else list_at(workspace, waiting))
     return {} if _trouble(workspace) else dict.fromkeys(asked) | taken.files
 
 
-def decides(path: str) -> bool:
+def is_ignore_file(path: str) -> bool:
     """Return whether ``path`` is a file that hides others or shows them, so that only a whole snapshot is true."""
-    return path.rpartition("/")[2] in RULES
+    return path.rpartition("/")[2] in IGNORE_FILES
 
 
 class _Stamps:
@@ -91,19 +91,19 @@ class _Stamps:
         self.unreadable = 0
         self._root = workspace.root.path
         self._most = workspace.policy.max_bytes
-        self._screen = Screen(workspace.policy)
+        self._readable = ReadableNames(workspace.policy)
         self._only = only
         self._above = {folder for path in only or () for folder in folders_above(path)}
         self._last = last or {}
 
-    def add(self, present: Present) -> None:
+    def add(self, present: CurrentFiles) -> None:
         """Take the stamps of what is listed."""
         folders = [*present.folders, *self._add_all(present.names)]
         for folder in folders:
             self._add_all(present.below(folder))
         self.unreadable += present.unreadable
 
-    def look(self, paths: Iterable[str]) -> list[str]:
+    def existing(self, paths: Iterable[str]) -> list[str]:
         """Return those of ``paths`` that are folders, or files that may be read if they are listed."""
         found = []
         for path in paths:
@@ -126,7 +126,7 @@ class _Stamps:
     def _add_all(self, paths: Iterable[str]) -> list[str]:
         """Take the stamps of the files among ``paths``; return the folders among them."""
         prefix, lstat, files, only = f"{self._root}/", os.lstat, self.files, self._only
-        admits, most, last = self._screen.admits, self._most, self._last
+        allows, most, last = self._readable.allows, self._most, self._last
         folders = []
         for path in paths:
             wanted = only is None or _is_below(path, only)
@@ -141,7 +141,7 @@ class _Stamps:
                 self.unreadable += 1
                 continue
             if S_ISREG(status.st_mode):
-                if not wanted or not (path in last or admits(path)):
+                if not wanted or not (path in last or allows(path)):
                     continue
                 if status.st_size <= most:
                     files[path] = _stamp(status)
@@ -152,7 +152,7 @@ class _Stamps:
         return folders
 
     def _is_wanted(self, path: str, status: os.stat_result) -> bool:
-        return S_ISREG(status.st_mode) and status.st_size <= self._most and self._screen.admits(path)
+        return S_ISREG(status.st_mode) and status.st_size <= self._most and self._readable.allows(path)
 
 
 def _stamp(status: os.stat_result) -> Stamp:
@@ -192,7 +192,7 @@ def _in_git(workspace: Workspace) -> bool:
 def _trouble(workspace: Workspace) -> str:
     """Say why the folder of ``workspace`` cannot be seen; empty if it can."""
     path = workspace.root.path
-    name = shown(str(path))
+    name = display_path(str(path))
     try:
         with os.scandir(path) as entries:
             next(entries, None)

@@ -1,12 +1,13 @@
-"""Watches folders and says what may have changed in them: hints to look, never the truth.
+"""Watches folders and reports which paths may have changed. The reports are hints; the disk decides.
 
-One daemon thread asks the operating system's watcher, and notes batches of what it says in a ``Journal``. Files written
-at once into a new folder can escape it, so a new folder is hinted as a whole, and again a little later. Where events
-cannot be had (folders on another machine, too few watches left) it polls: then each tick says that anything may have
-changed, because a check that is cheap would be wrong and one that is right costs as much as looking. Should the system
-lose events, nobody tells us; whoever needs certainty looks at everything from time to time.
+One daemon thread reads the events of the operating system and adds them, in batches, to an ``EventLog``. Files that are
+written at once into a new folder can escape the system's watcher, so a new folder is reported as a whole, and again a
+little later. Where there are no events (a network file system, too few watches left) the watcher polls: each tick
+reports that anything may have changed, because a cheap check would miss changes and a reliable one costs as much as a
+full comparison. The system does not report events that it lost; a caller that needs certainty compares everything from
+time to time.
 
-What the paths are good for, and whether they may be read, is not known here.
+Does not know what the paths are used for, nor whether they may be read.
 """
 
 import atexit
@@ -22,20 +23,20 @@ from typing import TYPE_CHECKING, Final, Literal, Self
 
 from promptuary import concurrency
 from promptuary.workspace.changes import mounts
-from promptuary.workspace.changes.event_log import Batch, Hints, Journal
-from promptuary.workspace.changes.readable_names import OURS
+from promptuary.workspace.changes.event_log import EventBatch, EventLog, PossibleChanges
+from promptuary.workspace.changes.readable_names import PRIVATE_PATH
 from promptuary.workspace.disk.private_folder import FOLDER
 from promptuary.workspace.listing.ignore import VERSION_CONTROL
 
 if TYPE_CHECKING:
     from watchfiles._rust_notify import RustNotify
 
-Mode = Literal["events", "polling"]
+WatchMode = Literal["events", "polling"]
 
-LOOK_EVERY: Final = 2.0
+CHECK_INTERVAL: Final = 2.0
 """Seconds between two looks whether a watched folder is still the same."""
 
-LOOK_AGAIN_AFTER: Final = 0.5
+RECHECK_DELAY: Final = 0.5
 """Seconds after which a new folder is hinted once more: by then what was written into it at once is there."""
 
 _ADDED, _DELETED = 1, 3
@@ -53,9 +54,9 @@ class Watcher:
 
     def __init__(self, folders: Sequence[Path], *, debounce: float = 0.2, poll: float | None = None) -> None:
         self.folders = list(folders)
-        self._watched = [_Watched(folder, LOOK_EVERY if poll is None else poll) for folder in folders]
+        self._watched = [_Watched(folder, CHECK_INTERVAL if poll is None else poll) for folder in folders]
         self._debounce = debounce
-        self._journal = Journal()
+        self._events = EventLog()
         self._stop = threading.Event()
         self._turns = threading.Condition()
         self._asked = self._answered = 0
@@ -64,10 +65,10 @@ class Watcher:
     @property
     def generation(self) -> int:
         """Grows with every batch of events; compare it, and ask ``changed_since`` for what came after."""
-        return self._journal.generation
+        return self._events.generation
 
     @property
-    def mode(self) -> Mode:
+    def mode(self) -> WatchMode:
         """How changes are noticed: ``polling`` if any of the folders needs it."""
         return "polling" if self.reason else "events"
 
@@ -81,15 +82,15 @@ class Watcher:
         """What went wrong last and is not yet in order again; empty if nothing is."""
         return next((watched.failure for watched in self._watched if watched.failure), "")
 
-    def changed_since(self, generation: int) -> Hints:
+    def changed_since(self, generation: int) -> PossibleChanges:
         """Return what may have changed after ``generation``; each path means itself and everything below it."""
-        return self._journal.since(generation)
+        return self._events.since(generation)
 
     def wait(self, generation: int, timeout: float | None = None) -> bool:
         """Wait until the generation is above ``generation``, at most ``timeout`` seconds; return whether it is."""
-        return self._journal.wait(generation, timeout)
+        return self._events.wait(generation, timeout)
 
-    def catch_up(self, timeout: float = 1.0) -> None:
+    def flush(self, timeout: float = 1.0) -> None:
         """Have everything noted that the system has told of until now, however short ago; for who cannot wait."""
         with self._turns:
             if self._thread is not None:
@@ -102,7 +103,7 @@ class Watcher:
         """Begin to watch, in the background; starting twice is harmless."""
         if self._thread is None:
             self._stop.clear()
-            self._journal.open()
+            self._events.open()
             self._thread = concurrency.start_daemon(self._run, name="promptuary-watch")
             # A thread that is inside the library while the interpreter ends can bring the process down.
             atexit.register(self.close)
@@ -115,7 +116,7 @@ class Watcher:
             self._stop.set()
             with self._turns:
                 self._turns.notify_all()
-            self._journal.close()
+            self._events.close()
             atexit.unregister(self.close)
             thread.join()
 
@@ -126,7 +127,7 @@ class Watcher:
         self.close()
 
     def _run(self) -> None:
-        batch = Batch(self._debounce)
+        batch = EventBatch(self._debounce)
         later: deque[tuple[float, set[tuple[Path, str]]]] = deque()
         step = max(0.005, min(self._debounce / 2, _LONGEST_STEP))
         while not self._stop.is_set():
@@ -141,18 +142,18 @@ class Watcher:
             watched.disarm()
 
     def _attend(
-        self, batch: Batch, later: deque[tuple[float, set[tuple[Path, str]]]], now: float, *, at_once: bool
+        self, batch: EventBatch, later: deque[tuple[float, set[tuple[Path, str]]]], now: float, *, at_once: bool
     ) -> None:
         for watched in self._watched:
-            if watched.look(now):
-                self._journal.note(None)
+            if watched.check(now):
+                self._events.add(None)
             batch.add(watched.events(_MOMENT if at_once else 1), now)
         if taken := batch.take(inf if at_once else now):
-            self._journal.note(taken)
+            self._events.add(taken)
             if folders := set(_folders(taken)):
-                later.append((now + LOOK_AGAIN_AFTER, folders))
+                later.append((now + RECHECK_DELAY, folders))
         if later and later[0][0] <= now:
-            self._journal.note(later.popleft()[1])
+            self._events.add(later.popleft()[1])
 
 
 class _Watched:
@@ -167,11 +168,11 @@ class _Watched:
         self._notify: RustNotify | None = None
         self._identity: tuple[int, int] | None = None
         self._lost = False
-        self._next_look = 0.0
+        self._next_check = 0.0
 
-    def look(self, now: float) -> bool:
+    def check(self, now: float) -> bool:
         """See to it that the folder is watched, if it is time to; return whether anything may have changed."""
-        if now < self._next_look:
+        if now < self._next_check:
             return False
         before, self._identity = self._identity, self._seen()
         changed, self._lost = self._lost or before != self._identity, False
@@ -181,7 +182,7 @@ class _Watched:
             changed = True
             self.disarm()
             self._arm()
-        self._next_look = now + (self._poll if self.polling else LOOK_EVERY)
+        self._next_check = now + (self._poll if self.polling else CHECK_INTERVAL)
         return changed or (self._identity is not None and bool(self.polling))
 
     def events(self, patience: int) -> Iterator[tuple[Path, str]]:
@@ -199,7 +200,7 @@ class _Watched:
         for change, path in told:
             if change == _DELETED and path == str(self._place):
                 self._lose(f"{self._folder} is not there")
-            hint = relevant(path.removeprefix(f"{self._place}/"), comes_or_goes=change in {_ADDED, _DELETED})
+            hint = path_to_check(path.removeprefix(f"{self._place}/"), comes_or_goes=change in {_ADDED, _DELETED})
             if hint is not None and path.startswith(f"{self._place}/"):
                 yield self._folder, hint
 
@@ -228,7 +229,7 @@ class _Watched:
         self.disarm()
         self._identity = None
         self._lost = True
-        self._next_look = 0.0
+        self._next_check = 0.0
 
     def _seen(self) -> tuple[int, int] | None:
         try:
@@ -242,7 +243,7 @@ class _Watched:
         return status.st_dev, status.st_ino
 
 
-def relevant(path: str, *, comes_or_goes: bool) -> str | None:
+def path_to_check(path: str, *, comes_or_goes: bool) -> str | None:
     """Return what to hint for an event at ``path``, relative to its folder; ``None`` if it is nobody's concern."""
     names = path.split("/")
     if not VERSION_CONTROL.isdisjoint(names):
@@ -250,7 +251,7 @@ def relevant(path: str, *, comes_or_goes: bool) -> str | None:
     if names[-1] == FOLDER:
         # The memory may have come or gone with the folder around it.
         return f"{path}/memory" if comes_or_goes else None
-    return None if OURS.search(f"{path}/") else path
+    return None if PRIVATE_PATH.search(f"{path}/") else path
 
 
 def _folders(touched: Iterable[tuple[Path, str]]) -> Iterator[tuple[Path, str]]:

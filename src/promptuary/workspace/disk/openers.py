@@ -1,7 +1,7 @@
 """Open a path strictly beneath an open folder, whatever anyone renames or links meanwhile.
 
 Two openers give the same answers: ``openat2``, where the kernel resolves the path beneath the folder
-in one call, and a walk that opens one component at a time and never follows a link. ``follow`` is for
+in one call, and a walk that opens one component at a time and never follows a link. ``open_following_links`` is for
 those who want links: it resolves them by hand on descriptors, so that it cannot be led outside, and
 tells where it really arrived.
 
@@ -65,7 +65,7 @@ def _how(flags: int) -> Any:
     return ctypes.byref(_OpenHow(flags | os.O_CLOEXEC, 0, _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS))
 
 
-def by_openat2(root: int, path: str, flags: int) -> int:
+def open_by_openat2(root: int, path: str, flags: int) -> int:
     """Open ``path`` by one system call that refuses links and anything not beneath ``root``."""
     call, name, how = _syscall(), os.fsencode(path), _how(flags)
     code = errno.EAGAIN
@@ -85,13 +85,13 @@ def has_openat2(root: int) -> bool:
     if sys.platform != "linux":
         return False
     try:
-        os.close(by_openat2(root, ".", _ON_THE_WAY))
+        os.close(open_by_openat2(root, ".", _ON_THE_WAY))
     except OSError:
         return False
     return True
 
 
-def by_walk(root: int, path: str, flags: int) -> int:
+def open_by_walk(root: int, path: str, flags: int) -> int:
     """Open ``path`` one component at a time, each from the descriptor of the one before it."""
     *folders, last = path.split("/")
     current = root
@@ -129,7 +129,7 @@ def _is_link(folder: int, name: str) -> bool:
         return False
 
 
-def follow(root: int, path: str, flags: int) -> Opened:
+def open_following_links(root: int, path: str, flags: int) -> Opened:
     """Open ``path``, following links that stay beneath ``root``; one that leaves it is ``EXDEV``.
 
     An absolute link leaves, wherever it points, as it does for the kernel.

@@ -15,7 +15,7 @@ from typing import NoReturn
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.text import human_size
 from promptuary.workspace.disk.policy import ReadPolicy
-from promptuary.workspace.disk.root import Root, normalise, shown
+from promptuary.workspace.disk.root import Root, display_path, normalise
 
 _CHUNK = 64 * 1024
 _TRIES = 2
@@ -58,7 +58,7 @@ def _read(root: Root, path: str, policy: ReadPolicy) -> tuple[str, bytes, os.sta
         data, status = _read_unchanged(opened.fd, root.device, relative, policy.max_bytes)
     except OSError as error:
         raise SourceError(
-            Code.READ_FAILED, f"{shown(relative)} could not be read ({error.strerror}); try again."
+            Code.READ_FAILED, f"{display_path(relative)} could not be read ({error.strerror}); try again."
         ) from error
     finally:
         os.close(opened.fd)
@@ -86,7 +86,7 @@ def _read_unchanged(fd: int, device: int, path: str, most: int) -> tuple[bytes, 
         before = after
     raise SourceError(
         Code.READ_FAILED,
-        f"{shown(path)} is being written to just now; try again when its writer has finished.",
+        f"{display_path(path)} is being written to just now; try again when its writer has finished.",
     )
 
 
@@ -96,7 +96,7 @@ def _check(status: os.stat_result, device: int, path: str, most: int) -> None:
     if status.st_dev != device:
         raise SourceError(
             Code.OTHER_DEVICE,
-            f"{shown(path)} is on a file system that is mounted into the workspace; copy the file out of it.",
+            f"{display_path(path)} is on a file system that is mounted into the workspace; copy the file out of it.",
         )
     if status.st_size > most:
         _refuse_size(path, human_size(status.st_size), most)
@@ -104,11 +104,11 @@ def _check(status: os.stat_result, device: int, path: str, most: int) -> None:
 
 def _refuse_kind(path: str, mode: int) -> NoReturn:
     if stat.S_ISDIR(mode):
-        reason = f"{shown(path)} is a folder; write @folder: instead of @file:."
+        reason = f"{display_path(path)} is a folder; write @folder: instead of @file:."
     elif stat.S_ISFIFO(mode):
-        reason = f"{shown(path)} is a pipe, not a file with text in it."
+        reason = f"{display_path(path)} is a pipe, not a file with text in it."
     else:
-        reason = f"{shown(path)} is a device or a socket, not a file with text in it."
+        reason = f"{display_path(path)} is a device or a socket, not a file with text in it."
     raise SourceError(Code.NOT_A_FILE, reason)
 
 
@@ -118,7 +118,7 @@ def _refuse_size(path: str, size: str, most: int) -> NoReturn:
         limit = f"{most:,} bytes, and it has more"
     raise SourceError(
         Code.FILE_TOO_LARGE,
-        f"{shown(path)} is {size}, and files are read up to {limit}; "
+        f"{display_path(path)} is {size}, and files are read up to {limit}; "
         "raise that with --max-file-size, or max_file_size in your configuration.",
     )
 
@@ -208,7 +208,7 @@ def _decode_legacy(data: bytes, path: str) -> tuple[str, str]:
 def _refuse_binary(data: bytes, path: str) -> NoReturn:
     kind = _content_kind(data)
     what = f"is {kind}" if kind else "holds bytes that are no text"
-    raise SourceError(Code.BINARY, f"{shown(path)} {what}, so it cannot be included; give a text form of it.")
+    raise SourceError(Code.BINARY, f"{display_path(path)} {what}, so it cannot be included; give a text form of it.")
 
 
 _MAGIC = (

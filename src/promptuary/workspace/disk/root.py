@@ -18,9 +18,19 @@ from typing import Literal, Self
 
 from promptuary.core.errors import Code, ConfigError, SourceError
 from promptuary.core.text import one_line
-from promptuary.workspace.disk.openers import LIST, PEEK, READ, Opened, Opener, by_openat2, by_walk, follow, has_openat2
+from promptuary.workspace.disk.openers import (
+    LIST,
+    PEEK,
+    READ,
+    Opened,
+    Opener,
+    has_openat2,
+    open_by_openat2,
+    open_by_walk,
+    open_following_links,
+)
 
-Kind = Literal["file", "folder", "other"]
+PathKind = Literal["file", "folder", "other"]
 """What a path is: ``other`` is there but not to be opened (a pipe, a device, a link not followed)."""
 
 OpenerName = Literal["auto", "openat2", "walk"]
@@ -37,7 +47,7 @@ _HOME = re.compile(r"~(?:[\w.-]*/|$)")
 _NOT_NORMAL = re.compile(r"(?:^|/)\.{0,2}(?:/|$)")
 
 
-def shown(path: str) -> str:
+def display_path(path: str) -> str:
     """Return ``path`` as a reason names it: in quotes, on one line, not endless."""
     if not path:
         return "the workspace folder"
@@ -68,7 +78,7 @@ def _check_characters(path: str) -> None:
     if _UNFIT.search(path):
         raise SourceError(
             Code.BAD_NAME,
-            f"{shown(path)} contains characters that cannot be shown; retype the path, or rename the file.",
+            f"{display_path(path)} contains characters that cannot be shown; retype the path, or rename the file.",
         )
 
 
@@ -79,7 +89,7 @@ def _check_relative(path: str, slashed: str) -> None:
         advice = "to fetch a page write @url: before its address."
     else:
         return
-    raise SourceError(Code.ABSOLUTE_PATH, f"{shown(path)} is not a path in the workspace; {advice}")
+    raise SourceError(Code.ABSOLUTE_PATH, f"{display_path(path)} is not a path in the workspace; {advice}")
 
 
 def _without_dots(path: str, slashed: str) -> list[str]:
@@ -89,7 +99,7 @@ def _without_dots(path: str, slashed: str) -> list[str]:
             if not names:
                 raise SourceError(
                     Code.PATH_TRAVERSAL,
-                    f"{shown(path)} climbs out of the workspace; name a path inside it, "
+                    f"{display_path(path)} climbs out of the workspace; name a path inside it, "
                     "or open the folder above as the workspace.",
                 )
             names.pop()
@@ -102,12 +112,12 @@ def _check_lengths(path: str, names: list[str]) -> None:
     if len(os.fsencode(path)) > _LONGEST_PATH:
         raise SourceError(
             Code.BAD_NAME,
-            f"{shown(path)} is longer than any path can be ({_LONGEST_PATH} bytes); shorten it.",
+            f"{display_path(path)} is longer than any path can be ({_LONGEST_PATH} bytes); shorten it.",
         )
     if any(len(os.fsencode(name)) > _LONGEST_NAME for name in names):
         raise SourceError(
             Code.BAD_NAME,
-            f"{shown(path)} has a name longer than {_LONGEST_NAME} bytes; check the spelling.",
+            f"{display_path(path)} has a name longer than {_LONGEST_NAME} bytes; check the spelling.",
         )
 
 
@@ -127,7 +137,7 @@ class Root:
             self.path = Path(path).resolve(strict=True)
             self._fd = os.open(self.path, (PEEK & ~os.O_NONBLOCK) | os.O_DIRECTORY | os.O_CLOEXEC)
         except (OSError, ValueError, RuntimeError) as error:
-            raise ConfigError(f"The workspace {shown(str(path))} is not a folder that can be opened.") from error
+            raise ConfigError(f"The workspace {display_path(str(path))} is not a folder that can be opened.") from error
         self._close = weakref.finalize(self, os.close, self._fd)
         self._close.atexit = False
         self.follow_symlinks = follow_symlinks
@@ -150,11 +160,11 @@ class Root:
             if error.code is Code.NOT_FOUND and self.kind_of(path) is not None:
                 raise SourceError(
                     Code.NOT_A_FOLDER,
-                    f"{shown(path)} is not a folder; to include a file write @file: before it.",
+                    f"{display_path(path)} is not a folder; to include a file write @file: before it.",
                 ) from error
             raise
 
-    def kind_of(self, path: str) -> Kind | None:
+    def kind_of(self, path: str) -> PathKind | None:
         """Return what ``path`` is, or ``None`` if nothing is there. Never raises."""
         try:
             fd = self._opened(path, PEEK).fd
@@ -191,25 +201,25 @@ class Root:
             if error.errno != errno.ELOOP or not self.follow_symlinks:
                 raise _translated(error, path) from error
         try:
-            return follow(self._fd, path, flags)
+            return open_following_links(self._fd, path, flags)
         except OSError as error:
             raise _translated(error, path, followed=True) from error
 
 
 def _choose(opener: OpenerName, root: int) -> Opener:
     if opener == "walk":
-        return by_walk
+        return open_by_walk
     if has_openat2(root):
-        return by_openat2
+        return open_by_openat2
     if opener == "openat2":
         raise ConfigError('This system has no openat2 system call; use the opener "auto" or "walk".')
-    return by_walk
+    return open_by_walk
 
 
 def _check_normal(path: str) -> None:
     """Refuse what ``normalise`` would not have returned: the openers rely on it."""
     if path and _NOT_NORMAL.search(path):
-        raise SourceError(Code.PATH_TRAVERSAL, f"{shown(path)} is not a plain path from the workspace folder.")
+        raise SourceError(Code.PATH_TRAVERSAL, f"{display_path(path)} is not a plain path from the workspace folder.")
     _check_characters(path)
 
 
@@ -239,7 +249,7 @@ _REASONS = {
 
 def _translated(error: OSError, path: str, *, followed: bool = False) -> SourceError:
     code = _CODES.get(error.errno or 0, Code.READ_FAILED)
-    name = shown(path)
+    name = display_path(path)
     if error.errno == errno.EXDEV:
         return SourceError(code, f"{name} is a link that leads out of the workspace; copy the file into it.")
     if code is Code.SYMLINK and followed:

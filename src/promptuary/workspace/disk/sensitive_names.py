@@ -10,7 +10,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_CODE = """
+CODE_EXTENSIONS = """
 .4gl .4th .a51 .ab .abap .abc .abnf .ac .acs .ada .adb .ado .ads .afl .agda .ahk .als .am .ampl .apex
 .apib .apl .applescript .arb .as .ash .askama .asm .asn .asn1 .astro .atom .au3 .avdl .avsc .awk .axaml
 .bal .bas .base .bash .bat .bats .bazel .bb .bicep .blade .blp .bnf .bp .bpmn .bqn .bru .bsl .bsv .buck
@@ -52,7 +52,7 @@ _CODE = """
 .xslt .xtend .y .yarn .yul .yy .yyp .zeek .zig .zil .zon .zs .zsh .zsh-theme
 """
 
-_PROSE = """
+PROSE_EXTENSIONS = """
 .actual .adoc .approved .asc .asciidoc .ass .asy .authors .bbx .bib .bst .cbx .changelog .changes .copying
 .creole .d2 .diff .diz .dot .drawio .dtx .eml .eps .err .excalidraw .fountain .gnuplot .golden .gp .gpi
 .gv .ics .ins .iuml .lang .latex .lbx .ldif .licence .license .lng .log .lrc .ltx .ly .man .markdown .mbox
@@ -63,7 +63,7 @@ _PROSE = """
 .xcstrings .xlf .xliff
 """
 
-_DATA = """
+DATA_EXTENSIONS = """
 .aff .appdata .arff .args .automount .backup .bak .bed .brd .bvh .cast .cer .cf .cfg .cif .cir .cksum
 .clang-format .clang-tidy .classpath .code-snippets .code-workspace .colors .conf .config .conll .conllu
 .copy .cproject .cps .cron .crontab .crt .cson .csr .csv .cube .dae .dat .data .default .defaults
@@ -85,7 +85,7 @@ _DATA = """
 .cocci .crl .dectest .local .pyf .stp .tcc .test .tfvars .typed .types .uue .xbm .xpm
 """
 
-ALLOWED = _words(f"{_CODE} {_PROSE} {_DATA}")
+ALLOWED = _words(f"{CODE_EXTENSIONS} {PROSE_EXTENSIONS} {DATA_EXTENSIONS}")
 """Extensions, with their dot, of files that hold text."""
 
 STEMS = _words(

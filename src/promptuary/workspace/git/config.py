@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 
-Settings = list[tuple[str, str]]
+GitSettings = list[tuple[str, str]]
 """Keys and values in the order git lists them; a key without a value means true."""
 
 TRUE = frozenset({"true", "yes", "on", "1"})
@@ -50,7 +50,7 @@ _OWN_FILES = frozenset({"core.excludesfile", "core.attributesfile"})
 _NAME = re.compile(r"[\w./+@-]+")
 _FETCH = re.compile(r"\+?refs/[\w./*-]+:refs/[\w./*-]+")
 
-_OURS: Settings = [
+_OURS: GitSettings = [
     ("core.bare", "false"),
     ("core.fsmonitor", "false"),
     ("core.untrackedcache", "false"),
@@ -66,7 +66,7 @@ _OURS: Settings = [
 ]
 
 
-def parse_settings(listed: bytes) -> Settings:
+def parse_settings(listed: bytes) -> GitSettings:
     """Return the settings that ``git config --list -z`` printed."""
     found = []
     for entry in os.fsdecode(listed).split("\0"):
@@ -76,7 +76,7 @@ def parse_settings(listed: bytes) -> Settings:
     return found
 
 
-def carried(settings: Settings, *, own: bool) -> dict[str, str]:
+def allowed_settings(settings: GitSettings, *, own: bool) -> dict[str, str]:
     """Return the harmless ones; ``own`` says that they are the person's, not a repository's."""
     kept = {}
     for key, value in settings:
@@ -86,7 +86,7 @@ def carried(settings: Settings, *, own: bool) -> dict[str, str]:
     return kept
 
 
-def tracking(settings: Settings, branch: str) -> Settings:
+def upstream_settings(settings: GitSettings, branch: str) -> GitSettings:
     """Return what relates ``branch`` to the one it follows, so that ``@{u}`` and "ahead 2" work."""
     mine = {f"branch.{branch}.remote", f"branch.{branch}.merge"}
     kept = [(key, value) for key, value in settings if key in mine and _NAME.fullmatch(value)]

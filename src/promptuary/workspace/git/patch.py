@@ -93,7 +93,7 @@ class Patch:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PatchEntry:
     """One changed file as ``--raw`` lists it: every name it had, the present one last."""
 
     status: str
@@ -103,20 +103,20 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class CommitEntries:
     """A commit's changed files; ``sha`` is empty for changes that are not committed."""
 
     sha: bytes
-    entries: tuple[Entry, ...]
+    entries: tuple[PatchEntry, ...]
 
 
-class OutOfStepError(ValueError):
+class PatchMismatchError(ValueError):
     """The patch does not follow the list of names: the files changed meanwhile, or something is wrong."""
 
 
-def parse_names(listed: bytes) -> list[Commit]:
+def parse_names(listed: bytes) -> list[CommitEntries]:
     """Return what ``--raw -z`` (with ``--format=%H`` for a history) lists."""
-    found: list[tuple[bytes, list[Entry]]] = []
+    found: list[tuple[bytes, list[PatchEntry]]] = []
     tokens = iter(listed.split(b"\0"))
     for token in tokens:
         word = token.strip(b"\n")
@@ -127,24 +127,25 @@ def parse_names(listed: bytes) -> list[Commit]:
         elif _HEX.fullmatch(word):
             found.append((word, []))
         elif word:
-            raise OutOfStepError("the list of changed files cannot be read")
-    return [Commit(sha, _with_conflicts(entries)) for sha, entries in found]
+            raise PatchMismatchError("the list of changed files cannot be read")
+    return [CommitEntries(sha, _with_conflicts(entries)) for sha, entries in found]
 
 
-def _entry(head: bytes, tokens: Iterator[bytes]) -> Entry:
+def _entry(head: bytes, tokens: Iterator[bytes]) -> PatchEntry:
     parents = len(head) - len(head.lstrip(b":"))
     status = head.rsplit(b" ", 1)[-1].decode("ascii", "replace")
     count = parents + 1 if parents > 1 else 2 if status[0] in "RC" else 1
     names = tuple(name for _, name in zip(range(count), tokens, strict=False))
     if len(names) < count:
-        raise OutOfStepError("the list of changed files ends too early")
-    return Entry(status, names, optional=parents > 1 or status[0] == "U")
+        raise PatchMismatchError("the list of changed files ends too early")
+    return PatchEntry(status, names, optional=parents > 1 or status[0] == "U")
 
 
-def _with_conflicts(entries: list[Entry]) -> tuple[Entry, ...]:
+def _with_conflicts(entries: list[PatchEntry]) -> tuple[PatchEntry, ...]:
     unmerged = {entry.names[-1] for entry in entries if entry.status[0] == "U"}
     return tuple(
-        Entry(entry.status, entry.names, optional=True) if entry.names[-1] in unmerged else entry for entry in entries
+        PatchEntry(entry.status, entry.names, optional=True) if entry.names[-1] in unmerged else entry
+        for entry in entries
     )
 
 
@@ -157,7 +158,7 @@ class _Tally:
     withheld: dict[str, None] = field(default_factory=dict)
     _allowed: dict[bytes, bool] = field(default_factory=dict)
 
-    def allows(self, entry: Entry) -> bool:
+    def allows(self, entry: PatchEntry) -> bool:
         """Say whether an entry may be shown; every name it ever had must be allowed."""
         allowed = True
         for name in entry.names:
@@ -165,12 +166,12 @@ class _Tally:
                 self._allowed[name] = self.refusal(name.decode("utf-8", "surrogateescape")) is None
             allowed = allowed and self._allowed[name]
         if not allowed:
-            self.withheld.setdefault(shown(entry.names[-1]))
+            self.withheld.setdefault(display_name(entry.names[-1]))
         return allowed
 
-    def count(self, entry: Entry, sections: Sequence[bytes], *, whole: bool) -> None:
-        path = shown(entry.names[-1])
-        previous = shown(entry.names[0]) if entry.names[0] != entry.names[-1] else None
+    def count(self, entry: PatchEntry, sections: Sequence[bytes], *, whole: bool) -> None:
+        path = display_name(entry.names[-1])
+        previous = display_name(entry.names[0]) if entry.names[0] != entry.names[-1] else None
         before = self.changes.get(path, FileChange(path, 0, 0, previous=previous))
         added, removed, binary = _counts(sections)
         known = whole and before.added is not None and before.removed is not None
@@ -183,8 +184,8 @@ class _Tally:
         )
 
 
-def assemble(
-    commits: Sequence[Commit], text: bytes, refusal: Refusal, *, quote_all: bool, truncated: bool = False
+def build_patch(
+    commits: Sequence[CommitEntries], text: bytes, refusal: Refusal, *, quote_all: bool, truncated: bool = False
 ) -> Patch:
     """Return the patch without the sections of files that may not be shown.
 
@@ -197,13 +198,13 @@ def assemble(
         return Patch("", truncated=truncated)
     parts = _by_commit(text, named=bool(commits and commits[0].sha))
     if len(parts) > len(commits) or (len(parts) < len(commits) and not truncated):
-        raise OutOfStepError("the patch has other commits than the list")
+        raise PatchMismatchError("the patch has other commits than the list")
     tally = _Tally(refusal)
     kept: list[bytes] = []
     for index, commit in enumerate(commits):
         sha, part = parts[index] if index < len(parts) else (commit.sha, b"")
         if sha != commit.sha:
-            raise OutOfStepError("the patch has other commits than the list")
+            raise PatchMismatchError("the patch has other commits than the list")
         cut = truncated and index >= len(parts) - 1
         kept += _allowed_sections(commit, part, tally, quote_all=quote_all, cut=cut)
     shown_text = b"".join(kept).decode("utf-8", "replace")
@@ -215,12 +216,14 @@ def _by_commit(text: bytes, *, named: bool) -> list[tuple[bytes, bytes]]:
         return [(b"", text)]
     starts = list(_COMMIT.finditer(text))
     if text and (not starts or starts[0].start() != 0):
-        raise OutOfStepError("the history does not begin with a commit")
+        raise PatchMismatchError("the history does not begin with a commit")
     bounds = pairwise([*(start.start() for start in starts), len(text)])
     return [(start.group(1), text[first:last]) for start, (first, last) in zip(starts, bounds, strict=True)]
 
 
-def _allowed_sections(commit: Commit, text: bytes, tally: _Tally, *, quote_all: bool, cut: bool) -> Iterator[bytes]:
+def _allowed_sections(
+    commit: CommitEntries, text: bytes, tally: _Tally, *, quote_all: bool, cut: bool
+) -> Iterator[bytes]:
     starts = [match.start() for match in _SECTION.finditer(text)]
     yield text[: starts[0]] if starts else text
     sections = [text[start:end] for start, end in pairwise([*starts, len(text)])]
@@ -231,15 +234,15 @@ def _allowed_sections(commit: Commit, text: bytes, tally: _Tally, *, quote_all: 
             mine.append(sections[position])
             position += 1
         if not mine and not entry.optional and not (cut and position == len(sections)):
-            raise OutOfStepError("the patch leaves out a file of the list")
+            raise PatchMismatchError("the patch leaves out a file of the list")
         if tally.allows(entry):
             tally.count(entry, mine, whole=not (cut and position == len(sections)))
             yield from mine
     if position < len(sections):
-        raise OutOfStepError("the patch has a file that is not in the list")
+        raise PatchMismatchError("the patch has a file that is not in the list")
 
 
-def _heads(section: bytes, entry: Entry, *, quote_all: bool) -> bool:
+def _heads(section: bytes, entry: PatchEntry, *, quote_all: bool) -> bool:
     old, new = entry.names[0], entry.names[-1]
     pair = quoted(b"a/" + old, quote_all=quote_all) + b" " + quoted(b"b/" + new, quote_all=quote_all)
     line = section.partition(b"\n")[0]
@@ -280,7 +283,7 @@ def _escaped(byte: int, *, quote_all: bool) -> bytes:
     return bytes([byte])
 
 
-def shown(name: bytes) -> str:
+def display_name(name: bytes) -> str:
     """Return a path as it is shown to people; bytes that are no text become a mark."""
     return name.decode("utf-8", "replace")
 

@@ -26,7 +26,7 @@ _MAX_ERRORS = 8 << 10
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class ProcessCommand:
     """What to run, where, with which environment, and for how many seconds at most."""
 
     arguments: tuple[str, ...]
@@ -36,7 +36,7 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class ProcessResult:
     """How a command ended. ``status`` means nothing when the output was cut: we stopped it then."""
 
     status: int
@@ -61,7 +61,7 @@ def find_program(name: str, outside: Path) -> str | None:
     return shutil.which(name, path=os.pathsep.join(allowed)) if allowed else None
 
 
-def stream(command: Command) -> Iterator[bytes]:
+def stream(command: ProcessCommand) -> Iterator[bytes]:
     """Yield the output in large pieces as it comes; a failing command raises after its last piece."""
     with _Child(command) as child:
         yield from child.chunks()
@@ -69,21 +69,21 @@ def stream(command: Command) -> Iterator[bytes]:
             raise SourceError(Code.GIT_FAILED, child.complaint() or "the command failed without saying why")
 
 
-def run(command: Command, *, max_output: int) -> Finished:
+def run(command: ProcessCommand, *, max_output: int) -> ProcessResult:
     """Return what a command said, at most ``max_output`` bytes of it; the command is stopped there."""
     output = bytearray()
     with _Child(command) as child:
         for chunk in child.chunks():
             output += chunk[: max_output + 1 - len(output)]
             if len(output) > max_output:
-                return Finished(0, bytes(output[:max_output]), child.complaint(), truncated=True)
-        return Finished(child.wait(), bytes(output), child.complaint(), truncated=False)
+                return ProcessResult(0, bytes(output[:max_output]), child.complaint(), truncated=True)
+        return ProcessResult(child.wait(), bytes(output), child.complaint(), truncated=False)
 
 
 class _Child:
     """One running command; leaving the ``with`` block ends it and everything it started."""
 
-    def __init__(self, command: Command) -> None:
+    def __init__(self, command: ProcessCommand) -> None:
         self._name = Path(command.arguments[0]).name
         self._seconds = command.deadline
         self._until = time.monotonic() + command.deadline
@@ -149,7 +149,7 @@ class _Child:
         return output, errors
 
 
-def _start(command: Command) -> "subprocess.Popen[bytes]":
+def _start(command: ProcessCommand) -> "subprocess.Popen[bytes]":
     try:
         process = subprocess.Popen(
             command.arguments,

@@ -19,8 +19,8 @@ from promptuary.core.errors import Code, SourceError
 from promptuary.core.text import one_line
 from promptuary.workspace.git.config import TRUE
 from promptuary.workspace.git.locate import locate
-from promptuary.workspace.git.patch import OutOfStepError, Patch, Refusal, assemble, parse_names
-from promptuary.workspace.git.process import Finished, run, stream
+from promptuary.workspace.git.patch import Patch, PatchMismatchError, Refusal, build_patch, parse_names
+from promptuary.workspace.git.process import ProcessResult, run, stream
 from promptuary.workspace.git.shadow import Shadow
 from promptuary.workspace.git.untracked import as_new_files
 
@@ -191,7 +191,7 @@ class Repository:
         names = done.output.decode("utf-8", "replace").splitlines()
         return [name.removeprefix(f"{folder}/") for name in names]
 
-    def _run(self, *arguments: str, max_output: int | None = None) -> Finished:
+    def _run(self, *arguments: str, max_output: int | None = None) -> ProcessResult:
         done = run(self._shadow.command(*arguments), max_output=max_output or self._max_output)
         if done.status:
             raise self._explained(SourceError(Code.GIT_FAILED, done.errors), arguments[0])
@@ -246,10 +246,10 @@ class Repository:
             done = self._run(*asked, *fixed, "--patch", *end)
             try:
                 commits = parse_names(told.output)
-                return assemble(
+                return build_patch(
                     commits, done.output, self._refusal, quote_all=self._quote_all, truncated=done.truncated
                 )
-            except OutOfStepError:
+            except PatchMismatchError:
                 continue
         raise SourceError(Code.GIT_FAILED, "the files kept changing while they were compared; try again")
 

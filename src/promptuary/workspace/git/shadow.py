@@ -21,10 +21,17 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from promptuary.core.errors import Code, SourceError
-from promptuary.workspace.git.config import TRUE, Settings, carried, format_settings, parse_settings, tracking
+from promptuary.workspace.git.config import (
+    TRUE,
+    GitSettings,
+    allowed_settings,
+    format_settings,
+    parse_settings,
+    upstream_settings,
+)
 from promptuary.workspace.git.locate import GitFolder, copy_inside, not_a_repository, read_inside
 from promptuary.workspace.git.patch import quoted
-from promptuary.workspace.git.process import Command, find_program, run
+from promptuary.workspace.git.process import ProcessCommand, find_program, run
 
 _MAX_CONFIG = 1 << 20
 _MAX_LIST = 4 << 20
@@ -62,9 +69,11 @@ class Shadow:
                 raise SourceError(Code.GIT_FAILED, reason) from error
             undo.pop_all()
 
-    def command(self, *arguments: str) -> Command:
+    def command(self, *arguments: str) -> ProcessCommand:
         """Return the command ``git <arguments>``, run in the workspace against this shadow."""
-        return Command((self._program, "--no-pager", *arguments), self._workspace, self._environment, self._deadline)
+        return ProcessCommand(
+            (self._program, "--no-pager", *arguments), self._workspace, self._environment, self._deadline
+        )
 
     def without_paths(self, complaint: str) -> str:
         """Return git's complaint in one line that names no folder of this machine."""
@@ -78,8 +87,8 @@ class Shadow:
         sha256 = dict(theirs).get("extensions.objectformat", "sha1").lower() == "sha256"
         length = 64 if sha256 else 40
         head = _head(git)
-        kept = carried(self._persons_settings(), own=True) | carried(theirs, own=False)
-        follows = tracking(theirs, head.removeprefix("ref: refs/heads/"))
+        kept = allowed_settings(self._persons_settings(), own=True) | allowed_settings(theirs, own=False)
+        follows = upstream_settings(theirs, head.removeprefix("ref: refs/heads/"))
         (self._folder / "config").write_bytes(os.fsencode(format_settings([*kept.items(), *follows], sha256=sha256)))
         (self._folder / "HEAD").write_bytes(os.fsencode(f"{head}\n"))
         self._copy_files(git)
@@ -88,26 +97,26 @@ class Shadow:
         self.gaps = _gaps(git, dict(theirs))
         return kept
 
-    def _persons_settings(self) -> Settings:
+    def _persons_settings(self) -> GitSettings:
         """Read the person's own configuration, outside any repository."""
         own = {name: os.environ[name] for name in _PERSONS_OWN if name in os.environ}
         kept = {name: value for name, value in self._environment.items() if name not in _PERSONS_OWN}
         return self._list_settings(kept | own, "config", "--list", "-z")
 
-    def _repository_settings(self, git: GitFolder) -> Settings:
+    def _repository_settings(self, git: GitFolder) -> GitSettings:
         settings = self._settings_in(git.common, "config")
         if dict(settings).get("extensions.worktreeconfig", "").lower() in TRUE:
             settings += self._settings_in(git.own, "config.worktree")
         return settings
 
-    def _settings_in(self, base: Path, name: str) -> Settings:
+    def _settings_in(self, base: Path, name: str) -> GitSettings:
         copy = self._folder / "theirs"
         if not copy_inside(base, name, copy, _MAX_CONFIG):
             return []
         return self._list_settings(self._environment, "config", "--file", str(copy), "--no-includes", "--list", "-z")
 
-    def _list_settings(self, environment: dict[str, str], *arguments: str) -> Settings:
-        command = Command((self._program, *arguments), self._folder, environment, self._deadline)
+    def _list_settings(self, environment: dict[str, str], *arguments: str) -> GitSettings:
+        command = ProcessCommand((self._program, *arguments), self._folder, environment, self._deadline)
         return parse_settings(run(command, max_output=_MAX_CONFIG).output)
 
     def _copy_files(self, git: GitFolder) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 
 from promptuary.core.errors import SourceError
 from promptuary.workspace.git.locate import link_inside, open_inside
-from promptuary.workspace.git.patch import FileChange, Patch, Refusal, quoted, shown
+from promptuary.workspace.git.patch import FileChange, Patch, Refusal, display_name, quoted
 
 MAX_FILES: Final = 200
 MAX_BYTES: Final = 1 << 20
@@ -33,7 +33,7 @@ def as_new_files(
     notes: tuple[str, ...] = ()
     for position, name in enumerate(names):
         if refusal(os.fsdecode(name)) is not None:
-            withheld.append(shown(name))
+            withheld.append(display_name(name))
             continue
         section, change = _section(folder, name, quote_all=quote_all, modes=modes)
         budget -= len(section)
@@ -46,7 +46,7 @@ def as_new_files(
 
 
 def _section(folder: Path, name: bytes, *, quote_all: bool, modes: bool) -> tuple[str, FileChange]:
-    path = shown(name)
+    path = display_name(name)
     mode, content = _read(folder, os.fsdecode(name), modes=modes)
     if isinstance(content, str):
         head = _head(name, mode, quote_all=quote_all).decode("utf-8", "replace")

@@ -16,14 +16,14 @@ from pathlib import Path
 
 from promptuary.workspace.listing.glob import MalformedPatternError, glob_expression, segments
 
-GIT_RULES = (".gitignore",)
-OWN_RULES = (".ignore", ".promptuaryignore")
+GIT_IGNORE_FILES = (".gitignore",)
+OWN_IGNORE_FILES = (".ignore", ".promptuaryignore")
 """The later name overrides the earlier one in the same folder."""
 
 VERSION_CONTROL = frozenset({".git", ".hg", ".svn", ".jj", ".sl"})
 """Never listed, whatever an ignore file says."""
 
-NOISE = frozenset(
+NOISE_FOLDERS = frozenset(
     {
         "__pycache__",
         ".cache",
@@ -81,10 +81,10 @@ class IgnoreFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Ignores:
+class IgnoreRules:
     """The ignore files that hold inside one folder, the nearest first.
 
-    ``noise`` says whether ``NOISE`` is hidden where no rule speaks; a repository turns it off, since
+    ``noise`` says whether ``NOISE_FOLDERS`` is hidden where no rule speaks; a repository turns it off, since
     there its own rules decide.
     """
 
@@ -100,14 +100,14 @@ class Ignores:
         by_git = _verdict(self.git, path, folder=folder)
         by_own = _verdict(self.own, path, folder=folder)
         if by_git is None and by_own is None:
-            return self.noise and folder and name in NOISE
+            return self.noise and folder and name in NOISE_FOLDERS
         return bool(by_git) or bool(by_own)
 
-    def within(self, folder: str, rules: "FolderRules") -> "Ignores":
+    def within(self, folder: str, rules: "FolderRules") -> "IgnoreRules":
         """Return the rules that hold inside ``folder``, which ends in ``/`` or is empty for the root."""
         offset = len(folder)
         git = () if rules.repository else self.git
-        return Ignores(
+        return IgnoreRules(
             tuple((offset, file) for file in rules.git) + git,
             tuple((offset, file) for file in rules.own) + self.own,
             noise=self.noise and not rules.repository,
@@ -124,7 +124,7 @@ class FolderRules:
 
 
 @dataclass(slots=True)
-class OwnIgnores:
+class OwnIgnoreRules:
     """The verdict of ``.ignore`` and ``.promptuaryignore`` on whole paths, for a list that git made.
 
     A file is hidden if a rule hides it or any folder above it; folders are decided once. ``counts`` says in which
@@ -133,7 +133,7 @@ class OwnIgnores:
 
     root: Path
     counts: Callable[[str], bool] | None = None
-    _inside: dict[str, Ignores | None] = field(default_factory=dict)
+    _inside: dict[str, IgnoreRules | None] = field(default_factory=dict)
 
     def hides(self, path: str) -> bool:
         """Return whether ``path``, relative to the workspace, is hidden."""
@@ -141,35 +141,35 @@ class OwnIgnores:
         inside = self._rules_inside(folder)
         return inside is None or inside.hides(path, folder=False)
 
-    def _rules_inside(self, folder: str) -> Ignores | None:
+    def _rules_inside(self, folder: str) -> IgnoreRules | None:
         """Return the rules inside ``folder``, or ``None`` if it is hidden itself."""
         if folder not in self._inside:
             self._inside[folder] = self._decide(folder)
         return self._inside[folder]
 
-    def _decide(self, folder: str) -> Ignores | None:
-        above = self._rules_inside(folder[: folder.rfind("/", 0, -1) + 1]) if folder else Ignores(noise=False)
+    def _decide(self, folder: str) -> IgnoreRules | None:
+        above = self._rules_inside(folder[: folder.rfind("/", 0, -1) + 1]) if folder else IgnoreRules(noise=False)
         if above is None or (folder and above.hides(folder[:-1], folder=True)):
             return None
         if self.counts is not None and not self.counts(folder):
             return above
-        files = tuple(read_rules(self.root / folder / name) for name in reversed(OWN_RULES))
+        files = tuple(read_ignore_file(self.root / folder / name) for name in reversed(OWN_IGNORE_FILES))
         return above.within(folder, FolderRules(own=tuple(file for file in files if file)))
 
 
 def folder_rules(folder: Path, names: frozenset[str] | set[str]) -> FolderRules:
     """Return what ``folder``, which holds ``names``, adds to the rules from above."""
-    if names.isdisjoint((".git", *GIT_RULES, *OWN_RULES)):
+    if names.isdisjoint((".git", *GIT_IGNORE_FILES, *OWN_IGNORE_FILES)):
         return FolderRules()
 
     def files(wanted: tuple[str, ...]) -> tuple[IgnoreFile, ...]:
-        found = (read_rules(folder / name) for name in reversed(wanted) if name in names)
+        found = (read_ignore_file(folder / name) for name in reversed(wanted) if name in names)
         return tuple(file for file in found if file)
 
-    return FolderRules(files(GIT_RULES), files(OWN_RULES), ".git" in names)
+    return FolderRules(files(GIT_IGNORE_FILES), files(OWN_IGNORE_FILES), ".git" in names)
 
 
-def read_rules(path: Path) -> IgnoreFile | None:
+def read_ignore_file(path: Path) -> IgnoreFile | None:
     """Read one ignore file; a link, a pipe, a huge or unreadable file says nothing."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -17,23 +17,23 @@ from typing import Final, Self
 
 from promptuary import concurrency
 from promptuary.core.errors import SourceError
-from promptuary.workspace.listing.ignore import OWN_RULES, Ignores, OwnIgnores
-from promptuary.workspace.listing.walk import Sieve, Skip, walk
+from promptuary.workspace.listing.ignore import OWN_IGNORE_FILES, IgnoreRules, OwnIgnoreRules
+from promptuary.workspace.listing.walk import FileFilter, SkipReason, walk
 
-Stream = Callable[[], Iterator[bytes]]
+NameStream = Callable[[], Iterator[bytes]]
 """Starts ``git ls-files -z`` and yields its output as it comes; may raise ``SourceError``."""
 
 FRESH_FOR: Final = 5.0
 """Seconds for which a list is taken as true if neither the folder nor the index has changed."""
 
-_NESTED_RULES = tuple(f"/{name}" for name in OWN_RULES)
+_NESTED_RULES = tuple(f"/{name}" for name in OWN_IGNORE_FILES)
 
 
 class Listing:
     """The workspace's files. ``start`` begins the scan; ``paths`` may be read at any time."""
 
     def __init__(
-        self, root: Path, streams: Sequence[Stream] = (), *, links: bool = False, show_ignored: bool = False
+        self, root: Path, streams: Sequence[NameStream] = (), *, links: bool = False, show_ignored: bool = False
     ) -> None:
         self.root = root
         self.generation = 0
@@ -49,7 +49,7 @@ class Listing:
         self._closed = False
         self._paths: list[str] = []
         self._folders: tuple[int, list[str]] = (-1, [])
-        self._skipped: Counter[Skip] = Counter()
+        self._skipped: Counter[SkipReason] = Counter()
         self._seen: tuple[object, ...] = ()
         self._finished = 0.0
         self._took = 0.0
@@ -71,7 +71,7 @@ class Listing:
         return self._complete.is_set()
 
     @property
-    def skipped(self) -> dict[Skip, int]:
+    def skipped(self) -> dict[SkipReason, int]:
         """How many names were left out, by reason."""
         return dict(self._skipped)
 
@@ -96,10 +96,10 @@ class Listing:
                 return
             self._running = True
             self._idle.clear()
-            scan = _Scan(self.root, Sieve(self.root, self._links), lambda: self._closed)
+            scan = _Scan(self.root, FileFilter(self.root, self._links), lambda: self._closed)
             if self._scan is None:
                 self._paths = scan.paths
-                self._skipped = scan.sieve.skipped
+                self._skipped = scan.file_filter.skipped
             self._scan = scan
         concurrency.start_daemon(lambda: self._run(scan), name="promptuary-listing")
 
@@ -131,7 +131,7 @@ class Listing:
 
     def _publish(self, paths: list[str], scan: "_Scan") -> None:
         if not self._closed:
-            self._paths, self._skipped = paths, scan.sieve.skipped
+            self._paths, self._skipped = paths, scan.file_filter.skipped
             self.generation += 1
             self._complete.set()
 
@@ -141,18 +141,18 @@ class _Scan:
     """One pass over the workspace. ``paths`` grows as it goes and is never changed otherwise."""
 
     root: Path
-    sieve: Sieve
+    file_filter: FileFilter
     closed: Callable[[], bool]
     paths: list[str] = field(default_factory=list)
     walked: set[str] = field(default_factory=set)
-    own: OwnIgnores | None = None
+    own: OwnIgnoreRules | None = None
     by_git: bool = False
 
-    def list_all(self, streams: Sequence[Stream], *, hide: bool) -> list[str]:
+    def list_all(self, streams: Sequence[NameStream], *, hide: bool) -> list[str]:
         """Return every file, sorted: those that git names if it names any, else those that a walk finds."""
         self.by_git = bool(streams) and self._ask_git(streams)
         if not self.by_git:
-            self._walk("", Ignores() if hide else None)
+            self._walk("", IgnoreRules() if hide else None)
         # Not a set: git's output is in order already, which makes sorting it again cheap.
         return sorted(dict.fromkeys(self._shown(self.paths)))
 
@@ -162,16 +162,16 @@ class _Scan:
             return paths
         before = len(self.paths)
         named = [path for path in paths if path not in self.walked] if self.walked else paths
-        files, folders = self.sieve.sort_out(named)
+        files, folders = self.file_filter.classify(named)
         for folder in folders:
-            self._walk(folder, Ignores(noise=False))
+            self._walk(folder, IgnoreRules(noise=False))
         found = self.walked.union(self.paths[before:])
         return sorted(found.union(files)) if found else files
 
-    def _ask_git(self, streams: Sequence[Stream]) -> bool:
+    def _ask_git(self, streams: Sequence[NameStream]) -> bool:
         """Take what git lists; return whether it listed anything."""
-        if any((self.root / name).exists() for name in OWN_RULES):
-            self.own = OwnIgnores(self.root)
+        if any((self.root / name).exists() for name in OWN_IGNORE_FILES):
+            self.own = OwnIgnoreRules(self.root)
         try:
             for stream in streams:
                 for block in split_names(stream()):
@@ -184,15 +184,15 @@ class _Scan:
 
     def _add(self, block: str) -> None:
         if self.own is None and any(name in block for name in _NESTED_RULES):
-            self.own = OwnIgnores(self.root)
+            self.own = OwnIgnoreRules(self.root)
         names = block.split("\0")
         nested = [name for name in names if name.endswith("/")] if "/\0" in f"{block}\0" else []
         self.paths += self._shown([name for name in names if not name.endswith("/")] if nested else names)
         for folder in nested:
-            self._walk(folder.rstrip("/"), Ignores(noise=False))
+            self._walk(folder.rstrip("/"), IgnoreRules(noise=False))
 
-    def _walk(self, folder: str, ignores: Ignores | None) -> None:
-        for files in walk(self.sieve, folder, ignores):
+    def _walk(self, folder: str, ignores: IgnoreRules | None) -> None:
+        for files in walk(self.file_filter, folder, ignores):
             shown = self._shown(files)
             self.paths += shown
             if self.by_git or folder:

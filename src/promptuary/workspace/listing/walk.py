@@ -12,22 +12,22 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import Literal
 
-from promptuary.workspace.listing.ignore import VERSION_CONTROL, Ignores, folder_rules
+from promptuary.workspace.listing.ignore import VERSION_CONTROL, IgnoreRules, folder_rules
 
-Skip = Literal["unreadable", "broken link", "link", "missing", "special"]
+SkipReason = Literal["unreadable", "broken link", "link", "missing", "special"]
 """Why a name is not listed: a folder that may not be read, a link that leads nowhere, a link that the
 workspace does not follow, a file that git knows but that is gone, a pipe or a socket."""
 
 
 @dataclass(slots=True)
-class Sieve:
+class FileFilter:
     """Which names of one workspace are files to list; counts the others in ``skipped``."""
 
     root: Path
     links: bool = False
-    skipped: Counter[Skip] = field(default_factory=Counter)
+    skipped: Counter[SkipReason] = field(default_factory=Counter)
 
-    def sort_out(self, paths: list[str]) -> tuple[list[str], list[str]]:
+    def classify(self, paths: list[str]) -> tuple[list[str], list[str]]:
         """Return the files among ``paths``, and the folders; one system call a path."""
         files: list[str] = []
         folders: list[str] = []
@@ -38,7 +38,7 @@ class Sieve:
             except OSError:
                 self.skipped["missing"] += 1
                 continue
-            if S_ISREG(mode) or (S_ISLNK(mode) and self.follows(path)):
+            if S_ISREG(mode) or (S_ISLNK(mode) and self.lists_link(path)):
                 files.append(path)
             elif S_ISDIR(mode):
                 folders.append(path)
@@ -46,7 +46,7 @@ class Sieve:
                 self.skipped["special"] += 1
         return files, folders
 
-    def follows(self, path: str) -> bool:
+    def lists_link(self, path: str) -> bool:
         """Return whether the link ``path`` is listed: links are allowed and it leads to a file inside."""
         try:
             target = (self.root / path).resolve(strict=True)
@@ -59,13 +59,13 @@ class Sieve:
         return False
 
 
-def walk(sieve: Sieve, start: str = "", ignores: Ignores | None = None) -> Iterator[list[str]]:
+def walk(file_filter: FileFilter, start: str = "", ignores: IgnoreRules | None = None) -> Iterator[list[str]]:
     """Yield the files below the folder ``start``, a list for each folder; no ``ignores`` hides nothing."""
-    pending: list[tuple[str, Ignores | None]] = [(f"{start}/" if start else "", ignores)]
+    pending: list[tuple[str, IgnoreRules | None]] = [(f"{start}/" if start else "", ignores)]
     while pending:
         folder, outer = pending.pop()
-        entries = _entries(sieve, folder)
-        inner = outer and outer.within(folder, folder_rules(sieve.root / folder, {e.name for e in entries}))
+        entries = _entries(file_filter, folder)
+        inner = outer and outer.within(folder, folder_rules(file_filter.root / folder, {e.name for e in entries}))
         files = []
         for entry in entries:
             path = folder + entry.name
@@ -74,24 +74,24 @@ def walk(sieve: Sieve, start: str = "", ignores: Ignores | None = None) -> Itera
                 continue
             if is_folder:
                 pending.append((f"{path}/", inner))
-            elif _is_file(sieve, entry, path):
+            elif _is_file(file_filter, entry, path):
                 files.append(path)
         yield files
 
 
-def _entries(sieve: Sieve, folder: str) -> list[os.DirEntry[str]]:
+def _entries(file_filter: FileFilter, folder: str) -> list[os.DirEntry[str]]:
     try:
-        with os.scandir(f"{sieve.root}/{folder}") as entries:
+        with os.scandir(f"{file_filter.root}/{folder}") as entries:
             return list(entries)
     except OSError:
-        sieve.skipped["unreadable"] += 1
+        file_filter.skipped["unreadable"] += 1
         return []
 
 
-def _is_file(sieve: Sieve, entry: os.DirEntry[str], path: str) -> bool:
+def _is_file(file_filter: FileFilter, entry: os.DirEntry[str], path: str) -> bool:
     if entry.is_symlink():
-        return sieve.follows(path)
+        return file_filter.lists_link(path)
     if entry.is_file(follow_symlinks=False):
         return True
-    sieve.skipped["special"] += 1
+    file_filter.skipped["special"] += 1
     return False

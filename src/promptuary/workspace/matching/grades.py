@@ -33,11 +33,11 @@ Grade = tuple[Tier, int]
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _WORD_GAPS = re.compile(r"[\W_]+")
 _MOST_WORDS = 12
-SHORTEST_MISTYPED = 4
+SHORTEST_WITH_TYPO = 4
 
 
 @dataclass(frozen=True)
-class Query:
+class PathQuery:
     """What was typed. Letters in both cases mean their case; all small letters mean either."""
 
     text: str
@@ -83,10 +83,10 @@ class Query:
         if tier is not Tier.LOOSE:
             return tier, 0
         name = shown[shown.rfind("/") + 1 :]
-        if mistyped(word, name):
+        if has_one_typo(word, name):
             return tier, 0
         joined = _WORD_GAPS.sub("", name)
-        return tier, int(joined == name or not mistyped(word, joined))
+        return tier, int(joined == name or not has_one_typo(word, joined))
 
     def _grade_name(self, word: str, path: str, shown: str) -> Tier:
         start = path.rfind("/") + 1
@@ -119,7 +119,7 @@ def _grade_path(word: str, path: str) -> Grade:
     if _in_order(word.split("/"), path.split("/")):
         return Tier.PATH, 0
     folders, _, name = word.rpartition("/")
-    return Tier.LOOSE, int(folders not in path or not mistyped(name, path[path.rfind("/") + 1 :]))
+    return Tier.LOOSE, int(folders not in path or not has_one_typo(name, path[path.rfind("/") + 1 :]))
 
 
 def _in_order(parts: list[str], segments: list[str]) -> bool:
@@ -157,14 +157,14 @@ def _extended(wanted: str, word: str, begun: list[int]) -> Iterator[int]:
             yield length + more
 
 
-def mistyped(text: str, name: str) -> bool:
+def has_one_typo(text: str, name: str) -> bool:
     """Return whether ``text`` stands in ``name`` but for one slip: letters swapped, one too many or wrong."""
-    if len(text) < SHORTEST_MISTYPED:
+    if len(text) < SHORTEST_WITH_TYPO:
         return False
     # One slip leaves one half whole, unless it swaps the letters where the halves meet.
     half = len(text) // 2
     left, right = text[:half] in name, text[half:] in name
-    slips = _slips(text)
+    slips = _corrections(text)
     if not left and not right:
         return slips.in_the_middle in name
     for slip in slips.any if left and right else slips.behind if left else slips.before:
@@ -180,7 +180,7 @@ def mistyped(text: str, name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Slips:
+class _Corrections:
     """What may have been meant: two letters the other way round, or one letter less."""
 
     in_the_middle: str
@@ -192,11 +192,11 @@ class _Slips:
 
 
 @lru_cache(maxsize=64)
-def _slips(text: str) -> _Slips:
+def _corrections(text: str) -> _Corrections:
     half, places = len(text) // 2, range(len(text))
     swapped = [text[:at] + text[at + 1] + text[at] + text[at + 2 :] for at in places[:-1]]
     every = tuple(dict.fromkeys([*swapped, *(text[:at] + text[at + 1 :] for at in places)]))
-    return _Slips(
+    return _Corrections(
         swapped[half - 1],
         every,
         tuple(slip for slip in every if text[:half] not in slip),

@@ -13,29 +13,29 @@ from dataclasses import dataclass
 from operator import methodcaller
 from typing import TYPE_CHECKING, Final, Literal
 
-from promptuary.workspace.matching.grades import SHORTEST_MISTYPED, Query, Tier
+from promptuary.workspace.matching.grades import SHORTEST_WITH_TYPO, PathQuery, Tier
 
 if TYPE_CHECKING:
     from frizbee import Matcher
 
-Matching = Literal["exact", "prefix", "substring", "fuzzy"]
+MatchMode = Literal["exact", "prefix", "substring", "fuzzy"]
 
-FEW: Final = 5
+ENOUGH_GOOD_MATCHES: Final = 5
 """With so many good matches nobody looks for letters with gaps or for slips of the finger."""
 
 _THREADS: Final = min(4, os.cpu_count() or 1)
 _WORTH_THREADS: Final = 100_000
 
-_AS_COSTLY: Final[dict[Matching, int]] = {"exact": 200, "prefix": 200, "substring": 40, "fuzzy": 40}
+_AS_COSTLY: Final[dict[MatchMode, int]] = {"exact": 200, "prefix": 200, "substring": 40, "fuzzy": 40}
 """How many texts the matcher goes through where they lie while one is handed to it."""
 
 _QUESTIONS: Final = 16
 """Of how many questions: what was typed last, and what deleting a few letters leads back to."""
 
-_LOOSENESS: Final[dict[Matching, int]] = {"exact": 0, "prefix": 1, "substring": 2, "fuzzy": 3}
+_LOOSENESS: Final[dict[MatchMode, int]] = {"exact": 0, "prefix": 1, "substring": 2, "fuzzy": 3}
 
 
-def in_order(paths: Iterable[str]) -> list[str]:
+def sort_paths(paths: Iterable[str]) -> list[str]:
     """Return the paths by depth, then length, then name."""
     ordered = sorted(paths)
     ordered.sort(key=len)
@@ -44,20 +44,20 @@ def in_order(paths: Iterable[str]) -> list[str]:
 
 
 def _place(path: str) -> tuple[int, int, str]:
-    """Return what ``in_order`` goes by."""
+    """Return what ``sort_paths`` goes by."""
     return path.count("/"), len(path), path
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class MatchPattern:
     """What the matcher is asked for: words that must all match, in what way."""
 
     words: tuple[str, ...]
-    matching: Matching
+    matching: MatchMode
     exact_case: bool
     typos: int = 0
 
-    def narrows(self, other: "Pattern") -> bool:
+    def narrows(self, other: "MatchPattern") -> bool:
         """Return whether every match of this is one of ``other``: as strict or stricter, and typed on from it."""
         return (
             self.exact_case == other.exact_case
@@ -79,7 +79,7 @@ class Pattern:
         )
 
 
-class Column:
+class TextColumn:
     """One text for each path, such as its name, copied to where the matcher reads it."""
 
     def __init__(self, text_of: Callable[[str], str]) -> None:
@@ -88,7 +88,7 @@ class Column:
         self._text_of = text_of
         self._paths: list[str] = []
         self._haystacks = Haystacks()
-        self._left: deque[tuple[Pattern, Sequence[int]]] = deque(maxlen=_QUESTIONS)
+        self._left: deque[tuple[MatchPattern, Sequence[int]]] = deque(maxlen=_QUESTIONS)
 
     def extend(self, paths: Sequence[str]) -> None:
         """Add the texts of these paths; what is remembered knows nothing of them and is forgotten."""
@@ -96,7 +96,7 @@ class Column:
         self._haystacks.extend([self._text_of(path) for path in paths])
         self._left.clear()
 
-    def ask(self, pattern: Pattern, most: int) -> list[tuple[int, int]]:
+    def ask(self, pattern: MatchPattern, most: int) -> list[tuple[int, int]]:
         """Return the ``most`` best matches, as indices with the matcher's score, the best first."""
         among = self.left(pattern)
         if among is None:
@@ -114,56 +114,56 @@ class Column:
             self.remember(pattern, [among[at] for at in sorted([match.index for match in found])])
         return [(among[match.index], match.score) for match in found[:most]]
 
-    def left(self, pattern: Pattern) -> Sequence[int] | None:
+    def left(self, pattern: MatchPattern) -> Sequence[int] | None:
         """Return in order a few indices with every match of ``pattern`` among them, if so much is known."""
         few = self._few(pattern)
         known = [left for before, left in self._left if len(left) <= few and pattern.narrows(before)]
         return min(known, key=len, default=None)
 
-    def _few(self, pattern: Pattern) -> int:
+    def _few(self, pattern: MatchPattern) -> int:
         """Return how many texts are better handed to the matcher than looked for among all."""
         return len(self._paths) // _AS_COSTLY[pattern.matching]
 
-    def remember(self, pattern: Pattern, indices: Sequence[int]) -> None:
+    def remember(self, pattern: MatchPattern, indices: Sequence[int]) -> None:
         """Keep for the next questions that every match of ``pattern`` is among these."""
         if pattern.matching != "exact":  # typing on from a whole name is none of its kind
             self._left.append((pattern, indices))
 
 
-class Shelf:
+class PathIndex:
     """Paths in three columns: whole, by name, and the folders they are in."""
 
     def __init__(self) -> None:
-        self.taken = 0
+        self.received = 0
         self._paths: list[str] = []
-        self._whole = Column(str)
-        self._names = Column(_name_of)
-        self._folders = Column(_folder_of)
+        self._whole = TextColumn(str)
+        self._names = TextColumn(_name_of)
+        self._folders = TextColumn(_folder_of)
 
     def extend(self, paths: Sequence[str]) -> None:
         """Add paths; one that is not valid text cannot be written in a message and is left out."""
-        self.taken += len(paths)
-        fit = [path for path in paths if path.isascii() or is_text(path)]
+        self.received += len(paths)
+        fit = [path for path in paths if path.isascii() or is_valid_text(path)]
         self._paths += fit
         self._whole.extend(fit)
         self._names.extend(fit)
         self._folders.extend(list({_folder_of(path): path for path in fit}.values()))
 
-    def holds(self, path: str) -> bool:
+    def contains(self, path: str) -> bool:
         """Return whether ``path`` is here, if the paths were added in order."""
         at = bisect_left(self._paths, _place(path), key=_place)
         return self._paths[at : at + 1] == [path]
 
-    def search(self, query: Query, limit: int, *, loosely: bool = True) -> list[tuple[str, int]]:
+    def search(self, query: PathQuery, limit: int, *, loosely: bool = True) -> list[tuple[str, int]]:
         """Return candidates with the matcher's score: among them the ``limit`` best.
 
         Without ``loosely`` letters with gaps in the folders and slips of the finger are not looked for.
         """
-        if not self._paths or not is_text(query.text):
+        if not self._paths or not is_valid_text(query.text):
             return []
         if not query.words:
             return [(path, 0) for path in self._paths[:limit]]
-        search = _Search(query, limit, self._paths, FEW if loosely else 0, {})
+        search = _Search(query, limit, self._paths, ENOUGH_GOOD_MATCHES if loosely else 0, {})
         if query.names_only:
             self._search_names(search)
         else:
@@ -183,9 +183,9 @@ class Shelf:
             return
         if search.enough(Tier.PATH, search.few):
             return
-        if len(word) >= SHORTEST_MISTYPED:
+        if len(word) >= SHORTEST_WITH_TYPO:
             search.ask(self._names, word, "fuzzy", typos=1)
-        if not search.enough(Tier.LOOSE, FEW):
+        if not search.enough(Tier.LOOSE, ENOUGH_GOOD_MATCHES):
             search.ask(self._whole, word, "fuzzy")
 
     def _search_paths(self, search: "_Search") -> None:
@@ -203,20 +203,20 @@ class Shelf:
         if search.ask(self._whole, parts, "substring", most=search.limit * 5).enough(Tier.PATH, search.few):
             return
         search.ask(self._whole, words, "fuzzy")
-        if len(words) == 1 and not search.enough(Tier.LOOSE, FEW):
+        if len(words) == 1 and not search.enough(Tier.LOOSE, ENOUGH_GOOD_MATCHES):
             search.ask(self._whole, words, "fuzzy", typos=1)
 
-    def _rule_out(self, word: str, query: Query) -> None:
+    def _rule_out(self, word: str, query: PathQuery) -> None:
         """Tell the whole paths where ``word`` can stand if no folder has it: folders are few, and quick to ask.
 
         Of a word with ``/`` in it what comes before the last one stands in a folder; of another word either all
         stands in one, or all in the name.
         """
         inside, slash, _ = word.rpartition("/")
-        pattern = Pattern((word,), "substring", query.exact_case)
+        pattern = MatchPattern((word,), "substring", query.exact_case)
         if self._whole.left(pattern) is not None or (slash and not inside):
             return
-        if self._folders.ask(Pattern((inside if slash else word,), "substring", query.exact_case), 1):
+        if self._folders.ask(MatchPattern((inside if slash else word,), "substring", query.exact_case), 1):
             return
         among = () if slash else self._names.left(pattern)
         if among is not None:
@@ -227,19 +227,19 @@ class Shelf:
 class _Search:
     """One question to one shelf: the candidates so far, by index, with the matcher's score."""
 
-    query: Query
+    query: PathQuery
     limit: int
     paths: list[str]
     few: int
     scores: dict[int, int]
 
     def ask(
-        self, column: Column, words: str | tuple[str, ...], matching: Matching, *, typos: int = 0, most: int = 0
+        self, column: TextColumn, words: str | tuple[str, ...], matching: MatchMode, *, typos: int = 0, most: int = 0
     ) -> "_Search":
         """Add what the matcher finds; a looser kind of match is asked for more, since grading reorders it."""
         most = most or (self.limit * 5 if matching == "fuzzy" else self.limit)
         words = (words,) if isinstance(words, str) else words
-        for index, score in column.ask(Pattern(words, matching, self.query.exact_case, typos), most):
+        for index, score in column.ask(MatchPattern(words, matching, self.query.exact_case, typos), most):
             if not typos or self._one_slip(index):
                 self.scores.setdefault(index, score)
         return self
@@ -265,7 +265,7 @@ def _folder_of(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def is_text(path: str) -> bool:
+def is_valid_text(path: str) -> bool:
     """Return whether ``path`` is text: a name may hold bytes that are not."""
     try:
         path.encode()

@@ -1,6 +1,6 @@
 """The paths that answer a query best: fuzzy search over a ``Listing``, fast enough for every keystroke.
 
-Candidates come from a ``Shelf``; ``tiers`` grades the few hundred that are left. Files that are changed
+Candidates come from a ``PathIndex``; ``tiers`` grades the few hundred that are left. Files that are changed
 in git or often used have a shelf of their own, in the order of preference, so that they cannot be
 missed among thousands of equal matches. Knows paths only as text.
 """
@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from promptuary import concurrency
-from promptuary.workspace.matching.grades import Query, Tier
-from promptuary.workspace.matching.path_index import FEW, Pattern, Shelf, in_order
+from promptuary.workspace.matching.grades import PathQuery, Tier
+from promptuary.workspace.matching.path_index import ENOUGH_GOOD_MATCHES, MatchPattern, PathIndex, sort_paths
 
 if TYPE_CHECKING:
     from frizbee import Matcher
 
-Kind = Literal["file", "folder"]
+MatchKind = Literal["file", "folder"]
 
 _BATCH: Final = 10_000
 """How many new paths one question may take in while the scan is running: about 10 ms."""
@@ -30,7 +30,7 @@ _A_LOOK: Final = 100
 """To look one path up costs as much as to pass so many."""
 
 
-class Paths(Protocol):
+class PathList(Protocol):
     """What a ``Listing`` offers: ``paths`` only grows until ``generation`` changes."""
 
     @property
@@ -55,7 +55,7 @@ class Paths(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Preferred:
+class Preferences:
     """What decides between equal matches: changed in git first, then the score of use."""
 
     changed: frozenset[str] = frozenset()
@@ -67,11 +67,11 @@ class Preferred:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class PathMatch:
     """A path that matches, how, and which of its characters do."""
 
     path: str
-    kind: Kind
+    kind: MatchKind
     tier: Tier
     positions: tuple[int, ...] = ()
 
@@ -79,40 +79,40 @@ class Hit:
 class Ranker:
     """Answers queries over a listing's files and folders; safe to use from several threads."""
 
-    def __init__(self, listing: Paths) -> None:
+    def __init__(self, listing: PathList) -> None:
         self._listing = listing
         self._lock = threading.Lock()
-        self._shelves: dict[Kind, Shelf] = {"file": Shelf(), "folder": Shelf()}
+        self._shelves: dict[MatchKind, PathIndex] = {"file": PathIndex(), "folder": PathIndex()}
         self._live_folders: set[str] = set()
         self._ordered = 0
         self._ordering: threading.Thread | None = None
-        self._favourites: tuple[object, Shelf] = (None, Shelf())
-        self._met = _Met()
+        self._favourites: tuple[object, PathIndex] = (None, PathIndex())
+        self._met = _ListedPaths()
 
     def rank(
         self,
         query: str,
         *,
         limit: int = 20,
-        kinds: Sequence[Kind] = ("file", "folder"),
-        preferred: Preferred | None = None,
-    ) -> list[Hit]:
+        kinds: Sequence[MatchKind] = ("file", "folder"),
+        preferred: Preferences | None = None,
+    ) -> list[PathMatch]:
         """Return the ``limit`` best paths for ``query``; the same paths and query give the same answer."""
-        asked = Query(query.strip())
-        preferred = preferred or Preferred()
+        asked = PathQuery(query.strip())
+        preferred = preferred or Preferences()
         with self._lock:
             self._take_in()
             shelves = [(kind, self._shelves[kind]) for kind in kinds]
-            found: dict[tuple[Kind, str], int] = {}
+            found: dict[tuple[MatchKind, str], int] = {}
             for kind, shelf in shelves:
-                hits = shelf.search(asked, limit, loosely=len(found) < FEW)
+                hits = shelf.search(asked, limit, loosely=len(found) < ENOUGH_GOOD_MATCHES)
                 found |= {(kind, path): score for path, score in hits}
             if "file" in kinds:
                 favourites = self._favourite_shelf(preferred)
                 found |= {("file", path): score for path, score in favourites.search(asked, limit)}
         return _best(found, asked, limit, preferred)
 
-    def settle(self) -> None:
+    def wait_until_sorted(self) -> None:
         """Wait until a complete listing is in order: for a single question, and for tests."""
         self._take_in()
         if self._ordering:
@@ -130,7 +130,7 @@ class Ranker:
 
     def _append(self) -> None:
         files = self._shelves["file"]
-        new = self._listing.paths[files.taken : files.taken + _BATCH]
+        new = self._listing.paths[files.received : files.received + _BATCH]
         files.extend(new)
         folders = {path.rpartition("/")[0] for path in new} - self._live_folders - {""}
         self._live_folders |= folders
@@ -144,25 +144,25 @@ class Ranker:
 
     def _order(self) -> None:
         generation = self._listing.generation
-        shelves: dict[Kind, Shelf] = {"file": Shelf(), "folder": Shelf()}
-        shelves["file"].extend(in_order(self._listing.paths))
-        shelves["folder"].extend(in_order(self._listing.folders))
+        shelves: dict[MatchKind, PathIndex] = {"file": PathIndex(), "folder": PathIndex()}
+        shelves["file"].extend(sort_paths(self._listing.paths))
+        shelves["folder"].extend(sort_paths(self._listing.folders))
         self._shelves = shelves
         self._ordered = generation
 
-    def _favourite_shelf(self, preferred: Preferred) -> Shelf:
+    def _favourite_shelf(self, preferred: Preferences) -> PathIndex:
         ordered = self._shelves["file"] if self._ordered == self._listing.generation else None
         present = self._met.among(self._listing, preferred.changed.union(preferred.used), ordered)
         key = (self._listing.generation, present, preferred)
         if self._favourites[0] != key:
-            shelf = Shelf()
-            shelf.extend(sorted(in_order(present), key=preferred.rank))
+            shelf = PathIndex()
+            shelf.extend(sorted(sort_paths(present), key=preferred.rank))
             self._favourites = (key, shelf)
         return self._favourites[1]
 
 
 @dataclass(slots=True)
-class _Met:
+class _ListedPaths:
     """Which of some paths a listing has; the listing is gone through once, not again for every new score of use."""
 
     wanted: frozenset[str] = frozenset()
@@ -170,13 +170,13 @@ class _Met:
     seen: int = 0
     present: frozenset[str] = frozenset()
 
-    def among(self, listing: Paths, wanted: frozenset[str], ordered: Shelf | None) -> frozenset[str]:
+    def among(self, listing: PathList, wanted: frozenset[str], ordered: PathIndex | None) -> frozenset[str]:
         """Return those of ``wanted`` that are listed so far; few are looked up if the listing is in order."""
         generation, paths = listing.generation, listing.paths
         if (generation, wanted) != (self.generation, self.wanted) or len(paths) < self.seen:
             self.wanted, self.generation, self.seen, self.present = wanted, generation, 0, frozenset()
             if ordered and len(wanted) * _A_LOOK < len(paths):
-                self.seen, self.present = len(paths), frozenset(filter(ordered.holds, wanted))
+                self.seen, self.present = len(paths), frozenset(filter(ordered.contains, wanted))
         new = paths[self.seen :]
         if new:
             self.present |= wanted.intersection(new)
@@ -184,8 +184,10 @@ class _Met:
         return self.present
 
 
-def _best(found: Mapping[tuple[Kind, str], int], query: Query, limit: int, preferred: Preferred) -> list[Hit]:
-    def key(item: tuple[tuple[Kind, str], int]) -> tuple[object, ...]:
+def _best(
+    found: Mapping[tuple[MatchKind, str], int], query: PathQuery, limit: int, preferred: Preferences
+) -> list[PathMatch]:
+    def key(item: tuple[tuple[MatchKind, str], int]) -> tuple[object, ...]:
         (kind, path), score = item
         tier, finer = query.grade(path)
         # Steps of eight: less than one letter's worth is a near tie, which use decides.
@@ -193,14 +195,14 @@ def _best(found: Mapping[tuple[Kind, str], int], query: Query, limit: int, prefe
         return tier, finer, loose, preferred.rank(path), path.count("/"), len(path), path, kind
 
     best = sorted(found.items(), key=key)[:limit]
-    marks = _Marks(query)
-    return [Hit(path, kind, query.grade(path)[0], marks.of(path)) for (kind, path), _ in best]
+    marks = _Highlights(query)
+    return [PathMatch(path, kind, query.grade(path)[0], marks.of(path)) for (kind, path), _ in best]
 
 
-class _Marks:
+class _Highlights:
     """Which characters of a path to show as matching."""
 
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: PathQuery) -> None:
         self._query = query
         self._matchers: dict[str, Matcher] = {}
 
@@ -218,7 +220,7 @@ class _Marks:
         # To make a matcher costs more than to use it for one path.
         matcher = self._matchers.get(word)
         if matcher is None:
-            matcher = self._matchers[word] = Pattern((word,), "fuzzy", exact_case=False, typos=1).matcher()
+            matcher = self._matchers[word] = MatchPattern((word,), "fuzzy", exact_case=False, typos=1).matcher()
         start = path.rfind("/") + 1
         for text, offset in ((path[start:], start), (path, 0)):
             match = matcher.match_one_indices(text, 0)

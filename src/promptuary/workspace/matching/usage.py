@@ -1,8 +1,8 @@
 """How often and how recently each path of a workspace was used, to rank likely files first.
 
-``used`` and ``decayed`` are pure: uses and their decay. ``Usage`` stores them in one small file in the person's state
-folder. It is a convenience: a file that is missing, corrupt or not writable changes the order of a menu, and is never
-an error.
+``with_uses`` and ``decayed_weight`` are pure: uses and their decay. ``Usage`` stores them in one small file in the
+person's state folder. It is a convenience: a file that is missing, corrupt or not writable changes the order of a menu,
+and is never an error.
 """
 
 import json
@@ -32,20 +32,20 @@ class Use:
     when: float
 
 
-def decayed(use: Use, now: float) -> float:
+def decayed_weight(use: Use, now: float) -> float:
     """Return the weight of a path's uses at the time ``now``: it halves every ``HALF_LIFE``."""
     return float(use.weight * 2.0 ** (-max(0.0, now - use.when) / HALF_LIFE))
 
 
-def used(uses: Mapping[str, Use], paths: Iterable[str], now: float) -> dict[str, Use]:
+def with_uses(uses: Mapping[str, Use], paths: Iterable[str], now: float) -> dict[str, Use]:
     """Return ``uses`` with one more use of each path, limited to the ``MAX_ENTRIES`` of the greatest weight."""
     after = dict(uses)
     for path in dict.fromkeys(paths):
-        before = decayed(after[path], now) if path in after else 0.0
+        before = decayed_weight(after[path], now) if path in after else 0.0
         after[path] = Use(before + 1.0, now)
     if len(after) <= MAX_ENTRIES:
         return after
-    best = sorted(after, key=lambda path: (-decayed(after[path], now), path))
+    best = sorted(after, key=lambda path: (-decayed_weight(after[path], now), path))
     return {path: after[path] for path in best[:MAX_ENTRIES]}
 
 
@@ -63,21 +63,21 @@ class Usage:
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with durable.locked(self._file.with_suffix(".lock"), timeout=_LOCK_TIMEOUT):
-                uses = used(_read(self._file), paths, now)
+                uses = with_uses(_read(self._file), paths, now)
                 durable.replace(self._file, _packed(uses), sync=False)
                 self._uses = uses
         except (OSError, durable.LockTimeoutError):
-            self._uses = used(self._known(), paths, now)
+            self._uses = with_uses(self._known(), paths, now)
 
     def score(self, path: str) -> float:
         """Return the weight of the uses of ``path`` now; zero if it was never used."""
         use = self._known().get(path)
-        return decayed(use, self._clock()) if use else 0.0
+        return decayed_weight(use, self._clock()) if use else 0.0
 
     def scores(self) -> dict[str, float]:
         """Return the score of every path that was used."""
         now = self._clock()
-        return {path: decayed(use, now) for path, use in self._known().items()}
+        return {path: decayed_weight(use, now) for path, use in self._known().items()}
 
     def _known(self) -> dict[str, Use]:
         if self._uses is None:

@@ -22,15 +22,15 @@ from promptuary.workspace.web.addresses import Target, is_public, join_url, pars
 from promptuary.workspace.web.policy import Deadline, FetchPolicy
 
 if TYPE_CHECKING:
-    from promptuary.workspace.web.http import Reply
-    from promptuary.workspace.web.pages import Readable
+    from promptuary.workspace.web.http import HttpResponse
+    from promptuary.workspace.web.pages import PageText
 
 __all__ = ["Page", "Resolver", "fetch", "look_up", "system_resolver"]
 
 Resolver = Callable[[str, int], Sequence[str]]
 """Looks up a host for a port: all its addresses as text. Raises ``OSError`` if there are none."""
 
-Dated = Literal["published", "modified", "fetched"]
+DateSource = Literal["published", "modified", "fetched"]
 """Where a page's date comes from: the page itself, the server, or the day it was fetched."""
 
 _MAX_ADDRESSES = 6
@@ -47,7 +47,7 @@ class Page:
     content_type: str
     language: str
     date: str
-    dated: Dated
+    dated: DateSource
     fetched: str
     size: int
     sha256: str
@@ -67,9 +67,9 @@ def fetch(url: str, policy: FetchPolicy, *, resolve: Resolver = system_resolver)
     opened = target.named_in(policy.allow_hosts)
     for _ in range(policy.max_redirects + 1):
         addresses = _vetted(target, policy, resolve, deadline, opened=opened)
-        from promptuary.workspace.web.http import exchange  # noqa: PLC0415  (90 ms, not for what is refused)
+        from promptuary.workspace.web.http import get  # noqa: PLC0415  (90 ms, not for what is refused)
 
-        reply = exchange(target, addresses, max_bytes=policy.max_bytes, deadline=deadline)
+        reply = get(target, addresses, max_bytes=policy.max_bytes, deadline=deadline)
         if reply.redirect is None:
             return _page(url, target, reply, deadline)
         following = _follow(target, reply.redirect)
@@ -121,7 +121,7 @@ def _follow(target: Target, location: str) -> Target:
     return following
 
 
-def _page(url: str, target: Target, reply: "Reply", deadline: Deadline) -> Page:
+def _page(url: str, target: Target, reply: "HttpResponse", deadline: Deadline) -> Page:
     from promptuary.workspace.web.pages import read_body  # noqa: PLC0415  (starts processes; only a success needs it)
 
     body = reply.body
@@ -146,7 +146,7 @@ def _page(url: str, target: Target, reply: "Reply", deadline: Deadline) -> Page:
     )
 
 
-def _dated(content: "Readable", modified: str, now: datetime) -> tuple[str, Dated]:
+def _dated(content: "PageText", modified: str, now: datetime) -> tuple[str, DateSource]:
     from email.utils import parsedate_to_datetime  # noqa: PLC0415
 
     if content.published:

@@ -35,7 +35,7 @@ _HEADERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class HttpResponse:
     """A successful answer: its body, unpacked; or, instead of one, where the server says to look."""
 
     headers: dict[str, str]
@@ -43,9 +43,9 @@ class Reply:
     redirect: str | None = None
 
 
-def exchange(target: "Target", addresses: Sequence[str], *, max_bytes: int, deadline: "Deadline") -> Reply:
+def get(target: "Target", addresses: Sequence[str], *, max_bytes: int, deadline: "Deadline") -> HttpResponse:
     """Ask ``target``, at one of ``addresses``. Raises ``SourceError`` for all but a success or a redirect."""
-    guard = _Pinned(addresses, deadline, max_bytes + _HEAD_ROOM)
+    guard = _PinnedBackend(addresses, deadline, max_bytes + _HEAD_ROOM)
     url = httpcore2.URL(scheme=target.scheme, host=target.host, port=target.port, target=target.path)
     headers = [("Host", target.authority), *_HEADERS]
     with (
@@ -57,7 +57,7 @@ def exchange(target: "Target", addresses: Sequence[str], *, max_bytes: int, dead
     return reply if reply.redirect is not None else _unpacked(target.host, reply, max_bytes)
 
 
-def submit(
+def post(
     target: "Target",
     addresses: Sequence[str],
     body: bytes,
@@ -65,9 +65,9 @@ def submit(
     *,
     max_bytes: int,
     deadline: "Deadline",
-) -> tuple[int, Reply]:
+) -> tuple[int, HttpResponse]:
     """Send ``body`` to ``target``, at one of ``addresses``; return the answer with its status, whatever it is."""
-    guard = _Pinned(addresses, deadline, max_bytes + _HEAD_ROOM)
+    guard = _PinnedBackend(addresses, deadline, max_bytes + _HEAD_ROOM)
     url = httpcore2.URL(scheme=target.scheme, host=target.host, port=target.port, target=target.path)
     sent = [("Host", target.authority), _HEADERS[0], *_HEADERS[2:], *headers, ("Content-Length", str(len(body)))]
     with (
@@ -76,7 +76,7 @@ def submit(
         pool.stream("POST", url, headers=sent, content=body) as response,
     ):
         told = _headers(target.host, response)
-        reply = Reply(told, _body(target.host, response, told, max_bytes, deadline))
+        reply = HttpResponse(told, _body(target.host, response, told, max_bytes, deadline))
     return response.status, _unpacked(target.host, reply, max_bytes)
 
 
@@ -97,13 +97,13 @@ def _translated(host: str, deadline: "Deadline") -> Iterator[None]:
         raise _failed(f"{host} does not answer in valid HTTP.") from error
 
 
-def _reply(host: str, response: httpcore2.Response, max_bytes: int, deadline: "Deadline") -> Reply:
+def _reply(host: str, response: httpcore2.Response, max_bytes: int, deadline: "Deadline") -> HttpResponse:
     headers = _headers(host, response)
     if response.status in _REDIRECTS and "location" in headers:
-        return Reply(headers, b"", headers["location"])
+        return HttpResponse(headers, b"", headers["location"])
     if not 200 <= response.status < 300:
         raise _failed(f"{host} answers with HTTP status {response.status}.")
-    return Reply(headers, _body(host, response, headers, max_bytes, deadline))
+    return HttpResponse(headers, _body(host, response, headers, max_bytes, deadline))
 
 
 def _headers(host: str, response: httpcore2.Response) -> dict[str, str]:
@@ -127,7 +127,7 @@ def _body(
     return bytes(body)
 
 
-def _unpacked(host: str, reply: Reply, max_bytes: int) -> Reply:
+def _unpacked(host: str, reply: HttpResponse, max_bytes: int) -> HttpResponse:
     """Undo the content encoding, never producing more than the limit and one byte."""
     encoding = reply.headers.get("content-encoding", "").strip().lower()
     window = _ENCODINGS.get(encoding)
@@ -146,10 +146,10 @@ def _unpacked(host: str, reply: Reply, max_bytes: int) -> Reply:
         raise _too_large(host, max_bytes)
     if not unpacker.eof or unpacker.unused_data:
         raise _failed(f"{host} sends a compressed body that is not whole.")
-    return Reply(reply.headers, body)
+    return HttpResponse(reply.headers, body)
 
 
-class _Pinned(httpcore2.NetworkBackend):
+class _PinnedBackend(httpcore2.NetworkBackend):
     """Connects to the addresses that were checked, whatever name it is given: there is no second lookup."""
 
     def __init__(self, addresses: Sequence[str], deadline: "Deadline", budget: int) -> None:
@@ -174,11 +174,11 @@ class _Pinned(httpcore2.NetworkBackend):
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 failure = error
             else:
-                return _Stream(stream, self._deadline, self._budget)
+                return _GuardedStream(stream, self._deadline, self._budget)
         raise failure
 
 
-class _Stream(httpcore2.NetworkStream):
+class _GuardedStream(httpcore2.NetworkStream):
     """A connection on which each read and write gets what is left of the time, and reads are counted."""
 
     def __init__(self, inner: httpcore2.NetworkStream, deadline: "Deadline", budget: int) -> None:
@@ -206,7 +206,7 @@ class _Stream(httpcore2.NetworkStream):
         timeout: float | None = None,  # noqa: ARG002
     ) -> httpcore2.NetworkStream:
         secured = self._inner.start_tls(ssl_context, server_hostname, self._deadline.left())
-        return _Stream(secured, self._deadline, self._budget)
+        return _GuardedStream(secured, self._deadline, self._budget)
 
     def get_extra_info(self, info: str) -> object:
         return self._inner.get_extra_info(info)

@@ -26,12 +26,12 @@ _MAX_SECONDS = 8.0  # an honest page takes a tenth of one; what takes longer is 
 # What a Python needs to find its packages. Keys and tokens in the environment are no business of a parser.
 _ENVIRONMENT = ("PATH", "HOME", "PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
 
-Kind = Literal["html", "pdf", "text"]
+PageKind = Literal["html", "pdf", "text"]
 """How the bytes are read: converted, converted, or as they are."""
 
 
 @dataclass(frozen=True, slots=True)
-class Readable:
+class PageText:
     """A body as text. ``language`` is the tag for a code fence; ``published`` a date or empty."""
 
     text: str
@@ -94,7 +94,7 @@ _READ_AS = {"us-ascii": "cp1252", "ascii": "cp1252", "latin1": "cp1252", "latin-
 }
 
 
-def read_body(body: bytes, content_type: str, *, url: str, seconds: float) -> Readable:
+def read_body(body: bytes, content_type: str, *, url: str, seconds: float) -> PageText:
     """Return ``body`` as text, or raise ``SourceError``: not text, unreadable, or not within ``seconds``."""
     media = content_type.split(";", 1)[0].strip().lower()
     media = media if _MEDIA.fullmatch(media) else ""
@@ -107,7 +107,7 @@ def read_body(body: bytes, content_type: str, *, url: str, seconds: float) -> Re
         return _converted("html", markup, url, seconds, notes=notes, media=media or "text/html", language="markdown")
     if "\0" in text[:8192]:
         raise _unsupported("The response is binary, not text.")
-    return Readable(text, media or "text/plain", _language(media), notes=notes)
+    return PageText(text, media or "text/plain", _language(media), notes=notes)
 
 
 def decode(body: bytes, content_type: str) -> tuple[str, tuple[str, ...]]:
@@ -162,7 +162,7 @@ def _well_formed(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _kind(body: bytes, media: str) -> Kind:
+def _kind(body: bytes, media: str) -> PageKind:
     start = body[:1024].lstrip().lower()
     if media in _PDF or (media in _UNSAID and start.startswith(b"%pdf-")):
         return "pdf"
@@ -186,12 +186,12 @@ def _language(media: str) -> str:
 
 
 def _converted(
-    kind: Kind, body: bytes, url: str, seconds: float, *, notes: tuple[str, ...], media: str, language: str
-) -> Readable:
+    kind: PageKind, body: bytes, url: str, seconds: float, *, notes: tuple[str, ...], media: str, language: str
+) -> PageText:
     page = _run(kind, body, url, seconds)
     if failed := page.get("failed"):
         raise SourceError(Code.FETCH_FAILED, failed)
-    return Readable(
+    return PageText(
         text=_well_formed(page["text"]),
         content_type=media,
         language=language,
@@ -202,7 +202,7 @@ def _converted(
     )
 
 
-def _run(kind: Kind, body: bytes, url: str, seconds: float) -> "Converted":
+def _run(kind: PageKind, body: bytes, url: str, seconds: float) -> "Converted":
     """Run ``workspace.convert`` on ``body``. -P: its imports come neither from here nor from our folder."""
     program = str(Path(__file__).with_name("convert.py"))
     seconds = min(seconds, _MAX_SECONDS)

@@ -96,12 +96,12 @@ def _persistently(call: _Call, policy: PostPolicy) -> object:
 
 
 def _once(call: _Call, max_bytes: int) -> object:
-    from promptuary.workspace.web.http import submit  # noqa: PLC0415  (90 ms, not for what is refused)
+    from promptuary.workspace.web.http import post  # noqa: PLC0415  (90 ms, not for what is refused)
 
     headers = [("Accept", "application/json"), ("Content-Type", "application/json")]
     headers += [("Authorization", f"Bearer {call.key}")] if call.key else []
     try:
-        status, reply = submit(
+        status, reply = post(
             call.target, call.addresses, call.body, headers, max_bytes=max_bytes, deadline=call.deadline
         )
     except SourceError as error:

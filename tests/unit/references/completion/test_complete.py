@@ -12,7 +12,7 @@ from promptuary.references.completion.menu import HELP, CompletionSources, Item,
 from promptuary.references.scan import scan
 from promptuary.workspace.git.repository import CommitLine
 from promptuary.workspace.listing.listing import folders_of
-from promptuary.workspace.matching.ranker import Hit, Kind, Ranker
+from promptuary.workspace.matching.ranker import MatchKind, PathMatch, Ranker
 
 PATHS = ["README.md", "docs/my file.md", "docs/word list.txt", "src/app.py", "src/core/words.py", "src/ui/work.ts"]
 COMMITS = [
@@ -33,7 +33,7 @@ class Listed:
 def sources_of(paths: Sequence[str]) -> CompletionSources:
     ranker = Ranker(Listed(paths))
 
-    def rank(query: str, limit: int, kinds: Sequence[Kind]) -> Sequence[Hit]:
+    def rank(query: str, limit: int, kinds: Sequence[MatchKind]) -> Sequence[PathMatch]:
         return ranker.rank(query, limit=limit, kinds=kinds)
 
     return CompletionSources(
@@ -197,7 +197,7 @@ AWKWARD += [
 @pytest.mark.parametrize("path", AWKWARD)
 @pytest.mark.parametrize("start", ["@", "@file:", "#"])
 def test_what_is_inserted_is_read_back_as_the_same_path(path: str, start: str) -> None:
-    sources = CompletionSources(rank=lambda _query, _limit, _kinds: [Hit(path, "file", 0)], kinds={"file": ""})  # type: ignore[arg-type]
+    sources = CompletionSources(rank=lambda _query, _limit, _kinds: [PathMatch(path, "file", 0)], kinds={"file": ""})  # type: ignore[arg-type]
     (item,) = [item for item in complete(f"{start}q", sources).items if item.kind == "file"]
 
     (reference,) = scan(f"see {item.insert} please")
@@ -206,13 +206,13 @@ def test_what_is_inserted_is_read_back_as_the_same_path(path: str, start: str) -
 
 @pytest.mark.parametrize("path", ["new\nline.py", "bell\x07.py", "back\\slash.py", "bad\udcff.py", "esc\x1b[31m.py"])
 def test_a_name_that_cannot_be_written_is_not_offered(path: str) -> None:
-    sources = CompletionSources(rank=lambda _query, _limit, _kinds: [Hit(path, "file", 0)])  # type: ignore[arg-type]
+    sources = CompletionSources(rank=lambda _query, _limit, _kinds: [PathMatch(path, "file", 0)])  # type: ignore[arg-type]
 
     assert inserts("@file:x", sources) == []
 
 
 def test_a_name_that_would_reorder_the_menu_is_shown_with_its_hidden_characters() -> None:
-    sources = CompletionSources(rank=lambda _query, _limit, _kinds: [Hit("a\u202eyp.py", "file", 0, (0, 4))])  # type: ignore[arg-type]
+    sources = CompletionSources(rank=lambda _query, _limit, _kinds: [PathMatch("a\u202eyp.py", "file", 0, (0, 4))])  # type: ignore[arg-type]
     (item,) = complete("@file:a", sources).items
 
     assert (item.label, item.matches) == ("a⟨U+202E⟩yp.py", ())

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from promptuary.core.search import Stamp
-from promptuary.workspace.changes.current_files import MOST_ASKED
-from promptuary.workspace.changes.snapshot import Snapshot, decides, snapshot, snapshot_of
+from promptuary.workspace.changes.current_files import MAX_GIT_PATHS
+from promptuary.workspace.changes.snapshot import Snapshot, is_ignore_file, snapshot, snapshot_of
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.root import Root
 from promptuary.workspace.workspace import Workspace
@@ -160,7 +160,7 @@ def test_a_file_that_git_tracks_though_it_ignores_it_is_in_it(in_git: Workspace,
 
 
 def test_so_many_paths_may_be_asked_for_that_git_is_asked_for_all(in_git: Workspace, files: Files) -> None:
-    many = [f"n{number}.md" for number in range(MOST_ASKED + 10)]
+    many = [f"n{number}.md" for number in range(MAX_GIT_PATHS + 10)]
     files({"other.md": "", ".gitignore": "n1.md"} | dict.fromkeys(many, ""))
 
     taken = snapshot_of(in_git, many)
@@ -228,7 +228,7 @@ def test_what_cannot_be_looked_into_is_counted(opened: Workspace, files: Files) 
 
 
 def test_what_decides_about_others_is_told_apart() -> None:
-    assert decides(".gitignore")
-    assert decides("a/b/.promptuaryignore")
-    assert decides("a/.ignore")
-    assert not decides("a/gitignore")
+    assert is_ignore_file(".gitignore")
+    assert is_ignore_file("a/b/.promptuaryignore")
+    assert is_ignore_file("a/.ignore")
+    assert not is_ignore_file("a/gitignore")

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from promptuary.workspace.changes import mounts
-from promptuary.workspace.changes.event_log import LONGEST_BATCH, MOST_PATHS, Batch, Hints, Journal
+from promptuary.workspace.changes.event_log import LONGEST_BATCH, MOST_PATHS, EventBatch, EventLog, PossibleChanges
 from promptuary.workspace.changes.mounts import read_table, remote_type
-from promptuary.workspace.changes.watcher import Watcher, relevant
+from promptuary.workspace.changes.watcher import Watcher, path_to_check
 from tests.conftest import Figure, Files
 
 PATIENCE = 30.0
@@ -41,7 +41,7 @@ class Follower:
             self.take()
         return True
 
-    def take(self) -> Hints:
+    def take(self) -> PossibleChanges:
         hints = self.watcher.changed_since(self.generation)
         self.generation = hints.generation
         if hints.paths is None:
@@ -81,46 +81,46 @@ def settled(watcher: Watcher) -> Follower:
 
 
 def test_a_generation_loses_nothing_that_comes_between_two_looks() -> None:
-    journal = Journal()
-    journal.note([(A, "one")])
-    seen = journal.since(0)
-    journal.note([(A, "two")])
-    journal.note([(B, "three")])
+    events = EventLog()
+    events.add([(A, "one")])
+    seen = events.since(0)
+    events.add([(A, "two")])
+    events.add([(B, "three")])
 
-    assert seen == Hints(1, frozenset({(A, "one")}))
-    assert journal.since(seen.generation) == Hints(3, frozenset({(A, "two"), (B, "three")}))
-    assert journal.since(0) == Hints(3, frozenset({(A, "one"), (A, "two"), (B, "three")}))
-    assert journal.since(3) == Hints(3, frozenset())
+    assert seen == PossibleChanges(1, frozenset({(A, "one")}))
+    assert events.since(seen.generation) == PossibleChanges(3, frozenset({(A, "two"), (B, "three")}))
+    assert events.since(0) == PossibleChanges(3, frozenset({(A, "one"), (A, "two"), (B, "three")}))
+    assert events.since(3) == PossibleChanges(3, frozenset())
 
 
 def test_too_many_paths_are_anything_and_so_is_what_is_long_ago() -> None:
-    journal = Journal(most=3)
-    journal.note([(A, name) for name in "abc"])
-    assert journal.since(0).paths is not None
-    journal.note([(A, "d")])
+    events = EventLog(most=3)
+    events.add([(A, name) for name in "abc"])
+    assert events.since(0).paths is not None
+    events.add([(A, "d")])
 
-    assert journal.since(0) == Hints(2, None)
-    assert journal.since(1) == Hints(2, frozenset({(A, "d")}))
-    journal.note([(A, name) for name in "efgh"])
-    assert journal.since(2) == Hints(3, None)
-    assert journal.since(3) == Hints(3, frozenset())
+    assert events.since(0) == PossibleChanges(2, None)
+    assert events.since(1) == PossibleChanges(2, frozenset({(A, "d")}))
+    events.add([(A, name) for name in "efgh"])
+    assert events.since(2) == PossibleChanges(3, None)
+    assert events.since(3) == PossibleChanges(3, frozenset())
 
 
 def test_anything_is_remembered_for_those_who_looked_before_it_only() -> None:
-    journal = Journal()
-    journal.note(None)
-    journal.note([(A, "a")])
+    events = EventLog()
+    events.add(None)
+    events.add([(A, "a")])
 
-    assert journal.since(0) == Hints(2, None)
-    assert journal.since(1) == Hints(2, frozenset({(A, "a")}))
+    assert events.since(0) == PossibleChanges(2, None)
+    assert events.since(1) == PossibleChanges(2, frozenset({(A, "a")}))
 
 
 def test_a_generation_of_another_watcher_is_not_believed() -> None:
-    assert Journal().since(7) == Hints(0, None)
+    assert EventLog().since(7) == PossibleChanges(0, None)
 
 
 def test_a_batch_is_over_when_it_is_quiet() -> None:
-    batch = Batch(quiet=0.2)
+    batch = EventBatch(quiet=0.2)
     batch.add([(A, "a")], now=10.0)
     batch.add([(A, "b")], now=10.1)
 
@@ -130,7 +130,7 @@ def test_a_batch_is_over_when_it_is_quiet() -> None:
 
 
 def test_a_file_that_is_written_for_ever_does_not_keep_back_the_others() -> None:
-    batch = Batch(quiet=0.2)
+    batch = EventBatch(quiet=0.2)
     batch.add([(A, "other")], now=0.0)
     taken = set()
     for tick in range(1, 30):
@@ -143,7 +143,7 @@ def test_a_file_that_is_written_for_ever_does_not_keep_back_the_others() -> None
 
 
 def test_who_wants_to_wait_longer_is_not_told_sooner() -> None:
-    batch = Batch(quiet=2.0)
+    batch = EventBatch(quiet=2.0)
     batch.add([(A, "a")], now=0.0)
 
     assert batch.take(now=1.9) == set()
@@ -167,11 +167,11 @@ def test_who_wants_to_wait_longer_is_not_told_sooner() -> None:
     ],
 )
 def test_only_what_concerns_anybody_is_hinted(path: str, hint: str | None) -> None:
-    assert relevant(path, comes_or_goes=True) == hint
+    assert path_to_check(path, comes_or_goes=True) == hint
 
 
 def test_our_folder_is_not_hinted_for_what_goes_on_in_it() -> None:
-    assert relevant(".promptuary", comes_or_goes=False) is None
+    assert path_to_check(".promptuary", comes_or_goes=False) is None
 
 
 TABLE = """\
@@ -458,12 +458,12 @@ def test_who_cannot_wait_is_told_of_what_has_not_been_gathered_yet(files: Files)
     workspace = files({"a.md": "alpha"})
     with Watcher([workspace], debounce=60) as watcher:
         assert watcher.wait(0, PATIENCE)
-        watcher.catch_up()
+        watcher.flush()
         seen = watcher.generation
         (workspace / "a.md").write_text("beta")
         deadline = time.monotonic() + PATIENCE
         while watcher.generation == seen and time.monotonic() < deadline:
-            watcher.catch_up()
+            watcher.flush()
 
         assert watcher.changed_since(seen).paths == frozenset({(workspace, "a.md")})
-    watcher.catch_up()  # of one that has ended: returns
+    watcher.flush()  # of one that has ended: returns

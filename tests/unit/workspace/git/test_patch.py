@@ -3,7 +3,7 @@
 import pytest
 
 from promptuary.core.errors import Code, SourceError
-from promptuary.workspace.git.patch import FileChange, OutOfStepError, Patch, assemble, parse_names, quoted
+from promptuary.workspace.git.patch import FileChange, Patch, PatchMismatchError, build_patch, parse_names, quoted
 
 META = b":100644 100644 1111111 2222222 "
 TWO = (
@@ -18,7 +18,7 @@ def refuse_env(path: str) -> SourceError | None:
 
 
 def shown(names: bytes, text: bytes, *, truncated: bool = False) -> Patch:
-    return assemble(parse_names(names), text, refuse_env, quote_all=True, truncated=truncated)
+    return build_patch(parse_names(names), text, refuse_env, quote_all=True, truncated=truncated)
 
 
 def test_a_refused_file_is_named_and_not_shown() -> None:
@@ -70,7 +70,7 @@ def test_a_header_inside_content_or_a_message_opens_no_section() -> None:
     ],
 )
 def test_a_patch_out_of_step_with_the_names_is_refused_whole(names: bytes, text: bytes) -> None:
-    with pytest.raises(OutOfStepError):
+    with pytest.raises(PatchMismatchError):
         shown(names, text)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.workspace.git.patch import FileChange, Patch
-from promptuary.workspace.git.process import Command, run, stream
+from promptuary.workspace.git.process import ProcessCommand, run, stream
 from promptuary.workspace.git.repository import Repository
 from tests.conftest import Files, git
 
@@ -433,11 +433,11 @@ class TestBounds:
         assert patch.files == (FileChange("a.txt", None, None),)
         assert peak < 8 << 20
 
-    def command(self, code: str, deadline: float = 20) -> Command:
-        return Command((sys.executable, "-c", code), Path("/"), {"PATH": os.defpath}, deadline)
+    def command(self, code: str, deadline: float = 20) -> ProcessCommand:
+        return ProcessCommand((sys.executable, "-c", code), Path("/"), {"PATH": os.defpath}, deadline)
 
     def test_a_command_past_its_deadline_dies_with_all_it_started(self) -> None:
-        command = Command(("/bin/sh", "-c", "sleep 60 & echo $!; wait"), Path("/"), {"PATH": os.defpath}, 1)
+        command = ProcessCommand(("/bin/sh", "-c", "sleep 60 & echo $!; wait"), Path("/"), {"PATH": os.defpath}, 1)
         pieces = stream(command)
         started = int(next(pieces))
         assert alive(started)
@@ -464,7 +464,7 @@ class TestBounds:
         assert len(done.errors) == 8 << 10
 
     def test_a_program_that_is_not_there_is_a_reason(self) -> None:
-        command = Command(("/nonexistent/git",), Path("/"), {}, 5)
+        command = ProcessCommand(("/nonexistent/git",), Path("/"), {}, 5)
         assert code_of(lambda: run(command, max_output=10)) is Code.GIT_FAILED
 
     def test_no_descriptor_stays_open(self, files: Files, repository: Path) -> None:

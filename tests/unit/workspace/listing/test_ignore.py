@@ -7,7 +7,7 @@ import pytest
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.workspace.listing.glob import expand_braces, match_glob
-from promptuary.workspace.listing.ignore import IgnoreFile, OwnIgnores, read_rules
+from promptuary.workspace.listing.ignore import IgnoreFile, OwnIgnoreRules, read_ignore_file
 from tests.conftest import Files
 
 HIDDEN = [
@@ -63,14 +63,14 @@ def test_a_malformed_line_is_skipped_and_the_others_hold(malformed: str) -> None
 
 def test_our_own_ignore_files_nest_and_the_nearer_one_decides(files: Files) -> None:
     root = files({".ignore": "*.md\nsecret/\n", "docs/.promptuaryignore": "!keep.md\n", "docs/.ignore": "*.txt\n"})
-    own = OwnIgnores(root)
+    own = OwnIgnoreRules(root)
     paths = ["a.md", "docs/a.md", "docs/keep.md", "docs/a.txt", "a.txt", "secret/deep/a.py", "src/a.py"]
 
     assert [path for path in paths if not own.hides(path)] == ["docs/keep.md", "a.txt", "src/a.py"]
 
 
 def test_our_own_name_overrides_the_common_one_in_the_same_folder(files: Files) -> None:
-    own = OwnIgnores(files({".ignore": "*.md\n", ".promptuaryignore": "!README.md\n"}))
+    own = OwnIgnoreRules(files({".ignore": "*.md\n", ".promptuaryignore": "!README.md\n"}))
 
     assert own.hides("a.md")
     assert not own.hides("README.md")
@@ -80,9 +80,9 @@ def test_an_ignore_file_that_is_a_link_or_a_folder_says_nothing(files: Files) ->
     root = files({"outside": "*\n", "folder/.ignore/x": ""})
     (root / ".ignore").symlink_to("outside")
 
-    assert read_rules(root / ".ignore") is None
-    assert read_rules(root / "folder" / ".ignore") is None
-    assert read_rules(Path("/nowhere")) is None
+    assert read_ignore_file(root / ".ignore") is None
+    assert read_ignore_file(root / "folder" / ".ignore") is None
+    assert read_ignore_file(Path("/nowhere")) is None
 
 
 PATHS = [

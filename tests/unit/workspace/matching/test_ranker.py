@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from promptuary.workspace.listing.listing import folders_of
-from promptuary.workspace.matching.grades import Query, Tier
-from promptuary.workspace.matching.ranker import Hit, Preferred, Ranker
+from promptuary.workspace.matching.grades import PathQuery, Tier
+from promptuary.workspace.matching.ranker import PathMatch, Preferences, Ranker
 
 
 @dataclass
@@ -23,7 +23,7 @@ class Fixed:
         self.folders = folders_of(self.paths)
 
 
-def ranked(query: str, paths: Sequence[str], preferred: Preferred | None = None) -> list[str]:
+def ranked(query: str, paths: Sequence[str], preferred: Preferences | None = None) -> list[str]:
     hits = Ranker(Fixed(sorted(paths))).rank(query, kinds=("file",), preferred=preferred)
     return [hit.path for hit in hits]
 
@@ -71,7 +71,7 @@ def test_small_letters_mean_either_case_and_capitals_mean_themselves() -> None:
 
 def test_between_equal_matches_changed_comes_first_then_use_then_depth_length_and_name() -> None:
     paths = ["b/app.py", "a/app.py", "aa/app.py", "deep/er/app.py", "c/app.py", "used/often/in/app.py"]
-    preferred = Preferred(frozenset({"deep/er/app.py"}), {"used/often/in/app.py": 3.0, "c/app.py": 1.0})
+    preferred = Preferences(frozenset({"deep/er/app.py"}), {"used/often/in/app.py": 3.0, "c/app.py": 1.0})
 
     assert ranked("app", paths, preferred) == [
         "deep/er/app.py",
@@ -84,7 +84,7 @@ def test_between_equal_matches_changed_comes_first_then_use_then_depth_length_an
 
 
 def test_use_does_not_lift_a_worse_kind_of_match() -> None:
-    preferred = Preferred(frozenset({"x/preconf.py"}), {"x/preconf.py": 100.0})
+    preferred = Preferences(frozenset({"x/preconf.py"}), {"x/preconf.py": 100.0})
 
     assert ranked("conf", ["src/conf.py", "x/preconf.py"], preferred)[0] == "src/conf.py"
 
@@ -92,11 +92,11 @@ def test_use_does_not_lift_a_worse_kind_of_match() -> None:
 def test_a_favourite_is_found_among_more_equal_matches_than_are_asked_for() -> None:
     paths = [f"{number:03}/app.py" for number in range(500)]
 
-    assert ranked("app", paths, Preferred(used={"499/app.py": 1.0}))[0] == "499/app.py"
+    assert ranked("app", paths, Preferences(used={"499/app.py": 1.0}))[0] == "499/app.py"
 
 
 def test_a_favourite_that_is_gone_is_not_offered() -> None:
-    assert ranked("app", ["a/app.py"], Preferred(frozenset({"gone/app.py"}), {"old/app.py": 1.0})) == ["a/app.py"]
+    assert ranked("app", ["a/app.py"], Preferences(frozenset({"gone/app.py"}), {"old/app.py": 1.0})) == ["a/app.py"]
 
 
 def test_an_exact_name_is_found_behind_many_that_begin_so() -> None:
@@ -153,7 +153,7 @@ def test_paths_that_come_while_scanning_are_found_at_once() -> None:
 
     listing.paths = ["src/app.py"]
     assert [hit.path for hit in ranker.rank("app")] == ["src/app.py"]
-    assert ranker.rank("src", kinds=("folder",)) == [Hit("src", "folder", Tier.EXACT, (0, 1, 2))]
+    assert ranker.rank("src", kinds=("folder",)) == [PathMatch("src", "folder", Tier.EXACT, (0, 1, 2))]
 
     listing.paths, listing.complete, listing.generation = ["lib/app.py"], True, 1
     assert [hit.path for hit in ranker.rank("app", kinds=("file",))] == ["lib/app.py"]
@@ -161,14 +161,14 @@ def test_paths_that_come_while_scanning_are_found_at_once() -> None:
 
 def test_a_large_listing_is_put_in_order_in_the_background() -> None:
     ranker = Ranker(Fixed([f"src/{number}.py" for number in range(21_000)]))
-    ranker.settle()
+    ranker.wait_until_sorted()
 
     assert [hit.path for hit in ranker.rank("20999", limit=1)] == ["src/20999.py"]
 
 
 def test_a_tier_is_told_for_every_kind_of_match() -> None:
     tiers = {
-        path: Query("conf").grade(path)[0] for path in ("a/conf.py", "a/config.py", "a/u_conf", "a/econf", "conf/a")
+        path: PathQuery("conf").grade(path)[0] for path in ("a/conf.py", "a/config.py", "a/u_conf", "a/econf", "conf/a")
     }
 
     assert list(tiers.values()) == [Tier.EXACT, Tier.PREFIX, Tier.WORDS, Tier.SUBSTRING, Tier.PATH]
@@ -188,7 +188,7 @@ def test_typing_letter_by_letter_answers_as_asking_at_once(query: str, limit: in
     paths = sorted(f"{folder}/{stem}_{n}.py" for folder in folders for stem in stems for n in range(40))
     listing = Fixed([*paths, *(f"{folder}/{stem}.py" for folder in folders for stem in stems)])
     typing = Ranker(listing)
-    preferred = Preferred(frozenset(paths[::90]), dict.fromkeys(paths[::70], 1.0))
+    preferred = Preferences(frozenset(paths[::90]), dict.fromkeys(paths[::70], 1.0))
     letters = range(1, len(query) + 1)
 
     for end in [*letters, *reversed(letters)]:
@@ -208,7 +208,7 @@ def test_what_typing_left_is_forgotten_when_paths_are_added() -> None:
 def test_a_favourite_is_looked_up_in_a_large_listing() -> None:
     paths = [f"{number % 70}/{number}/app.py" for number in range(21_000)]
     ranker = Ranker(Fixed(paths))
-    ranker.settle()
+    ranker.wait_until_sorted()
 
     for used, expected in (("69/20999/app.py", "69/20999/app.py"), ("70/21000/app.py", "0/0/app.py")):
-        assert ranker.rank("app", preferred=Preferred(used={used: 1.0}), limit=1)[0].path == expected
+        assert ranker.rank("app", preferred=Preferences(used={used: 1.0}), limit=1)[0].path == expected

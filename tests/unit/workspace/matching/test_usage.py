@@ -11,20 +11,20 @@ import pytest
 
 from promptuary import durable
 from promptuary.workspace.matching import usage as module
-from promptuary.workspace.matching.usage import HALF_LIFE, MAX_ENTRIES, Usage, Use, decayed, used
+from promptuary.workspace.matching.usage import HALF_LIFE, MAX_ENTRIES, Usage, Use, decayed_weight, with_uses
 from promptuary.workspace.user_folders import state_folder
 
 DAY = 24 * 3600.0
 
 
 def test_a_use_counts_half_after_each_half_life() -> None:
-    assert decayed(Use(4.0, 0.0), 0.0) == 4.0
-    assert decayed(Use(4.0, 0.0), HALF_LIFE) == 2.0
-    assert decayed(Use(4.0, 0.0), 2 * HALF_LIFE) == 1.0
+    assert decayed_weight(Use(4.0, 0.0), 0.0) == 4.0
+    assert decayed_weight(Use(4.0, 0.0), HALF_LIFE) == 2.0
+    assert decayed_weight(Use(4.0, 0.0), 2 * HALF_LIFE) == 1.0
 
 
 def test_a_clock_that_went_back_does_not_make_a_use_grow() -> None:
-    assert decayed(Use(1.0, 100.0), 0.0) == 1.0
+    assert decayed_weight(Use(1.0, 100.0), 0.0) == 1.0
 
 
 def test_often_outweighs_lately_only_for_a_while(tmp_path: Path) -> None:
@@ -57,8 +57,8 @@ def test_the_file_lies_in_the_state_folder_of_the_person(tmp_path: Path, monkeyp
 
 
 def test_only_the_most_valuable_entries_are_kept() -> None:
-    uses = used({}, (f"{number}.py" for number in range(MAX_ENTRIES)), 0.0)
-    uses = used(uses, ["0.py", "new.py"], DAY)
+    uses = with_uses({}, (f"{number}.py" for number in range(MAX_ENTRIES)), 0.0)
+    uses = with_uses(uses, ["0.py", "new.py"], DAY)
 
     assert len(uses) == MAX_ENTRIES
     assert {"0.py", "new.py"} <= uses.keys()

@@ -9,12 +9,12 @@ import pytest
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.workspace.web.convert import MAX_CHARACTERS, MAX_PAGES, convert_html, convert_pdf
-from promptuary.workspace.web.pages import Readable, read_body
+from promptuary.workspace.web.pages import PageText, read_body
 
 URL = "https://example.com/docs/guide/"
 
 
-def read(body: bytes | str, content_type: str = "text/html; charset=utf-8", seconds: float = 10.0) -> Readable:
+def read(body: bytes | str, content_type: str = "text/html; charset=utf-8", seconds: float = 10.0) -> PageText:
     return read_body(body.encode() if isinstance(body, str) else body, content_type, url=URL, seconds=seconds)
 
 
@@ -138,7 +138,7 @@ make all
 
 
 def test_a_page_becomes_its_content_in_markdown_without_frame_and_hidden_text() -> None:
-    assert read(ARTICLE) == Readable(
+    assert read(ARTICLE) == PageText(
         text=MARKDOWN,
         content_type="text/html",
         language="markdown",
@@ -236,7 +236,7 @@ def test_a_page_made_to_be_slow_ends_in_time(name: str, markup: str) -> None:
 
 
 def test_a_pdf_becomes_its_text_page_by_page() -> None:
-    assert read(pdf("First page", "Second", title="Report"), "application/pdf") == Readable(
+    assert read(pdf("First page", "Second", title="Report"), "application/pdf") == PageText(
         text="--- page 1 ---\n\nFirst page\n\n--- page 2 ---\n\nSecond",
         content_type="application/pdf",
         language="text",

@@ -19,7 +19,7 @@ from typing import Any, Final
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports.index import IndexDamagedError
 
-Mark = tuple[int, int, int]
+CommitStamp = tuple[int, int, int]
 """What changes when ``meta.json`` is replaced: every commit and every merge puts a new file in its place."""
 
 _META: Final = "meta.json"
@@ -40,11 +40,11 @@ _ADVICE = {
 }
 
 
-class BusyError(PromptuaryError):
+class IndexBusyError(PromptuaryError):
     """Somebody else is at work on the index."""
 
 
-def mark(folder: Path) -> Mark | None:
+def commit_stamp(folder: Path) -> CommitStamp | None:
     """Return what tells whether the index has changed; ``None`` if there is none."""
     try:
         found = _meta(folder).stat()
@@ -58,20 +58,20 @@ def _meta(folder: Path) -> Path:
     return folder / _META  # made once: every search asks
 
 
-def verify_absence(folder: Path) -> None:
+def verify_no_index(folder: Path) -> None:
     """See to it that no index was here: segments without what names them are the rest of one."""
     try:
         names = [path.name for path in folder.iterdir()]
     except FileNotFoundError:
         return
-    if any(map(_SEGMENT.fullmatch, names)) and mark(folder) is None:
+    if any(map(_SEGMENT.fullmatch, names)) and commit_stamp(folder) is None:
         raise damaged(folder, f"{_META} is missing")
 
 
 def verify(folder: Path, known: Collection[str]) -> frozenset[str]:
     """Compare the checksums of all files of the index but the ``known``; return the names of all its files."""
     for _ in range(100):
-        seen = mark(folder)
+        seen = commit_stamp(folder)
         try:
             live = {name: size for segment in _segments(folder) for name, size in _names(segment)}
             for name, documents in live.items():
@@ -79,7 +79,7 @@ def verify(folder: Path, known: Collection[str]) -> frozenset[str]:
                     _verify_file(folder, name, documents)
         except FileNotFoundError as error:
             # A merge may have put another file in its place meanwhile.
-            if mark(folder) == seen:
+            if commit_stamp(folder) == seen:
                 raise damaged(folder, f"{Path(error.filename).name} is missing") from error
             continue
         return frozenset(live)
@@ -92,7 +92,7 @@ def damaged(folder: Path, detail: str) -> IndexDamagedError:
 
 
 @contextmanager
-def translated(folder: Path) -> Iterator[None]:
+def translate_errors(folder: Path) -> Iterator[None]:
     """Raise errors that say what to do; the original is their cause. Whatever is not known otherwise is damage."""
     try:
         yield
@@ -110,7 +110,7 @@ def translated(folder: Path) -> Iterator[None]:
 def _translation(folder: Path, error: Exception) -> PromptuaryError:
     text = str(error)
     if "LockBusy" in text:
-        return BusyError(f"Another process is writing the index {folder.name}; try again when it is done.")
+        return IndexBusyError(f"Another process is writing the index {folder.name}; try again when it is done.")
     number = error.errno if isinstance(error, OSError) else None
     if number is None and (found := _OS_ERROR.search(text)):
         number = int(found[1])

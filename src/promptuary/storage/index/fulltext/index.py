@@ -16,7 +16,14 @@ from promptuary.core.languages import language_of
 from promptuary.core.ports.index import Document, IndexDamagedError
 from promptuary.core.query import extra_terms, folded
 from promptuary.core.search import Words
-from promptuary.storage.index.fulltext.files import BusyError, Mark, mark, translated, verify, verify_absence
+from promptuary.storage.index.fulltext.files import (
+    CommitStamp,
+    IndexBusyError,
+    commit_stamp,
+    translate_errors,
+    verify,
+    verify_no_index,
+)
 from promptuary.storage.index.fulltext.query import LONGEST_WORD, Analyzers, QueryBuilder
 
 if TYPE_CHECKING:
@@ -47,15 +54,15 @@ class TantivyIndex:
         self._reading = threading.Lock()
         self._changing = threading.Lock()
         self.verified = verified
-        self._state: tuple[Mark, Index, Searcher] | None = None
+        self._state: tuple[CommitStamp, Index, Searcher] | None = None
         self._writer: IndexWriter | None = None
-        with translated(folder):
+        with translate_errors(folder):
             self._analyzers = _analyzers()
             self._schema = _schema()
             if writing:
                 folder.mkdir(mode=0o700, exist_ok=True)
-                if mark(folder) is None:
-                    verify_absence(folder)
+                if commit_stamp(folder) is None:
+                    verify_no_index(folder)
                     _open(folder, self._schema, self._analyzers)
             self._newest()
 
@@ -66,7 +73,7 @@ class TantivyIndex:
         """
         from tantivy import Document as Entry  # noqa: PLC0415  (only who writes needs it)
 
-        with self._changing, translated(self._folder):
+        with self._changing, translate_errors(self._folder):
             writer = self._opened_writer()
             for number in dropped:
                 writer.delete_documents_by_term("id", number)
@@ -77,7 +84,7 @@ class TantivyIndex:
 
     def commit(self) -> None:
         """Make what was written lasting and visible, to other processes too."""
-        with self._changing, translated(self._folder):
+        with self._changing, translate_errors(self._folder):
             self._check()
             if self._writer is None:
                 return
@@ -95,7 +102,7 @@ class TantivyIndex:
         """
         if limit < 1 or not words or (files is not None and not files):
             return []
-        with translated(self._folder):
+        with translate_errors(self._folder):
             newest = self._newest()
             if newest is None:
                 return []
@@ -105,7 +112,7 @@ class TantivyIndex:
 
     def close(self) -> None:
         """Let go of the files, when merges are done; what was not committed is lost."""
-        with self._changing, self._reading, translated(self._folder):
+        with self._changing, self._reading, translate_errors(self._folder):
             self._closed = True
             writer, self._writer, self._state = self._writer, None, None
             if writer is not None and os.getpid() == self._process:
@@ -119,9 +126,9 @@ class TantivyIndex:
                 f"The index {self._folder.name} was opened before this process forked; open it again."
             )
 
-    def _newest(self) -> "tuple[Mark, Index, Searcher] | None":
+    def _newest(self) -> "tuple[CommitStamp, Index, Searcher] | None":
         """Return the last commit, opened; ``None`` if there has been none."""
-        state, seen = self._state, mark(self._folder)
+        state, seen = self._state, commit_stamp(self._folder)
         if state is not None and seen in {state[0], None}:
             # An index that was removed as a whole can still be read by who has it open.
             return state
@@ -129,28 +136,30 @@ class TantivyIndex:
             if self._closed:
                 raise PromptuaryError(f"The index {self._folder.name} is closed; open it again.")
             # Before anything is read: what comes later is another mark, and is read next time.
-            seen = mark(self._folder)
+            seen = commit_stamp(self._folder)
             if seen is None:
                 if self._state is None:
-                    verify_absence(self._folder)
+                    verify_no_index(self._folder)
             elif self._state is None or seen != self._state[0]:
                 self._state = self._read(seen, self._state)
             return self._state
 
-    def _read(self, seen: Mark, before: "tuple[Mark, Index, Searcher] | None") -> "tuple[Mark, Index, Searcher]":
+    def _read(
+        self, seen: CommitStamp, before: "tuple[CommitStamp, Index, Searcher] | None"
+    ) -> "tuple[CommitStamp, Index, Searcher]":
         try:
-            with translated(self._folder):
+            with translate_errors(self._folder):
                 self.verified = verify(self._folder, self.verified)
                 index = before[1] if before else _open(self._folder, self._schema, self._analyzers)
                 index.reload()
                 return seen, index, index.searcher()
-        except BusyError:
+        except IndexBusyError:
             # Somebody holds the files for longer than tantivy waits; what was read last is still whole.
             if before is None:
                 raise
             return before
         except IndexDamagedError:
-            if before is None or mark(self._folder) is not None:
+            if before is None or commit_stamp(self._folder) is not None:
                 raise
             return before
 
@@ -163,7 +172,7 @@ class TantivyIndex:
             self._writer = newest[1].writer(_HEAP, _THREADS)
         return self._writer
 
-    def _remade(self) -> "tuple[Mark, Index, Searcher]":
+    def _remade(self) -> "tuple[CommitStamp, Index, Searcher]":
         _open(self._folder, self._schema, self._analyzers)
         newest = self._newest()
         if newest is None:

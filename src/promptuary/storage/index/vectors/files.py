@@ -31,7 +31,7 @@ _TRIES: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class VectorFilesHead:
     """Where an index stands: two that are equal hold the same. ``kind`` is the caller's mark of what is in it."""
 
     kind: int
@@ -40,7 +40,7 @@ class Head:
     size: int = 0
     checksum: int = 0
 
-    def continues(self, earlier: "Head") -> bool:
+    def continues(self, earlier: "VectorFilesHead") -> bool:
         """Whether what ``earlier`` holds is the beginning of what this holds."""
         return self.number == earlier.number and self.length >= earlier.length
 
@@ -59,7 +59,7 @@ class VectorFiles:
         self._path = folder / _CHANGES
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """Wait until nobody else writes, and keep others from it; a process that ends lets go of it."""
         with ExitStack() as held:
             try:
@@ -69,14 +69,14 @@ class VectorFiles:
                 raise _unwritable(error) from error
             yield
 
-    def head(self) -> Head:
+    def head(self) -> VectorFilesHead:
         """Return where the index stands now; it is empty if there are no files."""
         for _ in range(_TRIES):
             try:
                 with self._path.open("rb", buffering=0) as file:
                     data = file.read(_START)
             except FileNotFoundError:
-                return Head(self._kind)
+                return VectorFilesHead(self._kind)
             except OSError as error:
                 raise _unreadable(error) from error
             if len(data) == _START and _SUM.unpack_from(data, _HEAD.size)[0] == zlib.crc32(data[: _HEAD.size]):
@@ -84,7 +84,7 @@ class VectorFiles:
         # A head that a writer is writing over is whole a moment later; this one never is.
         raise _damaged("the beginning of its changes is not what was written")
 
-    def base(self, head: Head) -> bytes | None:
+    def base(self, head: VectorFilesHead) -> bytes | None:
         """Return the big file that ``head`` goes with, empty if it has none; ``None`` if a writer replaced it."""
         if not head.size:
             return b""
@@ -100,7 +100,7 @@ class VectorFiles:
             raise _damaged("its content is not what was written")
         return data
 
-    def changes(self, head: Head, known: int | None = None) -> Sequence[bytes] | None:
+    def changes(self, head: VectorFilesHead, known: int | None = None) -> Sequence[bytes] | None:
         """Return the changes behind the length ``known`` in order; ``None`` if a writer replaced the files."""
         after = _START if known is None else known
         if head.length == after:
@@ -117,7 +117,7 @@ class VectorFiles:
             return None
         return _entries(data, head.length - after)
 
-    def append(self, head: Head, change: bytes) -> Head:
+    def append(self, head: VectorFilesHead, change: bytes) -> VectorFilesHead:
         """Write a change behind what ``head`` holds; when this returns it is on the disk."""
         entry = _ENTRY.pack(len(change), zlib.crc32(change)) + change
         after = replace(head, length=head.length + len(entry))
@@ -131,11 +131,11 @@ class VectorFiles:
             raise _unwritable(error) from error
         return after
 
-    def replace(self, head: Head, base: bytes) -> Head:
+    def replace(self, head: VectorFilesHead, base: bytes) -> VectorFilesHead:
         """Put one big file in the place of all that ``head`` holds."""
         # By the clock, so that files that are removed and made again are not taken for the ones before.
         number = max(head.number + 1, time.time_ns())
-        after = Head(self._kind, number, _START, len(base), zlib.crc32(base))
+        after = VectorFilesHead(self._kind, number, _START, len(base), zlib.crc32(base))
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             if base:
@@ -152,16 +152,16 @@ class VectorFiles:
     def _base(self, number: int) -> Path:
         return self._folder / f"base-{number}"
 
-    def _understood(self, data: bytes) -> Head:
+    def _understood(self, data: bytes) -> VectorFilesHead:
         magic, kind, _, number, length, size, checksum = _HEAD.unpack_from(data)
         if magic != _MAGIC:
             raise _damaged("it is of another version")
         if kind != self._kind:
             raise _damaged(f"its vectors have {kind} numbers and not {self._kind}")
-        return Head(kind, number, length, size, checksum)
+        return VectorFilesHead(kind, number, length, size, checksum)
 
 
-def _packed(head: Head) -> bytes:
+def _packed(head: VectorFilesHead) -> bytes:
     data = _HEAD.pack(_MAGIC, head.kind, 0, head.number, head.length, head.size, head.checksum)
     return data + _SUM.pack(zlib.crc32(data))
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports.index import IndexDamagedError
-from promptuary.storage.index.vectors.files import Head, VectorFiles
+from promptuary.storage.index.vectors.files import VectorFiles, VectorFilesHead
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Matrix = NDArray[np.float32]
     Numbers = NDArray[np.uint64]
 
-Exact = Callable[[Sequence[int]], Mapping[int, bytes]]
+ExactVectors = Callable[[Sequence[int]], Mapping[int, bytes]]
 """Returns the vectors of those chunks that it knows."""
 
 _STEP: Final = 100
@@ -46,21 +46,21 @@ class TurboVectors:
     ``exact`` gives the vectors as they were stored. It is called from any thread that searches.
     """
 
-    def __init__(self, folder: Path, dimensions: int, exact: Exact, *, writing: bool) -> None:
+    def __init__(self, folder: Path, dimensions: int, exact: ExactVectors, *, writing: bool) -> None:
         self._files = VectorFiles(folder, dimensions)
         self._dimensions = dimensions
         self._exact = exact
         self._writing = writing
         self._lock = threading.Lock()
         self._index: Any = None
-        self._head = Head(dimensions)
+        self._head = VectorFilesHead(dimensions)
 
     def write(self, vectors: Mapping[int, bytes], dropped: Collection[int]) -> None:
         """Take ``dropped`` out and put ``vectors`` in, replacing those of the same number; lasting when it returns."""
         if not self._writing:
             raise PromptuaryError("This index of vectors was opened to be read only.")
         matrix = self._matrix(list(vectors.values()))
-        with self._lock, self._files.alone():
+        with self._lock, self._files.locked():
             self._refresh()
             gone = [number for number in dropped if number not in vectors and number in self._index]
             if not vectors and not gone:
@@ -93,11 +93,11 @@ class TurboVectors:
 
     def clear(self) -> None:
         """Take every vector out, also of an index that cannot be read; lasting when it returns."""
-        with self._lock, self._files.alone():
+        with self._lock, self._files.locked():
             try:
                 head = self._files.head()
             except IndexDamagedError:
-                head = Head(self._dimensions)
+                head = VectorFilesHead(self._dimensions)
             self._head = self._files.replace(head, b"")
             self._index = None
 
@@ -162,7 +162,7 @@ class TurboVectors:
 
     def _opened(self, base: bytes) -> Any:
         if not base:
-            return FewVectors()
+            return InMemoryVectors()
         turbovec = _library()
         with _sound():
             index = turbovec.IdMapIndex.from_bytes(base)
@@ -191,7 +191,7 @@ class TurboVectors:
     def _keep(self, change: bytes) -> None:
         """Write a change, or all, if the changes have become too many to be read at each start."""
         if self._head.changed + len(change) > max(_SLACK, self._head.size // 4):
-            if isinstance(self._index, FewVectors):
+            if isinstance(self._index, InMemoryVectors):
                 self._index = self._index.moved_to(_library().IdMapIndex(dim=self._width, bit_width=4))
             self._head = self._files.replace(self._head, self._index.to_bytes() if len(self._index) else b"")
             return
@@ -250,7 +250,7 @@ def _sound() -> Iterator[None]:
         raise
 
 
-class FewVectors:
+class InMemoryVectors:
     """Vectors by number, in memory."""
 
     def __init__(self) -> None:
