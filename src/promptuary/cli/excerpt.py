@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from promptuary.cli.terminal import cut, wide
+from promptuary.cli.terminal import cut
 from promptuary.core.query import folded, reading
+from promptuary.core.table import display_width
 from promptuary.core.text import one_line
 
 LINES: Final = 3
@@ -95,10 +96,10 @@ def _dedented(lines: Sequence[str]) -> list[str]:
 
 
 def _fitted(line: str, wanted: _Wanted, width: int) -> str:
-    if wide(line) <= width:
+    if display_width(line) <= width:
         return line
     start = wanted.place(line)
-    if wide(line[:start]) < width * 2 // 3:
+    if display_width(line[:start]) < width * 2 // 3:
         return cut(line, width)
     begin = max(0, start - width // 3)
     return cut(f"…{line[begin:].lstrip()}", width)

@@ -11,10 +11,11 @@ from promptuary.blocking import Promptuary
 from promptuary.cli.common import message, opened, print_json
 from promptuary.cli.dates import moment
 from promptuary.cli.excerpt import excerpt
-from promptuary.cli.terminal import columns, cut, wide
+from promptuary.cli.terminal import columns, cut
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.query import parse
 from promptuary.core.search import Filters, Hit, SearchQuery, SearchResult
+from promptuary.core.table import display_width
 from promptuary.core.text import one_line, visible
 
 DONE, NOTHING = 0, 1
@@ -111,7 +112,7 @@ def _told(number: int, hit: Hit, root: str, words: Sequence[str], options: argpa
     head = f"{number}. {one_line(_place(hit, root))}"
     trail = one_line(" > ".join(hit.heading))
     if trail:
-        head = f"{head}  {cut(trail, max(20, width - wide(head) - 2))}"
+        head = f"{head}  {cut(trail, max(20, width - display_width(head) - 2))}"
     if options.full:
         said = visible(hit.text)[0].split("\n")
     else:

@@ -2,7 +2,8 @@
 
 import os
 from typing import Final, TextIO
-from unicodedata import east_asian_width
+
+from promptuary.core.table import display_width
 
 WITHOUT_TERMINAL: Final = 120
 """Columns to fill where no terminal says how many it has."""
@@ -20,17 +21,12 @@ def columns(stream: TextIO) -> int:
 
 def cut(text: str, width: int) -> str:
     """Return ``text``, or as much of its beginning as ``width`` columns hold, with a mark that there was more."""
-    if wide(text) <= width:
+    if display_width(text) <= width:
         return text
     kept, room = 0, width - 1
     for char in text:
-        room -= wide(char)
+        room -= display_width(char)
         if room < 0:
             break
         kept += 1
     return f"{text[:kept].rstrip()}…"
-
-
-def wide(text: str) -> int:
-    """Return how many columns ``text`` takes."""
-    return len(text) if text.isascii() else sum(2 if east_asian_width(char) in "WF" else 1 for char in text)

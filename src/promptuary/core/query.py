@@ -12,6 +12,7 @@ from functools import cache, lru_cache
 from typing import Final
 
 from promptuary.core.search import Words
+from promptuary.core.text import UNSPACED, name_word_pattern, pairs
 
 MOST_TERMS: Final = 64
 """Words of a question that count; a longer question has said by then what it is about."""
@@ -63,12 +64,6 @@ _SLICE = 256
 
 _GLUED = re.compile(r"[A-Za-z0-9]*")
 
-# Scripts that are written without spaces, and Korean, whose particles are joined to the words: Thai, Lao, Myanmar,
-# Khmer, kana, Han, Hangul. Compiled by `re` when a text first needs it: few do.
-_UNSPACED = (
-    r"[\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u1000-\u109f\u1780-\u17d3\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa"
-    r"\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff]+"
-)
 _SILENT = (
     r"[\u0e47-\u0e4c\u0e4e\u0eba\u0ec7-\u0ecc\u1037\u1039-\u103a\u104a-\u104f\u109e-\u109f\u17b4-\u17b5\u17c9-\u17d3]+"
 )
@@ -159,8 +154,8 @@ def reading(piece: str) -> Reading:
     parts = tuple(" ".join(name_parts(text)).split())
     if text.isascii():
         return Reading((text,), parts, ())
-    texts = tuple(one for one in re.split(_UNSPACED, text) if not one.isspace() and one)
-    return Reading(texts, parts, tuple(" ".join(_pairs(run)) or run for run in _runs(text)))
+    texts = tuple(one for one in re.split(UNSPACED, text) if not one.isspace() and one)
+    return Reading(texts, parts, tuple(" ".join(pairs(run)) or run for run in _runs(text)))
 
 
 def matched(words: Words, text: str) -> tuple[str, ...]:
@@ -197,7 +192,7 @@ def _beginning(prefix: str) -> list[str]:
 
 def _spelled(text: str) -> list[str]:
     """Return the words of a folded text, of scripts with spaces: what is no letter, no digit and no mark ends one."""
-    small = (text if text.isascii() else re.sub(_UNSPACED, " ", text)).casefold()
+    small = (text if text.isascii() else re.sub(UNSPACED, " ", text)).casefold()
     ends = {ord(one): " " for one in set(small) if not one.isalnum() and unicodedata.category(one)[0] != "M"}
     return small.translate(ends).split()
 
@@ -243,14 +238,14 @@ _fold_known = lru_cache(maxsize=4096)(_fold)
 def _unspaced(text: str) -> Iterator[str]:
     """Yield pairs and single characters of the runs of ``text``, and the ASCII words joined to a run."""
     behind = 0
-    for run in re.finditer(_UNSPACED, text):
+    for run in re.finditer(UNSPACED, text):
         start = run.start()
         while start > behind and text[start - 1].isascii() and text[start - 1].isalnum():
             start -= 1
         if start < run.start():
             yield text[start : run.start()]
         letters = re.sub(_SILENT, "", run[0])
-        yield from _pairs(letters)
+        yield from pairs(letters)
         # Between the pairs of one run and those of the next, so that no phrase reaches across.
         yield from letters
         glued = _GLUED.match(text, run.end())
@@ -260,13 +255,9 @@ def _unspaced(text: str) -> Iterator[str]:
 
 
 def _runs(text: str) -> Iterator[str]:
-    for run in re.findall(_UNSPACED, text):
+    for run in re.findall(UNSPACED, text):
         if letters := re.sub(_SILENT, "", run):
             yield letters
-
-
-def _pairs(letters: str) -> Iterator[str]:
-    return (letters[at : at + 2] for at in range(len(letters) - 1))
 
 
 LONGEST_NAME: Final = 72
@@ -277,7 +268,6 @@ LONGEST_NAME: Final = 72
 _SHAPE = b" " * 48 + b"a" * 10 + b" " * 7 + b"A" * 26 + b" " * 6 + b"a" * 26 + b" " * 133
 _TURNS = (b"aA", b"AAa")
 _TURN = re.compile("[a-z0-9][A-Z]|[A-Z][A-Z][a-z]")
-_PART = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
 def name_parts(text: str) -> list[str]:
@@ -289,7 +279,7 @@ def name_parts(text: str) -> list[str]:
 
 def taken_apart(text: str) -> str:
     """Return the words of all names in ``text``, and nothing of what stands between them."""
-    return " ".join(_PART.findall(text))
+    return " ".join(name_word_pattern(text).findall(text))
 
 
 def _turning(text: str) -> dict[str, None]:

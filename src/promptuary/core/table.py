@@ -16,17 +16,18 @@ class Column:
 def table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
     """Return the rows under their headings, without trailing blanks."""
     lines = [[column.title for column in columns], *rows]
-    widths = [max(_width(line[index]) for line in lines) for index in range(len(columns))]
+    widths = [max(display_width(line[index]) for line in lines) for index in range(len(columns))]
     return "\n".join(_line(line, columns, widths) for line in lines)
 
 
 def _line(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int]) -> str:
     padded = []
     for cell, column, width in zip(cells, columns, widths, strict=True):
-        blanks = " " * (width - _width(cell))
+        blanks = " " * (width - display_width(cell))
         padded.append(blanks + cell if column.right else cell + blanks)
     return "  ".join(padded).rstrip()
 
 
-def _width(text: str) -> int:
-    return sum(2 if east_asian_width(char) in "WF" else 1 for char in text)
+def display_width(text: str) -> int:
+    """Return how many columns of a terminal ``text`` takes."""
+    return len(text) if text.isascii() else sum(2 if east_asian_width(char) in "WF" else 1 for char in text)

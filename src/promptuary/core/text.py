@@ -6,6 +6,9 @@ never two in a row, since a row of them could carry a message of its own.
 """
 
 import re
+from collections.abc import Container, Iterator
+from functools import cache
+from typing import Final
 
 # C0 (without tab and line feed), DEL, C1, and the characters that draw nothing or reorder what is drawn.
 _HIDDEN = (
@@ -64,6 +67,50 @@ def one_line(text: str) -> str:
 def with_unix_lines(text: str) -> str:
     r"""Return ``text`` with ``\r\n`` as ``\n``; a lone carriage return stays, to be shown."""
     return text.replace("\r\n", "\n") if "\r" in text else text
+
+
+def slug(label: str) -> str:
+    """Return ``label`` as the name of a link or a file: small letters, digits, underscores and hyphens."""
+    # Letters that draw nothing are letters too, and would make two slugs differ invisibly.
+    return re.sub(r"[^\w-]+", "-", visible(label)[0].lower()).strip("-") or "file"
+
+
+def unique_slug(label: str, taken: Container[str]) -> str:
+    """Return the slug of ``label``, with a number if it is ``taken``."""
+    name = unique = slug(label)
+    number = 1
+    while unique in taken:
+        number += 1
+        unique = f"{name}-{number}"
+    return unique
+
+
+UNSPACED: Final = (
+    # Thai, Lao, Myanmar, Khmer, kana, Han, Hangul.
+    r"[\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u1000-\u109f\u1780-\u17d3\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa"
+    r"\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff]+"
+)
+"""A run of a script that is written without spaces, or of Korean, which joins particles to its words.
+
+Not compiled: few texts need it.
+"""
+
+_ASCII_WORD = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+
+
+def name_word_pattern(text: str) -> re.Pattern[str]:
+    """Return what matches each word of the names in ``text``: ``HTTP``, ``Server`` and ``2`` of ``HTTPServer_2``."""
+    return _ASCII_WORD if text.isascii() else _any_word()
+
+
+@cache
+def _any_word() -> re.Pattern[str]:
+    return re.compile(rf"{UNSPACED}|[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z{UNSPACED[1:-2]}]+|\d+")
+
+
+def pairs(letters: str) -> Iterator[str]:
+    """Yield each two characters that follow one another: how a text without spaces is searched."""
+    return (letters[at : at + 2] for at in range(len(letters) - 1))
 
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")

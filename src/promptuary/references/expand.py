@@ -1,6 +1,5 @@
 """The whole way from a message to what is sent, and the account of it."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from promptuary.core.errors import Code, SourceError
 from promptuary.core.expansion import Expansion, Outcome, Spend
 from promptuary.core.references import Reference
 from promptuary.core.render import preamble
-from promptuary.core.text import one_line
+from promptuary.core.text import one_line, unique_slug
 from promptuary.references.fit import RankedSource, fit
 from promptuary.references.resolve import Resolution, resolve, settle
 from promptuary.references.resolve_context import Desk
@@ -201,22 +200,8 @@ def _links(resolutions: Sequence[Resolution]) -> dict[str, str]:
             continue
         key = one.sources[0].key
         if key not in anchors:
-            anchors[key] = _unique(slug(one.sources[0].label), set(anchors.values()))
+            anchors[key] = unique_slug(one.sources[0].label, set(anchors.values()))
     return anchors
-
-
-def slug(label: str) -> str:
-    """Return ``label`` as the name of an anchor."""
-    return re.sub(r"[^\w-]+", "-", label.lower()).strip("-") or "file"
-
-
-def _unique(name: str, taken: set[str]) -> str:
-    number = 1
-    unique = name
-    while unique in taken:
-        number += 1
-        unique = f"{name}-{number}"
-    return unique
 
 
 def _linked(text: str, resolutions: Sequence[Resolution], links: Mapping[str, str]) -> str:

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from promptuary.cli.arguments import FILE_KINDS
 from promptuary.cli.excerpt import LINES, excerpt
-from promptuary.cli.terminal import cut, wide
+from promptuary.cli.terminal import cut
 from promptuary.core import search
+from promptuary.core.table import display_width
 
 
 def test_the_line_with_most_of_the_words_stands_between_its_neighbours() -> None:
@@ -95,7 +96,7 @@ def test_a_long_line_is_cut_to_where_the_word_is() -> None:
     assert "zebra" in shown
     assert shown.startswith("…")
     assert shown.endswith("…")
-    assert wide(shown) <= 40
+    assert display_width(shown) <= 40
 
 
 def test_what_would_move_a_cursor_is_spelled_out() -> None:
@@ -112,7 +113,7 @@ def test_no_excerpt_is_too_high_too_wide_or_moves_a_cursor(
     lines = excerpt(text, words, width, opening=opening)
 
     assert len(lines) <= LINES
-    assert all(wide(line) <= width for line in lines)
+    assert all(display_width(line) <= width for line in lines)
     assert not [char for line in lines for char in line if char in "\r\n\t\x1b\x9b\u202e"]
 
 
@@ -120,7 +121,7 @@ def test_what_is_cut_fits_and_says_so() -> None:
     assert cut("abc", 3) == "abc"
     assert cut("abcd", 3) == "ab…"
     assert cut("日本語", 5) == "日本…"
-    assert wide("日本…") == 5
+    assert display_width("日本…") == 5
 
 
 def test_the_kinds_that_can_be_asked_for_are_all_there_are() -> None:

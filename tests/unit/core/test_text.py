@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.core.text import one_line, visible, with_unix_lines
+from promptuary.core.text import name_word_pattern, one_line, slug, unique_slug, visible, with_unix_lines
 
 LEGITIMATE = [
     "plain ASCII\n\twith a tab",
@@ -164,3 +164,36 @@ def test_the_time_grows_with_the_text_and_no_faster(piece: str) -> None:
         if large <= 2.5 * max(small, 0.001):
             return
     pytest.fail(f"twice the text took {large / small:.1f} times as long")
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [
+        ("src/App.py", "src-app-py"),
+        ("a_b.ts", "a_b-ts"),
+        ("Größe.md", "größe-md"),
+        ("a\u3164.md", "a-u-3164-md"),
+        ("---", "file"),
+        ("", "file"),
+    ],
+)
+def test_a_slug_has_letters_digits_underscores_and_hyphens_only(label: str, expected: str) -> None:
+    assert slug(label) == expected
+
+
+def test_a_slug_that_is_taken_gets_a_number() -> None:
+    assert unique_slug("a.b", {"c"}) == "a-b"
+    assert unique_slug("a.b", {"a-b", "a-b-2"}) == "a-b-3"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("HTTPServer_2", ["HTTP", "Server", "2"]),
+        ("camelCase.snake_case", ["camel", "Case", "snake", "case"]),
+        ("Größe/МирЖизнь", ["Größe", "МирЖизнь"]),
+        ("修复Bug42", ["修复", "Bug", "42"]),
+    ],
+)
+def test_names_are_split_into_words_in_any_script(text: str, words: list[str]) -> None:
+    assert name_word_pattern(text).findall(text) == words

@@ -8,7 +8,8 @@ words that were gathered from everywhere.
 import re
 from collections.abc import Iterable, Sequence
 
-from promptuary.context.compact.types import everything_behind, new_id
+from promptuary.context.compact.types import everything_behind
+from promptuary.core.ids import new_id
 from promptuary.core.messages import Item
 
 _HEADING = "# Summary of the earlier conversation"
@@ -59,4 +60,4 @@ def _messages(count: int) -> str:
 
 
 def _stand_in(gone: Sequence[Item], content: str) -> Item:
-    return Item(new_id(), "user", content, kind="summary", stands_for=everything_behind(gone))
+    return Item(new_id("item"), "user", content, kind="summary", stands_for=everything_behind(gone))

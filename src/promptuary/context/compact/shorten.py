@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from promptuary.context.compact.attached import read
-from promptuary.context.compact.types import Compacted, everything_behind, new_id, put_in_place
+from promptuary.context.compact.types import Compacted, everything_behind, put_in_place
 from promptuary.context.history import cost, item_cost, older
 from promptuary.core.counting import TokenCounter
+from promptuary.core.ids import new_id
 from promptuary.core.messages import Item, Replacement
 from promptuary.core.text import one_line
 
@@ -37,7 +38,7 @@ class Shorten:
             content = self._shortened(item, counter)
             if content is None:
                 continue
-            short = replace(item, id=new_id(), content=content, stands_for=everything_behind([item]))
+            short = replace(item, id=new_id("item"), content=content, stands_for=everything_behind([item]))
             saved = item_cost(item, counter) - item_cost(short, counter)
             if saved > 0:
                 excess -= saved

@@ -8,7 +8,6 @@ only removed, so that whatever left a history can be found from what is in it.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
-from uuid import uuid4
 
 from promptuary.core.counting import TokenCounter
 from promptuary.core.messages import Item, Replacement
@@ -33,11 +32,6 @@ class Strategy(Protocol):
     async def compact(self, items: Sequence[Item], goal_tokens: int, counter: TokenCounter) -> Compacted:
         """Bring ``items`` down towards ``goal_tokens``: what it replaces costs less than before, or nothing changes."""
         ...
-
-
-def new_id() -> str:
-    """Return an id that no item has: also when the same items are compacted again after they were brought back."""
-    return uuid4().hex
 
 
 def everything_behind(items: Iterable[Item]) -> tuple[str, ...]:

@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from promptuary.core.references import Reference
-from promptuary.core.text import visible
-from promptuary.references.expand import slug
+from promptuary.core.text import unique_slug
 
 _LINK = re.compile(r"\[#[^\n]{1,4200}?\]\(#[\w-]{1,4200}\)")
 # With a bracket in the name, what was its last character can be read as punctuation the second time.
@@ -20,13 +19,7 @@ def with_slug(slugs: Mapping[str, str], label: str) -> dict[str, str]:
     """Return ``slugs`` with one for ``label`` that no other label has."""
     if label in slugs:
         return dict(slugs)
-    name = slug(visible(label)[0])  # letters that draw nothing count as letters, and would tell two slugs apart unseen
-    taken = set(slugs.values())
-    unique, number = name, 1
-    while unique in taken:
-        number += 1
-        unique = f"{name}-{number}"
-    return {**slugs, label: unique}
+    return {**slugs, label: unique_slug(label, set(slugs.values()))}
 
 
 def linked(text: str, links: Iterable[tuple[Reference, str]]) -> str:

@@ -15,7 +15,7 @@ from itertools import islice
 from promptuary.core.languages import language_of
 from promptuary.core.messages import Message
 from promptuary.core.ports.models import ChatModel
-from promptuary.core.text import one_line
+from promptuary.core.text import UNSPACED, name_word_pattern, one_line, pairs
 
 NEUTRAL = 50
 """The score of what cannot be judged."""
@@ -36,9 +36,6 @@ _SYSTEM = (
 _LEADING_NUMBER = re.compile(r"\s*([0-9]{1,3})(?![0-9])")
 
 _WORD = re.compile(r"\w+")
-_NO_SPACES = r"\u0e00-\u0eff\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af"
-_HUMPS = re.compile(rf"[{_NO_SPACES}]+|[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z{_NO_SPACES}]+|\d+")
-_UNSPACED = re.compile(rf"[{_NO_SPACES}]{{2,}}")
 _COMMON = frozenset(
     _WORD.findall(
         "a about all also an and any are as at be been but by can could did do does for from get give had has have "
@@ -161,7 +158,7 @@ def _terms(query: str) -> tuple[_Term, ...]:
     """Return the words of ``query`` that can tell files apart, each once."""
     terms: dict[_Term, None] = {}
     for word in _WORD.findall(query[:_MAX_QUERY]):
-        parts = [part.lower() for part in _HUMPS.findall(word)]
+        parts = [part.lower() for part in name_word_pattern(word).findall(word)]
         if len(parts) > 1 and word.isascii():
             terms[_Term("".join(parts), compound=True)] = None
         for part in parts:
@@ -172,8 +169,8 @@ def _terms(query: str) -> tuple[_Term, ...]:
 
 def _pieces(word: str) -> list[str]:
     """Return what to look for: a word in the singular, or pairs of characters of a script without spaces."""
-    if _UNSPACED.fullmatch(word):
-        return [word[index : index + 2] for index in range(len(word) - 1)]
+    if re.fullmatch(UNSPACED, word):
+        return list(pairs(word))
     if len(word) < 2 or word in _COMMON:
         return []
     return [word[:-1] if len(word) > 4 and word.endswith("s") and not word.endswith("ss") else word]

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property, lru_cache
 
+from promptuary.core.text import name_word_pattern
+
 
 class Tier(IntEnum):
     """The kinds of match, the best first."""
@@ -30,7 +32,6 @@ class Tier(IntEnum):
 Grade = tuple[Tier, int]
 """A tier, and a smaller number for a better match within it."""
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _WORD_GAPS = re.compile(r"[\W_]+")
 _MOST_WORDS = 12
 SHORTEST_WITH_TYPO = 4
@@ -131,7 +132,8 @@ def _in_order(parts: list[str], segments: list[str]) -> bool:
 
 def abbreviates(text: str, name: str, *, exact_case: bool = False) -> bool:
     """Return whether ``text`` is made of beginnings of the words of ``name``, in their order."""
-    words = _WORD.findall(name)
+    pattern = name_word_pattern(name)
+    words = pattern.findall(name)
     wanted = _WORD_GAPS.sub("", text)
     if not wanted or len(words) > _MOST_WORDS:
         return False
@@ -146,7 +148,7 @@ def abbreviates(text: str, name: str, *, exact_case: bool = False) -> bool:
                 return True
     shown = name if exact_case else name.lower()
     # Whole at the beginning of a word, running on over the next ones with what stands between them.
-    return text in shown and any(shown.startswith(text, match.start()) for match in _WORD.finditer(name))
+    return text in shown and any(shown.startswith(text, match.start()) for match in pattern.finditer(name))
 
 
 def _extended(wanted: str, word: str, begun: list[int]) -> Iterator[int]:
