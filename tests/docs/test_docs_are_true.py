@@ -92,9 +92,10 @@ def test_the_asynchronous_and_the_blocking_engine_offer_the_same() -> None:
 
 
 def test_the_layer_of_the_guide_is_short_and_works(files: Files) -> None:
+    from promptuary import Recall
     from promptuary.blocking import Promptuary
 
-    (code,) = re.findall(r"```python\n(.*?)```", page("docs/layers.md"), re.DOTALL)
+    code, several = re.findall(r"```python\n(.*?)```", page("docs/layers.md"), re.DOTALL)
     namespace: dict[str, object] = {}
     exec(compile(code, "docs/layers.md", "exec"), namespace)
     layer = namespace["Todos"]
@@ -107,3 +108,8 @@ def test_the_layer_of_the_guide_is_short_and_works(files: Files) -> None:
         second = promptuary.prepare("And now?")
     assert first.messages[0]["content"] == "Still to do:\nwrite the tests"
     assert [message["role"] for message in second.messages] == ["user", "assistant", "user"]
+
+    exec(compile(several, "docs/layers.md", "exec"), namespace)
+    recall = namespace["recall"]
+    assert isinstance(recall, Recall)
+    assert recall.text == "# Still to do\n\n- write the tests"

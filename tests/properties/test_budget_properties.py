@@ -84,7 +84,7 @@ def test_blocks_together_never_cost_more_than_the_limit(members: list[tuple[Sour
 
 @given(st.lists(sources(), min_size=1, max_size=4))
 def test_what_is_counted_block_by_block_is_what_the_whole_costs(members: list[Source]) -> None:
-    texts = [render(source, Detail.FULL, source.text) for source in members]
+    texts = [render(source, Detail.FULL, source.text, COUNTER).text for source in members]
 
     assert COUNTER.count(preamble(texts)) == COUNTER.count(preamble([""])) + sum(map(COUNTER.count, texts))
 

@@ -6,12 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from promptuary.core.blocks import Detail, Source, Trust
+from promptuary.core.blocks import Block, Detail, Source, Trust
 from promptuary.core.render import preamble, render
 from promptuary.core.text import visible, with_unix_lines
+from promptuary.tokens import Counter
 from tests.conftest import TORTURE
 
 pytestmark = pytest.mark.torture
+
+COUNTER = Counter()
 
 PIECES = st.one_of(
     st.text(max_size=40),
@@ -38,6 +41,10 @@ def source(body: str, trust: Trust, label: str = "a.md") -> Source:
     return Source(key="k", label=label, kind="file", text=body, revision="0" * 64, language="markdown", trust=trust)
 
 
+def rendered(body: str, trust: Trust, label: str = "a.md") -> Block:
+    return render(source(body, trust, label), Detail.FULL, body, COUNTER)
+
+
 def parse(prompt: str) -> list[tuple[str, str]]:
     """Read blocks back the way a careful reader would: heading, facts, fence, and everything up to the same fence."""
     blocks, lines, index = [], prompt.split("\n"), 0
@@ -58,7 +65,7 @@ def parse(prompt: str) -> list[tuple[str, str]]:
 @settings(max_examples=100_000 if TORTURE else 300)
 @given(st.lists(st.tuples(BODIES, st.sampled_from(list(Trust))), min_size=1, max_size=3))
 def test_the_prompt_parses_back_into_the_blocks_it_was_made_from(bodies: list[tuple[str, Trust]]) -> None:
-    texts = [render(source(body, trust, f"{n}.md"), Detail.FULL, body) for n, (body, trust) in enumerate(bodies)]
+    texts = [rendered(body, trust, f"{n}.md").text for n, (body, trust) in enumerate(bodies)]
     expected = [(f"{n}.md", visible(with_unix_lines(body))[0].removesuffix("\n")) for n, (body, _) in enumerate(bodies)]
 
     assert parse(preamble(texts)) == expected
@@ -66,7 +73,7 @@ def test_the_prompt_parses_back_into_the_blocks_it_was_made_from(bodies: list[tu
 
 @given(BODIES)
 def test_the_boundary_of_external_text_is_never_part_of_it(body: str) -> None:
-    text = render(source(body, Trust.EXTERNAL), Detail.FULL, body)
+    text = rendered(body, Trust.EXTERNAL).text
     boundary = re.search(r"^<external ([0-9a-f]{16})>$", text, re.MULTILINE)
 
     assert boundary
@@ -75,14 +82,12 @@ def test_the_boundary_of_external_text_is_never_part_of_it(body: str) -> None:
 
 @given(BODIES)
 def test_an_unchanged_source_renders_to_the_same_bytes(body: str) -> None:
-    assert render(source(body, Trust.EXTERNAL), Detail.FULL, body) == render(
-        source(body, Trust.EXTERNAL), Detail.FULL, body
-    )
+    assert rendered(body, Trust.EXTERNAL).text == rendered(body, Trust.EXTERNAL).text
 
 
 @given(st.text())
 def test_a_hostile_name_stays_in_its_heading(label: str) -> None:
-    heading = render(source("x", Trust.WORKSPACE, label), Detail.FULL, "x").split("\n")[0]
+    heading = rendered("x", Trust.WORKSPACE, label).text.split("\n")[0]
 
     assert heading.startswith("## ")
     assert visible(heading) == (heading, 0)

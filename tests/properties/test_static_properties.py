@@ -58,7 +58,7 @@ def tags_in(text: str, tag: str) -> list[tuple[int, str]]:
 
 
 def body_of(text: str, tag: str) -> str:
-    """Read the piece back: one opening tag, first, and one closing tag, last."""
+    """Read the block back: one opening tag, first, and one closing tag, last."""
     closing = f"\n</{tag}>"
     assert text.endswith(closing)
     assert tags_in(text, tag) == [(0, "opening"), (len(text) - len(closing) + 1, "closing")]
@@ -105,10 +105,10 @@ def test_several_texts_are_each_well_formed_and_together_within_the_budget(texts
     sources = [Named(f"source <{number}>", lambda one=one: one) for number, one in enumerate(texts)]  # type: ignore[misc]
     said = recall(StaticContent(sources=sources), budget)
 
-    for piece in said.pieces:
-        body_of(piece.text, "instructions")
+    for block in said.blocks:
+        body_of(block.text, "instructions")
     assert not budget or counter().count(said.text) <= budget
-    told = {piece.label for piece in said.pieces} | {one.label for one in said.omitted}
+    told = {block.source.label for block in said.blocks} | {one.label for one in said.omitted}
     assert told == {source.label for source, text in zip(sources, texts, strict=True) if shown(text).strip()}
 
 

@@ -101,7 +101,7 @@ def test_a_recall_fits_parses_back_and_keeps_the_order_of_priority(
         slugs = (context.state or {"slugs": {}})["slugs"]
 
     assert counter.count(recall.text) <= budget
-    shown = [piece.label for piece in recall.pieces if piece.label in slugs]
+    shown = [block.source.label for block in recall.blocks if block.source.label in slugs]
     assert blocks(recall.text) == [f"## {label} {{#{slugs[label]}}}" for label in shown]
     assert shown == [label for label in order if label in shown]
     assert sorted(shown + [one.label for one in recall.omitted]) == sorted(order)

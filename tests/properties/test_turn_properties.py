@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,10 +14,11 @@ from hypothesis import strategies as st
 from promptuary.blocking import Promptuary
 from promptuary.context.assemble import Room, ceiling, promise
 from promptuary.context.history import CALL_OVERHEAD, MESSAGE_OVERHEAD, CompactionPolicy, cost, groups, newest_that_fit
+from promptuary.core.blocks import Block
 from promptuary.core.budget import Claim, allocate
 from promptuary.core.expansion import Expansion, Spend
 from promptuary.core.ids import new_id
-from promptuary.core.layers import Band, Between, Budget, Layer, LayerContext, Piece, Recall, RecallRequest
+from promptuary.core.layers import Band, Between, Budget, Layer, LayerContext, Recall, RecallRequest
 from promptuary.core.messages import Item, Message, as_message
 from promptuary.core.ports.threads import Change
 from promptuary.storage.in_memory import InMemoryStore
@@ -60,7 +62,7 @@ class Says(Layer):
         if self.manner == "silent":
             return None
         if self.manner == "odd":
-            return Recall([Piece(None, self.id)])  # type: ignore[arg-type]
+            return Recall([replace(Block.of("", self.id), text=None)])  # type: ignore[arg-type]
         self.said.append(self.content if self.manner == "liar" else cut(self.content, request.budget))
         return self.said[-1]
 
@@ -170,6 +172,21 @@ def test_a_prompt_costs_exactly_what_its_receipt_says_and_no_more_than_it_may(
     assert turn.receipt.tokens == cost_of(turn.messages)
     assert turn.receipt.tokens <= room.usable or turn.receipt.blocked
     assert turn.receipt.blocked == (price(text) + stays(after) > room.usable)
+
+
+@given(LAYERS, HISTORIES, ROOMS, MESSAGES)
+def test_everything_that_is_sent_is_a_block_of_exactly_the_cost_in_the_receipt(
+    layers: list[Says], history: list[Item], room: Room, text: str
+) -> None:
+    turn, _ = prepared(layers, history, room, text)
+    sent = [entry for entry in turn.receipt.entries if entry.status != "out"]
+    standing = [block.text for block in turn.blocks if block.source.key != "history"]
+
+    assert [(block.source.address, block.tokens) for block in turn.blocks] == [(one.source, one.tokens) for one in sent]
+    assert standing == [m["content"] for m in (*turn.prompt.stable, *turn.prompt.live, turn.prompt.message)]
+    for block in turn.blocks:
+        expected = cost_of(turn.prompt.history) if block.source.key == "history" else COUNTER.count(block.text)
+        assert block.tokens == expected
 
 
 @given(LAYERS, HISTORIES, ROOMS, MESSAGES)

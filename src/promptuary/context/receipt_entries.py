@@ -1,59 +1,93 @@
-"""The entries of a receipt: what each part of a prompt is, costs, and why it is there or not. Pure."""
+"""The parts of a prompt as blocks, and the entries of its receipt. Pure.
+
+Layers, references, the history and the message are all parts: blocks, and what was left out. One function turns a block
+into an entry, whichever part it is of.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from promptuary.context.assemble import Contribution
 from promptuary.context.history import Group, PricedHistory
-from promptuary.core.blocks import Detail
-from promptuary.core.counting import TokenCounter
-from promptuary.core.expansion import Expansion, Outcome
-from promptuary.core.layers import Recall
+from promptuary.core.blocks import Block, Detail, Source, content_hash
+from promptuary.core.expansion import Expansion
+from promptuary.core.layers import Omitted
 from promptuary.core.messages import Item
-from promptuary.core.receipts import EntryStatus, ReceiptEntry
+from promptuary.core.receipts import ReceiptEntry
 
 
-def of_layer(contribution: Contribution, window: int, counter: TokenCounter) -> list[ReceiptEntry]:
-    """Return an entry for each piece that a layer put in, and for each that it left out."""
-    pieces = [
-        ReceiptEntry(
-            layer=contribution.layer,
-            label=piece.label,
-            status="in" if piece.detail is Detail.FULL else "degraded",
-            tokens=(tokens := counter.count(piece.text)),
-            share=tokens / window,
-            source=piece.source,
-            revision=piece.revision,
-            detail=piece.detail,
-            score=piece.score,
-            reason=piece.reason or "said by the layer",
-        )
-        for piece in contribution.recall.pieces
-        if piece.text
-    ]
-    return pieces + left_out(contribution.layer, contribution.recall)
+@dataclass(frozen=True, slots=True)
+class PromptPart:
+    """The blocks of one layer (or ``references``, ``history``, ``message``), and what it left out."""
+
+    layer: str
+    blocks: Sequence[Block] = ()
+    omitted: Sequence[Omitted] = ()
 
 
-def left_out(layer: str, said: Recall) -> list[ReceiptEntry]:
-    """Return an entry for each thing that a layer would have shown and did not."""
-    return [
-        ReceiptEntry(layer, one.label, "out", source=one.source, score=one.score, reason=one.reason)
-        for one in said.omitted
-    ]
+def entries(parts: Sequence[PromptPart], window: int) -> list[ReceiptEntry]:
+    """Return an entry for each block of ``parts`` and for each thing that was left out, in order."""
+    found = []
+    for part in parts:
+        found += [_of_block(part.layer, block, window) for block in part.blocks]
+        found += [_of_omitted(part.layer, omitted) for omitted in part.omitted]
+    return found
 
 
-def of_history(kept: Sequence[Item], history: PricedHistory, tokens: int, window: int) -> list[ReceiptEntry]:
-    """Return an entry for the history, if there is one: what is ``kept`` of it costs ``tokens``."""
-    everything = history.items
-    if not everything:
-        return []
+def _of_block(layer: str, block: Block, window: int) -> ReceiptEntry:
+    source = block.source
+    return ReceiptEntry(
+        layer=layer,
+        label=source.label,
+        status="in" if block.detail is Detail.FULL else "degraded",
+        tokens=block.tokens,
+        share=block.tokens / window,
+        source=source.address,
+        revision=source.revision,
+        detail=block.detail,
+        score=block.score,
+        reason=block.reason or "said by the layer",
+        trust=source.trust,
+        lines=source.lines,
+    )
+
+
+def _of_omitted(layer: str, omitted: Omitted) -> ReceiptEntry:
+    return ReceiptEntry(
+        layer=layer,
+        label=omitted.label,
+        status="out",
+        tokens=omitted.tokens,
+        source=omitted.source,
+        score=omitted.score,
+        reason=omitted.reason,
+    )
+
+
+def of_layer(contribution: Contribution) -> PromptPart:
+    """Return the part that a layer contributes."""
+    recall = contribution.recall
+    return PromptPart(contribution.layer, [block for block in recall.blocks if block.text], recall.omitted)
+
+
+def of_history(sent: Sequence[Item], history: PricedHistory, tokens: int) -> PromptPart:
+    """Return the part that the history is: one block for the messages that are ``sent``, which cost ``tokens``.
+
+    The messages themselves stand in the prompt; the block has no text of its own.
+    """
+    if not history.items:
+        return PromptPart("history")
     sendable = sum(len(group.sendable) for group, _ in history.priced)
-    missing, stray = sendable - len(kept), len(everything) - sendable
-    status: EntryStatus = "in" if not missing + stray else "degraded" if kept else "out"
+    missing = sendable - len(sent)
     reasons = [f"the oldest {missing} do not fit"] if missing else []
     reasons += _unsent(history.strays)
-    reason = "; ".join(reasons) or "what was said before"
-    label = f"{len(kept)} of {len(everything)} messages"
-    return [ReceiptEntry("history", label, status, tokens, tokens / window, reason=reason)]
+    label, reason = f"{len(sent)} of {len(history.items)} messages", "; ".join(reasons) or "what was said before"
+    if not sent:
+        return PromptPart("history", omitted=[Omitted(label, reason)])
+    # Items never change, so their ids tell one state of a history from another.
+    source = Source("history", label, "history", "", content_hash("\n".join(item.id for item in sent)))
+    detail = Detail.EXCERPT if reasons else Detail.FULL
+    return PromptPart("history", [Block(source, detail, "", tokens, reason=reason)])
 
 
 def _unsent(strays: Sequence[Group]) -> list[str]:
@@ -65,31 +99,14 @@ def _unsent(strays: Sequence[Group]) -> list[str]:
     return [*reasons, f"{results} tool {results_are} not sent"] if results else reasons
 
 
-def of_references(expansion: Expansion, window: int) -> list[ReceiptEntry]:
-    """Return an entry for each attached block and for each reference that has none."""
-    blocks = [
-        ReceiptEntry(
-            layer="references",
-            label=block.source.label,
-            status="in" if block.detail is Detail.FULL else "degraded",
-            tokens=block.tokens,
-            share=block.tokens / window,
-            source=f"file:{block.source.path}" if block.source.path else block.source.key,
-            revision=block.source.revision,
-            detail=block.detail,
-            reason="goes with the message" if block.detail is Detail.FULL else "does not fit whole",
-        )
-        for block in expansion.blocks
-    ]
-    return blocks + [_absent(outcome) for outcome in expansion.outcomes if outcome.code]
+def of_references(expansion: Expansion) -> PromptPart:
+    """Return the part that the message attaches: its blocks, and the references that have none."""
+    failed = [one for one in expansion.outcomes if one.code]
+    absent = [Omitted(one.reference.raw, f"{one.code}: {one.reason}") for one in failed]
+    return PromptPart("references", expansion.blocks, absent)
 
 
-def _absent(outcome: Outcome) -> ReceiptEntry:
-    return ReceiptEntry("references", outcome.reference.raw, "out", reason=f"{outcome.code}: {outcome.reason}")
-
-
-def of_message(tokens: int, window: int) -> ReceiptEntry:
-    """Return the entry for the person's own words, which are always kept whole."""
-    return ReceiptEntry(
-        "message", "the message", "in", tokens, tokens / window, detail=Detail.FULL, reason="always whole"
-    )
+def of_message(words: str, tokens: int) -> PromptPart:
+    """Return the part that the person's own words are, which are always sent whole."""
+    block = Block.of(words, "the message", source="message", tokens=tokens, reason="always whole")
+    return PromptPart("message", [block])

@@ -1,12 +1,14 @@
 """The one shape in which anything enters the window.
 
-A ``Source`` is what was fetched, able to show itself in less and less detail; a ``Block`` is a
-source at one detail, rendered, with its cost. Nothing reaches a model in any other way.
+A ``Source`` is a text and where it came from, able to show itself in less and less detail. A ``Block`` is a source at
+one detail, rendered, with its cost. Nothing reaches a model in any other way: what a message attaches, what layers
+say, the history and the message itself are blocks.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from hashlib import sha256
 
 
 class Detail(StrEnum):
@@ -34,14 +36,15 @@ def nothing_shorter() -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Something fetched: its text, where it came from, and how it can be shortened.
+    """A text, where it came from, and how it can be shortened.
 
-    ``key`` tells two references to one thing from references to two: equal keys are injected once. ``path`` is the
-    file it came from, if it is one. ``revision`` is the SHA-256 of what was fetched. ``facts`` are short remarks
-    for the block's info line ("lines 10-50 of 212"). ``first_line`` numbers the first line of ``text`` where it has
-    numbers, so that an excerpt can say what it left out. ``outlines`` gives shorter forms, the richest first.
-    ``read_on`` is the reference that brings a part of it, for the person and the model to go on with. ``anchor`` is
-    what a link in the message leads to.
+    Two sources with the same ``key`` are the same thing, which is attached once. ``path`` is the file it came from, if
+    it is one, and ``revision`` the SHA-256 of what was fetched. ``origin`` is set where the text was not read from
+    ``path`` itself (``index:notes/a.md``). ``facts`` are short remarks for the block's info line ("lines 10-50 of
+    212"). ``lines`` are the first and last line of the file that ``text`` has; ``first_line`` numbers the first line of
+    ``text`` if the lines follow one another, so that an excerpt can say what it left out. ``outlines`` gives shorter
+    forms, the richest first. ``read_on`` is the reference that brings a part of it, for the person and the model to go
+    on with. ``anchor`` is the target of links in the message. ``partial`` says that the text is not all there was.
     """
 
     key: str
@@ -59,14 +62,66 @@ class Source:
     read_on: str = ""
     anchor: str = ""
     path: str = ""
+    origin: str = ""
     partial: bool = False
+
+    @property
+    def address(self) -> str:
+        """Where it came from, as receipts and attachments record it.
+
+        ``file:src/a.py`` is only said of a file of which ``revision`` is the hash.
+        """
+        return self.origin or (f"file:{self.path}" if self.path else self.key)
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A source at one detail, as it is sent; ``tokens`` counts exactly ``text``."""
+    """A source at one detail, as it is sent.
+
+    ``tokens`` counts exactly ``text``. ``body`` is where the source's own text starts and ends in ``text``; the two are
+    equal if only its name is shown. ``score`` and ``reason`` say why it is in the window.
+    """
 
     source: Source
     detail: Detail
     text: str
     tokens: int
+    body: tuple[int, int] = (0, 0)
+    score: float | None = None
+    reason: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        text: str,
+        label: str,
+        *,
+        source: str = "",
+        revision: str = "",
+        lines: tuple[int, int] | None = None,
+        trust: Trust = Trust.WORKSPACE,
+        detail: Detail = Detail.FULL,
+        tokens: int = 0,
+        score: float | None = None,
+        reason: str = "",
+    ) -> "Block":
+        """Return ``text`` as a block of its own, to be sent as it is.
+
+        This is how a layer makes its blocks; the runner counts their tokens. ``source`` says where the text came from
+        (``file:docs/style.md``) and ``revision`` is the SHA-256 of that, by default of ``text``.
+        """
+        origin = Source(
+            key=source or label,
+            label=label,
+            kind="text",
+            text=text,
+            revision=revision or content_hash(text),
+            lines=lines,
+            trust=trust,
+        )
+        return cls(origin, detail, text, tokens, (0, len(text)), score, reason)
+
+
+def content_hash(text: str) -> str:
+    """Return the SHA-256 of ``text``, whatever characters it has."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -6,7 +6,7 @@ Every shape is written here and nowhere else. Whatever an older version stored c
 from collections.abc import Mapping
 from typing import Any
 
-from promptuary.core.blocks import Detail
+from promptuary.core.blocks import Detail, Trust
 from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry
 
 
@@ -47,6 +47,8 @@ def _entry(stored: Mapping[str, Any]) -> ReceiptEntry:
     if "fate" in fields:  # what earlier versions called the status
         fields["status"] = fields.pop("fate")
     fields["detail"] = Detail(fields["detail"]) if fields["detail"] else None
+    fields["trust"] = Trust(fields["trust"]) if fields.get("trust") else None
+    fields["lines"] = (fields["lines"][0], fields["lines"][1]) if fields.get("lines") else None
     return ReceiptEntry(**fields)
 
 

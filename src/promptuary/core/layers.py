@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, ClassVar, Literal
 
-from promptuary.core.blocks import Detail, Trust
+from promptuary.core.blocks import Block
 from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import ConfigError
 from promptuary.core.messages import Item
@@ -115,40 +115,24 @@ class RecallRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """Something a layer puts into the window, with where it came from and why.
-
-    ``text`` goes into the prompt as it is; the pieces of a layer are joined by an empty line.
-    """
-
-    text: str
-    label: str
-    source: str = ""
-    revision: str = ""
-    detail: Detail = Detail.FULL
-    trust: Trust = Trust.WORKSPACE
-    score: float | None = None
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Omitted:
-    """Something a layer would have shown and did not, and why."""
+    """Something that could have been in the window and is not, and why; ``tokens`` is what it would have cost."""
 
     label: str
     reason: str
     source: str = ""
     score: float | None = None
+    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """What a layer puts into the window: ``heading`` first, then its pieces.
+    """What a layer puts into the window: ``heading`` first, then its blocks, with an empty line between them.
 
-    ``notes`` are for the person and not for the model: they are warnings of the turn.
+    ``notes`` are for the person and not for the model: they become warnings of the turn.
     """
 
-    pieces: Sequence[Piece] = ()
+    blocks: Sequence[Block] = ()
     heading: str = ""
     omitted: Sequence[Omitted] = ()
     notes: Sequence[str] = ()
@@ -156,7 +140,7 @@ class Recall:
     @property
     def text(self) -> str:
         """Exactly what goes into the prompt; empty if there is nothing to say."""
-        bodies = [piece.text for piece in self.pieces if piece.text]
+        bodies = [block.text for block in self.blocks if block.text]
         return "\n\n".join([self.heading, *bodies] if self.heading else bodies) if bodies else ""
 
 
@@ -199,7 +183,7 @@ class Layer:
         """Look at the person's message; answer a change, or nothing."""
 
     async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | str | None:
-        """Return what to put into the window; text is one piece, nothing is nothing."""
+        """Return what to put into the window; a plain text becomes one block, ``None`` adds nothing."""
 
     async def after_model(self, reply: Reply, context: LayerContext) -> None:
         """Look at the reply."""

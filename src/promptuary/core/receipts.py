@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from promptuary.core.blocks import Detail
+from promptuary.core.blocks import Detail, Trust
 from promptuary.core.table import Column, table
 from promptuary.core.text import one_line
 
@@ -14,9 +14,10 @@ EntryStatus = Literal["in", "degraded", "out"]
 
 @dataclass(frozen=True, slots=True)
 class ReceiptEntry:
-    """One block of a prompt, or one that is not in it.
+    """One block of a prompt, or something that is not in it.
 
     ``layer`` is the layer's id, or ``references``, ``history``, ``message``. ``share`` is the part of the window.
+    ``source`` is the address of the block's source, ``lines`` the first and last line of it.
     """
 
     layer: str
@@ -29,6 +30,8 @@ class ReceiptEntry:
     detail: Detail | None = None
     score: float | None = None
     reason: str = ""
+    trust: Trust | None = None
+    lines: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

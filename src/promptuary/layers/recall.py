@@ -11,11 +11,12 @@ from dataclasses import replace
 from typing import Final
 
 from promptuary import concurrency
-from promptuary.core.blocks import Detail
+from promptuary.core.blocks import Block
 from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import ConfigError, PromptuaryError
-from promptuary.core.layers import Between, Layer, LayerContext, Omitted, Piece, Recall, RecallRequest, Slot
+from promptuary.core.layers import Between, Layer, LayerContext, Omitted, Recall, RecallRequest, Slot
 from promptuary.core.query import unquoted
+from promptuary.core.render import without_gap
 from promptuary.core.search import Hit, Search, SearchQuery, SearchResult
 from promptuary.core.text import one_line, visible, with_unix_lines
 from promptuary.layers.tracked.links import without
@@ -26,7 +27,6 @@ from promptuary.references.search_hits import apart, lines_of, place_of, rest_of
 HEADING: Final = "# Recalled from indexed files"
 
 _MOST_HITS: Final = 12
-_GAP: Final = "\n\n"
 
 
 class SemanticRecall(Layer):
@@ -108,26 +108,22 @@ def fitted(hits: Sequence[Hit], budget: int, counter: TokenCounter, home: str) -
     """Return as many of the hits as cost at most ``budget`` together, the best first, and those that did not fit."""
     if not hits:
         return None
-    pieces: list[Piece] = []
-    omitted: list[Omitted] = []
+    recall = Recall(heading=HEADING)
+    omitted = []
     for hit in hits:
-        source = source_of(hit, home, "recalled")
-        block = whole(source, counter)
-        piece = Piece(
-            block.text.removesuffix(_GAP),
-            source.label,
-            source=source.path or source.label,
-            revision=hit.sha256,
-            detail=Detail.FULL,
-            trust=source.trust,
-            score=round(hit.score, 4),
-            reason=_reason(hit),
-        )
-        if counter.count(Recall([*pieces, piece], HEADING).text) <= budget:
-            pieces.append(piece)
+        block = _block(hit, home, counter)
+        more = replace(recall, blocks=[*recall.blocks, block])
+        if counter.count(more.text) <= budget:
+            recall = more
         else:
-            omitted.append(Omitted(source.label, f"{block.tokens:,} tokens did not fit", source.label, piece.score))
-    return Recall(pieces, HEADING if pieces else "", omitted)
+            source, reason = block.source, f"{block.tokens:,} tokens did not fit"
+            omitted.append(Omitted(source.label, reason, source.address, block.score))
+    return replace(recall, omitted=omitted)
+
+
+def _block(hit: Hit, home: str, counter: TokenCounter) -> Block:
+    full = whole(source_of(hit, home, "recalled"), counter)
+    return replace(without_gap(full, counter), score=round(hit.score, 4), reason=_reason(hit))
 
 
 def _reason(hit: Hit) -> str:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from promptuary.core.blocks import Detail
+from promptuary.core.blocks import Block, Detail, Trust
 from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.core.layers import (
@@ -27,7 +27,6 @@ from promptuary.core.layers import (
     Layer,
     LayerContext,
     Omitted,
-    Piece,
     Recall,
     RecallRequest,
     Reply,
@@ -129,11 +128,11 @@ class Runner:
             return run.last
         said = await self._call(run, "recall", account, request)
         if isinstance(said, str):
-            said = Recall([Piece(said, run.layer.id)] if said else ())
+            said = Recall([Block.of(said, run.layer.id, source=f"layer:{run.layer.id}")] if said else ())
         if isinstance(said, Recall) and _is_sound(said):
-            run.last = said
+            run.last = _measured(said, run.context.counter)
             account.notes |= dict.fromkeys(said.notes)
-            return said
+            return run.last
         if said is not None and said is not _FAILED:
             account.failures.append(_misfit(run, "recall", said, "text, a Recall or nothing"))
         return Recall()
@@ -227,20 +226,32 @@ def _late(seconds: float | None) -> str:
     return "gave up by itself" if seconds is None else f"stopped after {seconds:g} s"
 
 
-def _is_sound(said: Recall) -> bool:
-    """Tell whether a recall is made of what it should be: people write layers without a type checker too."""
+def _is_sound(recall: Recall) -> bool:
+    """Return whether every part of ``recall`` has its type: people write layers without a type checker too."""
     try:
-        both: list[Piece | Omitted] = [*said.pieces, *said.omitted]
-        texts: list[object] = [said.heading, *said.notes]
-        for piece in said.pieces:
-            texts += (piece.text, piece.revision)
-            Detail(piece.detail)
-        for one in both:
-            texts += (one.label, one.source, one.reason)
-        scores = [float(one.score or 0) for one in both]
+        both: list[Block | Omitted] = [*recall.blocks, *recall.omitted]
+        texts: list[object] = [recall.heading, *recall.notes, *(one.reason for one in both)]
+        for block in recall.blocks:
+            source = block.source
+            texts += (block.text, source.label, source.address, source.revision)
+            Detail(block.detail)
+            Trust(source.trust)
+            list(map(int, source.lines or ()))
+        for one in recall.omitted:
+            texts += (one.label, one.source)
+        numbers = [float(one.score or 0) for one in both] + [float(one.tokens) for one in both]
     except (AttributeError, TypeError, ValueError):
         return False
-    return all(map(_is_text, texts)) and all(map(math.isfinite, scores))
+    return all(map(_is_text, texts)) and all(map(math.isfinite, numbers))
+
+
+def _measured(recall: Recall, counter: TokenCounter) -> Recall:
+    """Return ``recall`` with the exact cost of each block; itself if its layer has counted them."""
+    costs = [counter.count(block.text) for block in recall.blocks]
+    if costs == [block.tokens for block in recall.blocks]:
+        return recall
+    blocks = [replace(block, tokens=tokens) for block, tokens in zip(recall.blocks, costs, strict=True)]
+    return replace(recall, blocks=blocks)
 
 
 def _is_text(value: object) -> bool:

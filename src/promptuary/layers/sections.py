@@ -1,6 +1,6 @@
 r"""A text between two tags that it cannot close, cut to what fits. Pure.
 
-A ``Section`` is a text with its tag and where it came from; ``recall`` shows several within a budget. The text stands
+A ``Section`` is a source with its tag; ``recall`` shows several as blocks within a budget. The text stands
 as it is, but for the section's own tag: opened or closed inside the text, in any case and spacing, it gets a backslash
 after the ``<`` (one more if there are some already), which is easy to read and which ``unescaped`` takes back.
 Other mark-up in the text, CDATA included, means nothing here: who reads this is a model, not a parser.
@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from promptuary.core.blocks import Detail
+from promptuary.core.blocks import Block, Detail, Source
 from promptuary.core.budget import Claim, allocate
 from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import ConfigError
-from promptuary.core.layers import Omitted, Piece, Recall
+from promptuary.core.layers import Omitted, Recall
 from promptuary.core.text import one_line, visible, with_unix_lines
 
 _NAME_START = (
@@ -34,33 +34,25 @@ _LONGEST_CLUSTER = 16
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A text to be shown between tags.
+    """A source to be shown between tags.
 
-    ``text`` is already ``readable``. ``name``, if there is one, is told in the opening tag. ``most`` is how many
+    Its text is already ``readable``. ``name``, if there is one, stands in the opening tag. ``most`` is how many
     characters are shown whatever the budget. ``rest`` says where what was cut can be read. Where not all sections fit,
     those of a lower ``rank`` go first, and of equals the later.
     """
 
     tag: str
-    text: str
-    label: str
+    source: Source
     name: str = ""
-    source: str = ""
-    revision: str = ""
     reason: str = ""
     most: int | None = None
     rest: str = ""
     rank: int = 0
 
-
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """A section as it is sent; ``left_out`` characters of it are missing."""
-
-    text: str
-    detail: Detail
-    left_out: int
-    tokens: int
+    @property
+    def text(self) -> str:
+        """The text of the source."""
+        return self.source.text
 
 
 def check_tag(tag: object) -> None:
@@ -100,31 +92,15 @@ def recall(
     A budget of zero or less is no budget: everything is returned, and whoever asked decides what becomes of it.
     """
     shown = _Fitter(counter).fit([section for section in sections if section.text.strip()], budget)
-    pieces = [_piece(section, one) for section, one in shown if one]
-    missing = [_missing(section, budget) for section, one in shown if not one]
-    return Recall(pieces, omitted=(*omitted, *missing)) if pieces or missing or omitted else None
-
-
-def _piece(section: Section, shown: _Shown) -> Piece:
-    cut = f"{shown.left_out:,} of {len(section.text):,} characters left out" if shown.left_out else ""
-    return Piece(
-        text=shown.text,
-        label=section.label,
-        source=section.source,
-        revision=section.revision,
-        detail=shown.detail,
-        reason="; ".join(filter(None, [section.reason, cut])),
-    )
+    blocks = [block for _, block in shown if block]
+    missing = [_missing(section, budget) for section, block in shown if not block]
+    return Recall(blocks, omitted=(*omitted, *missing)) if blocks or missing or omitted else None
 
 
 def _missing(section: Section, budget: int) -> Omitted:
     reason = f"not even its first words fit into {budget:,} tokens"
-    return Omitted(section.label, "; ".join(filter(None, [section.reason, reason])), section.source)
-
-
-def joined(texts: Sequence[str]) -> str:
-    """Return pieces as they stand in the prompt."""
-    return Recall([Piece(text, "") for text in texts]).text
+    source = section.source
+    return Omitted(source.label, "; ".join(filter(None, [section.reason, reason])), source.address)
 
 
 class _Fitter:
@@ -133,7 +109,7 @@ class _Fitter:
     def __init__(self, counter: TokenCounter) -> None:
         self._counter = counter
 
-    def fit(self, sections: Sequence[Section], budget: int) -> list[tuple[Section, _Shown | None]]:
+    def fit(self, sections: Sequence[Section], budget: int) -> list[tuple[Section, Block | None]]:
         """Return each section with what is shown of it."""
         wholes = [self._shown(section, _most(section)) for section in sections]
         if not budget > 0 or self._cost(wholes) <= budget:
@@ -145,8 +121,8 @@ class _Fitter:
         return list(zip(sections, shown, strict=True))
 
     def _within(
-        self, sections: Sequence[Section], wholes: Sequence[_Shown], target: int, budget: int
-    ) -> list[_Shown | None]:
+        self, sections: Sequence[Section], wholes: Sequence[Block], target: int, budget: int
+    ) -> list[Block | None]:
         while target > 0:
             shown = self._shared(sections, wholes, target)
             excess = self._cost(shown) - budget
@@ -155,18 +131,18 @@ class _Fitter:
             target -= excess
         return [None] * len(sections)
 
-    def _shared(self, sections: Sequence[Section], wholes: Sequence[_Shown], target: int) -> list[_Shown | None]:
+    def _shared(self, sections: Sequence[Section], wholes: Sequence[Block], target: int) -> list[Block | None]:
         """Share ``target`` among as many sections as can be shown in it at all."""
         least = [min(self._shown(one, 0), whole, key=_tokens) for one, whole in zip(sections, wholes, strict=True)]
         chosen = _affordable(sections, [one.tokens for one in least], target)
         shares = allocate([Claim(wholes[index].tokens, least[index].tokens) for index in chosen], target)
-        shown: list[_Shown | None] = [None] * len(sections)
+        shown: list[Block | None] = [None] * len(sections)
         for index, share in zip(chosen, shares, strict=True):
             whole = wholes[index]
             shown[index] = whole if whole.tokens <= share else self._cut(sections[index], share, least[index])
         return shown
 
-    def _cut(self, section: Section, budget: int, least: _Shown) -> _Shown:
+    def _cut(self, section: Section, budget: int, least: Block) -> Block:
         """Return as much of ``section`` as fits, found by bisection."""
         best, low, high = least, 1, min(_most(section), len(section.text) - 1, budget * _LONGEST_TOKEN)
         while low <= high:
@@ -178,18 +154,21 @@ class _Fitter:
                 high = middle - 1
         return best
 
-    def _shown(self, section: Section, kept: int) -> _Shown:
+    def _shown(self, section: Section, kept: int) -> Block:
+        """Return the first ``kept`` characters of ``section`` as a block."""
         left_out = len(section.text) - kept
-        text = _wrapped(section, section.text[:kept], left_out)
+        text, body = _wrapped(section, kept)
         detail = Detail.FULL if not left_out else Detail.EXCERPT if kept else Detail.PATH
-        return _Shown(text, detail, left_out, self._counter.count(text))
+        cut = f"{left_out:,} of {len(section.text):,} characters left out" if left_out else ""
+        reason = "; ".join(filter(None, [section.reason, cut]))
+        return Block(section.source, detail, text, self._counter.count(text), body, reason=reason)
 
-    def _cost(self, shown: Sequence[_Shown | None]) -> int:
-        return self._counter.count(joined([one.text for one in shown if one]))
+    def _cost(self, shown: Sequence[Block | None]) -> int:
+        return self._counter.count(Recall([block for block in shown if block]).text)
 
 
-def _tokens(shown: _Shown) -> int:
-    return shown.tokens
+def _tokens(block: Block) -> int:
+    return block.tokens
 
 
 def _most(section: Section) -> int:
@@ -212,13 +191,17 @@ def _affordable(sections: Sequence[Section], least: Sequence[int], target: int) 
     return sorted(chosen)
 
 
-def _wrapped(section: Section, body: str, left_out: int) -> str:
+def _wrapped(section: Section, kept: int) -> tuple[str, tuple[int, int]]:
+    """Return the first ``kept`` characters of a section between its tags, and where they start and end in that."""
+    body, left_out = section.text[:kept], len(section.text) - kept
+    remark = ""
     if left_out:
         where = f"; the rest is in {one_line(section.rest)}" if section.rest else ""
         gap = "" if not body or body.endswith("\n") else "\n"
-        body = f"{body}{gap}[… {left_out:,} of {len(section.text):,} characters left out{where}]"
+        remark = f"{gap}[… {left_out:,} of {len(section.text):,} characters left out{where}]"
     name = f' source="{_attribute(section.name)}"' if section.name else ""
-    return f"<{section.tag}{name}>\n{escaped(body, section.tag)}\n</{section.tag}>"
+    opening, inside = f"<{section.tag}{name}>\n", escaped(body + remark, section.tag)
+    return f"{opening}{inside}\n</{section.tag}>", (len(opening), len(opening) + len(inside))
 
 
 def _attribute(value: str) -> str:

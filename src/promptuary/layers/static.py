@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from promptuary import concurrency
+from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, ConfigError, SourceError
 from promptuary.core.layers import (
     TIMEOUTS,
@@ -142,13 +143,11 @@ class StaticContent(Layer):
         return sections.recall(shown, request.budget, context.counter, omitted)
 
     def _section(self, index: int, source: Named, held: _Held) -> sections.Section:
+        shown = Source(source.source or source.label, source.label, "text", held.text, held.revision)
         return sections.Section(
             self._tag,
-            held.text,
-            source.label,
+            shown,
             name=source.label if self._named else "",
-            source=source.source,
-            revision=held.revision,
             reason=f"stale, the last good text: {held.problem}" if held.problem else "",
             rest=source.source,
             rank=-index,

@@ -22,14 +22,14 @@ _WORTH_SHOWING = 16  # with fewer tokens beyond the name, there is nothing to sa
 
 def whole(source: Source, counter: TokenCounter) -> Block:
     """Return all of ``source``."""
-    return _block(source, Detail.FULL, source.text, counter)
+    return render(source, Detail.FULL, source.text, counter)
 
 
 def name_only(source: Source, counter: TokenCounter, full_cost: int | None = None) -> Block:
     """Return the block that only says that ``source`` is there, what it would cost and how to read on."""
     cost = f"{full_cost:,} tokens did not fit" if full_cost is not None else "did not fit"
     remark = f"{cost}; {source.read_on}" if source.read_on else cost
-    return _block(source, Detail.PATH, None, counter, remark)
+    return render(source, Detail.PATH, None, counter, remark)
 
 
 def best_within(source: Source, budget: int, counter: TokenCounter, full: Block) -> Block | None:
@@ -41,15 +41,10 @@ def best_within(source: Source, budget: int, counter: TokenCounter, full: Block)
         return name if name.tokens <= budget else None
     remark = "; ".join(filter(None, [f"{full.tokens:,} tokens in full", source.read_on]))
     for outline in source.outlines():
-        block = _block(source, Detail.OUTLINE, outline, counter, remark)
+        block = render(source, Detail.OUTLINE, outline, counter, remark)
         if block.tokens <= min(budget, full.tokens):
             return block
     return _excerpt(source, budget, counter, remark) or name
-
-
-def _block(source: Source, detail: Detail, body: str | None, counter: TokenCounter, remark: str = "") -> Block:
-    text = render(source, detail, body, remark)
-    return Block(source, detail, text, counter.count(text))
 
 
 def _excerpt(source: Source, budget: int, counter: TokenCounter, remark: str) -> Block | None:
@@ -58,14 +53,14 @@ def _excerpt(source: Source, budget: int, counter: TokenCounter, remark: str) ->
 
     def keep_lines(kept: int) -> Block:
         text, gap = _head_and_tail(lines, kept, source.first_line)
-        return _block(source, Detail.EXCERPT, text, counter, _read_on(source, gap, remark))
+        return render(source, Detail.EXCERPT, text, counter, _read_on(source, gap, remark))
 
     best = _largest(len(lines) - 1, keep_lines, budget, least=_MIN_EXCERPT_LINES)
     if best:
         return best
     return _largest(
         len(source.text) - 1,
-        lambda kept: _block(source, Detail.EXCERPT, _characters(source.text, kept), counter, remark),
+        lambda kept: render(source, Detail.EXCERPT, _characters(source.text, kept), counter, remark),
         budget,
         least=40,
     )

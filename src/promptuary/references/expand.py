@@ -58,23 +58,27 @@ def expand(
     room = _room(sent, limits, desk)
     blocks, absent = _fitted(shelf, resolutions, room, desk)
     outcomes = [shelf.outcome(one, blocks) for one in resolutions]
-    kept = [block for block in blocks if block]
-    attached = preamble([block.text for block in kept], absent)
+    attached = [replace(block, reason=_why(block)) for block in blocks if block]
+    before = preamble([block.text for block in attached], absent)
     # Blocks begin and end where tokenizers split, so their costs add up to the cost of the whole.
-    injected = desk.counter.count(preamble([""], absent)) + sum(block.tokens for block in kept) if attached else 0
+    injected = desk.counter.count(preamble([""], absent)) + sum(block.tokens for block in attached) if before else 0
     spend = Spend(injected, limits.window, limits.warn_at, limits.limit)
     too_many = sum(not one.bare for one in found) >= MAX_REFERENCES
     return Expansion(
         text=sent,
-        messages=({"role": "user", "content": attached + sent},),
+        messages=({"role": "user", "content": before + sent},),
         outcomes=tuple(outcomes),
-        blocks=tuple(kept),
+        blocks=tuple(attached),
         spend=spend,
         # Two searches have the same to tell of the index they share.
         warnings=(*_warnings(spend, outcomes, blocks, room, too_many=too_many), *dict.fromkeys(desk.told)),
         blocked=room < 0 or any(one.code is Code.BUDGET_EXCEEDED for one in outcomes),
         named=tuple(shelf.named()),
     )
+
+
+def _why(block: Block) -> str:
+    return "goes with the message" if block.detail is Detail.FULL else "does not fit whole"
 
 
 def _room(text: str, limits: Limits, desk: Desk) -> int:

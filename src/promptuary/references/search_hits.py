@@ -29,6 +29,7 @@ def source_of(hit: Hit, workspace: str, kind: str) -> Source:
         text=text_of(hit),
         revision=hit.sha256,
         path=path if inside else "",
+        origin=f"index:{path}",  # the revision is that of the indexed lines, not of the file
         language=language_of(hit.path),
         facts=(f"lines {hit.start_line}-{hit.end_line}", *((" > ".join(hit.heading),) if hit.heading else ())),
         lines=(hit.start_line, hit.end_line),

@@ -24,15 +24,17 @@ from promptuary.context.history import (
     needs_compaction,
     stats,
 )
+from promptuary.context.receipt_entries import PromptPart
+from promptuary.core.blocks import Block
 from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.expansion import Expansion
 from promptuary.core.ids import new_id
-from promptuary.core.layers import Ending, Incoming, Layer, Recall, RecallRequest, Reply, check
+from promptuary.core.layers import Ending, Incoming, Layer, Omitted, Recall, RecallRequest, Reply, check
 from promptuary.core.messages import Item, Message, Prompt, Replacement, ToolCall
 from promptuary.core.ports.models import ChatModel
 from promptuary.core.ports.threads import Change, ConflictError, Recorded, StateStore, TurnStatus
-from promptuary.core.receipts import Failure, Receipt, ReceiptEntry
+from promptuary.core.receipts import Failure, Receipt
 from promptuary.layers.runner import Account, LayerRun, Runner
 
 
@@ -47,6 +49,8 @@ class Turn:
     prompt: Prompt
     receipt: Receipt
     expansion: Expansion = field(repr=False)
+    blocks: tuple[Block, ...] = field(default=(), repr=False)
+    """Everything in the prompt, in order; the history is one block."""
 
     @property
     def messages(self) -> list[Message]:
@@ -110,14 +114,13 @@ class Thread:
         past = history.newest(available - said)
         before = cost(past, common.counter)
         prompt = assemble(contributions, past, message)
-        of_past = receipt_entries.of_history(past, history, before, common.room.window)
-        entries = self._entries(contributions, left_out, of_past, expansion)
+        parts = self._parts(contributions, receipt_entries.of_history(past, history, before), expansion, left_out)
         spent += said + before
         if available <= MESSAGE_OVERHEAD and self._runner.active:
             warnings = (*warnings, "the message leaves no room for anything else")
         told = dict.fromkeys((*expansion.warnings, *kept.notes, *warnings))
         expansion = replace(expansion, warnings=tuple(told))
-        turn = self._turn(text, prompt, expansion, self._receipt(entries, expansion, spent, kept))
+        turn = self._turn(text, prompt, expansion, parts, self._receipt(parts, expansion, spent, kept))
         states = [*self._runner.changed(), *([replace(queued, value=[])] if queued and queued.value else [])]
         change = Change(self.name, turn=_recorded(turn, "prepared"), states=states, replacements=compacted)
         await concurrency.run(lambda: common.store.apply(change))
@@ -195,7 +198,7 @@ class Thread:
 
     async def _contributions(
         self, query: str, history: PricedHistory, message: str, available: int, kept: Account
-    ) -> tuple[list[Contribution], list[ReceiptEntry]]:
+    ) -> tuple[list[Contribution], list[PromptPart]]:
         """Ask every layer what it has to say, then those again that have more to say than there is room."""
         asked: list[tuple[LayerRun, Contribution]] = []
         request = RecallRequest(query, 0, history.items, [message, *(item.content for item in history.items)])
@@ -204,28 +207,22 @@ class Thread:
             if contribution.tokens or contribution.recall.omitted:
                 asked.append((run, contribution))
                 request = replace(request, in_view=[*request.in_view, contribution.recall.text])
-        given = shares([contribution for _, contribution in asked], history, available)
+        given = shares([first for _, first in asked], history, available)
         contributions, left_out = [], []
         for run, first in asked:
-            share = given[first.layer]
-            contribution = (
-                first if first.tokens <= share else await self._ask(run, _without(request, first), share, kept)
-            )
-            if contribution.tokens > share:
-                reason = f"said {contribution.tokens:,} tokens where {share:,} were allowed"
-                kept.failures.append(Failure(contribution.layer, "recall", "OVER_BUDGET", reason))
-                left_out.append(
-                    ReceiptEntry(contribution.layer, contribution.layer, "out", contribution.tokens, reason=reason)
-                )
-            elif contribution.tokens:
-                contributions.append(contribution)
-            elif contribution.recall.omitted:
-                left_out += receipt_entries.left_out(contribution.layer, contribution.recall)
+            share, name = given[first.layer], first.layer
+            again = first if first.tokens <= share else await self._ask(run, _without(request, first), share, kept)
+            if again.tokens > share:
+                reason = f"said {again.tokens:,} tokens where {share:,} were allowed"
+                kept.failures.append(Failure(name, "recall", "OVER_BUDGET", reason))
+                left_out.append(PromptPart(name, omitted=[Omitted(name, reason, tokens=again.tokens)]))
+            elif again.tokens:
+                contributions.append(again)
+            elif again.recall.omitted:
+                left_out.append(PromptPart(name, omitted=again.recall.omitted))
             else:
                 reason = f"{first.tokens:,} tokens, and {share:,} are left for it"
-                left_out.append(
-                    ReceiptEntry(contribution.layer, contribution.layer, "out", first.tokens, reason=reason)
-                )
+                left_out.append(PromptPart(name, omitted=[Omitted(name, reason, tokens=first.tokens)]))
         return contributions, left_out
 
     async def _ask(self, run: LayerRun, request: RecallRequest, share: int, kept: Account) -> Contribution:
@@ -235,30 +232,20 @@ class Thread:
             run.layer.id, run.layer.band, run.layer.budget, said, recall_cost(said, self._common.counter)
         )
 
-    def _entries(
+    def _parts(
         self,
         contributions: Sequence[Contribution],
-        left_out: Sequence[ReceiptEntry],
-        before: Sequence[ReceiptEntry],
+        history: PromptPart,
         expansion: Expansion,
-    ) -> list[ReceiptEntry]:
-        window, counter = self._common.room.window, self._common.counter
-        stable = [
-            one
-            for contribution in contributions
-            if contribution.band == "stable"
-            for one in receipt_entries.of_layer(contribution, window, counter)
-        ]
-        live = [
-            one
-            for contribution in contributions
-            if contribution.band == "live"
-            for one in receipt_entries.of_layer(contribution, window, counter)
-        ]
-        words = receipt_entries.of_message(counter.count(expansion.text), window)
-        return [*stable, *before, *live, *receipt_entries.of_references(expansion, window), words, *left_out]
+        left_out: Sequence[PromptPart],
+    ) -> list[PromptPart]:
+        """Return the parts of the prompt in their order, and last the layers that are not in it."""
+        stable = [receipt_entries.of_layer(one) for one in contributions if one.band == "stable"]
+        live = [receipt_entries.of_layer(one) for one in contributions if one.band == "live"]
+        words = receipt_entries.of_message(expansion.text, self._common.counter.count(expansion.text))
+        return [*stable, history, *live, receipt_entries.of_references(expansion), words, *left_out]
 
-    def _receipt(self, entries: Sequence[ReceiptEntry], expansion: Expansion, spent: int, kept: Account) -> Receipt:
+    def _receipt(self, parts: Sequence[PromptPart], expansion: Expansion, spent: int, kept: Account) -> Receipt:
         room = self._common.room
         return Receipt(
             turn=new_id("turn"),
@@ -266,17 +253,19 @@ class Thread:
             window=room.window,
             reserve=room.reserve,
             tokens=spent,
-            entries=entries,
+            entries=receipt_entries.entries(parts, room.window),
             hooks=kept.hooks,
             failures=kept.failures,
             warnings=expansion.warnings,
             blocked=expansion.blocked or spent > room.usable,
         )
 
-    def _turn(self, text: str, prompt: Prompt, expansion: Expansion, receipt: Receipt) -> Turn:
-        return Turn(
-            receipt.turn, self.name, self._common.store.last_number(self.name) + 1, text, prompt, receipt, expansion
-        )
+    def _turn(
+        self, text: str, prompt: Prompt, expansion: Expansion, parts: Sequence[PromptPart], receipt: Receipt
+    ) -> Turn:
+        number = self._common.store.last_number(self.name) + 1
+        blocks = tuple(block for part in parts for block in part.blocks)
+        return Turn(receipt.turn, self.name, number, text, prompt, receipt, expansion, blocks)
 
 
 def _without(request: RecallRequest, contribution: Contribution) -> RecallRequest:

@@ -15,7 +15,8 @@ from promptuary.context.assemble import (
     shares,
 )
 from promptuary.context.history import MESSAGE_OVERHEAD, PricedHistory, cost
-from promptuary.core.layers import Band, Between, Budget, Piece, Recall
+from promptuary.core.blocks import Block
+from promptuary.core.layers import Band, Between, Budget, Recall
 from promptuary.core.messages import Item, ToolCall
 from promptuary.tokens import Counter
 
@@ -23,7 +24,7 @@ COUNTER = Counter()
 
 
 def contribution(name: str, tokens: int, budget: Budget = "auto", band: Band = "live") -> Contribution:
-    return Contribution(name, band, budget, Recall([Piece(name, name)]), tokens)
+    return Contribution(name, band, budget, Recall([Block.of(name, name)]), tokens)
 
 
 def said(tokens: int, *, pinned: bool = False) -> Item:
@@ -103,7 +104,7 @@ def test_what_is_never_sent_costs_the_layers_nothing() -> None:
 
 def test_nothing_said_costs_nothing_and_an_envelope_is_counted_once() -> None:
     assert recall_cost(Recall(), COUNTER) == 0
-    assert recall_cost(Recall([Piece("word", "a"), Piece("word", "b")]), COUNTER) == (
+    assert recall_cost(Recall([Block.of("word", "a"), Block.of("word", "b")]), COUNTER) == (
         COUNTER.count("word\n\nword") + MESSAGE_OVERHEAD
     )
 

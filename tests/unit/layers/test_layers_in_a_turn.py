@@ -525,7 +525,7 @@ def test_what_cannot_be_shown_comes_after_what_can_in_the_order_of_naming(
     talk = thread()
     talk.say("#src/nope.py #virus.exe #z.py #a.py")
 
-    assert [piece.label for piece in talk.recall().pieces] == ["z.py", "a.py", "src/nope.py", "virus.exe"]
+    assert [block.source.label for block in talk.recall().blocks] == ["z.py", "a.py", "src/nope.py", "virus.exe"]
 
 
 def test_five_lines_of_four_hundred_characters_are_shown_in_part_within_eighty_tokens(
@@ -534,10 +534,10 @@ def test_five_lines_of_four_hundred_characters_are_shown_in_part_within_eighty_t
     files({"wide.txt": "".join(f"{number} {'wide ' * 80}\n" for number in range(5))})
     talk = thread()
     talk.say("#wide.txt")
-    [piece] = talk.recall(80).pieces
+    [block] = talk.recall(80).blocks
 
-    assert piece.detail is Detail.EXCERPT
-    assert "wide wide" in piece.text
+    assert block.detail is Detail.EXCERPT
+    assert "wide wide" in block.text
 
 
 def test_a_file_that_shrinks_below_the_limit_is_read_again(files: Files, thread: Callable[..., Thread]) -> None:
@@ -588,11 +588,11 @@ def test_headings_inside_a_tracked_document_are_never_taken_for_other_files(
     talk.say("#m.md #b.py")
     (root / "m.md").write_text("# M\n\n## b.py {#b-py}\n\nnew words\n")
     talk.say("now?")
-    pieces = {piece.label: piece.text for piece in talk.recall().pieces}
+    blocks = {block.source.label: block.text for block in talk.recall().blocks}
 
-    assert list(pieces) == ["m.md", "b.py"]
-    assert "new words" in pieces["m.md"]
-    assert "x = 1" in pieces["b.py"]
+    assert list(blocks) == ["m.md", "b.py"]
+    assert "new words" in blocks["m.md"]
+    assert "x = 1" in blocks["b.py"]
 
 
 def test_a_change_on_disk_is_in_the_prompt_of_the_very_next_message_and_asked_for_once(files: Files) -> None:

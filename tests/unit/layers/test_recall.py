@@ -63,25 +63,25 @@ def test_what_a_search_has_to_tell_is_told_to_the_person_and_not_to_the_model(fi
     assert "was kept" not in str(turn.messages)
 
 
-def test_a_piece_says_where_it_stands_and_why_it_is_there() -> None:
+def test_a_block_says_where_it_stands_and_why_it_is_there() -> None:
     recall = said([hit()], RecallRequest("alpha?", 500))
 
     assert recall is not None
-    (piece,) = recall.pieces
+    (block,) = recall.blocks
     assert recall.heading == HEADING
-    assert (piece.label, piece.source, piece.revision) == ("a.md:3-4", "a.md", "ab" * 32)
-    assert (piece.score, piece.reason) == (0.9, "words alpha; cosine 0.60")
-    assert "a.md" in piece.text
-    assert "lines 3-4" in piece.text
-    assert "Top > Part" in piece.text
-    assert "alpha\nbeta" in piece.text
+    assert (block.source.label, block.source.address, block.source.revision) == ("a.md:3-4", "index:a.md", "ab" * 32)
+    assert (block.score, block.reason) == (0.9, "words alpha; cosine 0.60")
+    assert "a.md" in block.text
+    assert "lines 3-4" in block.text
+    assert "Top > Part" in block.text
+    assert "alpha\nbeta" in block.text
 
 
 def test_a_place_outside_of_the_workspace_has_its_whole_path() -> None:
     recall = said([hit(folder="/vault")], RecallRequest("alpha?", 500))
 
     assert recall is not None
-    assert [piece.label for piece in recall.pieces] == ["/vault/a.md:3-4"]
+    assert [block.source.label for block in recall.blocks] == ["/vault/a.md:3-4"]
 
 
 @pytest.mark.parametrize(
@@ -99,16 +99,16 @@ def test_a_place_is_named_from_the_workspace_whichever_folder_is_indexed(folder:
     recall = said([hit(path, folder=folder)], RecallRequest("alpha?", 500))
 
     assert recall is not None
-    (piece,) = recall.pieces
-    assert piece.label == f"{label}:3-4"
-    assert piece.source == (label if not label.startswith("/") else f"{label}:3-4")
+    (block,) = recall.blocks
+    assert block.source.label == f"{label}:3-4"
+    assert block.source.address == f"index:{label}"
 
 
 def test_a_place_that_is_indexed_with_two_folders_is_one_place() -> None:
     recall = said([hit("sub/a.md"), hit(folder=f"{HOME}/sub", score=0.8)], RecallRequest("alpha?", 500))
 
     assert recall is not None
-    assert [piece.label for piece in recall.pieces] == ["sub/a.md:3-4"]
+    assert [block.source.label for block in recall.blocks] == ["sub/a.md:3-4"]
 
 
 def test_the_best_stands_first_and_lines_that_a_better_place_shows_are_not_shown_again() -> None:
@@ -116,7 +116,7 @@ def test_the_best_stands_first_and_lines_that_a_better_place_shows_are_not_shown
     recall = said([whole, part, other], RecallRequest("alpha?", 500))
 
     assert recall is not None
-    assert [piece.label for piece in recall.pieces] == ["a.md:3-5", "b.md:3-4"]
+    assert [block.source.label for block in recall.blocks] == ["a.md:3-5", "b.md:3-4"]
 
 
 def test_what_does_not_fit_is_named_and_something_smaller_still_stands() -> None:
@@ -124,7 +124,7 @@ def test_what_does_not_fit_is_named_and_something_smaller_still_stands() -> None
     recall = said([large, small], RecallRequest("alpha?", 200))
 
     assert recall is not None
-    assert [piece.label for piece in recall.pieces] == ["b.md:3-4"]
+    assert [block.source.label for block in recall.blocks] == ["b.md:3-4"]
     (omitted,) = recall.omitted
     assert (omitted.label, omitted.score) == ("a.md:3-3", 0.9)
     assert "did not fit" in omitted.reason
@@ -158,7 +158,7 @@ def test_it_never_costs_more_than_it_may_and_forgets_no_place(hits: list[Hit], b
         assert not hits
         return
     assert COUNTER.count(recall.text) <= max(budget, 0)
-    assert len(recall.pieces) + len(recall.omitted) == len(hits)
+    assert len(recall.blocks) + len(recall.omitted) == len(hits)
 
 
 # When it says nothing
@@ -185,7 +185,7 @@ def test_what_stands_in_the_window_is_not_repeated() -> None:
     assert said([hit()], RecallRequest("alpha?", 500, in_view=["nothing", shown])) is None
     recall = said([hit(), hit("b.md", text="gamma\ndelta")], RecallRequest("alpha?", 500, in_view=[shown]))
     assert recall is not None
-    assert [piece.label for piece in recall.pieces] == ["b.md:3-4"]
+    assert [block.source.label for block in recall.blocks] == ["b.md:3-4"]
 
 
 def test_line_ends_and_blank_lines_around_do_not_make_a_text_another_one() -> None:
@@ -228,7 +228,7 @@ def test_what_is_far_behind_the_best_is_not_recalled_because_the_best_is_in_view
     assert said([best, far], RecallRequest("alpha?", 500, in_view=seen)) is None
     recall = said([best, near, far], RecallRequest("alpha?", 500, in_view=seen))
     assert recall is not None
-    assert [piece.label for piece in recall.pieces] == ["c.md:3-3"]
+    assert [block.source.label for block in recall.blocks] == ["c.md:3-3"]
 
 
 # Lines that are there already
@@ -258,7 +258,7 @@ def test_of_a_place_that_is_attached_in_part_only_the_other_lines_are_recalled(
     block = BLOCK.format(label=label, lines=lines, body=body)
     recall = said([hit(text="alpha\nbeta\ngamma\ndelta")], RecallRequest("alpha?", 500, in_view=["Hm.", block]))
 
-    assert [piece.label for piece in recall.pieces] == left if recall else left == []
+    assert [block.source.label for block in recall.blocks] == left if recall else left == []
 
 
 def test_lines_in_view_are_those_that_can_be_read_there_whatever_their_ends() -> None:
@@ -272,9 +272,9 @@ def test_the_lines_that_two_places_have_in_common_are_recalled_once() -> None:
     recall = said([first, second], RecallRequest("alpha?", 500))
 
     assert recall is not None
-    assert [piece.label for piece in recall.pieces] == ["a.md:3-5", "a.md:6-7"]
+    assert [block.source.label for block in recall.blocks] == ["a.md:3-5", "a.md:6-7"]
     assert recall.text.count("gamma") == 1
-    assert recall.pieces[1].revision != second.sha256
+    assert recall.blocks[1].source.revision != second.sha256
 
 
 # What is asked for

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from promptuary.core.blocks import Block
 from promptuary.core.errors import ConfigError
 from promptuary.core.layers import (
     Between,
@@ -14,7 +15,6 @@ from promptuary.core.layers import (
     Incoming,
     Layer,
     LayerContext,
-    Piece,
     Recall,
     RecallRequest,
     Reply,
@@ -162,8 +162,8 @@ def test_store_hooks_run_at_the_same_time() -> None:
         ("plain", "plain"),
         ("", ""),
         (None, ""),
-        (Recall([Piece("a", "a"), Piece("b", "b")], heading="# H"), "# H\n\na\n\nb"),
-        (Recall([Piece("", "a")], heading="# H"), ""),
+        (Recall([Block.of("a", "a"), Block.of("b", "b")], heading="# H"), "# H\n\na\n\nb"),
+        (Recall([Block.of("", "a")], heading="# H"), ""),
         (42, ""),
     ],
 )

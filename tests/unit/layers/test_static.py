@@ -79,7 +79,9 @@ def test_the_text_stands_between_its_tags() -> None:
     said = recall(StaticContent(load))
 
     assert said.text == "<instructions>\nBe brief.\n</instructions>"
-    assert [(piece.label, piece.detail, piece.reason) for piece in said.pieces] == [("static_content", Detail.FULL, "")]
+    assert [(block.source.label, block.detail, block.reason) for block in said.blocks] == [
+        ("static_content", Detail.FULL, "")
+    ]
 
 
 def test_a_layer_says_what_it_is_by_default() -> None:
@@ -195,11 +197,11 @@ def test_text_that_is_too_long_is_cut_between_whole_tags_with_a_remark(budget: i
     assert said.text.endswith("]\n</instructions>")
     assert COUNTER.count(said.text) <= budget
     assert COUNTER.count(said.text) > budget * 0.75
-    [piece] = said.pieces
-    assert piece.detail is Detail.EXCERPT
+    [block] = said.blocks
+    assert block.detail is Detail.EXCERPT
     remark = re.search(r"\[… ([\d,]+ of [\d,]+ characters left out)\]", said.text)
     assert remark
-    assert piece.reason == remark[1]
+    assert block.reason == remark[1]
 
 
 def test_the_remark_counts_exactly_what_is_missing_and_says_where_it_is() -> None:
@@ -310,16 +312,16 @@ def three(**options: Any) -> StaticContent:
     return StaticContent(sources=sources, **options)
 
 
-def test_each_source_is_a_piece_with_its_own_label_source_and_revision() -> None:
+def test_each_source_is_a_block_with_its_own_label_source_and_revision() -> None:
     said = recall(three(tag="rules"))
 
-    assert [(piece.label, piece.source) for piece in said.pieces] == [
+    assert [(block.source.label, block.source.address) for block in said.blocks] == [
         ("style", "style.md"),
-        ('a "b" <c>', ""),
-        ("guide", ""),
+        ('a "b" <c>', 'a "b" <c>'),
+        ("guide", "guide"),
     ]
-    assert len({piece.revision for piece in said.pieces}) == 3
-    assert all(re.fullmatch("[0-9a-f]{64}", piece.revision) for piece in said.pieces)
+    assert len({block.source.revision for block in said.blocks}) == 3
+    assert all(re.fullmatch("[0-9a-f]{64}", block.source.revision) for block in said.blocks)
     assert said.text.startswith(
         '<rules source="style">\nBe brief.\n</rules>\n\n'
         '<rules source="a &quot;b&quot; &lt;c&gt;">\nBe kind.\n</rules>\n\n<rules source="guide">\n1. '
@@ -329,16 +331,16 @@ def test_each_source_is_a_piece_with_its_own_label_source_and_revision() -> None
 def test_short_sources_stay_whole_where_a_long_one_is_cut() -> None:
     said = recall(three(), 200)
 
-    assert [piece.detail for piece in said.pieces] == [Detail.FULL, Detail.FULL, Detail.EXCERPT]
+    assert [block.detail for block in said.blocks] == [Detail.FULL, Detail.FULL, Detail.EXCERPT]
     assert 150 < COUNTER.count(said.text) <= 200
 
 
 @pytest.mark.parametrize("budget", [256, 400, 512, 768, 1_024])
-def test_what_stands_between_the_pieces_is_within_the_budget_too(budget: int) -> None:
+def test_what_stands_between_the_blocks_is_within_the_budget_too(budget: int) -> None:
     sources = [Named(f"s{number}", lambda: "x" * 5_000) for number in range(5)]
     said = lettered(StaticContent(sources=sources), budget)
 
-    assert said.pieces
+    assert said.blocks
     assert budget * 0.6 < len(said.text) <= budget
 
 
@@ -346,8 +348,8 @@ def test_where_not_all_sources_fit_the_first_ones_stay() -> None:
     sources = [Named(f"source {number}", lambda: GUIDE) for number in range(20)]
     said = recall(StaticContent(sources=sources), 150)
 
-    assert [piece.label for piece in said.pieces][:2] == ["source 0", "source 1"]
-    assert [one.label for one in said.omitted] == [f"source {number}" for number in range(len(said.pieces), 20)]
+    assert [block.source.label for block in said.blocks][:2] == ["source 0", "source 1"]
+    assert [one.label for one in said.omitted] == [f"source {number}" for number in range(len(said.blocks), 20)]
     assert COUNTER.count(said.text) <= 150
 
 
@@ -426,7 +428,7 @@ def test_text_that_changes_is_seen_at_the_next_turn() -> None:
     said = turns(StaticContent(page.load, reload="on_change"), change(page, "two"), change(page, "one"))
 
     assert [inner(one) for one in said] == ["one", "two", "one"]
-    assert said[0].pieces[0].revision == said[2].pieces[0].revision != said[1].pieces[0].revision
+    assert said[0].blocks[0].source.revision == said[2].blocks[0].source.revision != said[1].blocks[0].source.revision
     assert page.loads == 3
 
 
@@ -499,7 +501,7 @@ def test_disabled_means_that_the_others_stay_and_the_receipt_names_the_one() -> 
     )
     said = turns(layer, change(page, OSError("gone")), change(page, "back"))
 
-    assert [[piece.label for piece in one.pieces] for one in said] == [["a", "b"], ["a"], ["a", "b"]]
+    assert [[block.source.label for block in one.blocks] for one in said] == [["a", "b"], ["a"], ["a", "b"]]
     [omitted] = said[1].omitted
     assert (omitted.label, omitted.source) == ("b", "b.md")
     assert omitted.reason == "'b' could not be loaded (OSError: gone)"
@@ -512,7 +514,7 @@ def test_stale_keeps_the_last_good_text_and_says_so_in_the_receipt_only() -> Non
 
     assert [inner(one) for one in said] == ["good", "good", "good", "better"]
     assert said[0].text == said[1].text
-    assert [one.pieces[0].reason for one in said] == [
+    assert [one.blocks[0].reason for one in said] == [
         "",
         "stale, the last good text: 'static_content' could not be loaded (OSError: gone)",
         "stale, the last good text: 'static_content' could not be loaded (OSError: still)",
@@ -525,7 +527,7 @@ def test_stale_without_any_good_text_is_left_out_with_its_reason() -> None:
     page.error = OSError("gone")
     said = recall(StaticContent(page.load, on_error="stale"))
 
-    assert said.pieces == []
+    assert said.blocks == []
     assert [one.reason for one in said.omitted] == ["'static_content' could not be loaded (OSError: gone)"]
 
 
@@ -536,15 +538,15 @@ def test_stale_survives_a_restart() -> None:
     after = recall(StaticContent(page.load, on_error="stale"), given=context(given.state))
 
     assert after.text == before.text
-    assert after.pieces[0].revision == before.pieces[0].revision
-    assert after.pieces[0].reason.startswith("stale")
+    assert after.blocks[0].source.revision == before.blocks[0].source.revision
+    assert after.blocks[0].reason.startswith("stale")
 
 
 def test_only_revisions_are_kept_where_no_text_will_be_needed() -> None:
     given = context()
     said = recall(StaticContent(lambda: "secret words"), given=given)
 
-    assert given.state == {"sources": {"static_content": {"sha256": said.pieces[0].revision}}}
+    assert given.state == {"sources": {"static_content": {"sha256": said.blocks[0].source.revision}}}
 
 
 @pytest.mark.parametrize(
@@ -569,7 +571,7 @@ def test_a_load_that_is_too_slow_counts_as_failed_before_the_hook_is_cancelled()
     said = recall(Impatient(load, on_error="stale"), given=given)
 
     assert inner(said) == "old"
-    assert "could not be loaded in 0.045 s" in said.pieces[0].reason
+    assert "could not be loaded in 0.045 s" in said.blocks[0].reason
     with pytest.raises(SourceError) as caught:
         recall(Impatient(load))
     assert caught.value.code is Code.TIMEOUT

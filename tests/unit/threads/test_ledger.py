@@ -54,6 +54,15 @@ def test_a_replay_says_which_sources_have_changed_or_are_gone(project: Path) -> 
     assert list(restored.drift) == []
 
 
+def test_lines_from_the_index_are_not_taken_for_a_file_that_changed(project: Path) -> None:
+    with Promptuary.open(project, exact=True, embedder="none") as promptuary:
+        promptuary.index([project])
+        turn = promptuary.prepare("What should I remember? @search:remember")
+
+        assert next(entry.source for entry in turn.receipt.entries) == "index:notes.txt"
+        assert list(promptuary.replay().drift) == []
+
+
 def test_a_part_of_a_file_is_told_by_its_file(project: Path) -> None:
     with opened(project) as promptuary:
         promptuary.prepare("See @file:src/app.py:1")

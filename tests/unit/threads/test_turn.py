@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ from promptuary import engine
 from promptuary.blocking import Promptuary
 from promptuary.context.assemble import Room
 from promptuary.context.history import CompactionPolicy
+from promptuary.core.blocks import Block, Trust
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.expansion import Expansion, Spend
 from promptuary.core.json import receipt_from_json, receipt_json
-from promptuary.core.layers import Changed, Ending, Incoming, Layer, LayerContext, Piece, Recall, RecallRequest, Reply
+from promptuary.core.layers import Changed, Ending, Incoming, Layer, LayerContext, Recall, RecallRequest, Reply
 from promptuary.core.messages import Item, Message
 from promptuary.core.ports.threads import Change, ConflictError, KeptState
 from promptuary.storage.in_memory import InMemoryStore
@@ -365,11 +367,15 @@ HIGH: Any = "high"
 NO_RECALLS = [
     42,
     Recall(HIGH),
-    Recall([Piece(NOTHING, "x")]),
-    Recall([Piece("a", FIVE)]),
+    Recall([replace(Block.of("a", "x"), text=NOTHING)]),
+    Recall([Block.of("a", FIVE)]),
+    Recall([Block.of("a", "a", source=FIVE)]),
+    Recall([Block.of("a", "a", lines=HIGH)]),
+    Recall([Block.of("a", "a", trust=HIGH)]),
+    Recall(["a"]),  # type: ignore[list-item]
     Recall(NOTHING),
-    Recall([Piece("a", "a", score=HIGH)]),
-    Recall([Piece("a", "a", detail=HIGH)]),
+    Recall([Block.of("a", "a", score=HIGH)]),
+    Recall([Block.of("a", "a", detail=HIGH)]),
 ]
 
 
@@ -601,6 +607,39 @@ def test_every_block_says_what_it_is_and_why(project: Path, files: Files) -> Non
         assert re.fullmatch("[0-9a-f]{64}", entry.revision)
         assert entry.detail == "full"
     assert receipt_json(receipt_from_json(receipt_json(turn.receipt))) == receipt_json(turn.receipt)
+
+
+def test_everything_in_the_prompt_is_a_block_with_its_source_revision_trust_detail_and_cost(project: Path) -> None:
+    class Reminder(Layer):
+        id = "reminder"
+
+        async def recall(self, request: RecallRequest, context: LayerContext) -> str:
+            return "Be brief."
+
+    (project / "AGENTS.md").write_text("Be kind.")
+    with opened(project, Reminder()) as promptuary:
+        promptuary.finish(promptuary.prepare("Hello"), "Hi.")
+        turn = promptuary.prepare("Compare #docs/style.md and @file:src/app.py:1.")
+
+    assert [block.source.address for block in turn.blocks] == [
+        "file:AGENTS.md",
+        "file:docs/style.md",
+        "history",
+        "layer:reminder",
+        "file:src/app.py",
+        "message",
+    ]
+    assert [block.source.lines for block in turn.blocks][-2] == (1, 1)
+    for block, entry in zip(turn.blocks, turn.receipt.entries, strict=True):
+        assert re.fullmatch("[0-9a-f]{64}", block.source.revision)
+        assert block.source.trust is entry.trust is Trust.WORKSPACE
+        assert block.tokens == entry.tokens == Counter().count(block.text) or entry.layer == "history"
+        assert (block.source.address, block.source.revision, block.detail, block.source.lines) == (
+            entry.source,
+            entry.revision,
+            entry.detail,
+            entry.lines,
+        )
 
 
 def test_the_account_is_a_table(project: Path) -> None:

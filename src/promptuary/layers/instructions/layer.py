@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from promptuary import concurrency
+from promptuary.core.blocks import Source
 from promptuary.core.budget import water_fill
 from promptuary.core.errors import Code, ConfigError, SourceError
 from promptuary.core.layers import Budget, Layer, LayerContext, Omitted, Recall, RecallRequest, Scope, Slot, check
@@ -161,13 +162,11 @@ class _Gathering:
             self._include(one, -depth - 1, depth + 1, file.path)
 
     def _section(self, file: TextFile, body: str, rank: int, importer: str) -> Section:
+        source = Source(f"file:{file.path}", file.path, "file", body, file.sha256, path=file.path)
         return Section(
             self.tag,
-            body,
-            file.path,
+            source,
             name=file.path,
-            source=f"file:{file.path}",
-            revision=file.sha256,
             reason=f"imported by {importer}" if importer else "instruction file",
             rest=file.path,
             rank=rank,

@@ -1,8 +1,8 @@
-"""How tracked files look to the model, and how they share a budget. Pure.
+"""Tracked files as blocks that share a budget. Pure.
 
 Every file gets at least its name before any gets more; what is left is shared by water-filling, and what one leaves is
-offered to the next by priority. What does not even get its name is named in one last line. Render, then measure: the
-whole is counted as it is sent, whatever the parts added up to. Nothing here reads a file or decides on priorities.
+offered to the next by priority. A last line names the files that have no place at all. Render, then measure: the whole
+is counted as it is sent, whatever the parts added up to. Nothing here reads a file or decides on priorities.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,40 +11,33 @@ from dataclasses import dataclass, replace
 from promptuary.core.blocks import Block, Detail, Source
 from promptuary.core.budget import water_fill
 from promptuary.core.counting import TokenCounter
-from promptuary.core.layers import Omitted, Piece, Recall
+from promptuary.core.layers import Omitted, Recall
+from promptuary.core.render import without_gap
 from promptuary.core.text import one_line
 from promptuary.layers.tracked.state import Tracked, Tracking
 from promptuary.references.detail import best_within, name_only, whole
 
 HEADING = "# Referenced Files"
 
-_GAP = "\n\n"  # what pieces are joined by; a block from the wire ends with it
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """Something as it is sent; ``tokens`` include the empty line after it."""
-
-    text: str
-    tokens: int
-    detail: Detail
+_GAP = "\n\n"  # rendered blocks end with it, and so do these until they are placed
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a file can be shown as: ``most`` is all of it, ``least`` its name; without content both are a warning."""
+    """The blocks that a file can be shown as, from ``least``, its name, to ``most``, all of it.
+
+    A file without content has one block only: the warning that says why.
+    """
 
     file: Tracked
-    most: Shown
-    least: Shown
-    block: Block | None = None
+    most: Block
+    least: Block
 
-    def within(self, budget: int, counter: TokenCounter) -> Shown | None:
-        """Return the richest form that costs at most ``budget``."""
-        if self.block is None:
+    def within(self, budget: int, counter: TokenCounter) -> Block | None:
+        """Return the richest block that costs at most ``budget``."""
+        if self.most is self.least:
             return self.most if self.most.tokens <= budget else None
-        found = best_within(self.block.source, budget, counter, self.block)
-        return _shown(found) if found else None
+        return best_within(self.most.source, budget, counter, self.most)
 
 
 def offers(tracking: Tracking, sources: Mapping[str, Source], counter: TokenCounter) -> list[Offer]:
@@ -54,31 +47,31 @@ def offers(tracking: Tracking, sources: Mapping[str, Source], counter: TokenCoun
 
 def _offer(file: Tracked, slug: str, source: Source | None, counter: TokenCounter) -> Offer:
     if source is None or not file.condition.readable:
-        text = warning(file, slug)
-        shown = Shown(text, counter.count(text + _GAP), Detail.PATH)
-        return Offer(file, shown, shown)
+        warned = warning(file, slug, counter)
+        return Offer(file, warned, warned)
     full = whole(replace(source, label=file.label, anchor=slug), counter)
     name = name_only(full.source, counter, full.tokens)
-    return Offer(file, _shown(full), _shown(min(name, full, key=lambda block: block.tokens)), full)
+    return Offer(file, full, min(name, full, key=lambda block: block.tokens))
 
 
-def _shown(block: Block) -> Shown:
-    return Shown(block.text.removesuffix(_GAP), block.tokens, block.detail)
-
-
-def warning(file: Tracked, slug: str) -> str:
+def warning(file: Tracked, slug: str, counter: TokenCounter) -> Block:
     """Return the block that says why there is no content."""
+    text = f"## {one_line(file.label)} {{#{slug}}}\n{_why_not(file)}{_GAP}"
+    source = Source(f"file:{file.label}", file.label, "file", "", file.condition.revision, path=file.path, anchor=slug)
+    return Block(source, Detail.PATH, text, counter.count(text))
+
+
+def _why_not(file: Tracked) -> str:
     path, condition = one_line(file.label), file.condition
     match condition.state:
         case "missing":
-            said = f"[MISSING: {path}]"
+            return f"[MISSING: {path}]"
         case "deleted":
-            said = f"[FILE DELETED: {path}]"
+            return f"[FILE DELETED: {path}]"
         case "error":
-            said = f"[ERROR {one_line(condition.code)}: {one_line(condition.reason)}]"
+            return f"[ERROR {one_line(condition.code)}: {one_line(condition.reason)}]"
         case _:
-            said = f"[ERROR READ_FAILED: {path} could not be read just now]"
-    return f"## {path} {{#{slug}}}\n{said}"
+            return f"[ERROR READ_FAILED: {path} could not be read just now]"
 
 
 def compose(tracking: Tracking, sources: Mapping[str, Source], budget: int, counter: TokenCounter) -> Recall:
@@ -90,7 +83,7 @@ def compose(tracking: Tracking, sources: Mapping[str, Source], budget: int, coun
         excess = counter.count(recall.text) - budget if recall.text else 0
         if excess <= 0:
             return recall
-        allowed -= excess  # a tokenizer that joins across pieces: ask for less, until nothing is left
+        allowed -= excess  # a tokenizer that joins across blocks: ask for less, until nothing is left
 
 
 def _composed(tracking: Tracking, offered: Sequence[Offer], budget: int, counter: TokenCounter) -> Recall:
@@ -98,14 +91,16 @@ def _composed(tracking: Tracking, offered: Sequence[Offer], budget: int, counter
     seated, out, reserved = _seated_beside_notice(tracking, offered, available, counter)
     notice = _fitting_notice(tracking, out, reserved if seated else available, counter)
     room = available - (counter.count(notice) if notice else 0)
-    pieces = [_piece(one.file, shown) for one, shown in zip(seated, _shared(seated, room, counter), strict=True)]
+    chosen = _shared(seated, room, counter)
+    blocks = [_placed(one.file, block, counter) for one, block in zip(seated, chosen, strict=True)]
     if notice:
-        pieces.append(Piece(notice, label="not shown", detail=Detail.PATH, reason="what did not fit, by name"))
+        reason, tokens = "what did not fit, by name", counter.count(notice)
+        blocks.append(Block.of(notice, "not shown", detail=Detail.PATH, tokens=tokens, reason=reason))
     omitted = [Omitted(one.file.label, f"did not fit into {budget:,} tokens", score=one.file.priority) for one in out]
     omitted += [
         Omitted(name, f"not tracked: {len(tracking.files)} files are the limit") for name in tracking.turned_away
     ]
-    return Recall(tuple(pieces), HEADING, tuple(omitted))
+    return Recall(tuple(blocks), HEADING, tuple(omitted))
 
 
 def _seated_beside_notice(
@@ -133,31 +128,25 @@ def _seated(offered: Sequence[Offer], available: int) -> tuple[list[Offer], list
     return seated, out
 
 
-def _shared(seated: Sequence[Offer], room: int, counter: TokenCounter) -> list[Shown]:
+def _shared(seated: Sequence[Offer], room: int, counter: TokenCounter) -> list[Block]:
     rest = room - sum(one.least.tokens for one in seated)
     more = water_fill([one.most.tokens - one.least.tokens for one in seated], rest)
     chosen = [
         one.within(one.least.tokens + extra, counter) or one.least for one, extra in zip(seated, more, strict=True)
     ]
-    left = room - sum(shown.tokens for shown in chosen)
-    for index, (one, shown) in enumerate(zip(seated, chosen, strict=True)):
-        if shown is not one.most and shown.detail is not Detail.FULL and left > 0:
-            chosen[index] = one.within(shown.tokens + left, counter) or shown
-            left -= chosen[index].tokens - shown.tokens
+    left = room - sum(block.tokens for block in chosen)
+    for index, (one, block) in enumerate(zip(seated, chosen, strict=True)):
+        if block is not one.most and block.detail is not Detail.FULL and left > 0:
+            chosen[index] = one.within(block.tokens + left, counter) or block
+            left -= chosen[index].tokens - block.tokens
     return chosen
 
 
-def _piece(file: Tracked, shown: Shown) -> Piece:
+def _placed(file: Tracked, block: Block, counter: TokenCounter) -> Block:
+    """Return ``block`` as it stands among the others, with why it does."""
     why = "; ".join(filter(None, ("pinned" if file.pinned else "", file.why if file.condition.readable else "")))
-    return Piece(
-        shown.text,
-        label=file.label,
-        source=f"file:{file.path}",
-        revision=file.condition.revision,
-        detail=shown.detail,
-        score=float(file.priority),
-        reason=why or file.condition.state,
-    )
+    score, reason = float(file.priority), why or file.condition.state
+    return replace(without_gap(block, counter), score=score, reason=reason)
 
 
 def _fitting_notice(tracking: Tracking, out: Sequence[Offer], budget: int, counter: TokenCounter) -> str:

@@ -83,7 +83,8 @@ class _Rendered:
         """Say whether another budget would make no difference: it is the same, or everything is whole and fits."""
         if budget == self.budget:
             return True
-        whole = all(piece.detail is Detail.FULL or not piece.revision for piece in self.recall.pieces)
+        # A block without a revision is the warning of a file that cannot be shown.
+        whole = all(block.detail is Detail.FULL or not block.source.revision for block in self.recall.blocks)
         return whole and not self.recall.omitted and self.counter.count(self.recall.text) <= budget
 
     def is_of(self, tracking: Tracking, counter: TokenCounter) -> bool:

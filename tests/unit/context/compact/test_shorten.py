@@ -21,7 +21,7 @@ def shorten(items: list[Item], goal: int = 0, keep_last: int = 0) -> Compacted:
 
 def sent(body: str, words: str, trust: Trust = Trust.WORKSPACE) -> str:
     source = Source(key="k", label="a.log", kind="file", text=body, revision="0" * 64, trust=trust)
-    return preamble([render(source, Detail.FULL, body)]) + words
+    return preamble([render(source, Detail.FULL, body, COUNTER).text]) + words
 
 
 def test_a_long_result_becomes_a_new_item_that_stands_for_the_old_one() -> None:

@@ -41,7 +41,7 @@ def say(workspace: Path) -> Iterator[Say]:
 
 
 def labels(said: Recall) -> list[str]:
-    return [piece.label for piece in said.pieces]
+    return [block.source.label for block in said.blocks]
 
 
 def omitted(said: Recall) -> dict[str, str]:
@@ -56,15 +56,15 @@ def test_a_file_stands_between_tags_that_name_it(files: Files, say: Say) -> None
     said = say()
 
     assert said.text == '<instructions source="AGENTS.md">\n# Rules\n\nBe brief.\n</instructions>'
-    [piece] = said.pieces
-    assert (piece.label, piece.source, piece.detail, piece.trust, piece.reason) == (
+    [block] = said.blocks
+    assert (block.source.label, block.source.address, block.detail, block.source.trust, block.reason) == (
         "AGENTS.md",
         "file:AGENTS.md",
         Detail.FULL,
         Trust.WORKSPACE,
         "instruction file",
     )
-    assert piece.revision == sha256(b"# Rules\n\nBe brief.\n").hexdigest()
+    assert block.source.revision == sha256(b"# Rules\n\nBe brief.\n").hexdigest()
 
 
 def test_a_layer_says_what_it_is_by_default(workspace: Path) -> None:
@@ -257,7 +257,7 @@ def test_an_import_follows_the_file_that_imports_it_relative_to_that_file(files:
         "docs/how%20to.md",
         "GEMINI.md",
     ]
-    assert [piece.reason for piece in said.pieces][:3] == [
+    assert [block.reason for block in said.blocks][:3] == [
         "instruction file",
         "imported by CLAUDE.md",
         "imported by docs/style.md",
@@ -284,7 +284,7 @@ def test_imports_go_five_deep_and_the_sixth_is_refused_visibly(files: Files, say
     said = say()
 
     assert labels(said) == ["AGENTS.md", "1.md", "2.md", "3.md", "4.md", "5.md"]
-    assert "[Not imported:\n@6.md: it is more than 5 imports deep.]" in said.pieces[-1].text
+    assert "[Not imported:\n@6.md: it is more than 5 imports deep.]" in said.blocks[-1].text
     assert omitted(said) == {"6.md": "imported by 5.md: it is more than 5 imports deep."}
 
 
@@ -293,9 +293,9 @@ def test_no_more_than_fifty_files_are_imported(files: Files, say: Say) -> None:
     files({"AGENTS.md": " ".join(f"@n{number}.md" for number in range(60))})
     said = say()
 
-    assert len(said.pieces) == 51
+    assert len(said.blocks) == 51
     assert len(said.omitted) == 10
-    assert "and 5 more]" in said.pieces[0].text
+    assert "and 5 more]" in said.blocks[0].text
 
 
 @pytest.mark.parametrize("value", ["~/notes.md", "/etc/passwd", "../outside.md", ".env", "keys/id_rsa", "leak.md"])
@@ -414,9 +414,9 @@ def test_all_files_together_are_capped_and_the_small_ones_stay_whole(files: File
     files({"AGENTS.md": line * 2_000, "CLAUDE.md": "short\n", "a/AGENTS.md": "near\n" + line * 2_000})
     said = say(folder="a")
 
-    assert [piece.detail for piece in said.pieces] == [Detail.EXCERPT, Detail.FULL, Detail.EXCERPT]
+    assert [block.detail for block in said.blocks] == [Detail.EXCERPT, Detail.FULL, Detail.EXCERPT]
     assert 30_000 < len(said.text.encode()) < 32 * 1024 + 500
-    first = said.pieces[0]
+    first = said.blocks[0]
     assert "characters left out; the rest is in AGENTS.md]\n</instructions>" in first.text
     assert first.reason.startswith("instruction file, over the size allowed; ")
     assert first.text.partition("\n[…")[0].endswith("long one.")
@@ -426,7 +426,7 @@ def test_one_file_can_be_capped_by_itself_and_the_cut_is_between_characters(file
     files({"AGENTS.md": "é" * 1_000, "CLAUDE.md": "x" * 90})
     said = say(max_file_bytes=101)
 
-    assert [piece.text.count(char) for piece, char in zip(said.pieces, "éx", strict=True)] == [50, 90]
+    assert [block.text.count(char) for block, char in zip(said.blocks, "éx", strict=True)] == [50, 90]
 
 
 @pytest.mark.parametrize("cap", [0, -1])
@@ -453,4 +453,4 @@ def test_no_budget_is_exceeded_and_the_nearest_file_stays_longest(files: Files, 
 def test_without_a_budget_everything_under_the_caps_is_offered(files: Files, say: Say, budget: int) -> None:
     files({"AGENTS.md": "word " * 4_000})
 
-    assert say(budget).pieces[0].detail is Detail.FULL
+    assert say(budget).blocks[0].detail is Detail.FULL

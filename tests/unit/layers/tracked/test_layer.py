@@ -76,7 +76,7 @@ def talk(door: Workspace) -> Iterator[Talk]:
 
 
 def headings(recall: Recall) -> list[str]:
-    return [piece.label for piece in recall.pieces]
+    return [block.source.label for block in recall.blocks]
 
 
 def rewritten(change: Changed | None) -> str:
@@ -558,7 +558,7 @@ def test_a_model_that_hangs_or_fails_loses_neither_files_nor_links(files: Files,
 
         assert rewritten(thread.say("#a.py #b.py")) == "[#a.py](#a-py) [#b.py](#b-py)"
         assert thread.scores() == {"a.py": 50, "b.py": 50}
-        assert all("the model" in piece.reason for piece in thread.recall().pieces)
+        assert all("the model" in block.reason for block in thread.recall().blocks)
 
 
 def test_a_file_that_appears_later_is_judged_by_the_message_that_named_it(files: Files, talk: Talk) -> None:
@@ -627,7 +627,7 @@ def test_a_large_file_is_shown_by_head_and_tail_with_a_marker(files: Files, talk
     thread.say("#a.txt")
     recall = thread.recall(200)
 
-    assert recall.pieces[0].detail is Detail.EXCERPT
+    assert recall.blocks[0].detail is Detail.EXCERPT
     assert "row 1\n" in recall.text
     assert "row 500\n" in recall.text
     assert re.search(r"⋯ lines \d+-\d+ left out ⋯", recall.text)
@@ -650,7 +650,7 @@ def test_a_large_file_does_not_starve_the_others(files: Files, talk: Talk) -> No
     recall = thread.recall(300)
 
     assert headings(recall)[0] == "huge.txt"
-    assert [piece.detail for piece in recall.pieces] == [Detail.EXCERPT, Detail.FULL, Detail.FULL]
+    assert [block.detail for block in recall.blocks] == [Detail.EXCERPT, Detail.FULL, Detail.FULL]
     assert recall.omitted == ()
 
 
@@ -779,7 +779,7 @@ def test_a_pinned_file_comes_before_all_others(files: Files, talk: Talk) -> None
     thread.context.state = thread.layer.pin(thread.context.state, "a.py")
 
     assert headings(thread.recall()) == ["a.py", "budget.py"]
-    assert thread.recall().pieces[0].reason.startswith("pinned")
+    assert thread.recall().blocks[0].reason.startswith("pinned")
 
 
 def test_a_command_for_a_file_that_cannot_be_read_says_why_and_changes_nothing(files: Files, talk: Talk) -> None:
