@@ -3,11 +3,15 @@
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+import promptuary
+from tests.architecture.audited import door
 
 TORTURE = bool(os.environ.get("PROMPTUARY_TORTURE"))
 
@@ -40,6 +44,37 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
         monkeypatch.setenv(f"GIT_{role}_NAME", "Ada")
         monkeypatch.setenv(f"GIT_{role}_EMAIL", "ada@example.com")
         monkeypatch.setenv(f"GIT_{role}_DATE", "2026-01-02T03:04:05Z")
+
+
+@pytest.fixture(autouse=True)
+def _door_is_watched(request: pytest.FixtureRequest) -> Iterator[None]:
+    """While a command runs as a person runs it, nobody but the door touches what is below the test's own folder."""
+    if "interaction" not in request.path.parts:
+        yield
+        return
+    tmp_path: Path = request.getfixturevalue("tmp_path")
+    with watched(tmp_path, request.getfixturevalue("monkeypatch")) as watcher:
+        yield
+    assert watcher.found == []
+
+
+@contextmanager
+def watched(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[door.Watch]:
+    """Watch who touches what is below ``root``, in this process and in the programs that it starts."""
+    report = root.with_name(f"{root.name}.report")
+    package = str(Path(promptuary.__file__).parent)
+    for name, value in ((door.ROOTS, str(root)), (door.PACKAGE, package), (door.REPORT, str(report))):
+        monkeypatch.setenv(name, value)
+    folders = [str(Path(door.__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(folders))
+    watcher = door.Watch(package, (str(root),))
+    door.watch(watcher)
+    try:
+        yield watcher
+    finally:
+        door.unwatch(watcher)
+        if report.exists():
+            watcher.found += report.read_text(encoding="utf-8").splitlines()
 
 
 @pytest.fixture

@@ -28,12 +28,13 @@ def test_programs_that_tests_start_can_be_interrupted_although_the_tests_were_st
 ) -> None:
     (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text(encoding="utf-8"))
     (tmp_path / "test_inner.py").write_text(INNER)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path / "test_inner.py")]
 
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         running = subprocess.Popen(
-            command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=os.environ, text=True
+            command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment, text=True
         )
     finally:
         signal.signal(signal.SIGINT, before)
