@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from promptuary.core.search import Filters, Hit, SearchQuery, SearchResult
     from promptuary.engine import Promptuary
     from promptuary.layers.static import StaticContent
-    from promptuary.references.completion.menu import Completion, Item
+    from promptuary.references.completion.menu import Completion, MenuItem
     from promptuary.references.scan import scan
     from promptuary.threads.turn import Turn
     from promptuary.tokens import Counter
@@ -56,10 +56,10 @@ _HOMES = {
     "SearchResult": "core.search",
     "Hit": "core.search",
     "Incoming": "core.layers",
-    "Item": "references.completion.menu",
     "Layer": "core.layers",
     "LayerContext": "core.layers",
     "LineRange": "core.references",
+    "MenuItem": "references.completion.menu",
     "Message": "core.messages",
     "Omitted": "core.layers",
     "Outcome": "core.expansion",
@@ -98,10 +98,10 @@ __all__ = [
     "Filters",
     "Hit",
     "Incoming",
-    "Item",
     "Layer",
     "LayerContext",
     "LineRange",
+    "MenuItem",
     "Message",
     "Omitted",
     "Outcome",

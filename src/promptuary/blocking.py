@@ -82,9 +82,9 @@ class Promptuary:
         """Return ``text`` with everything it points at."""
         return self._run(self._inner.expand(text, pasted=pasted))
 
-    def complete(self, text: str, *, limit: int = 20, patience: float = 0.0, ignored: bool = False) -> Completion:
+    def complete(self, text: str, *, limit: int = 20, timeout: float = 0.0, ignored: bool = False) -> Completion:
         """Return what the ``@`` and ``#`` menus offer at the end of ``text``."""
-        return self._run(self._inner.complete(text, limit=limit, patience=patience, ignored=ignored))
+        return self._run(self._inner.complete(text, limit=limit, timeout=timeout, ignored=ignored))
 
     def prepare(self, text: str, *, thread: str = "main") -> Turn:
         """Put a turn of a thread together."""

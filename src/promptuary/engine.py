@@ -118,7 +118,7 @@ class Promptuary:
         window = self.settings.effective_window
         limits = expand.Limits(window, int(window * self.settings.warn_share), limit, self.settings.timeout)
         with self._workspace.visit() as visit:
-            at = resolve_context.Desk(visit, self._counter, self._searched)
+            at = resolve_context.ResolveContext(visit, self._counter, self._searched)
             expansion = expand.expand(text, at, kinds.KINDS, limits, pasted=pasted, also=also, tracked=tracked)
         if expansion.named:
             self._workspace.usage.record(expansion.named)
@@ -167,7 +167,7 @@ class Promptuary:
 
     async def find(self, words: str, *, limit: int = 20) -> Sequence[str]:
         """Return the files that ``words`` may mean, the likeliest first: discovery without a menu."""
-        menu = await self.complete(f'@file:"{words}', limit=limit, patience=_PATIENCE)
+        menu = await self.complete(f'@file:"{words}', limit=limit, timeout=_PATIENCE)
         return [item.label for item in menu.items]
 
     async def threads(self) -> Sequence[ThreadLine]:
@@ -208,17 +208,17 @@ class Promptuary:
             self._kept = found
         return found
 
-    async def complete(self, text: str, *, limit: int = 20, patience: float = 0.0, ignored: bool = False) -> Completion:
+    async def complete(self, text: str, *, limit: int = 20, timeout: float = 0.0, ignored: bool = False) -> Completion:
         """Return what the ``@`` and ``#`` menus offer at the end of ``text``.
 
-        The listing of the workspace grows in the background; ``patience`` is how many seconds a first answer may
+        The listing of the workspace grows in the background; ``timeout`` is how many seconds a first answer may
         wait for it. ``ignored`` offers what ignore files hide, too.
         """
         completer = self._completers.get(ignored)
         if completer is None:
             from promptuary.references.completion.sources import Completer  # noqa: PLC0415  (most expansions need no menu)
 
-            completer = Completer(self._workspace, self._counter, patience=patience, ignored=ignored)
+            completer = Completer(self._workspace, self._counter, timeout=timeout, ignored=ignored)
             self._completers[ignored] = completer
         return await concurrency.run(lambda: completer.complete(text, limit=limit))
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from promptuary.core.references import ENDS_VALUE, GLUED, KEYWORDS, KINDS, PUNCTUATION, Reference, format_reference
 from promptuary.references.scan import MAX_VALUE, scan
-from promptuary.references.selection import SUFFIX, readings
+from promptuary.references.selection import SUFFIX, interpretations
 
 pytestmark = pytest.mark.torture
 
@@ -290,9 +290,9 @@ def test_what_is_formatted_is_read_back(kind: str, value: str, suffix: str, befo
     assert (one.kind, one.raw) == (kind, written)
     assert (one.value, one.suffix) == ((value, suffix) if one.quoted else (value + suffix, ""))
     if suffix:
-        assert list(readings(one))[-1].path == value
+        assert list(interpretations(one))[-1].path == value
     else:
-        assert next(readings(one)).path == value
+        assert next(interpretations(one)).path == value
 
 
 @given(texts, st.text(st.characters(blacklist_characters="`"), max_size=30), texts)

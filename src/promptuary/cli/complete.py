@@ -4,14 +4,14 @@ import argparse
 import sys
 from typing import Any
 
-from promptuary import Completion, Item
+from promptuary import Completion, MenuItem
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import message, opened, print_json
 from promptuary.core.table import Column, table
 from promptuary.core.text import one_line
 
 DONE, NOTHING = 0, 1
-_PATIENCE = 10.0
+_TIMEOUT = 10.0
 
 
 def main(options: argparse.Namespace) -> int:
@@ -19,7 +19,7 @@ def main(options: argparse.Namespace) -> int:
     text = message(options)
     with opened(options) as promptuary:
         completion = promptuary.complete(
-            text.removesuffix("\n"), limit=options.max, patience=_PATIENCE, ignored=options.ignored
+            text.removesuffix("\n"), limit=options.max, timeout=_TIMEOUT, ignored=options.ignored
         )
         why = "" if completion.items else _why_nothing(completion, promptuary)
     if options.json:
@@ -45,7 +45,7 @@ def _as_json(completion: Completion) -> dict[str, Any]:
     }
 
 
-def _told(item: Item) -> str:
+def _told(item: MenuItem) -> str:
     """Return what an offer says of itself beyond what it inserts."""
     repeated = item.kind in {"file", "folder"} or item.label in item.insert
     return item.hint if repeated else " · ".join(filter(None, (item.label, item.hint)))

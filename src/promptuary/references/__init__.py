@@ -1,1 +1,1 @@
-"""From a text to its references, and from these to sources and blocks."""
+"""References in messages: found by ``scan``, fetched by ``resolve`` and ``kinds``, fitted into blocks by ``expand``."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from promptuary.core.blocks import Block, Detail, Source
 from promptuary.core.errors import Code, SourceError
@@ -11,12 +10,9 @@ from promptuary.core.references import Reference
 from promptuary.core.render import preamble
 from promptuary.core.text import one_line, unique_slug
 from promptuary.references.fit import RankedSource, fit
-from promptuary.references.resolve import Resolution, resolve, settle
-from promptuary.references.resolve_context import Desk
+from promptuary.references.resolve import Resolution, classify, resolve
+from promptuary.references.resolve_context import Kind, ResolveContext
 from promptuary.references.scan import MAX_REFERENCES, Span, scan
-
-if TYPE_CHECKING:
-    from promptuary.references.kinds import Kind
 
 _BRING_ALONG = frozenset({"glob", "folder"})
 _DETAILS = tuple(Detail)
@@ -36,8 +32,8 @@ class Limits:
 
 def expand(
     text: str,
-    desk: Desk,
-    kinds: "Mapping[str, Kind]",
+    context: ResolveContext,
+    kinds: Mapping[str, Kind],
     limits: Limits,
     *,
     pasted: Sequence[Span] = (),
@@ -50,18 +46,18 @@ def expand(
     attached here too, or is the concern of a layer.
     """
     found = [one for one in (*scan(text, skip=pasted), *_elsewhere(also)) if tracked or one.sigil == "@"]
-    references = settle(found, desk.workspace)
-    resolutions = resolve(references, desk, kinds, timeout=limits.timeout)
+    references = classify(found, context.workspace)
+    resolutions = resolve(references, context, kinds, timeout=limits.timeout)
     links = _links(resolutions)
     shelf = _Shelf.of(resolutions, links)
     sent = _linked(text, resolutions, links)
-    room = _room(sent, limits, desk)
-    blocks, absent = _fitted(shelf, resolutions, room, desk)
+    room = _room(sent, limits, context)
+    blocks, absent = _fitted(shelf, resolutions, room, context)
     outcomes = [shelf.outcome(one, blocks) for one in resolutions]
     attached = [replace(block, reason=_why(block)) for block in blocks if block]
     before = preamble([block.text for block in attached], absent)
     # Blocks begin and end where tokenizers split, so their costs add up to the cost of the whole.
-    injected = desk.counter.count(preamble([""], absent)) + sum(block.tokens for block in attached) if before else 0
+    injected = context.counter.count(preamble([""], absent)) + sum(block.tokens for block in attached) if before else 0
     spend = Spend(injected, limits.window, limits.warn_at, limits.limit)
     too_many = sum(not one.bare for one in found) >= MAX_REFERENCES
     return Expansion(
@@ -71,7 +67,7 @@ def expand(
         blocks=tuple(attached),
         spend=spend,
         # Two searches have the same to tell of the index they share.
-        warnings=(*_warnings(spend, outcomes, blocks, room, too_many=too_many), *dict.fromkeys(desk.told)),
+        warnings=(*_warnings(spend, outcomes, blocks, room, too_many=too_many), *dict.fromkeys(context.notes)),
         blocked=room < 0 or any(one.code is Code.BUDGET_EXCEEDED for one in outcomes),
         named=tuple(shelf.named()),
     )
@@ -81,34 +77,34 @@ def _why(block: Block) -> str:
     return "goes with the message" if block.detail is Detail.FULL else "does not fit whole"
 
 
-def _room(text: str, limits: Limits, desk: Desk) -> int:
+def _room(text: str, limits: Limits, context: ResolveContext) -> int:
     """Return what may be attached: the limit, but no more than the message leaves; negative if it does not fit."""
-    return min(limits.limit, limits.window - desk.counter.count(text))
+    return min(limits.limit, limits.window - context.counter.count(text))
 
 
 def _fitted(
-    shelf: "_Shelf", resolutions: Sequence[Resolution], room: int, desk: Desk
+    shelf: "_Shelf", resolutions: Sequence[Resolution], room: int, context: ResolveContext
 ) -> tuple[list[Block | None], list[str]]:
     """Return the blocks that fit and the lines that tell the model what it does not get, together within the room."""
     failed = [f"{one.reference.raw}: {one.error.code}" for one in resolutions if one.error]
     allowance = min(max(room, 0) // 4, _ABSENT_TOKENS)
-    absent = _within(failed, allowance, desk)
-    frame = desk.counter.count(preamble([""], absent))
-    blocks = fit(shelf.candidates, room - frame, desk.counter)
+    absent = _within(failed, allowance, context)
+    frame = context.counter.count(preamble([""], absent))
+    blocks = fit(shelf.candidates, room - frame, context.counter)
     if None not in blocks:
         return blocks, absent
-    blocks = fit(shelf.candidates, room - frame - allowance, desk.counter)
+    blocks = fit(shelf.candidates, room - frame - allowance, context.counter)
     gone = [one.source.label for one, block in zip(shelf.candidates, blocks, strict=True) if block is None]
-    left_out = _within([f"{label}: {Code.BUDGET_EXCEEDED}" for label in gone], allowance, desk)
+    left_out = _within([f"{label}: {Code.BUDGET_EXCEEDED}" for label in gone], allowance, context)
     return blocks, absent + left_out
 
 
-def _within(lines: list[str], allowance: int, desk: Desk) -> list[str]:
+def _within(lines: list[str], allowance: int, context: ResolveContext) -> list[str]:
     """Return as many of the lines as fit, and how many more there are; nothing if not even that fits."""
     for count in range(len(lines), -1, -1) if len(lines) < 20 else (len(lines), 100, 50, 20, 10, 5, 2, 1, 0):
         more = len(lines) - count
         shown = lines[:count] + ([f"and {more:,} more"] if more > 0 else [])
-        if count <= len(lines) and desk.counter.count(preamble([""], shown) if shown else "") <= allowance:
+        if count <= len(lines) and context.counter.count(preamble([""], shown) if shown else "") <= allowance:
             return shown
     return []
 

@@ -1,23 +1,33 @@
-"""What a kind of reference works with while one message is expanded."""
+"""What every kind of reference is given while one message is expanded, and what a kind is."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from promptuary.core.blocks import Source
 from promptuary.core.counting import TokenCounter
+from promptuary.core.references import Reference
 from promptuary.core.search import Search
 from promptuary.workspace.workspace import Visit, Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
-    """The workspace, open for one message, the counter of the model that is written to, and who searches."""
+class ResolveContext:
+    """The workspace, open for one message; the token counter of the model; the search, if something is indexed."""
 
     visit: Visit
     counter: TokenCounter
     search: Search | None = None
-    told: list[str] = field(default_factory=list)
-    """What a person should know of how something was had. It is said beside the prompt, never in it."""
+    notes: list[str] = field(default_factory=list)
+    """Remarks for the person, such as "the index is being updated". They are shown beside the prompt, never in it."""
 
     @property
     def workspace(self) -> Workspace:
-        """The workspace that is visited."""
+        """The workspace that is open."""
         return self.visit.workspace
+
+
+Kind = Callable[[Reference, ResolveContext], Sequence[Source]]
+"""Fetches what a reference points at, or raises ``SourceError``.
+
+It may block: it runs in a thread with a timeout. It does not know budgets, detail levels or other references.
+"""

@@ -1,12 +1,12 @@
-r"""Finds references in a text: pure, linear, and blind to everything but the text.
+r"""Finds references in a text. Pure: looks at nothing but the text. Takes linear time.
 
-Code spans, fenced code, Markdown links, URLs, escaped sigils and the spans a caller marks as pasted are passed over.
-What looks like a path but may be prose (``@alice``, ``#123``) comes back as a *bare* reference, which counts
-only if the path exists: the resolver decides, not this module.
+Code spans, fenced code, Markdown links, URLs, escaped sigils and the spans that a caller marks as pasted are skipped.
+What looks like a path but may be prose (``@alice``, ``#123``) is returned as a *bare* reference, which counts only if
+the path exists: ``resolve.classify`` decides that.
 
-One regular expression finds both what is passed over and what refers; only the latter carries a named group.
-No alternative can match the same text in two ways, so the time is linear (a test holds it to that).
-Only single characters are repeated possessively: up to 3.11.4, CPython goes wrong with groups.
+One regular expression matches both what is skipped and the references; only these have a named group.
+No alternative can match the same text in two ways, so the time is linear (tests hold it to that).
+Only single characters are repeated possessively: CPython up to 3.11.4 matches possessive groups wrongly.
 """
 
 import re
@@ -18,43 +18,43 @@ from promptuary.core.references import ENDS_VALUE, GLUED, KEYWORDS, KINDS, PUNCT
 from promptuary.references.selection import SUFFIX
 
 Span = tuple[int, int]
-"""Offsets of the first character and of the one after the last."""
+"""Start and end offsets, the end excluded."""
 
 MAX_VALUE = 4096
-"""Longer values are no paths: a longer run of characters is text."""
+"""Characters of a value. A longer run is not a path but text."""
 
 MAX_REFERENCES = 1_000
-"""How many references with a kind are taken from one text; whoever reaches it is told so."""
+"""The most references with a kind that are taken from one text; ``expand`` warns when they are reached."""
 
 MAX_BARE = 5_000
-"""How many bare candidates are looked at; a longer list is pasted prose, and named kinds are still found in it."""
+"""The most bare references of one text. A text with more is pasted prose; references with a kind are still found."""
 
-# After these a sigil belongs to a word or is escaped: me@example.com, a/@b, C#net, &#8217;, $@, \@.
-# Only alphabets in which words stand apart are named: in others a reference may follow a letter at once.
+# After one of these a sigil belongs to a word or is escaped: me@example.com, a/@b, C#net, &#8217;, $@, \@.
+# Only scripts that separate words are listed: in others a reference may follow a letter directly.
 _LETTERS = r"0-9A-Za-z\u00aa\u00b5\u00ba\u00c0-\u052f"
 _BEFORE = _LETTERS + r"/\\@#.+%&$\-"
 
 _DOUBLE = rf'"(?!")[^"\\\n\0]*+(?:\\[^\n\0][^"\\\n\0]*+){{0,{MAX_VALUE}}}"'
 _QUOTED = rf"(?:{_DOUBLE}|'[^'\n\0]++'|`[^`\n\0]++`(?!`))"
-# The NUL stands for pasted text: what runs on into it was not typed as it reads.
+# NUL stands for pasted text: a value that runs into it was not typed that way.
 _RUN = (
     rf"[^{ENDS_VALUE}{PUNCTUATION}]*+"
     rf"(?:[{PUNCTUATION}]++(?![@#])[^{ENDS_VALUE}{PUNCTUATION}]*+){{0,{MAX_VALUE}}}(?!\0)"
 )
-# A path without a kind begins with a quote, with a dot that goes on like one, or with a letter or digit.
+# A path without a kind begins with a quote, with a dot that a path continues, or with a letter or digit.
 _QUOTED_PATH = rf"{_DOUBLE}{SUFFIX}?"
 _DOTTED_PATH = rf"\.(?=\w|\.?[/\\]){_RUN}"
 _NO_VALUE = rf"['{ENDS_VALUE}]|\Z|[,;:!?~()\[\]{{}}]++(?:[{ENDS_VALUE}@#]|\Z)"
 
-# Marks up to the next line with as many, or to the end of the text; quoted and indented like a list needs it.
+# From the opening marks to the next line with as many, or to the end of the text; may be quoted or indented.
 _FENCE = (
     r"(?=[ \t>`~])[ \t>]*+(?:(`{3,}+)[^`\n]*+|(~{3,}+)[^\n]*+)(?![^\n])"
     r"(?s:.*?)(?:\n[ \t>]*+(?:\2`*+|\3~*+)[ \t\r]*+(?![^\n])|\Z)"
 )
-# One to four backticks up to as many, within a paragraph; a run of another length is part of the code. One is by far
-# the commonest: it has a form of its own, without a group, and several are passed over at once, with the text between
-# them if nothing else can begin in it. The pieces are counted because each costs memory meanwhile; the first stands
-# alone, since a span that ends before it, or cannot go on, is then told without beginning to count.
+# One to four backticks up to as many, within a paragraph; a run of another length is part of the code. A single one is
+# by far the commonest: it has its own form, without a group, and several spans are skipped at once, with the text
+# between them if nothing else can begin in it. The pieces are counted because each costs memory during the match; the
+# first is separate, so that a span that ends before it, or cannot continue, needs no counter.
 _NEXT_LINE = r"\n(?![ \t\r]*+\n)"
 _PIECE = rf"(?:{_NEXT_LINE}|``++)[^`\n]*+"
 _ONE_TICK = rf"(?!`)[^`\n]*+(?:`(?!`)|{_PIECE}(?:{_PIECE}){{0,9999}}`(?!`))"
@@ -65,8 +65,8 @@ _CODE_SPAN = (
 )
 _LINK = r"\[[@#][^\[\]\n]{1,300}+\]\([^()\n]{0,300}+\)"
 _URL = rf"://[^{ENDS_VALUE}]*+"
-# The groups above count through in this order: the code span has the first, the fence the two after it.
-_PASSED_OVER = (_CODE_SPAN, _LINK, _URL)
+# The numbered groups count in this order: the code span has the first, the fence the next two.
+_SKIPPED = (_CODE_SPAN, _LINK, _URL)
 _FENCE_AT_START = re.compile(f"(){_FENCE}")
 _LINE = re.compile(r"[^\n]+")
 _TRAILING = ".,;:!?~'\\"
@@ -74,14 +74,14 @@ _BRACKETS = {")": "(", "]": "[", "}": "{"}
 
 
 def scan(text: str, *, kinds: frozenset[str] = KINDS, skip: Sequence[Span] = ()) -> tuple[Reference, ...]:
-    """Return the references of ``text`` in order; ``skip`` marks spans (pasted text) that are not looked into."""
+    """Return the references of ``text`` in order. ``skip`` lists spans, such as pasted text, that are not scanned."""
     if "@" not in text and "#" not in text:
         return ()
     return tuple(_scan(_masked(text, skip), kinds))
 
 
 def _masked(text: str, skip: Sequence[Span]) -> str:
-    """Return ``text`` with the skipped spans made into characters that no reference contains."""
+    """Return ``text`` with the skipped spans replaced by characters that no reference contains."""
     parts, position = [], 0
     for start, end in sorted(skip):
         parts += [text[position:start], _LINE.sub(_blank, text[max(position, start) : end])]
@@ -115,7 +115,7 @@ def _scan(text: str, kinds: frozenset[str]) -> Iterator[Reference]:
 
 
 def _reference(match: re.Match[str]) -> Reference | None:
-    """Make a reference of what matched, or nothing if it cannot be a value."""
+    """Return the reference that matched, or ``None`` if its value is empty or too long."""
     raw, start, form = match.group(), match.start(), match.lastgroup
     sigil: Sigil = "#" if raw[0] == "#" else "@"
     if form == "keyword":
@@ -137,7 +137,7 @@ def _split_kind(raw: str) -> tuple[str, str]:
 
 
 def _unquoted(written: str) -> tuple[str, str]:
-    """Return the value between the quotes, and the suffix behind them."""
+    """Return the value between the quotes and the suffix after them."""
     mark = written[0]
     end = written.rindex(mark)
     value = written[1:end]
@@ -145,12 +145,12 @@ def _unquoted(written: str) -> tuple[str, str]:
 
 
 def _trimmed(run: str, kind: str, before: str) -> str:
-    """Return ``run`` without what belongs to the sentence around it, or to the emphasis that begins ``before``."""
+    """Return ``run`` without punctuation of the sentence around it, or of emphasis that was opened ``before`` it."""
     if len(run) > 2 * MAX_VALUE:
         return ""
     if glued := GLUED.search(run):
         run = run[: glued.end()]
-    if run[-1:].isalnum() and not run.endswith("'s"):  # as nearly all do: nothing to take away
+    if run[-1:].isalnum() and not run.endswith("'s"):  # nearly always: nothing to trim
         return run
     trailing = _TRAILING + ("*" if kind != "glob" or before == "*" else "") + ("_" if before == "_" else "")
     unopened = {mark: run.count(mark) - run.count(opening) for mark, opening in _BRACKETS.items()}
@@ -168,28 +168,28 @@ def _trimmed(run: str, kind: str, before: str) -> str:
             end -= 1
         else:
             break
-    # The folder itself and the one above it end in dots; three dots stand for words left out.
+    # "." and ".." are folders; three dots are an ellipsis.
     dots = len(run) - len(run.lstrip("."))
     return run[:end] or run[: dots if dots < 3 else 0]
 
 
 def _in_any_case(word: str) -> str:
-    """Return a pattern of ``word`` whose first character is a set: by that an alternative is passed over at once."""
+    """Return a pattern of ``word`` that begins with a character set, by which the engine skips an alternative fast."""
     return rf"[{re.escape(word[0].lower() + word[0].upper())}](?ai:{re.escape(word[1:])})"
 
 
 @lru_cache(maxsize=16)
 def _pattern(kinds: frozenset[str], *, bare: bool, fenced: bool) -> re.Pattern[str]:
-    # Every alternative begins with a plain character: that is what lets the search skip ordinary text quickly.
+    # Every alternative begins with a plain character: this lets the search skip ordinary text quickly.
     kind = f"(?:{'|'.join(map(_in_any_case, sorted(kinds)))}):"
     keyword = "|".join(map(_in_any_case, sorted(KEYWORDS)))
     named = rf"{kind}(?:{_QUOTED}{SUFFIX}?|(?!{_NO_VALUE}){_RUN})"
     alone = rf"(?:{keyword})(?![{_LETTERS}_/(\-\0]|[.:][\w/\"'`]|[ \t]*+(?:[|&+\-*]|\|\||&&)?=)"
     at = rf"(?P<named>{named})|(?P<keyword>{alone})"
-    alternatives = [*_PASSED_OVER]
-    if fenced:  # a line end costs nothing in a text that has no fence
+    alternatives = [*_SKIPPED]
+    if fenced:  # a text without fences need not stop at line ends
         alternatives.insert(1, rf"\n{_FENCE}")
-    # What cannot begin is told by one character, before anything else is tried.
+    # One character decides whether a reference can begin, before anything else is tried.
     first = r"[\w.\"]"
     if bare:
         at = rf"(?P<quoted>{_QUOTED_PATH})|(?P<dotted>{_DOTTED_PATH})|(?=\w)(?:{at}|(?!{kind})(?P<path>{_RUN}))"

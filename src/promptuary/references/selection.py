@@ -1,7 +1,7 @@
 """Which part of a file a reference means: line ranges, a symbol, or all of it. Pure.
 
-``a.py:10-50`` may be lines of ``a.py`` or a file of that very name: ``readings`` gives the meanings in the order
-in which they are tried, the literal path first.
+``a.py:10-50`` may mean lines of ``a.py`` or a file of that very name: ``interpretations`` returns both, in the order
+in which they are tried.
 """
 
 import re
@@ -27,30 +27,30 @@ _SUFFIXED = re.compile(rf"(?s)(?P<path>.*?)(?::(?P<lines>{_LINES})|#(?P<anchor>{
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The part that is wanted: ranges of lines, or a symbol, or (neither) the whole."""
+    """The part that is wanted: line ranges, a symbol, or (neither) all of the file."""
 
     ranges: tuple[LineRange, ...] = ()
     symbol: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """One meaning of a reference's value."""
+class FilePart:
+    """A file and the part of it that is wanted."""
 
     path: str
     selection: Selection = Selection()
 
 
-def readings(reference: Reference) -> Iterator[Reading]:
-    """Return what ``reference`` can mean, the literal path first."""
+def interpretations(reference: Reference) -> Iterator[FilePart]:
+    """Yield what ``reference`` can mean, the literal path first."""
     if reference.quoted:
         suffix = _SUFFIXED.match(reference.suffix)
-        yield Reading(reference.value, _selection(suffix) if suffix else Selection())
+        yield FilePart(reference.value, _selection(suffix) if suffix else Selection())
         return
-    yield Reading(reference.value)
+    yield FilePart(reference.value)
     suffix = _SUFFIXED.match(reference.value)
     if suffix and suffix["path"]:
-        yield Reading(suffix["path"], _selection(suffix))
+        yield FilePart(suffix["path"], _selection(suffix))
 
 
 def _selection(suffix: re.Match[str]) -> Selection:
@@ -72,7 +72,10 @@ def _line(text: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Lines cut out of a text: what they read, where they stand, and how many there are in all."""
+    """Lines cut out of a text. ``first`` and ``last`` are line numbers, ``total`` is the length of the whole text.
+
+    ``gaps``: lines between them are left out. ``clamped``: a range went past the end.
+    """
 
     text: str
     first: int
@@ -83,9 +86,9 @@ class Cut:
 
 
 def cut(text: str, ranges: Sequence[LineRange], label: str) -> Cut:
-    """Return the lines of ``text`` that ``ranges`` name, in order, overlaps merged, gaps marked.
+    """Return the lines of ``text`` in ``ranges``, in order, overlaps merged, gaps marked.
 
-    An end past the last line is clamped; a start past it, a zero and a reversed range are refused.
+    An end past the last line is clamped. Raises ``SourceError`` for a start past it, for line 0 and a reversed range.
     """
     lines = _newline_lines(text)
     spans = _merged([_bounds(one, len(lines), label) for one in ranges])
@@ -101,12 +104,12 @@ def cut(text: str, ranges: Sequence[LineRange], label: str) -> Cut:
 
 
 def count_lines(text: str) -> int:
-    """Return how many lines ``text`` has; a last line needs no line feed to count."""
+    """Return how many lines ``text`` has; the last one counts without a line feed, too."""
     return text.count("\n") + (not text.endswith("\n")) if text else 0
 
 
 def _newline_lines(text: str) -> list[str]:
-    """Split at line feeds only: form feeds and U+2028 are no lines to an editor."""
+    """Split at line feeds only: editors do not count form feeds and U+2028 as line ends."""
     lines = [line + "\n" for line in text.split("\n")]
     lines[-1] = lines[-1][:-1]
     return lines if lines[-1] else lines[:-1]
@@ -115,10 +118,13 @@ def _newline_lines(text: str) -> list[str]:
 def _bounds(one: LineRange, total: int, label: str) -> tuple[int, int]:
     first = 1 if one.first is None else one.first
     if first < 1 or (one.last is not None and one.last < first):
-        raise SourceError(Code.BAD_RANGE, f"lines {one} of {label} make no range: count from 1, the smaller first")
+        raise SourceError(
+            Code.BAD_RANGE,
+            f"lines {one} of {label} are not a valid range: lines count from 1, the smaller number first",
+        )
     if first > total:
-        held = f"has {total:,} line{'s' * (total != 1)}" if total else "is empty"
-        raise SourceError(Code.BAD_RANGE, f"{label} {held}, so there is no line {first}: ask for fewer")
+        length = f"has {total:,} line{'s' * (total != 1)}" if total else "is empty"
+        raise SourceError(Code.BAD_RANGE, f"{label} {length}, so there is no line {first}")
     return first, total if one.last is None else min(one.last, total)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from promptuary.core.references import Reference
-from promptuary.references.resolve import settle
+from promptuary.references.resolve import classify
 from promptuary.references.scan import MAX_BARE, MAX_REFERENCES, MAX_VALUE, scan
 from promptuary.workspace.disk.root import Root
 from promptuary.workspace.workspace import Workspace
@@ -694,13 +694,13 @@ def test_these_are_not_references(text: str, baited: Workspace) -> None:
     found = scan(text)
 
     assert [one for one in found if not one.bare] == []
-    assert settle(found, baited) == []
+    assert classify(found, baited) == []
 
 
 @pytest.mark.parametrize("text", NEGATIVE)
 def test_what_is_no_reference_does_not_become_one_inside_a_text(text: str, baited: Workspace) -> None:
-    assert settle(scan(f"first line\n{text}\nlast"), baited) == []
-    assert settle(scan(f"so: {text} and more"), baited) == []
+    assert classify(scan(f"first line\n{text}\nlast"), baited) == []
+    assert classify(scan(f"so: {text} and more"), baited) == []
 
 
 def test_there_are_enough_examples() -> None:
@@ -712,7 +712,7 @@ def test_a_bare_path_counts_if_it_exists(files: Files) -> None:
     workspace = Workspace(Root(files(FILES)))
     text = "@src/app.py, @alice, @src (#a.ts) #src @docs/guide.md:1 #nothing.ts @types/node"
 
-    assert [(one.kind, one.value) for one in settle(scan(text), workspace)] == [
+    assert [(one.kind, one.value) for one in classify(scan(text), workspace)] == [
         ("file", "src/app.py"),
         ("folder", "src"),
         ("file", "a.ts"),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.references import LineRange
 from promptuary.references.scan import scan
-from promptuary.references.selection import Reading, Selection, count_lines, cut, readings
+from promptuary.references.selection import FilePart, Selection, count_lines, cut, interpretations
 
 TEN = "".join(f"{number}\n" for number in range(1, 11))
 
@@ -16,8 +16,8 @@ def lines(*ranges: tuple[int | None, int | None]) -> Selection:
     return Selection(ranges=tuple(LineRange(first, last) for first, last in ranges))
 
 
-def meanings(text: str) -> list[Reading]:
-    return list(readings(scan(text)[0]))
+def meanings(text: str) -> list[FilePart]:
+    return list(interpretations(scan(text)[0]))
 
 
 @pytest.mark.parametrize(
@@ -46,17 +46,17 @@ def meanings(text: str) -> list[Reading]:
     ],
 )
 def test_a_suffix_is_read_after_the_literal_path(suffix: str, selection: Selection) -> None:
-    assert meanings(f"@file:a.py{suffix}") == [Reading(f"a.py{suffix}"), Reading("a.py", selection)]
-    assert meanings(f'@file:"a b.py"{suffix}') == [Reading("a b.py", selection)]
-    assert meanings(f'@"a b.py"{suffix}') == [Reading("a b.py", selection)]
-    assert meanings(f"#a.py{suffix}") == [Reading(f"a.py{suffix}"), Reading("a.py", selection)]
+    assert meanings(f"@file:a.py{suffix}") == [FilePart(f"a.py{suffix}"), FilePart("a.py", selection)]
+    assert meanings(f'@file:"a b.py"{suffix}') == [FilePart("a b.py", selection)]
+    assert meanings(f'@"a b.py"{suffix}') == [FilePart("a b.py", selection)]
+    assert meanings(f"#a.py{suffix}") == [FilePart(f"a.py{suffix}"), FilePart("a.py", selection)]
 
 
 @pytest.mark.parametrize(
     "value", ["a.py", "a.py:x", "a.py#1", "a.py:1-2-3", "a.py#a-b", "a.py:1,,2", ":10", "#func", "a.py:-"]
 )
 def test_what_is_no_suffix_belongs_to_the_path(value: str) -> None:
-    assert meanings(f"@file:{value}") == [Reading(value)]
+    assert meanings(f"@file:{value}") == [FilePart(value)]
 
 
 @pytest.mark.parametrize("suffix", [":contents", ":-", ":x", "#", "#1", ".", ":1-2-3"])
@@ -65,8 +65,8 @@ def test_a_quoted_path_always_has_a_meaning(suffix: str) -> None:
 
 
 def test_the_suffix_of_a_path_with_colons_is_its_last() -> None:
-    assert meanings("@file:a:b.py:10") == [Reading("a:b.py:10"), Reading("a:b.py", lines((10, 10)))]
-    assert meanings("@file:a#b.py#L3") == [Reading("a#b.py#L3"), Reading("a#b.py", lines((3, 3)))]
+    assert meanings("@file:a:b.py:10") == [FilePart("a:b.py:10"), FilePart("a:b.py", lines((10, 10)))]
+    assert meanings("@file:a#b.py#L3") == [FilePart("a#b.py#L3"), FilePart("a#b.py", lines((3, 3)))]
 
 
 @pytest.mark.parametrize(
@@ -95,16 +95,16 @@ def test_a_range_is_cut_out_and_its_end_clamped(
 @pytest.mark.parametrize(
     ("ranges", "reason"),
     [
-        ([(0, 0)], "make no range"),
-        ([(0, 5)], "make no range"),
-        ([(5, 4)], "make no range"),
-        ([(None, 0)], "make no range"),
-        ([(99, 5)], "make no range"),
+        ([(0, 0)], "are not a valid range"),
+        ([(0, 5)], "are not a valid range"),
+        ([(5, 4)], "are not a valid range"),
+        ([(None, 0)], "are not a valid range"),
+        ([(99, 5)], "are not a valid range"),
         ([(11, 11)], "has 10 lines, so there is no line 11"),
         ([(11, 20)], "has 10 lines, so there is no line 11"),
         ([(11, None)], "has 10 lines, so there is no line 11"),
         ([(1, 2), (11, 12)], "no line 11"),
-        ([(1, 2), (4, 3)], "lines 4-3 of a.py make no range"),
+        ([(1, 2), (4, 3)], "lines 4-3 of a.py are not a valid range"),
     ],
 )
 def test_an_impossible_range_is_refused_with_its_reason(

@@ -16,10 +16,10 @@ from promptuary.core.errors import Code, ConfigError, SourceError
 from promptuary.core.references import Reference
 from promptuary.layers.tracked.state import Gone, Observation, Refused, Seen, Tracked, Tracking, observed, target
 from promptuary.references.kinds.file import part_at_lines, part_at_symbol, whole_file
-from promptuary.references.resolve import CONCURRENCY, Resolution, resolve, settle
-from promptuary.references.resolve_context import Desk
+from promptuary.references.resolve import CONCURRENCY, Resolution, classify, resolve
+from promptuary.references.resolve_context import ResolveContext
 from promptuary.references.scan import scan
-from promptuary.references.selection import readings
+from promptuary.references.selection import interpretations
 from promptuary.workspace.disk.root import display_path
 from promptuary.workspace.workspace import Workspace, open_workspace
 
@@ -45,11 +45,11 @@ class Reader:
 
     def references(self, text: str) -> list[tuple[Reference, Tracked]]:
         """Return the ``#`` references of ``text`` that count, and what each means."""
-        return [(one, self.meaning(one)) for one in settle(spellings(text), self.workspace)]
+        return [(one, self.meaning(one)) for one in classify(spellings(text), self.workspace)]
 
     def meaning(self, reference: Reference) -> Tracked:
         """Return what ``reference`` means: the literal path goes before any reading as a range."""
-        tried = list(readings(reference))
+        tried = list(interpretations(reference))
         there = (one for one in tried if self.workspace.kind_of(one.path) is not None)
         return target(next(there, tried[-1]))
 
@@ -58,7 +58,7 @@ class Reader:
         with self.workspace.visit() as visit:
             wanted = [_reference(file) for file in tracking.files]
             patience = min(READ_TIMEOUT, round(LOOK_TIMEOUT * CONCURRENCY / max(len(wanted), 1), 1))
-            found = resolve(wanted, Desk(visit, counter), {"file": self._source}, timeout=patience)
+            found = resolve(wanted, ResolveContext(visit, counter), {"file": self._source}, timeout=patience)
         self._shelf.put(one.sources[0] for one in found if one.sources)
         after = observed(tracking, [_observation(one) for one in found])
         return after, {file.label: one for file, one in zip(after.files, found, strict=True)}
@@ -72,8 +72,8 @@ class Reader:
         after, found = self.look(tracking, counter)
         return after, {label: one.sources[0] for label, one in found.items() if one.sources}
 
-    def _source(self, reference: Reference, _: Desk) -> list[Source]:
-        reading = next(readings(reference))
+    def _source(self, reference: Reference, _: ResolveContext) -> list[Source]:
+        reading = next(interpretations(reference))
         self._obey(reading.path)
         file = self.workspace.read(reading.path)
         label = reference.value + reference.suffix

@@ -11,7 +11,7 @@ from typing import Literal, assert_never
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.layers import Json
 from promptuary.layers.tracked.links import with_slug
-from promptuary.references.selection import Reading
+from promptuary.references.selection import FilePart
 from promptuary.workspace.disk.root import display_path, normalise
 
 State = Literal["ok", "empty", "missing", "deleted", "error"]
@@ -141,7 +141,7 @@ class Tracking:
         return sorted(self.files, key=lambda file: (not file.pinned, -file.priority))
 
 
-def target(reading: Reading) -> Tracked:
+def target(reading: FilePart) -> Tracked:
     """Return what ``reading`` means as a file to track; a path that cannot be one stays as written."""
     selection = reading.selection
     suffix = f"#{selection.symbol}" if selection.symbol else ""

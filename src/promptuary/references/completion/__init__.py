@@ -1,1 +1,1 @@
-"""The @ and # menus: what may be meant by the word that is being typed."""
+"""Completion: what the ``@`` and ``#`` menus offer for the word that is being typed."""

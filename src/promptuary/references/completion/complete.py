@@ -1,8 +1,7 @@
 """What the ``@`` and ``#`` menus offer at the end of a text.
 
-The scanner is the judge of what is a reference: a token is completed only where a reference put in its
-place would be found, so an email, an escaped sigil and code offer nothing. Pure but for the functions
-in ``CompletionSources``.
+A token is completed only where ``scan`` would find a reference in its place: an email, an escaped sigil and code get
+no menu. Pure, except for the functions in ``CompletionSources``.
 """
 
 import re
@@ -16,7 +15,7 @@ from promptuary.references.completion.menu import (
     SPELLINGS,
     Completion,
     CompletionSources,
-    Item,
+    MenuItem,
     kind_item,
     path_items,
     spell_value,
@@ -37,7 +36,7 @@ _COUNTS: Final = (("1", "the last commit"), ("3", "the last 3 commits"), ("10", 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """The reference being typed: where it begins, its kind if one is written, and the value so far."""
+    """The reference that is being typed: its start, its kind (empty if none is written) and the value so far."""
 
     start: int
     sigil: Sigil
@@ -47,7 +46,7 @@ class Token:
 
 
 def complete(text: str, sources: CompletionSources, *, limit: int = LIMIT) -> Completion:
-    """Return what to offer at the end of ``text``: nothing if no reference is being typed there."""
+    """Return the menu for the end of ``text``; it is empty if no reference is being typed there."""
     token = token_at_end(text, frozenset(sources.kinds))
     if token is None:
         return Completion(len(text), "")
@@ -56,7 +55,7 @@ def complete(text: str, sources: CompletionSources, *, limit: int = LIMIT) -> Co
 
 
 def token_at_end(text: str, kinds: frozenset[str] = KINDS) -> Token | None:
-    """Return the reference that is being typed at the end of ``text``, if there is one."""
+    """Return the reference that is being typed at the end of ``text``, or ``None``."""
     tail = max(0, len(text) - MAX_VALUE)
     for pattern in (_OPEN_QUOTE, _PLAIN):
         match = pattern.search(text, tail)
@@ -72,7 +71,7 @@ def token_at_end(text: str, kinds: frozenset[str] = KINDS) -> Token | None:
 
 
 def _is_live(before: str, sigil: str) -> bool:
-    """Return whether a reference written after ``before`` would count, also once open code is closed."""
+    """Return whether a reference after ``before`` would be found, even if an open code span is closed later."""
     probe = "@file:x" if sigil == "@" else "#x"
     closings = ("", " `", " ``", " ```") if "`" in before else ("",)
     return all(_found_at(before + probe + closing, len(before)) for closing in closings)
@@ -82,7 +81,7 @@ def _found_at(text: str, start: int) -> bool:
     return any(reference.start == start for reference in scan(text))
 
 
-def _items(token: Token, sources: CompletionSources, limit: int) -> list[Item]:
+def _items(token: Token, sources: CompletionSources, limit: int) -> list[MenuItem]:
     if token.sigil == "#":
         return _paths(token, sources, limit, ("file",))
     if not token.kind:
@@ -91,19 +90,19 @@ def _items(token: Token, sources: CompletionSources, limit: int) -> list[Item]:
     return offer(token, sources, limit) if offer else []
 
 
-def _anything(token: Token, sources: CompletionSources, limit: int) -> list[Item]:
-    """Offer the kinds, then paths: after a bare ``@`` those that were changed or used lately."""
+def _anything(token: Token, sources: CompletionSources, limit: int) -> list[MenuItem]:
+    """Offer kinds, then paths: after a bare ``@`` the files that were changed or used recently."""
     kinds = [] if token.quoted else _kinds(token.typed, sources.kinds)
     return kinds + _paths(token, sources, max(0, limit - len(kinds)), ("file", "folder"))
 
 
-def _kinds(typed: str, kinds: Mapping[str, str]) -> list[Item]:
-    return [kind_item(kind, told) for kind, told in kinds.items() if kind.startswith(typed.lower())]
+def _kinds(typed: str, kinds: Mapping[str, str]) -> list[MenuItem]:
+    return [kind_item(kind, hint) for kind, hint in kinds.items() if kind.startswith(typed.lower())]
 
 
-def _paths(token: Token, sources: CompletionSources, limit: int, kinds: Sequence[MatchKind]) -> list[Item]:
+def _paths(token: Token, sources: CompletionSources, limit: int, kinds: Sequence[MatchKind]) -> list[MenuItem]:
     spell = SPELLINGS[token.sigil, bool(token.kind)]
-    # Some may not be offered: ask for enough that the others fill the menu.
+    # The policy may refuse some: ask for enough that the others fill the menu.
     if token.typed:
         hits = sources.rank(token.typed, 2 * limit, kinds)
     elif "file" in kinds:
@@ -117,16 +116,16 @@ def _paths(token: Token, sources: CompletionSources, limit: int, kinds: Sequence
     return path_items(hits, spell, sources, limit)
 
 
-def _files(token: Token, sources: CompletionSources, limit: int) -> list[Item]:
+def _files(token: Token, sources: CompletionSources, limit: int) -> list[MenuItem]:
     return _paths(token, sources, limit, ("file",))
 
 
-def _folders(token: Token, sources: CompletionSources, limit: int) -> list[Item]:
+def _folders(token: Token, sources: CompletionSources, limit: int) -> list[MenuItem]:
     return _paths(token, sources, limit, ("folder",))
 
 
-def _globs(token: Token, sources: CompletionSources, _limit: int) -> list[Item]:
-    """Offer a pattern for each extension below the folder that is typed already."""
+def _globs(token: Token, sources: CompletionSources, _limit: int) -> list[MenuItem]:
+    """Offer a pattern for each file extension below the folder that is typed."""
     folder = token.typed[: token.typed.rfind("/") + 1]
     folder = "" if re.search(r"[*?\[{]", folder) else folder
     typed = token.typed[len(folder) :]
@@ -135,27 +134,27 @@ def _globs(token: Token, sources: CompletionSources, _limit: int) -> list[Item]:
         pattern = f"**/*.{extension}"
         if pattern.startswith(typed) or extension.startswith(typed.lstrip("*/.") or "\0"):
             hint = f"{count:,} file{'' if count == 1 else 's'}"
-            items.append(Item(spell_value("glob", folder + pattern), folder + pattern, "glob", hint))
+            items.append(MenuItem(spell_value("glob", folder + pattern), folder + pattern, "glob", hint))
     return items
 
 
-def _git(token: Token, sources: CompletionSources, _limit: int) -> list[Item]:
-    items = [Item(f"@git:{count}", count, "git", told) for count, told in _COUNTS if count.startswith(token.typed)]
+def _git(token: Token, sources: CompletionSources, _limit: int) -> list[MenuItem]:
+    items = [MenuItem(f"@git:{count}", count, "git", hint) for count, hint in _COUNTS if count.startswith(token.typed)]
     for branch in sources.branches():
         value = f"{branch}..HEAD"
         if token.typed.lower() in value.lower():
             items.append(
-                Item(spell_value("git", value), one_line(value), "git", f"the commits since {one_line(branch)}")
+                MenuItem(spell_value("git", value), one_line(value), "git", f"the commits since {one_line(branch)}")
             )
     for commit in _matching(sources.commits(), token.typed):
         value = f"{commit.sha[:10]}..HEAD"
-        items.append(Item(f"@git:{value}", value, "git", f"since: {one_line(commit.subject)}"))
+        items.append(MenuItem(f"@git:{value}", value, "git", f"since: {one_line(commit.subject)}"))
     return items
 
 
-def _commits(token: Token, sources: CompletionSources, _limit: int) -> list[Item]:
+def _commits(token: Token, sources: CompletionSources, _limit: int) -> list[MenuItem]:
     return [
-        Item(
+        MenuItem(
             f"@commit:{commit.sha[:10]}",
             one_line(commit.subject),
             "commit",
@@ -166,7 +165,7 @@ def _commits(token: Token, sources: CompletionSources, _limit: int) -> list[Item
 
 
 def _matching(commits: Sequence[CommitLine], typed: str) -> list[CommitLine]:
-    """Return the commits whose id begins as typed, or whose subject holds every word of it."""
+    """Return the commits whose id begins with ``typed``, or whose subject contains every word of it."""
     words = typed.lower().split()
     return [
         commit
@@ -175,21 +174,21 @@ def _matching(commits: Sequence[CommitLine], typed: str) -> list[CommitLine]:
     ]
 
 
-def _urls(token: Token, sources: CompletionSources, _limit: int) -> list[Item]:
+def _urls(token: Token, sources: CompletionSources, _limit: int) -> list[MenuItem]:
     found = (url for url in sources.urls() if token.typed.lower() in url.lower())
-    return [Item(spell_value("url", url), one_line(url), "url") for url in found if url.isprintable()]
+    return [MenuItem(spell_value("url", url), one_line(url), "url") for url in found if url.isprintable()]
 
 
-def _symbols(token: Token, sources: CompletionSources, _limit: int) -> list[Item]:
+def _symbols(token: Token, sources: CompletionSources, _limit: int) -> list[MenuItem]:
     found = sources.symbols(token.typed)
     return [
-        Item(spell_value("symbol", value), one_line(value), "symbol", one_line(told))
-        for value, told in found
+        MenuItem(spell_value("symbol", value), one_line(value), "symbol", one_line(place))
+        for value, place in found
         if value.isprintable()
     ]
 
 
-_OFFERS: Mapping[str, Callable[[Token, CompletionSources, int], list[Item]]] = {
+_OFFERS: Mapping[str, Callable[[Token, CompletionSources, int], list[MenuItem]]] = {
     "file": _files,
     "folder": _folders,
     "glob": _globs,

@@ -1,7 +1,7 @@
-"""What the menus are made of: the values of a completion, where they come from, how an item is spelled.
+"""The values of a completion, and how one item is written.
 
-``complete`` decides what to offer; this module knows how one offer looks. Nothing here touches a disk:
-``CompletionSources`` is handed functions, and every one of them may be missing.
+``complete`` decides what to offer; this module builds one item. Nothing here reads a disk: ``CompletionSources`` holds
+functions that do, and each of them is optional.
 """
 
 import time
@@ -17,31 +17,31 @@ from promptuary.workspace.git.repository import CommitLine
 from promptuary.workspace.matching.ranker import MatchKind, PathMatch
 
 Rank = Callable[[str, int, Sequence[MatchKind]], Sequence[PathMatch]]
-"""The best paths of these kinds for a query, at most so many."""
+"""Returns the best paths for a query, at most so many, of these kinds."""
 
 Size = tuple[int, int | None, int | None]
-"""Bytes, lines, tokens; of a large file only the bytes."""
+"""Bytes, lines and tokens; lines and tokens are ``None`` for a large file."""
 
 HELP: Mapping[str, str] = {
     "file": "a file, or lines of it: @file:src/app.py:10-50",
-    "folder": "what a folder holds",
+    "folder": "the tree of a folder",
     "glob": "every file that matches a pattern: @glob:src/**/*.py",
-    "diff": "what is changed and not staged",
-    "staged": "what is staged for the next commit",
-    "status": "which files are changed",
-    "git": "the last commits or a range: @git:3, @git:main..HEAD",
+    "diff": "unstaged changes",
+    "staged": "staged changes",
+    "status": "the changed files, as git status lists them",
+    "git": "the last commits, or a range: @git:3, @git:main..HEAD",
     "commit": "one commit with its changes",
-    "url": "a page of the web",
-    "symbol": "a function or class by its name",
-    "search": 'the best places in what is indexed: @search:"how do we deploy"',
-    "memory": 'the best places in what is remembered: @memory:"deploy"',
+    "url": "a web page",
+    "symbol": "a function or class, by name",
+    "search": 'the best passages of indexed files: @search:"how do we deploy"',
+    "memory": 'the best passages of saved memories: @memory:"deploy"',
 }
-"""Every kind with one line of explanation, in the order of the menu."""
+"""Every kind with a one-line explanation, in menu order."""
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """One offer: ``insert`` replaces the token being typed; ``matches`` are offsets in ``label``."""
+class MenuItem:
+    """One line of a menu. ``insert`` replaces what is being typed; ``matches`` are offsets in ``label``."""
 
     insert: str
     label: str
@@ -52,39 +52,42 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What to offer at the end of a text, in place of the text from ``start`` on."""
+    """The menu at the end of a text. An item's ``insert`` replaces ``prefix``, the text from ``start`` on.
+
+    ``scanning`` means that the workspace is still being listed, so that a later answer may have more items.
+    """
 
     start: int
     prefix: str
-    items: tuple[Item, ...] = ()
+    items: tuple[MenuItem, ...] = ()
     scanning: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionSources:
-    """Where offers come from. ``allowed`` has the last word on every path."""
+    """The functions that supply the items of a menu, all optional. Only ``allowed`` paths are offered."""
 
     rank: Rank = lambda _query, _limit, _kinds: ()
     recent: Callable[[], Sequence[str]] = tuple
-    """Files worth offering before anything is typed: changed ones, then those used lately."""
+    """Returns the files to offer before anything is typed: changed ones, then recently used ones."""
     extensions: Callable[[str], Mapping[str, int]] = lambda _folder: {}
-    """How many files of each extension, without its dot, lie below a folder (empty, or ending in ``/``)."""
+    """Counts the files below a folder (empty, or ending in ``/``) by extension without its dot."""
     commits: Callable[[], Sequence[CommitLine]] = tuple
     branches: Callable[[], Sequence[str]] = tuple
     symbols: Callable[[str], Sequence[tuple[str, str]]] = lambda _query: ()
-    """Symbols for a query: what to write after ``@symbol:``, and where it is."""
+    """Returns symbols for a query: what to write after ``@symbol:``, and where it is defined."""
     urls: Callable[[], Sequence[str]] = tuple
     allowed: Callable[[str], bool] = lambda _path: True
     measure: Callable[[str], Size | None] = lambda _path: None
     measuring: float = 0.010
-    """Seconds that measuring the offers of one menu may take; the others go without."""
+    """Seconds that measuring the items of one menu may take; the remaining ones have no size."""
     scanning: Callable[[], bool] = lambda: False
     kinds: Mapping[str, str] = field(default_factory=lambda: HELP)
     clock: Callable[[], float] = time.perf_counter
 
 
 def extensions_of(paths: Sequence[str], folder: str = "") -> dict[str, int]:
-    """Count the extensions of the files below ``folder``, the commonest first."""
+    """Return how many files below ``folder`` have each extension, the most frequent first."""
     counts: dict[str, int] = {}
     for path in paths:
         if path.startswith(folder):
@@ -94,18 +97,18 @@ def extensions_of(paths: Sequence[str], folder: str = "") -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def kind_item(kind: str, explanation: str) -> Item:
-    """Return the offer of a kind: a keyword whole, another up to its colon."""
+def kind_item(kind: str, explanation: str) -> MenuItem:
+    """Return the item of a kind: ``@diff`` for a keyword, ``@file:`` for the others."""
     written = f"@{kind}" if kind in KEYWORDS else f"@{kind}:"
-    return Item(written, written, "kind", explanation, ())
+    return MenuItem(written, written, "kind", explanation, ())
 
 
 def path_items(
     hits: Sequence[PathMatch], spell: Callable[[str, MatchKind], str], sources: CompletionSources, limit: int
-) -> list[Item]:
-    """Return offers for the paths that may be offered, measured as long as that takes no time to speak of."""
+) -> list[MenuItem]:
+    """Return items for the allowed paths, with sizes as far as ``sources.measuring`` seconds allow."""
     until = sources.clock() + sources.measuring
-    items: list[Item] = []
+    items: list[MenuItem] = []
     for hit in hits:
         if len(items) == limit:
             break
@@ -115,12 +118,12 @@ def path_items(
         if hit.kind == "file" and sources.clock() < until:
             hint = size_hint(sources.measure(hit.path))
         path = f"{hit.path}/" if hit.kind == "folder" else hit.path
-        items.append(Item(spell(path, hit.kind), one_line(path), hit.kind, hint, _shown(hit)))
+        items.append(MenuItem(spell(path, hit.kind), one_line(path), hit.kind, hint, _shown(hit)))
     return items
 
 
 def offerable(path: str) -> bool:
-    """Return whether ``path`` can be written in a message and found again."""
+    """Return whether ``path`` can be written in a message as it is."""
     try:
         return normalise(path) == path
     except SourceError:
@@ -128,12 +131,12 @@ def offerable(path: str) -> bool:
 
 
 def _shown(hit: PathMatch) -> tuple[int, ...]:
-    """Offsets hold only if the label is the path letter by letter."""
+    """Return the matching offsets; none if the label differs from the path."""
     return hit.positions if one_line(hit.path) == hit.path else ()
 
 
 def spell_bare(path: str, kind: MatchKind) -> str:
-    """Return ``@path``, or the canonical form where the bare one would be read as something else."""
+    """Return ``@path``, or ``@file:path`` where the bare form would be read as something else."""
     bare = f"@{path}"
     found = scan(bare)
     whole = len(found) == 1 and found[0].raw == bare and found[0].bare and found[0].value == path
@@ -146,7 +149,7 @@ def spell_kind(path: str, kind: MatchKind) -> str:
 
 
 def spell_tracked(path: str, _kind: MatchKind) -> str:
-    """Return ``#path``, quoted in the one way that a tracked path can be."""
+    """Return ``#path``, in double quotes if it needs any."""
     bare = f"#{path}"
     found = scan(bare)
     if len(found) == 1 and found[0].raw == bare and quote(path) == path:
@@ -156,7 +159,7 @@ def spell_tracked(path: str, _kind: MatchKind) -> str:
 
 
 def spell_value(kind: str, value: str) -> str:
-    """Return ``@kind:value`` as a person would write it, in quotes only if the scanner needs them."""
+    """Return ``@kind:value``, quoted only if ``scan`` needs it."""
     plain = f"@{kind}:{value}"
     found = scan(plain)
     return (
@@ -171,7 +174,7 @@ SPELLINGS: Mapping[tuple[Sigil, bool], Callable[[str, MatchKind], str]] = {
     ("@", True): spell_kind,
     ("#", False): spell_tracked,
 }
-"""How a path is written, by its sigil and whether a kind was."""
+"""How to write a path, by its sigil and by whether a kind was typed."""
 
 
 def size_hint(size: Size | None) -> str:

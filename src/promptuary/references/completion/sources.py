@@ -1,8 +1,4 @@
-"""Completion over a real workspace: where the offers of ``complete`` come from.
-
-Lives as long as its workspace: the listing, the ranking and the symbols are kept from one keystroke to the next, and
-what git says is asked again when it is a few seconds old.
-"""
+"""Completion in a workspace: the functions of ``CompletionSources`` over its files, its symbols and git."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -18,7 +14,7 @@ from promptuary.workspace.git.repository import Repository
 from promptuary.workspace.matching.ranker import MatchKind, PathMatch, Preferences, Ranker
 from promptuary.workspace.workspace import Workspace
 
-_FRESH_SECONDS: Final = 3.0
+_CACHE_SECONDS: Final = 3.0
 _COMMITS: Final = 50
 _MEASURED_BYTES: Final = 1024 * 1024
 
@@ -26,26 +22,30 @@ Value = TypeVar("Value")
 
 
 class Completer:
-    """Answers what to offer at the end of a text."""
+    """Completes references in one workspace. Keep it between keystrokes: it caches listing, ranking and symbols.
 
-    def __init__(self, workspace: Workspace, counter: Counter, *, patience: float = 0.0, ignored: bool = False) -> None:
+    ``timeout`` is how many seconds an answer may wait for the first listing. With ``ignored``, files that ignore files
+    hide are offered, too.
+    """
+
+    def __init__(self, workspace: Workspace, counter: Counter, *, timeout: float = 0.0, ignored: bool = False) -> None:
         self._workspace = workspace
         self._listing = workspace.everything() if ignored else workspace.listing
         self._counter = counter
-        self._patience = patience
+        self._timeout = timeout
         self._ranker = Ranker(self._listing)
         self._symbols = Symbols(workspace)
-        self._changed = _Kept(lambda: frozenset(self._ask(Repository.changed) or ()))
-        self._commits = _Kept(lambda: self._ask(lambda git: git.recent(_COMMITS)) or [])
-        self._branches = _Kept(lambda: self._ask(lambda git: [*git.branches(), *git.tags()]) or [])
+        self._changed = _Cached(lambda: frozenset(self._ask(Repository.changed) or ()))
+        self._commits = _Cached(lambda: self._ask(lambda git: git.recent(_COMMITS)) or [])
+        self._branches = _Cached(lambda: self._ask(lambda git: [*git.branches(), *git.tags()]) or [])
 
     def complete(self, text: str, *, limit: int = LIMIT) -> Completion:
-        """Return what to offer; while the listing is still being made, what is known so far."""
+        """Return the menu for the end of ``text``, from the files that are listed so far."""
         listing = self._listing.start()
         if listing.stale():
             listing.refresh()
         if not listing.complete:
-            listing.wait(self._patience)
+            listing.wait(self._timeout)
         return complete(text, self._sources(), limit=limit)
 
     def _sources(self) -> CompletionSources:
@@ -55,11 +55,11 @@ class Completer:
             extensions=lambda folder: extensions_of(self._listing.paths, folder),
             commits=self._commits.get,
             branches=self._branches.get,
-            symbols=lambda query: self._symbols.search(query, wait=self._patience),
+            symbols=lambda query: self._symbols.search(query, timeout=self._timeout),
             allowed=self._allowed,
             measure=self._measure,
-            # Who can wait for the listing, such as a command that answers once, can wait for the sizes, too.
-            measuring=min(max(self._patience, 0.010), 0.5),
+            # A caller that waits for the listing, such as a command, can wait for sizes, too.
+            measuring=min(max(self._timeout, 0.010), 0.5),
             scanning=lambda: not self._listing.complete,
         )
 
@@ -70,7 +70,7 @@ class Completer:
         return self._ranker.rank(query, limit=limit, kinds=kinds, preferred=self._preferred())
 
     def _recent(self) -> Sequence[str]:
-        """Return the files that are likely to be meant: changed ones, then those used most and latest."""
+        """Return changed files, then those used most and most recently."""
         used = self._workspace.usage.scores()
         changed = sorted(self._changed.get(), key=lambda path: (-used.get(path, 0.0), path))
         others = sorted(used.keys() - set(changed), key=lambda path: (-used[path], path))
@@ -97,15 +97,15 @@ class Completer:
             return None
 
 
-class _Kept(Generic[Value]):
-    """A value that is asked for again when it is older than a few seconds."""
+class _Cached(Generic[Value]):
+    """A value that is computed again when it is older than a few seconds."""
 
-    def __init__(self, ask: Callable[[], Value]) -> None:
-        self._ask = ask
+    def __init__(self, compute: Callable[[], Value]) -> None:
+        self._compute = compute
         self._known: tuple[float, Value] | None = None
 
     def get(self) -> Value:
         now = time.monotonic()
-        if self._known is None or now - self._known[0] > _FRESH_SECONDS:
-            self._known = (now, self._ask())
+        if self._known is None or now - self._known[0] > _CACHE_SECONDS:
+            self._known = (now, self._compute())
         return self._known[1]

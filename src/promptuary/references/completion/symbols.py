@@ -1,4 +1,4 @@
-"""The names that are defined in a workspace, for completion: read in the background, answered as far as known."""
+"""The symbols of a workspace, for completion. They are read in the background."""
 
 import threading
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from promptuary.workspace.workspace import Workspace
 
 
 class Symbols:
-    """Every definition with its place. The first question starts the reading; later ones find more."""
+    """Every definition with its place. The first search starts reading; later ones find what has been read by then."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -20,10 +20,13 @@ class Symbols:
         self._starting = threading.Lock()
         self._done = threading.Event()
 
-    def search(self, query: str, *, limit: int = 50, wait: float = 0.0) -> Sequence[tuple[str, str]]:
-        """Return names that contain ``query`` with where they are: those that begin with it first."""
+    def search(self, query: str, *, limit: int = 50, timeout: float = 0.0) -> Sequence[tuple[str, str]]:
+        """Return the names that contain ``query``, each with its place; names that begin with it come first.
+
+        ``timeout`` is how many seconds to wait until every file is read.
+        """
         self._start()
-        self._done.wait(wait)
+        self._done.wait(timeout)
         wanted = query.lower()
         hits = [one for one in self._found if wanted in one[0].lower()]
         return sorted(hits, key=lambda one: (_rank(one[0], wanted), len(one[0]), one))[:limit]

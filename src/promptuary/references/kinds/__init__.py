@@ -1,18 +1,9 @@
-"""One module a kind of reference: each turns a reference into sources, or raises ``SourceError``.
+"""The kinds of references: one module for each, and the table of all."""
 
-A kind is a plain function. It may take its time (callers run it in a thread, with a deadline) and knows nothing of
-budgets, details or other references.
-"""
+from collections.abc import Mapping
 
-from collections.abc import Callable, Mapping, Sequence
-
-from promptuary.core.blocks import Source
-from promptuary.core.references import Reference
 from promptuary.references.kinds import file, folder, git, glob, search, symbol, url
-from promptuary.references.resolve_context import Desk
-
-Kind = Callable[[Reference, Desk], Sequence[Source]]
-"""Fetches what a reference points at."""
+from promptuary.references.resolve_context import Kind
 
 KINDS: Mapping[str, Kind] = {
     "commit": git.commit,
@@ -29,4 +20,4 @@ KINDS: Mapping[str, Kind] = {
     "url": url.resolve,
 }
 
-__all__ = ["KINDS", "Kind"]
+__all__ = ["KINDS"]

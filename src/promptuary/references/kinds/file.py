@@ -7,33 +7,33 @@ from promptuary.core.errors import Code, SourceError
 from promptuary.core.languages import language_of
 from promptuary.core.references import Reference, format_reference
 from promptuary.outline import GRAMMARS, Definition, definitions, has_grammar, outline
-from promptuary.references.resolve_context import Desk
-from promptuary.references.selection import Reading, count_lines, cut, readings
+from promptuary.references.resolve_context import ResolveContext
+from promptuary.references.selection import FilePart, count_lines, cut, interpretations
 from promptuary.workspace.disk.read import TextFile
 from promptuary.workspace.workspace import Workspace
 
 
-def resolve(reference: Reference, desk: Desk) -> list[Source]:
-    """Return the file that ``reference`` names; the literal path goes before any reading as a range."""
-    *earlier, last = readings(reference)
-    for reading in earlier:
-        if desk.workspace.kind_of(reading.path) is not None:
-            return [read(reading, desk)]
+def resolve(reference: Reference, context: ResolveContext) -> list[Source]:
+    """Return the file, or the part of one, that ``reference`` names. A file of that very name goes first."""
+    *earlier, last = interpretations(reference)
+    for part in earlier:
+        if context.workspace.kind_of(part.path) is not None:
+            return [read(part, context)]
     try:
-        return [read(last, desk)]
+        return [read(last, context)]
     except SourceError as error:
         if error.code is not Code.NOT_FOUND:
             raise
-        raise SourceError(error.code, error.reason + did_you_mean(last.path, desk.workspace)) from error
+        raise SourceError(error.code, error.reason + did_you_mean(last.path, context.workspace)) from error
 
 
-def read(reading: Reading, desk: Desk) -> Source:
-    """Return the part of a file that ``reading`` selects."""
-    file = desk.workspace.read(reading.path)
-    if reading.selection.symbol:
-        return part_at_symbol(file, reading.selection.symbol)
-    if reading.selection.ranges:
-        return part_at_lines(file, reading)
+def read(part: FilePart, context: ResolveContext) -> Source:
+    """Return the source of ``part``."""
+    file = context.workspace.read(part.path)
+    if part.selection.symbol:
+        return part_at_symbol(file, part.selection.symbol)
+    if part.selection.ranges:
+        return part_at_lines(file, part)
     return whole_file(file)
 
 
@@ -56,22 +56,22 @@ def whole_file(file: TextFile) -> Source:
     )
 
 
-def part_at_lines(file: TextFile, reading: Reading) -> Source:
-    """Return the lines of ``file`` that were asked for."""
-    part = cut(file.text, reading.selection.ranges, file.path)
-    wanted = ",".join(str(one) for one in reading.selection.ranges)
-    clamped = (f"the file ends at line {part.total}",) if part.clamped else ()
+def part_at_lines(file: TextFile, part: FilePart) -> Source:
+    """Return the lines of ``file`` that ``part`` selects."""
+    found = cut(file.text, part.selection.ranges, file.path)
+    wanted = ",".join(str(one) for one in part.selection.ranges)
+    clamped = (f"the file ends at line {found.total}",) if found.clamped else ()
     return Source(
         key=f"file:{file.path}:{wanted}",
         label=f"{file.path}:{wanted}",
         kind="file",
-        text=part.text,
+        text=found.text,
         revision=file.sha256,
         path=file.path,
         language=language_of(file.path),
-        facts=(*_encoding_fact(file), f"lines {part.first}-{part.last} of {part.total:,}", *clamped),
-        lines=(part.first, part.last),
-        first_line=None if part.gaps else part.first,
+        facts=(*_encoding_fact(file), f"lines {found.first}-{found.last} of {found.total:,}", *clamped),
+        lines=(found.first, found.last),
+        first_line=None if found.gaps else found.first,
         read_on="ask for fewer lines",
     )
 
@@ -117,19 +117,19 @@ def _encoding_fact(file: TextFile) -> tuple[str, ...]:
 
 def _no_such_symbol(path: str, language: str, symbol: str, known: list[str]) -> SourceError:
     if language in GRAMMARS and not has_grammar(language):
-        advice = "install the extra that reads this language: pip install 'promptuary[languages]'"
-        return SourceError(Code.NEEDS_EXTRA, f"symbols of {path} cannot be looked up; {advice}")
+        advice = "install the 'languages' extra: pip install 'promptuary[languages]'"
+        return SourceError(Code.NEEDS_EXTRA, f"symbols in {path} cannot be looked up; {advice}")
     names = ", ".join(known[:8]) + (" …" if len(known) > 8 else "")
-    advice = f"it defines {names}" if names else "it defines nothing that can be named; use a line range"
-    return SourceError(Code.NO_MATCH, f"{path} has no {symbol}: {advice}")
+    advice = f"it defines {names}" if names else "it defines no symbols; use a line range"
+    return SourceError(Code.NO_MATCH, f"{path} does not define {symbol}: {advice}")
 
 
-_PATIENCE = 1.0
+def did_you_mean(path: str, workspace: Workspace, *, timeout: float = 1.0) -> str:
+    """Return `` Did you mean …?``, or an empty text: files of the same name elsewhere, else similar paths.
 
-
-def did_you_mean(path: str, workspace: Workspace, *, wait: float = _PATIENCE) -> str:
-    """Return `` Did you mean …?`` or nothing: the same name elsewhere goes before a similar one."""
-    paths = workspace.files(wait=wait)
+    ``timeout`` is how many seconds to wait for the listing of the workspace.
+    """
+    paths = workspace.files(wait=timeout)
     name = path.rsplit("/", 1)[-1]
     same = [one for one in paths if one.rsplit("/", 1)[-1] == name]
     similar = same[:3] or get_close_matches(path, paths[:20_000], n=3, cutoff=0.75)

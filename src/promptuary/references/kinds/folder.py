@@ -1,6 +1,6 @@
-"""``@folder:path``: a tree with sizes, lines and tokens; ``@folder:path:contents``: what is in the files.
+"""``@folder:path``: a tree with sizes, lines and tokens; ``@folder:path:contents``: the files themselves.
 
-The tree shows what is not ignored. Files that policy refuses are named and marked, never read.
+Ignored files are left out. Files that the read policy refuses are listed and marked, never read.
 """
 
 import time
@@ -14,7 +14,7 @@ from promptuary.core.references import Reference, format_reference
 from promptuary.core.text import human_size, one_line
 from promptuary.references.completion.menu import size_hint
 from promptuary.references.kinds.glob import read_many
-from promptuary.references.resolve_context import Desk
+from promptuary.references.resolve_context import ResolveContext
 from promptuary.references.selection import count_lines
 
 _CONTENTS = ":contents"
@@ -25,7 +25,7 @@ _WIDTHS = (200, 50, 15)
 
 @dataclass(slots=True)
 class Node:
-    """A folder of the tree: its files with their remarks, its folders, and what all of it amounts to."""
+    """A folder of the tree: its files with their remarks, its folders, and the totals."""
 
     files: dict[str, str] = field(default_factory=dict)
     folders: "dict[str, Node]" = field(default_factory=dict)
@@ -35,17 +35,17 @@ class Node:
     uncounted: int = 0
 
 
-def resolve(reference: Reference, desk: Desk) -> Sequence[Source]:
-    """Return the tree of a folder, or the files in it if their contents are asked for."""
+def resolve(reference: Reference, context: ResolveContext) -> Sequence[Source]:
+    """Return the tree of a folder or, with ``:contents``, the files in it."""
     path, contents = reference.value, reference.suffix == _CONTENTS
-    if not contents and path.endswith(_CONTENTS) and desk.workspace.kind_of(path) is None:
+    if not contents and path.endswith(_CONTENTS) and context.workspace.kind_of(path) is None:
         path, contents = path.removesuffix(_CONTENTS), True
-    folder = desk.workspace.folder(path)
-    paths = desk.workspace.files_below(folder)
-    return read_many(paths, desk, f"{folder or '.'}/") if contents else [_tree_source(folder, paths, desk)]
+    folder = context.workspace.folder(path)
+    paths = context.workspace.files_below(folder)
+    return read_many(paths, context, f"{folder or '.'}/") if contents else [_tree_source(folder, paths, context)]
 
 
-def _tree_source(folder: str, paths: Sequence[str], desk: Desk) -> Source:
+def _tree_source(folder: str, paths: Sequence[str], context: ResolveContext) -> Source:
     top = Node()
     prefix = f"{folder}/" if folder else ""
     until = time.monotonic() + _MEASURING_SECONDS
@@ -53,10 +53,10 @@ def _tree_source(folder: str, paths: Sequence[str], desk: Desk) -> Source:
     for index, path in enumerate(paths):
         in_time = index < _MEASURED_FILES and time.monotonic() < until
         unmeasured += not in_time
-        leaf = _measured(path, desk) if in_time else _sized(path, desk)
+        leaf = _measured(path, context) if in_time else _sized(path, context)
         _plant(top, path.removeprefix(prefix).split("/"), leaf)
     text = draw(top, f"{folder or '.'}/")
-    notes = (f"sizes only for {unmeasured:,} files: lines and tokens of the others were counted",) if unmeasured else ()
+    notes = (f"{unmeasured:,} files show their size only: too many to count lines and tokens",) if unmeasured else ()
     return Source(
         key=f"folder:{folder}",
         label=f"{folder or '.'}/",
@@ -66,31 +66,31 @@ def _tree_source(folder: str, paths: Sequence[str], desk: Desk) -> Source:
         facts=(_total(top),),
         notes=notes,
         outlines=lambda: _folded(top, f"{folder or '.'}/"),
-        read_on=f"ask for a folder below it; its contents: {format_reference('folder', folder or '.', _CONTENTS)}",
+        read_on=f"ask for a folder below it, or its contents: {format_reference('folder', folder or '.', _CONTENTS)}",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A file of the tree; ``tokens`` is unknown where it was not read."""
+    """A file of the tree; ``tokens`` is ``None`` if it was not read."""
 
     size: int
     tokens: int | None
     remark: str
 
 
-def _measured(path: str, desk: Desk) -> Leaf:
+def _measured(path: str, context: ResolveContext) -> Leaf:
     try:
-        file = desk.workspace.read(path)
+        file = context.workspace.read(path)
     except SourceError as error:
-        size = desk.workspace.size_of(path) or 0
+        size = context.workspace.size_of(path) or 0
         return Leaf(size, 0, f"{human_size(size)} · not readable: {error.code}")
-    lines, tokens = count_lines(file.text), desk.counter.count(file.text)
+    lines, tokens = count_lines(file.text), context.counter.count(file.text)
     return Leaf(file.size, tokens, size_hint((file.size, lines, tokens)))
 
 
-def _sized(path: str, desk: Desk) -> Leaf:
-    size = desk.workspace.size_of(path) or 0
+def _sized(path: str, context: ResolveContext) -> Leaf:
+    size = context.workspace.size_of(path) or 0
     return Leaf(size, None, human_size(size))
 
 
@@ -110,7 +110,7 @@ def _grow(node: Node, leaf: Leaf) -> None:
 
 
 def _folded(top: Node, title: str) -> list[str]:
-    """Return smaller and smaller trees: first the longest folders are cut short, then the deepest are folded."""
+    """Return ever smaller trees: first long folders are cut, then deep ones are folded."""
     cut_short = [draw(top, title, width=width) for width in _WIDTHS]
     return cut_short + [draw(top, title, depth, _WIDTHS[-1]) for depth in range(_depth(top) - 1, -1, -1)]
 
@@ -118,8 +118,8 @@ def _folded(top: Node, title: str) -> list[str]:
 def draw(node: Node, title: str, depth: int | None = None, width: int | None = None) -> str:
     """Return the tree as text.
 
-    Folders below ``depth`` levels are folded into one line with their totals, and a folder of more than ``width``
-    entries shows so many.
+    Folders deeper than ``depth`` levels are folded into one line with their totals; a folder shows at most ``width``
+    entries.
     """
     lines = [f"{one_line(title)}  ({_total(node)})"]
     _draw_below(node, "", depth, width, lines)

@@ -1,52 +1,52 @@
-"""What git knows: ``@diff``, ``@staged``, ``@status``, ``@git:5``, ``@git:main..HEAD``, ``@commit:abc123``."""
+"""Changes and commits: ``@diff``, ``@staged``, ``@status``, ``@git:5``, ``@git:main..HEAD``, ``@commit:abc123``."""
 
 from hashlib import sha256
 
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.references import Reference
-from promptuary.references.resolve_context import Desk
+from promptuary.references.resolve_context import ResolveContext
 from promptuary.workspace.git.patch import Patch
 
-_KEPT = (0.7, 0.4, 0.2, 0.1, 0.03)
-"""How much of a patch its shorter forms keep."""
+_SHARES = (0.7, 0.4, 0.2, 0.1, 0.03)
+"""How much of a patch its shorter forms hold."""
 
 
-def diff(_: Reference, desk: Desk) -> list[Source]:
-    """Return what changed and is not staged, untracked files included."""
-    patch = desk.visit.repository.diff()
+def diff(_: Reference, context: ResolveContext) -> list[Source]:
+    """Return the unstaged changes, untracked files included."""
+    patch = context.visit.repository.diff()
     return [_patch_source("diff", "uncommitted changes (git diff, untracked files included)", patch)]
 
 
-def staged(_: Reference, desk: Desk) -> list[Source]:
-    """Return what would be committed."""
-    return [_patch_source("staged", "staged changes (git diff --staged)", desk.visit.repository.staged())]
+def staged(_: Reference, context: ResolveContext) -> list[Source]:
+    """Return the staged changes."""
+    return [_patch_source("staged", "staged changes (git diff --staged)", context.visit.repository.staged())]
 
 
-def status(_: Reference, desk: Desk) -> list[Source]:
+def status(_: Reference, context: ResolveContext) -> list[Source]:
     """Return the branch and the state of each changed file."""
-    text = desk.visit.repository.status()
+    text = context.visit.repository.status()
     return [Source(key="status", label="git status", kind="status", text=text, revision=_hash(text), language="text")]
 
 
-def history(reference: Reference, desk: Desk) -> list[Source]:
+def history(reference: Reference, context: ResolveContext) -> list[Source]:
     """Return the last N commits, or the commits of a range, with their patches."""
     value = reference.value
     if value.isascii() and value.isdigit():
         count = int(value)
         if count < 1:
             raise SourceError(Code.BAD_RANGE, "@git:0 asks for no commits; write @git:5 for the last five")
-        patch = desk.visit.repository.log(count)
+        patch = context.visit.repository.log(count)
         return [_patch_source(f"git:{count}", "the last commit" if count == 1 else f"the last {count} commits", patch)]
     if ".." in value:
-        return [_patch_source(f"git:{value}", f"commits in {value}", desk.visit.repository.range(value))]
-    return commit(reference, desk)
+        return [_patch_source(f"git:{value}", f"commits in {value}", context.visit.repository.range(value))]
+    return commit(reference, context)
 
 
-def commit(reference: Reference, desk: Desk) -> list[Source]:
+def commit(reference: Reference, context: ResolveContext) -> list[Source]:
     """Return one commit: its message and its patch."""
     value = reference.value
-    return [_patch_source(f"commit:{value}", f"commit {value}", desk.visit.repository.commit(value))]
+    return [_patch_source(f"commit:{value}", f"commit {value}", context.visit.repository.commit(value))]
 
 
 def _patch_source(key: str, label: str, patch: Patch) -> Source:
@@ -69,8 +69,8 @@ def _patch_source(key: str, label: str, patch: Patch) -> Source:
 
 
 def _shorter(patch: Patch) -> list[str]:
-    """Return the patch without its largest files, then their counts, then their names."""
-    shorter = (patch.without_the_largest(share) for share in _KEPT)
+    """Return shorter forms of a patch: without its largest files, then counts of lines, then names only."""
+    shorter = (patch.without_the_largest(share) for share in _SHARES)
     return [*(text for text in shorter if "\n@@" in text), patch.stat() + "\n", patch.names() + "\n"]
 
 
@@ -80,7 +80,7 @@ def _notes(patch: Patch) -> tuple[str, ...]:
         shown = ", ".join(patch.withheld[:5]) + (" …" if len(patch.withheld) > 5 else "")
         notes.append(f"withheld by the read policy: {shown}")
     if patch.truncated and not patch.notes:
-        notes.append("cut: git's output was larger than what is read of it")
+        notes.append("truncated: the output of git is too large")
     return tuple(notes)
 
 

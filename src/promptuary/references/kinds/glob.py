@@ -1,4 +1,4 @@
-"""``@glob:src/**/*.py``: every file that matches; ``!pattern`` after a comma takes some out again."""
+"""``@glob:src/**/*.py``: every file that matches; ``,!pattern`` excludes some of them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,24 +7,24 @@ from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.references import Reference
 from promptuary.references.kinds.file import whole_file
-from promptuary.references.resolve_context import Desk
+from promptuary.references.resolve_context import ResolveContext
 from promptuary.workspace.disk.root import normalise
 from promptuary.workspace.listing.glob import match_glob
 
 MAX_FILES = 500
-"""How many files one pattern brings; more are counted and named in a notice."""
+"""The most files that one pattern attaches; a notice says how many more match."""
 
 
-def resolve(reference: Reference, desk: Desk) -> list[Source]:
-    """Return the files that match, sorted; the pattern is matched from the workspace's root."""
+def resolve(reference: Reference, context: ResolveContext) -> list[Source]:
+    """Return the files that match, sorted. Patterns start at the root of the workspace."""
     patterns, excludes = _patterns(reference.value)
     for pattern in (*patterns, *excludes):
-        normalise(pattern)  # refuses absolute patterns and those that climb out
-    return read_many(match_glob(desk.workspace.files(), patterns, excludes), desk, reference.value)
+        normalise(pattern)  # raises for absolute patterns and for ".."
+    return read_many(match_glob(context.workspace.files(), patterns, excludes), context, reference.value)
 
 
 def _patterns(value: str) -> tuple[list[str], list[str]]:
-    """Split at commas that stand outside braces."""
+    """Return the patterns and the excluded ones, which are separated by commas outside braces."""
     parts, depth = [""], 0
     for char in value:
         depth += (char == "{") - (char == "}")
@@ -35,17 +35,20 @@ def _patterns(value: str) -> tuple[list[str], list[str]]:
     parts = [part.strip() for part in parts if part.strip()]
     patterns = [part for part in parts if not part.startswith("!")]
     if not patterns:
-        raise SourceError(Code.BAD_PATTERN, f"{value} names nothing to include; begin with a pattern such as **/*.py")
+        raise SourceError(Code.BAD_PATTERN, f"{value} only excludes; begin with a pattern to include, such as **/*.py")
     return patterns, [part[1:] for part in parts if part.startswith("!")]
 
 
-def read_many(paths: Sequence[str], desk: Desk, label: str) -> list[Source]:
-    """Return the readable files among ``paths``; the first carries the notice of what was left out."""
+def read_many(paths: Sequence[str], context: ResolveContext, label: str) -> list[Source]:
+    """Return the readable files among ``paths``. The first source notes what was left out.
+
+    Raises ``SourceError`` if none is readable.
+    """
     sources: list[Source] = []
     left_out: dict[Code, int] = {}
     for path in paths[:MAX_FILES]:
         try:
-            sources.append(whole_file(desk.workspace.read(path)))
+            sources.append(whole_file(context.workspace.read(path)))
         except SourceError as error:
             left_out[error.code] = left_out.get(error.code, 0) + 1
     notices = [f"{count} not readable ({code})" for code, count in sorted(left_out.items())]
@@ -63,8 +66,8 @@ def _nothing(label: str, paths: Sequence[str], notices: Sequence[str]) -> str:
     if paths:
         return f"{label} matches {_files(paths)}, but {'; '.join(notices)}"
     if label.endswith("/"):
-        return f"{label} holds no files that are not ignored"
-    return f"nothing matches {label}; patterns start at the workspace's root, and ** stands for any depth"
+        return f"{label} has no files, or all of them are ignored"
+    return f"nothing matches {label}; patterns start at the root of the workspace, and ** matches any depth"
 
 
 def _files(paths: Sequence[str]) -> str:

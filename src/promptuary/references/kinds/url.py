@@ -3,12 +3,12 @@
 from promptuary.core.blocks import Source, Trust
 from promptuary.core.references import Reference
 from promptuary.outline import outline
-from promptuary.references.resolve_context import Desk
+from promptuary.references.resolve_context import ResolveContext
 
 
-def resolve(reference: Reference, desk: Desk) -> list[Source]:
-    """Return what the URL leads to. It comes from outside: data, never instructions."""
-    page = desk.workspace.fetch(reference.value)
+def resolve(reference: Reference, context: ResolveContext) -> list[Source]:
+    """Return the page at the URL, marked as external: data, never instructions."""
+    page = context.workspace.fetch(reference.value)
     found = (page.title, page.final_url if page.final_url != page.url else "", f"{page.dated} {page.date}")
 
     def headings() -> list[str]:

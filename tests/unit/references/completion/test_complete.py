@@ -8,7 +8,7 @@ import pytest
 from promptuary.core.references import KEYWORDS, KINDS
 from promptuary.core.text import human_size
 from promptuary.references.completion.complete import complete
-from promptuary.references.completion.menu import HELP, CompletionSources, Item, extensions_of, size_hint
+from promptuary.references.completion.menu import HELP, CompletionSources, MenuItem, extensions_of, size_hint
 from promptuary.references.scan import scan
 from promptuary.workspace.git.repository import CommitLine
 from promptuary.workspace.listing.listing import folders_of
@@ -121,7 +121,7 @@ def test_git_offers_counts_then_branches_then_recent_commits() -> None:
 def test_a_commit_is_shown_by_its_subject() -> None:
     item = complete("@commit:a1", SOURCES).items[0]
 
-    assert item == Item("@commit:a1b2c3d4e5", "Fix the word count", "commit", "a1b2c3d4e5 · 2026-01-02")
+    assert item == MenuItem("@commit:a1b2c3d4e5", "Fix the word count", "commit", "a1b2c3d4e5 · 2026-01-02")
 
 
 def test_a_glob_says_how_many_files_it_would_find() -> None:

@@ -132,7 +132,7 @@ def test_a_symbol_with_many_definitions_names_the_others(files: Files) -> None:
 def test_a_missing_symbol_of_a_file_names_those_it_has(files: Files) -> None:
     outcome = expand(files({"a.py": "def one(): pass\ndef two(): pass\n"}), "@file:a.py#three").outcomes[0]
 
-    assert outcome.reason == "a.py has no three: it defines one, two"
+    assert outcome.reason == "a.py does not define three: it defines one, two"
 
 
 def test_a_large_file_becomes_an_outline_then_an_excerpt_then_its_name(files: Files) -> None:
