@@ -1,0 +1,142 @@
+"""Who imports whom: the contracts of import-linter, and what it does not see."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+import pytest
+
+import promptuary
+from promptuary.cli.arguments import COMMANDS
+from promptuary.plugins import EMBEDDERS, GROUP
+from tests.architecture.source import ROOT, SRC, modules, names, rooms
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+CONTRACTS = PROJECT["tool"]["importlinter"]["contracts"]
+
+SEES = {
+    "storage": {"core", "durable", "concurrency"},
+    "context": {"core", "tokens", "concurrency"},
+    "cli": {"engine", "blocking", "config", "core", "concurrency", "_version"},
+}
+"""Rooms that see nothing but these; ``cli`` runs long work in a thread, and says which version it is."""
+
+BY_STRING = {
+    "promptuary": {f"promptuary.{home}" for home in promptuary._HOMES.values()},
+    "promptuary.cli.main": {
+        "promptuary.wiring.preload",
+        "promptuary.cli.thread_turn",
+        *(f"promptuary.cli.{command.name}" for command in COMMANDS),
+    },
+    "promptuary.storage.sqlite.queries": set(),  # finds the SQL of the package that asks
+    # These load packages of others.
+    "promptuary.models.minilm": set(),
+    "promptuary.outline": set(),
+    "promptuary.storage.index.vectors.index": set(),
+}
+"""Modules that import others by strings, which the linter does not see, and which ones of ours those are."""
+
+NO_MODULES = {GROUP, EMBEDDERS, "promptuary.toml"}
+"""Groups of entry points and a file, which only look like modules."""
+
+
+def test_every_contract_of_the_linter_is_kept() -> None:
+    environment = os.environ | {"PYTHONPATH": str(SRC)}
+    program = "import sys; from importlinter.cli import lint_imports_command; sys.exit(lint_imports_command())"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "--no-cache"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("room", SEES)
+def test_a_room_that_sees_little_is_forbidden_everything_else(room: str) -> None:
+    (contract,) = [one for one in CONTRACTS if one.get("source_modules") == [f"promptuary.{room}"]]
+
+    assert set(contract["forbidden_modules"]) == {f"promptuary.{one}" for one in rooms() - SEES[room] - {room}}
+
+
+def private_imports(tree: ast.Module) -> Iterator[str]:
+    """Yield private names of other modules of ours that are imported, or reached through their module."""
+    ours: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "promptuary":
+            yield from (one.name for one in node.names if _is_private(one.name))
+            ours |= {one.asname or one.name for one in node.names if f"{node.module}.{one.name}" in names()}
+        if isinstance(node, ast.Import):
+            ours |= {one.asname for one in node.names if one.asname and one.name.startswith("promptuary.")}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            yield from [node.attr] if node.value.id in ours and _is_private(node.attr) else []
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+def test_no_private_name_is_imported_from_another_module() -> None:
+    assert {one.name: found for one in modules() if (found := list(private_imports(one.tree)))} == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("from promptuary.core.text import _width", ["_width"]),
+        ("from promptuary.core import text\ntext._width('')", ["_width"]),
+        ("import promptuary.core.text as words\nwords._width('')", ["_width"]),
+        ("from promptuary import __version__, _version\nself._width()", ["_version"]),
+    ],
+)
+def test_a_private_name_is_seen_however_it_is_taken(source: str, found: list[str]) -> None:
+    assert list(private_imports(ast.parse(source))) == found
+
+
+def test_only_the_listed_modules_import_by_string_and_what_they_import_exists() -> None:
+    importing = {
+        one.name
+        for one in modules()
+        for node in ast.walk(one.tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in {"import_module", "__import__"}
+    }
+
+    assert importing == set(BY_STRING)
+    assert set().union(*BY_STRING.values()) <= names()
+
+
+def test_every_string_that_is_the_name_of_a_module_names_one() -> None:
+    strings = {
+        node.value
+        for one in modules()
+        for node in ast.walk(one.tree)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and re.fullmatch(r"promptuary(\.[a-z_]+)+", node.value)
+    }
+
+    assert strings - NO_MODULES <= names()
+    assert "promptuary.wiring.preload" in strings
+
+
+def test_the_program_starts_where_the_package_says() -> None:
+    for target in PROJECT["project"]["scripts"].values():
+        module, _, function = target.partition(":")
+
+        assert find_spec(module)
+        assert function in {
+            node.name
+            for one in modules()
+            if one.name == module
+            for node in one.tree.body
+            if isinstance(node, ast.FunctionDef)
+        }
