@@ -1,7 +1,9 @@
 """Whatever a history is made of, no room is made at the price of a promise."""
 
 import asyncio
+import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from promptuary.context.compact.run import Compaction, compact
 from promptuary.context.history import CompactionPolicy, PricedHistory, cost, groups, newest_that_fit, older
 from promptuary.core.messages import Item, Role, ToolCall
 from promptuary.tokens import Counter
+from tests.items import attached, whole
 
 COUNTER = Counter()
 
@@ -42,7 +45,10 @@ SPEAKERS: st.SearchStrategy[Role] = st.sampled_from(["user", "user", "assistant"
 def runs(draw: st.DrawFn) -> list[Item]:
     """Something that was said, a call with its results in any order, or parts of such that lost each other."""
     pinned = draw(st.sampled_from([False, False, False, True]))
-    what = draw(st.sampled_from(["said", "said", "called", "lost", "summary"]))
+    what = draw(st.sampled_from(["said", "said", "attached", "called", "lost", "summary"]))
+    if what == "attached":
+        blocks = [whole(body, f"{n}.md") for n, body in enumerate(draw(st.lists(TEXTS, min_size=1, max_size=3)))]
+        return [attached(draw(TEXTS), *blocks, pinned=pinned)]
     if what == "said":
         return [Item("", draw(SPEAKERS), draw(TEXTS), pinned=pinned)]
     if what == "summary":
@@ -57,10 +63,7 @@ def runs(draw: st.DrawFn) -> list[Item]:
 
 def _numbered(parts: Iterable[Sequence[Item]]) -> list[Item]:
     items = [item for part in parts for item in part]
-    return [
-        Item(f"i{n}", i.role, i.content, i.tool_calls, i.tool_call_id, i.pinned, i.kind, i.stands_for)
-        for n, i in enumerate(items)
-    ]
+    return [replace(item, id=f"i{n}") for n, item in enumerate(items)]
 
 
 HISTORIES = st.lists(runs(), max_size=10).map(_numbered)
@@ -170,6 +173,51 @@ def test_everything_that_left_can_be_found_from_what_took_its_place(
         assert behind >= {one for item in items if item.id in replacement.ids for one in item.stands_for}
         assert behind <= known
     assert {item.id for item in items} - set(done.replaced) == {item.id for item in done.items} & known
+
+
+def around(item: Item) -> list[str]:
+    """Return the parts of an item's content that are not the bodies of attachments."""
+    starts, ends = [one.start for one in item.attachments], [one.end for one in item.attachments]
+    return [item.content[end:start] for end, start in zip([0, *ends], [*starts, len(item.content)], strict=True)]
+
+
+@given(HISTORIES, BUDGETS, KEPT)
+def test_compaction_never_cuts_what_a_person_or_an_assistant_said(
+    items: list[Item], window: int, keep_last: int
+) -> None:
+    done = run(items, window, keep_last)
+    before = {item.id: item for item in items}
+
+    for replacement in done.replacements:
+        if replacement.item.kind == "summary":
+            continue
+        (old,), new = [before[one] for one in replacement.ids], replacement.item
+        assert old.attachments or old.role == "tool"
+        if old.attachments:
+            assert new.words == old.words
+            assert around(new) == around(old)
+            assert [one.source for one in new.attachments] == [one.source for one in old.attachments]
+
+
+@given(HISTORIES, BUDGETS, KEPT)
+def test_attachments_of_shortened_items_are_still_where_they_say(
+    items: list[Item], window: int, keep_last: int
+) -> None:
+    done = run(items, window, keep_last)
+    before = {item.id: item for item in items}
+
+    for replacement in done.replacements:
+        old, new = before[replacement.ids[0]], replacement.item
+        for one, short in zip(old.attachments, new.attachments, strict=False):
+            body, cut = old.content[one.start : one.end], new.content[short.start : short.end]
+            if short.detail is one.detail:
+                assert cut == body
+            else:
+                head, _, tail = re.split(
+                    r"(⋯ [0-9,]+ characters left out; item i\d+ of the ledger has all of it ⋯\n)", cut
+                )
+                assert body.startswith(head.removesuffix("\n"))
+                assert body.endswith(tail)
 
 
 @given(HISTORIES, BUDGETS, KEPT)

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from promptuary.core.blocks import Block, Detail, Source, Trust
-from promptuary.core.render import preamble, render
+from promptuary.core.render import preamble, render, render_message
 from promptuary.core.text import visible, with_unix_lines
+from promptuary.references.detail import best_within, whole
 from promptuary.tokens import Counter
 from tests.conftest import TORTURE
 
@@ -69,6 +70,40 @@ def test_the_prompt_parses_back_into_the_blocks_it_was_made_from(bodies: list[tu
     expected = [(f"{n}.md", visible(with_unix_lines(body))[0].removesuffix("\n")) for n, (body, _) in enumerate(bodies)]
 
     assert parse(preamble(texts)) == expected
+
+
+ANY_BODIES = st.lists(
+    st.one_of(PIECES, st.sampled_from(["日本語", "🧑‍🚀", "def a():\n    pass\n", "word " * 60])), max_size=30
+)
+
+
+@st.composite
+def blocks(draw: st.DrawFn) -> Block:
+    """Return a source in full, or in as much detail as a small budget allows."""
+    text = "".join(draw(ANY_BODIES))
+    one = source(text, draw(st.sampled_from(list(Trust))), draw(st.text(max_size=8)))
+    full = whole(one, COUNTER)
+    return best_within(one, draw(st.integers(20, 300)), COUNTER, full) or full if draw(st.booleans()) else full
+
+
+@settings(max_examples=100_000 if TORTURE else 300)
+@given(st.text(max_size=40), st.lists(blocks(), max_size=4), st.lists(st.text(max_size=10), max_size=2))
+def test_attachments_say_exactly_where_the_bodies_are_and_where_the_words_begin(
+    words: str, attached: list[Block], absent: list[str]
+) -> None:
+    message = render_message(words, attached, absent)
+    end = 0
+
+    assert message.content[message.words_start :] == words
+    for block, one in zip(attached, message.attachments, strict=True):
+        body = message.content[one.start : one.end]
+        assert end <= one.start <= one.end <= message.words_start
+        assert body == block.text[slice(*block.body)]
+        assert (one.label, one.detail, one.source) == (block.source.label, block.detail, block.source.address)
+        if one.detail is Detail.FULL:
+            assert body == visible(with_unix_lines(block.source.text))[0]
+        assert (one.detail is Detail.PATH) <= (body == "")
+        end = one.end
 
 
 @given(BODIES)

@@ -75,6 +75,15 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class Passage:
+    """A text that stands in the window; ``path`` and ``lines`` say which lines of which file it shows, if any."""
+
+    text: str
+    path: str = ""
+    lines: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """A source at one detail, as it is sent.
 
@@ -89,6 +98,11 @@ class Block:
     body: tuple[int, int] = (0, 0)
     score: float | None = None
     reason: str = ""
+
+    @property
+    def passage(self) -> Passage:
+        """What it shows, for those who look for a text in the window."""
+        return Passage(self.text, path_of(self.source.address), self.source.lines)
 
     @classmethod
     def of(
@@ -120,6 +134,12 @@ class Block:
             trust=trust,
         )
         return cls(origin, detail, text, tokens, (0, len(text)), score, reason)
+
+
+def path_of(address: str) -> str:
+    """Return the path in the address of a source, be it the file itself or its lines in the index; empty otherwise."""
+    scheme, _, path = address.partition(":")
+    return path if scheme in {"file", "index"} else ""
 
 
 def content_hash(text: str) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from promptuary.core.blocks import Block, Detail
 from promptuary.core.errors import Code, Status
-from promptuary.core.messages import Message
+from promptuary.core.messages import Attachment, Message
 from promptuary.core.references import Reference
 
 
@@ -35,7 +35,11 @@ class Spend:
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """A message with everything it points at, ready to send."""
+    """A message with everything it points at, ready to send.
+
+    ``text`` is the person's own part of it, and starts at ``words_start`` of the message's content; ``attachments`` say
+    where in the content the bodies of ``blocks`` are.
+    """
 
     text: str
     messages: tuple[Message, ...]
@@ -46,3 +50,5 @@ class Expansion:
     blocked: bool = False
     named: tuple[str, ...] = ()
     """The files that were named outright, for whoever learns from use."""
+    attachments: tuple[Attachment, ...] = ()
+    words_start: int = 0

@@ -14,12 +14,12 @@ never the loss of a turn. State is JSON, kept per scope by the engine, in the sa
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, ClassVar, Literal
 
-from promptuary.core.blocks import Block
+from promptuary.core.blocks import Block, Passage
 from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import ConfigError
 from promptuary.core.messages import Item
@@ -105,13 +105,23 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class RecallRequest:
-    """What is wanted: at most ``budget`` tokens that help with ``query``, the person's words."""
+    """What is wanted: at most ``budget`` tokens that help with ``query``, the person's words.
+
+    ``in_view`` are the blocks that stand in the window already beside the ``history``: the message, what it attaches,
+    and what earlier layers said.
+    """
 
     query: str
     budget: int
     history: Sequence[Item] = ()
-    in_view: Sequence[str] = ()
-    """What stands in the window already: the message with what it attaches, and what earlier layers said."""
+    in_view: Sequence[Block] = ()
+
+    def passages(self) -> Iterator[Passage]:
+        """Yield every text that stands in the window already."""
+        for block in self.in_view:
+            yield block.passage
+        for item in self.history:
+            yield from item.passages()
 
 
 @dataclass(frozen=True, slots=True)

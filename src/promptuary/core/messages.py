@@ -1,10 +1,10 @@
 """What is said in a thread: the items of a conversation, and the messages that a chat API takes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NotRequired, TypedDict
 
-from promptuary.core.blocks import Detail
+from promptuary.core.blocks import Detail, Passage, path_of
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 """Who speaks, in the words of the chat APIs."""
@@ -57,14 +57,20 @@ class Attachment:
     start: int
     end: int
 
+    @property
+    def path(self) -> str:
+        """The file it came from; empty if it came from none."""
+        return path_of(self.source)
+
 
 @dataclass(frozen=True, slots=True)
 class Item:
     """One entry of a thread's history.
 
     ``content`` is exactly what was sent or received. ``pinned`` items are never compacted. ``stands_for`` holds the ids
-    of the items that a summary replaces; they stay in the ledger. ``attachments`` are what was attached to it, and
-    ``words_start`` is where in ``content`` the person's own words begin.
+    of the items that a summary replaces; they stay in the ledger. ``attachments`` are what was attached to it, in the
+    order of ``content``, and ``words_start`` is where the person's own words begin. Items of earlier versions have no
+    attachments: all of their content counts as words.
     """
 
     id: str
@@ -78,6 +84,18 @@ class Item:
     turn: str = ""
     attachments: tuple[Attachment, ...] = ()
     words_start: int = 0
+
+    @property
+    def words(self) -> str:
+        """What was said, without what was attached to it."""
+        return self.content[self.words_start :]
+
+    def passages(self) -> Iterator[Passage]:
+        """Yield the words, and the body of each attachment."""
+        yield Passage(self.words)
+        for one in self.attachments:
+            if one.start < one.end:
+                yield Passage(self.content[one.start : one.end], one.path, one.lines)
 
 
 @dataclass(frozen=True, slots=True)

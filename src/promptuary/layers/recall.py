@@ -5,20 +5,19 @@ one that stands there in part only the other lines are shown. Without an index i
 how, is not known here.
 """
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from promptuary import concurrency
-from promptuary.core.blocks import Block
+from promptuary.core.blocks import Block, Passage
 from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.core.layers import Between, Layer, LayerContext, Omitted, Recall, RecallRequest, Slot
 from promptuary.core.query import unquoted
 from promptuary.core.render import without_gap
 from promptuary.core.search import Hit, Search, SearchQuery, SearchResult
-from promptuary.core.text import one_line, visible, with_unix_lines
+from promptuary.core.text import visible, with_unix_lines
 from promptuary.layers.tracked.links import without
 from promptuary.references.detail import whole
 from promptuary.references.scan import scan
@@ -50,7 +49,7 @@ class SemanticRecall(Layer):
             return None
         found = await concurrency.run(lambda: self._found(words))
         # Measured by the best of all: where that is in view, what is far behind it is worth no more than before.
-        wanted = unseen(worth(found.hits), request.in_view, self._home)
+        wanted = unseen(worth(found.hits), list(request.passages()) if found.hits else [], self._home)
         recalled = fitted(wanted, request.budget, context.counter, self._home)
         return replace(recalled or Recall(), notes=found.notes) if recalled or found.notes else None
 
@@ -73,29 +72,27 @@ def asked(message: str) -> str:
     return rest if any(map(str.isalnum, rest)) else " ".join(one.value for one in references)
 
 
-def unseen(hits: Sequence[Hit], texts: Sequence[str], home: str) -> list[Hit]:
-    """Return what of the hits stands neither in one of ``texts`` nor in a better hit."""
-    left = [hit for hit in hits if not in_view(hit, texts)]
-    return apart([part for hit in left for part in rest_of(hit, lines_in_view(hit, place_of(hit, home), texts))])
+def unseen(hits: Sequence[Hit], passages: Sequence[Passage], home: str) -> list[Hit]:
+    """Return the parts of the hits that are neither in one of ``passages`` nor in a better hit."""
+    left = [hit for hit in hits if not in_view(hit, passages)]
+    return apart([part for hit in left for part in rest_of(hit, lines_in_view(hit, place_of(hit, home), passages))])
 
 
-def in_view(hit: Hit, texts: Sequence[str]) -> bool:
-    """Tell whether the text of a hit stands in one of ``texts``."""
+def in_view(hit: Hit, passages: Sequence[Passage]) -> bool:
+    """Return whether the text of a hit is in one of ``passages``."""
     bare = _bare(hit)
-    return any(bare in text for text in texts)
+    return any(bare in passage.text for passage in passages)
 
 
-def lines_in_view(hit: Hit, path: str, texts: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield which lines of a hit, first and last, blocks of the same file in ``texts`` show.
+def lines_in_view(hit: Hit, path: str, passages: Sequence[Passage]) -> Iterator[tuple[int, int]]:
+    """Yield which lines of a hit, first and last, passages of the same file show.
 
-    A block says in its head which lines it has. It may have been cut, or the file changed since: only what can be read
-    there counts.
+    A passage may have been cut, or the file changed since: only lines that can be read in it count.
     """
-    head = rf"(?m)^## {re.escape(one_line(path))}[:#][^\n]*\n[^\n]*?\blines (\d{{1,9}})-(\d{{1,9}})\b"
-    for text in texts:
-        for block in re.finditer(head, text):
-            first, last = max(int(block[1]), hit.start_line), min(int(block[2]), hit.end_line)
-            if first <= last and _bare(lines_of(hit, first, last)) in text:
+    for passage in passages:
+        if passage.path == path and passage.lines:
+            first, last = max(passage.lines[0], hit.start_line), min(passage.lines[1], hit.end_line)
+            if first <= last and _bare(lines_of(hit, first, last)) in passage.text:
                 yield first, last
 
 

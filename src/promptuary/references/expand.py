@@ -7,7 +7,7 @@ from promptuary.core.blocks import Block, Detail, Source
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.expansion import Expansion, Outcome, Spend
 from promptuary.core.references import Reference
-from promptuary.core.render import preamble
+from promptuary.core.render import preamble, render_message
 from promptuary.core.text import one_line, unique_slug
 from promptuary.references.fit import RankedSource, fit
 from promptuary.references.resolve import Resolution, classify, resolve
@@ -55,14 +55,15 @@ def expand(
     blocks, absent = _fitted(shelf, resolutions, room, context)
     outcomes = [shelf.outcome(one, blocks) for one in resolutions]
     attached = [replace(block, reason=_why(block)) for block in blocks if block]
-    before = preamble([block.text for block in attached], absent)
+    message = render_message(sent, attached, absent)
+    frame = context.counter.count(preamble([""], absent)) if message.words_start else 0
     # Blocks begin and end where tokenizers split, so their costs add up to the cost of the whole.
-    injected = context.counter.count(preamble([""], absent)) + sum(block.tokens for block in attached) if before else 0
+    injected = frame + sum(block.tokens for block in attached)
     spend = Spend(injected, limits.window, limits.warn_at, limits.limit)
     too_many = sum(not one.bare for one in found) >= MAX_REFERENCES
     return Expansion(
         text=sent,
-        messages=({"role": "user", "content": before + sent},),
+        messages=({"role": "user", "content": message.content},),
         outcomes=tuple(outcomes),
         blocks=tuple(attached),
         spend=spend,
@@ -70,6 +71,8 @@ def expand(
         warnings=(*_warnings(spend, outcomes, blocks, room, too_many=too_many), *dict.fromkeys(context.notes)),
         blocked=room < 0 or any(one.code is Code.BUDGET_EXCEEDED for one in outcomes),
         named=tuple(shelf.named()),
+        attachments=message.attachments,
+        words_start=message.words_start,
     )
 
 

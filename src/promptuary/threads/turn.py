@@ -109,12 +109,18 @@ class Thread:
         message: Message = {"role": "user", "content": expansion.messages[-1]["content"]}
         spent = common.counter.count(message["content"]) + MESSAGE_OVERHEAD
         available = common.room.usable - spent
-        contributions, left_out = await self._contributions(text, history, message["content"], available, kept)
+        attached = receipt_entries.of_references(expansion)
+        words = receipt_entries.of_message(expansion.text, common.counter.count(expansion.text))
+        request = RecallRequest(text, 0, history.items, [*words.blocks, *attached.blocks])
+        contributions, left_out = await self._contributions(request, history, available, kept)
         said = sum(contribution.tokens for contribution in contributions)
         past = history.newest(available - said)
         before = cost(past, common.counter)
         prompt = assemble(contributions, past, message)
-        parts = self._parts(contributions, receipt_entries.of_history(past, history, before), expansion, left_out)
+        of_past = receipt_entries.of_history(past, history, before)
+        stable = [receipt_entries.of_layer(one) for one in contributions if one.band == "stable"]
+        live = [receipt_entries.of_layer(one) for one in contributions if one.band == "live"]
+        parts = [*stable, of_past, *live, attached, words, *left_out]
         spent += said + before
         if available <= MESSAGE_OVERHEAD and self._runner.active:
             warnings = (*warnings, "the message leaves no room for anything else")
@@ -138,7 +144,14 @@ class Thread:
         await self._runner.store(said, kept)
         await self._runner.complete("finished", kept)
         # An id that follows from the turn's: of two who finish it at once, the store refuses the second.
-        asked = Item(f"item-of-{turn.id}", "user", turn.prompt.message["content"], turn=turn.id)
+        asked = Item(
+            f"item-of-{turn.id}",
+            "user",
+            turn.prompt.message["content"],
+            turn=turn.id,
+            attachments=turn.expansion.attachments,
+            words_start=turn.expansion.words_start,
+        )
         receipt = replace(
             turn.receipt,
             hooks=[*turn.receipt.hooks, *kept.hooks],
@@ -197,16 +210,15 @@ class Thread:
         return await concurrency.run(lambda: self._common.expand(text, " ".join(queued), limit))
 
     async def _contributions(
-        self, query: str, history: PricedHistory, message: str, available: int, kept: Account
+        self, request: RecallRequest, history: PricedHistory, available: int, kept: Account
     ) -> tuple[list[Contribution], list[PromptPart]]:
         """Ask every layer what it has to say, then those again that have more to say than there is room."""
         asked: list[tuple[LayerRun, Contribution]] = []
-        request = RecallRequest(query, 0, history.items, [message, *(item.content for item in history.items)])
         for run in self._runner.active:
             contribution = await self._ask(run, request, ceiling(run.layer.budget, available), kept)
             if contribution.tokens or contribution.recall.omitted:
                 asked.append((run, contribution))
-                request = replace(request, in_view=[*request.in_view, contribution.recall.text])
+                request = replace(request, in_view=[*request.in_view, *contribution.recall.blocks])
         given = shares([first for _, first in asked], history, available)
         contributions, left_out = [], []
         for run, first in asked:
@@ -232,19 +244,6 @@ class Thread:
             run.layer.id, run.layer.band, run.layer.budget, said, recall_cost(said, self._common.counter)
         )
 
-    def _parts(
-        self,
-        contributions: Sequence[Contribution],
-        history: PromptPart,
-        expansion: Expansion,
-        left_out: Sequence[PromptPart],
-    ) -> list[PromptPart]:
-        """Return the parts of the prompt in their order, and last the layers that are not in it."""
-        stable = [receipt_entries.of_layer(one) for one in contributions if one.band == "stable"]
-        live = [receipt_entries.of_layer(one) for one in contributions if one.band == "live"]
-        words = receipt_entries.of_message(expansion.text, self._common.counter.count(expansion.text))
-        return [*stable, history, *live, receipt_entries.of_references(expansion), words, *left_out]
-
     def _receipt(self, parts: Sequence[PromptPart], expansion: Expansion, spent: int, kept: Account) -> Receipt:
         room = self._common.room
         return Receipt(
@@ -269,8 +268,9 @@ class Thread:
 
 
 def _without(request: RecallRequest, contribution: Contribution) -> RecallRequest:
-    """Return what is in view without what a layer said itself: it is asked to say less of the same."""
-    return replace(request, in_view=[text for text in request.in_view if text != contribution.recall.text])
+    """Return ``request`` without the layer's own blocks in view: it is asked for less of the same."""
+    own = set(map(id, contribution.recall.blocks))
+    return replace(request, in_view=[block for block in request.in_view if id(block) not in own])
 
 
 def _recorded(turn: Turn, status: TurnStatus) -> Recorded:

@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptuary.blocking import Promptuary
+from promptuary.core.blocks import Block, Detail, Passage
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.layers import LayerContext, Recall, RecallRequest
+from promptuary.core.messages import Attachment, Item
 from promptuary.core.search import Hit, SearchQuery, SearchResult, Why
 from promptuary.layers.recall import HEADING, SemanticRecall, asked, fitted, in_view, lines_in_view
 from promptuary.references.search_hits import worth
@@ -180,17 +182,17 @@ def test_without_an_index_or_without_room_nothing_is_searched() -> None:
 
 
 def test_what_stands_in_the_window_is_not_repeated() -> None:
-    shown = "Look:\n\nalpha\nbeta\n\nWell?"
+    shown, nothing = Block.of("Look:\n\nalpha\nbeta\n\nWell?", "shown"), Block.of("nothing", "nothing")
 
-    assert said([hit()], RecallRequest("alpha?", 500, in_view=["nothing", shown])) is None
+    assert said([hit()], RecallRequest("alpha?", 500, in_view=[nothing, shown])) is None
     recall = said([hit(), hit("b.md", text="gamma\ndelta")], RecallRequest("alpha?", 500, in_view=[shown]))
     assert recall is not None
     assert [block.source.label for block in recall.blocks] == ["b.md:3-4"]
 
 
 def test_line_ends_and_blank_lines_around_do_not_make_a_text_another_one() -> None:
-    assert in_view(hit(text="\n\nalpha\r\nbeta\r\n"), ["so: alpha\nbeta."])
-    assert not in_view(hit(text="alpha\ngamma"), ["alpha", "gamma"])
+    assert in_view(hit(text="\n\nalpha\r\nbeta\r\n"), [Passage("so: alpha\nbeta.")])
+    assert not in_view(hit(text="alpha\ngamma"), [Passage("alpha"), Passage("gamma")])
 
 
 def scored(score: float, *, matched: bool = True, cosine: float | None = 0.5) -> Hit:
@@ -223,7 +225,7 @@ def test_what_is_far_behind_the_best_is_not_recalled_because_the_best_is_in_view
         hit("b.md", text="gamma\ndelta", score=0.4),
         hit("c.md", text="epsilon", score=0.6),
     )
-    seen = ["Look:\n\nalpha\nbeta\n\nWell?"]
+    seen = [Block.of("Look:\n\nalpha\nbeta\n\nWell?", "seen")]
 
     assert said([best, far], RecallRequest("alpha?", 500, in_view=seen)) is None
     recall = said([best, near, far], RecallRequest("alpha?", 500, in_view=seen))
@@ -233,38 +235,56 @@ def test_what_is_far_behind_the_best_is_not_recalled_because_the_best_is_in_view
 
 # Lines that are there already
 
-BLOCK = "# Attached context\n\n## {label}\nfile; lines {lines} of 90; sha256 abababababab\n\n```markdown\n{body}\n```\n"
 
-
+@pytest.mark.parametrize("past", [False, True], ids=["now", "before"])
 @pytest.mark.parametrize(
-    ("label", "lines", "body", "left"),
+    ("source", "lines", "body", "left"),
     [
-        ("a.md:1-4", "1-4", "one\ntwo\nalpha\nbeta", ["a.md:5-6"]),
-        ("a.md:5-", "5-90", "gamma\ndelta\nmore", ["a.md:3-4"]),
-        ("a.md:4-9 {#a-md-4-9}", "4-9", "beta\ngamma\ndelta\nmore", []),
-        ("a.md#part", "5-6", "gamma\ndelta", ["a.md:3-4"]),
-        ("a.md:4-5", "4-5", "beta\ngamma", []),
-        ("a.md:1-2", "1-2", "one\ntwo", ["a.md:3-6"]),
-        ("a.md:7-9", "7-9", "more", ["a.md:3-6"]),
-        ("a.md:1-4", "1-4", "it was\nanother\nthen", ["a.md:3-6"]),
-        ("aa.md:1-4", "1-4", "one\ntwo\nalpha\nbeta", ["a.md:3-6"]),
-        ("a.md:1-4", "4-1", "alpha\nbeta", ["a.md:3-6"]),
+        ("file:a.md", (1, 4), "one\ntwo\nalpha\nbeta", ["a.md:5-6"]),
+        ("file:a.md", (5, 90), "gamma\ndelta\nmore", ["a.md:3-4"]),
+        ("file:a.md", (4, 9), "beta\ngamma\ndelta\nmore", []),
+        ("index:a.md", (5, 6), "gamma\ndelta", ["a.md:3-4"]),
+        ("file:a.md", (4, 5), "beta\ngamma", []),
+        ("file:a.md", (1, 2), "one\ntwo", ["a.md:3-6"]),
+        ("file:a.md", (7, 9), "more", ["a.md:3-6"]),
+        ("file:a.md", (1, 4), "it was\nanother\nthen", ["a.md:3-6"]),
+        ("file:aa.md", (1, 4), "one\ntwo\nalpha\nbeta", ["a.md:3-6"]),
+        ("url:a.md", (1, 4), "one\ntwo\nalpha\nbeta", ["a.md:3-6"]),
+        ("file:a.md", (4, 1), "alpha\nbeta", ["a.md:3-6"]),
+        ("file:a.md", None, "alpha\nbeta", ["a.md:3-6"]),
     ],
-    ids=["begin", "end", "one-left", "symbol", "middle", "before", "behind", "changed", "other-file", "reversed"],
+    ids=[
+        "begin",
+        "end",
+        "one-left",
+        "indexed",
+        "middle",
+        "before",
+        "behind",
+        "changed",
+        "other-file",
+        "no-file",
+        "reversed",
+        "no-lines",
+    ],
 )
 def test_of_a_place_that_is_attached_in_part_only_the_other_lines_are_recalled(
-    label: str, lines: str, body: str, left: list[str]
+    source: str, lines: tuple[int, int] | None, body: str, left: list[str], past: bool
 ) -> None:
-    block = BLOCK.format(label=label, lines=lines, body=body)
-    recall = said([hit(text="alpha\nbeta\ngamma\ndelta")], RecallRequest("alpha?", 500, in_view=["Hm.", block]))
+    block = Block.of(f"## a.md\n\n```markdown\n{body}\n```\n", "a.md", source=source, lines=lines)
+    content = f"# Attached context\n\n{body}\n\n# Message\n\nHm."
+    attachment = Attachment(source, "a.md", "0" * 64, Detail.FULL, lines, 20, 20 + len(body))
+    item = Item("i", "user", content, attachments=(attachment,), words_start=len(content) - 3)
+    request = RecallRequest("alpha?", 500, **({"history": [item]} if past else {"in_view": [block]}))
+    recall = said([hit(text="alpha\nbeta\ngamma\ndelta")], request)
 
     assert [block.source.label for block in recall.blocks] == left if recall else left == []
 
 
 def test_lines_in_view_are_those_that_can_be_read_there_whatever_their_ends() -> None:
-    block = BLOCK.format(label="a.md:1-4", lines="1-4", body="one\ntwo\nalpha\nbe⟨U+200B⟩ta")
+    shown = Passage("one\ntwo\nalpha\nbe⟨U+200B⟩ta\n", "a.md", (1, 4))
 
-    assert list(lines_in_view(hit(text="alpha\r\nbe\u200bta\r\ngamma"), "a.md", [block])) == [(3, 4)]
+    assert list(lines_in_view(hit(text="alpha\r\nbe\u200bta\r\ngamma"), "a.md", [shown])) == [(3, 4)]
 
 
 def test_the_lines_that_two_places_have_in_common_are_recalled_once() -> None:

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from promptuary.context.compact.attached import read
 from promptuary.context.compact.envelope import body_of
 from promptuary.context.compact.extract import is_question, links, names, paths, prose, sentences
 from promptuary.core.budget import water_fill
@@ -118,13 +117,12 @@ def _collect(items: Sequence[Item], longest: int) -> list[_Section]:
 
 
 def _read_message(found: dict[str, _Section], item: Item, longest: int) -> None:
-    sent = read(item.content) if item.role == "user" else None
-    words = sent.words if sent else item.content
-    attached = item.content[: len(item.content) - len(words)]
+    words = item.words
     said = prose(words)
     if item.role == "user":
         found["Requests"].add(_clip(words, longest))
-    _add_all(found["Files"], paths("\n".join(line for line in attached.split("\n") if line.startswith("## "))))
+    for one in item.attachments:
+        _add_all(found["Files"], [one.path] if one.path else paths(one.label))
     _add_all(found["Files"], paths(words))
     _add_all(found["Names"], names(said))
     for link in links(words):

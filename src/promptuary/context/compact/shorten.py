@@ -8,9 +8,9 @@ important in the middle; nothing that is said by a person or an assistant is tou
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from promptuary.context.compact.attached import read
 from promptuary.context.compact.types import Compacted, everything_behind, put_in_place
 from promptuary.context.history import cost, item_cost, older
+from promptuary.core.blocks import Detail
 from promptuary.core.counting import TokenCounter
 from promptuary.core.ids import new_id
 from promptuary.core.messages import Item, Replacement
@@ -35,35 +35,42 @@ class Shorten:
         for item in (item for group in older(items, self.keep_last) for item in group.items):
             if excess <= 0:
                 break
-            content = self._shortened(item, counter)
-            if content is None:
+            cut = self._shortened(item, counter)
+            if cut is None:
                 continue
-            short = replace(item, id=new_id("item"), content=content, stands_for=everything_behind([item]))
+            short = replace(cut, id=new_id("item"), stands_for=everything_behind([item]))
             saved = item_cost(item, counter) - item_cost(short, counter)
             if saved > 0:
                 excess -= saved
                 replacements.append(Replacement((item.id,), short))
         return Compacted("shorten", put_in_place(items, replacements), tuple(replacements))
 
-    def _shortened(self, item: Item, counter: TokenCounter) -> str | None:
+    def _shortened(self, item: Item, counter: TokenCounter) -> Item | None:
+        """Return ``item`` with less content; nothing if it has nothing that is too long."""
         if item.kind == "summary" or item.stands_for:  # it has been shortened before
             return None
         where = f"item {one_line(item.id)} of the ledger has all of it"
         if item.role == "tool":
-            return self._cut(item.content, where, counter)
-        if item.role != "user":
-            return None
-        return self._with_shorter_bodies(item.content, where, counter)
+            content = self._cut(item.content, where, counter)
+            return None if content is None else replace(item, content=content)
+        return self._with_shorter_attachments(item, where, counter)
 
-    def _with_shorter_bodies(self, content: str, where: str, counter: TokenCounter) -> str | None:
-        pieces, done = [], 0
-        for start, end in read(content).bodies:
-            body = self._cut(content[start:end], where, counter)
-            if body is not None:
-                # The fence that closes it must have a line to itself.
-                pieces += [content[done:start], body if body.endswith("\n") else f"{body}\n"]
-                done = end
-        return "".join([*pieces, content[done:]]) if pieces else None
+    def _with_shorter_attachments(self, item: Item, where: str, counter: TokenCounter) -> Item | None:
+        parts, attachments, done, moved = [], [], 0, 0
+        for one in item.attachments:
+            start = one.start + moved
+            body = self._cut(item.content[one.start : one.end], where, counter)
+            if body is None:
+                attachments.append(replace(one, start=start, end=one.end + moved))
+            else:
+                parts += [item.content[done : one.start], body]
+                done = one.end
+                moved = start + len(body) - one.end
+                attachments.append(replace(one, detail=Detail.EXCERPT, start=start, end=start + len(body)))
+        if not parts:
+            return None
+        content = "".join([*parts, item.content[done:]])
+        return replace(item, content=content, attachments=tuple(attachments), words_start=item.words_start + moved)
 
     def _cut(self, text: str, where: str, counter: TokenCounter) -> str | None:
         return excerpt(text, self.to, counter, where) if counter.count(text) > self.over else None

@@ -126,11 +126,21 @@ def transcript(old: Sequence[Item], counter: TokenCounter) -> str:
 
 
 def _line(item: Item, share: int, counter: TokenCounter) -> str:
-    content = item.content if counter.count(item.content) <= share else excerpt(item.content, share, counter) or ""
+    content = item.content if counter.count(item.content) <= share else _shorter(item, share, counter)
     line: dict[str, object] = {"role": item.role, "kind": item.kind, "content": visible(content)[0]}
     if item.tool_calls:
         line["calls"] = [visible(f"{call.name} {call.arguments}")[0] for call in item.tool_calls]
     return json.dumps(line, ensure_ascii=False)
+
+
+def _shorter(item: Item, share: int, counter: TokenCounter) -> str:
+    """Return ``item`` within ``share`` tokens: what is attached is cut before any of the words are."""
+    before, words = item.content[: item.words_start], item.words
+    # One token less: texts may cost more together than apart.
+    room = share - counter.count(words) - 1 if before else 0
+    if room > 0:
+        return (excerpt(before, room, counter) or "") + words
+    return excerpt(words, share, counter) or ""
 
 
 def _prompt(lines: str, boundary: str, room: int) -> list[Message]:

@@ -5,14 +5,16 @@ from promptuary.context.compact.envelope import body_of, how_many, summary_of
 from promptuary.context.compact.extract import is_question, links, names, paths, prose, sentences
 from promptuary.core.messages import Item, ToolCall
 from promptuary.tokens import Counter
+from tests.items import attached, whole
 
 COUNTER = Counter()
 
-ATTACHED = (
-    "# Attached context\n\n## src/app.py\nfile · sha256 0\n\n```python\n# Message\n\nsecret = 42\n```\n\n# Message\n\n"
-)
 CONVERSATION = [
-    Item("1", "user", f"{ATTACHED}Fix the login in @file:src/app.py, see https://status.example.com/x?y=1."),
+    attached(
+        "Fix the login, see https://status.example.com/x?y=1.",
+        whole("# Message\n\nsecret = 42\n## not/a/block.py\n", "src/my app.py"),
+        name="1",
+    ),
     Item(
         "2",
         "assistant",
@@ -28,7 +30,7 @@ CONVERSATION = [
 
 EXPECTED = """\
 ## Requests
-- Fix the login in @file:src/app.py, see https://status.example.com/x?y=1.
+- Fix the login, see https://status.example.com/x?y=1.
 - Good. Never touch docs/ADR-007.md! Is a token valid for 15 minutes?
 
 ## Decisions
@@ -38,7 +40,7 @@ EXPECTED = """\
 - Assistant: Which region do you deploy to?
 
 ## Files
-- `src/app.py`, `lib/session.py`, `docs/ADR-007.md`
+- `src/my app.py`, `lib/session.py`, `docs/ADR-007.md`
 
 ## Links
 - https://status.example.com/x?y=1
@@ -65,12 +67,12 @@ def test_an_earlier_digest_is_folded_into_the_next_without_loss() -> None:
     more = [Item("8", "user", "Now write CHANGELOG.md."), Item("9", "assistant", "We will call it version 2.")]
     text = digest([first, *more], 1_000, COUNTER)
 
-    assert "- Fix the login in" in text
+    assert "- Fix the login, see" in text
     assert "15 minutes?\n- Now write CHANGELOG.md.\n" in text
     assert (
         "- Assistant: We decided to use PostgreSQL instead of Redis.\n- Assistant: We will call it version 2." in text
     )
-    assert "`src/app.py`, `lib/session.py`, `docs/ADR-007.md`, `CHANGELOG.md`" in text
+    assert "`src/my app.py`, `lib/session.py`, `docs/ADR-007.md`, `CHANGELOG.md`" in text
     assert digest([first], 1_000, COUNTER) == EXPECTED
 
 

@@ -2,13 +2,12 @@
 
 import asyncio
 
-from promptuary.context.compact.attached import read
 from promptuary.context.compact.shorten import Shorten, excerpt
 from promptuary.context.compact.types import Compacted
-from promptuary.core.blocks import Detail, Source, Trust
+from promptuary.core.blocks import Detail, Trust
 from promptuary.core.messages import Item, ToolCall
-from promptuary.core.render import preamble, render
 from promptuary.tokens import Counter
+from tests.items import attached, whole
 
 COUNTER = Counter()
 LONG = "".join(f"line {n} of the log\n" for n in range(1, 501))
@@ -17,11 +16,6 @@ CALL = Item("call", "assistant", "", tool_calls=(ToolCall("c", "read", "{}"),))
 
 def shorten(items: list[Item], goal: int = 0, keep_last: int = 0) -> Compacted:
     return asyncio.run(Shorten(keep_last, over=400, to=160).compact(items, goal, COUNTER))
-
-
-def sent(body: str, words: str, trust: Trust = Trust.WORKSPACE) -> str:
-    source = Source(key="k", label="a.log", kind="file", text=body, revision="0" * 64, trust=trust)
-    return preamble([render(source, Detail.FULL, body, COUNTER).text]) + words
 
 
 def test_a_long_result_becomes_a_new_item_that_stands_for_the_old_one() -> None:
@@ -46,21 +40,40 @@ def test_the_gap_says_how_much_is_missing_and_where_it_is() -> None:
 
 def test_attachments_are_shortened_in_their_fences_and_the_persons_words_are_not() -> None:
     words = "Why does this fail?\n" + "Look at it closely. " * 200
-    content = shorten([Item("u", "user", sent(LONG, words, Trust.EXTERNAL))]).items[0].content
-    parts = read(content)
+    short = shorten([attached(words, whole(LONG, trust=Trust.EXTERNAL))]).items[0]
+    content = short.content
+    (body,) = [content[one.start : one.end] for one in short.attachments]
 
-    assert parts.words == words
-    assert len(parts.bodies) == 1
-    assert "of the ledger has all of it" in content[slice(*parts.bodies[0])]
+    assert short.words == words
+    assert body.startswith("line 1 of the log\n")
+    assert body.endswith("line 500 of the log\n")
+    assert "item u of the ledger has all of it" in body
     assert content.count("<external ") == content.count("</external ") == 1
     assert content.startswith("# Attached context\n\n## a.log\n")
 
 
-def test_a_heading_inside_an_attachment_does_not_end_it() -> None:
-    body = "```\n# Message\n\nnot by the person\n```\n" + LONG
+def test_of_several_attachments_only_the_long_ones_are_shortened_and_all_are_still_where_they_say() -> None:
+    small = "```\n# Message\n\nnot by the person\n```\n"
+    item = attached("The words.", whole(LONG, "a"), whole(small, "b"), whole("x" * 9_000, "c"), whole("", "d"))
+    short = shorten([item]).items[0]
+    bodies = [short.content[one.start : one.end] for one in short.attachments]
 
-    assert read(sent(body, "the words")).words == "the words"
-    assert read("# Attached context\n\nI only talk about it").words == "# Attached context\n\nI only talk about it"
+    assert [one.detail for one in short.attachments] == [Detail.EXCERPT, Detail.FULL, Detail.EXCERPT, Detail.FULL]
+    assert (bodies[1], bodies[3]) == (small, "")
+    assert bodies[2].endswith("xxx")
+    assert "left out" in bodies[0]
+    assert "left out" in bodies[2]
+    assert short.words == "The words."
+    for one in short.attachments:
+        assert f"## {one.label}\n" in short.content[: one.start]
+        assert short.content[one.end :].removeprefix("\n").startswith("```")
+
+
+def test_what_an_earlier_version_attached_counts_as_words() -> None:
+    old = Item("u", "user", attached("The words.", whole(LONG)).content)
+
+    assert shorten([old]).replacements == ()
+    assert old.words == old.content
 
 
 def test_what_was_said_is_not_touched() -> None:
