@@ -113,10 +113,10 @@ def change(texts: Sequence[str], folder: Path) -> None:
         path = vault / "0" / "5.md"
         with Promptuary.open(vault, exact=True, embedder="none") as promptuary:
             began = time.perf_counter()
-            promptuary.index([vault])
+            promptuary.search.index([vault])
             whole = time.perf_counter() - began
-            known = promptuary.indexed().counts
-            memory = promptuary._inner._file_memory()
+            known = promptuary.search.status().counts
+            memory = promptuary._core.search()
             watcher = memory.watch(debounce=0.01)
             memory.refresh()
             times: list[float] = []
@@ -125,15 +125,15 @@ def change(texts: Sequence[str], folder: Path) -> None:
                 path.write_text(path.read_text() + f"\n\n## Change {turn}\n\nquagga{turn}\n")
                 watcher.wait(seen, 5.0)
                 began = time.perf_counter()
-                found = promptuary.search(f"quagga{turn}")
+                found = promptuary.search.find(f"quagga{turn}")
                 times.append(time.perf_counter() - began)
                 assert found.auto_synced
                 assert [hit.path for hit in found.hits] == ["0/5.md"]
         with Promptuary.open(vault, exact=True, embedder="none") as promptuary:
-            promptuary.search("quagga1")
+            promptuary.search.find("quagga1")
             path.write_text(path.read_text() + "\n\n## Last\n\nokapi\n")
             began = time.perf_counter()
-            found = promptuary.search("okapi")
+            found = promptuary.search.find("okapi")
             unwatched = time.perf_counter() - began
             assert [hit.path for hit in found.hits] == ["0/5.md"]
         middle = sorted(times)[len(times) // 2]
@@ -169,9 +169,9 @@ def sessions() -> None:
             (vault / f"session{number:03}.md").write_text(f"# Session of day {number}\n\n{said}\n", encoding="utf-8")
         with Promptuary.open(vault, exact=True, embedder="none") as promptuary:
             began = time.perf_counter()
-            promptuary.index([vault])
+            promptuary.search.index([vault])
             taken = time.perf_counter() - began
-            found = promptuary.search(SearchQuery("session day"))
+            found = promptuary.search.find(SearchQuery("session day"))
             assert found.hits
     report("272 Markdown sessions (goal: searchable by words within 2 s)", [Row("index, then found", taken, "s")])
 

@@ -147,8 +147,8 @@ def _talked(folder: Path, names: Sequence[str]) -> Iterator[Sent]:
             about = chance.choice(list(names))
             asked = f"{chance.choice(_TALK)} What of {_word(folder / about, chance)} in {about}?"
             text = "Let us look at " + " ".join(f"#{name}" for name in names) if number == 0 else asked
-            turn = promptuary.prepare(text)
-            promptuary.finish(turn, "\n\n".join(" ".join(chance.sample(_TALK, 3)) for _ in range(chance.randint(1, 3))))
+            turn = promptuary.threads.prepare(text)
+            promptuary.threads.finish(turn, "\n\n".join(" ".join(chance.sample(_TALK, 3)) for _ in range(chance.randint(1, 3))))
             yield Sent(turn, edited)
 
 

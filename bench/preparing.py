@@ -27,9 +27,9 @@ from promptuary import Counter, Promptuary
 from promptuary.core.ids import new_id
 from promptuary.core.layers import Layer, LayerContext, RecallRequest
 from promptuary.core.messages import Item
-from promptuary.core.ports.threads import Change
-from promptuary.storage.sqlite.threads import EmbeddedStore
+from promptuary.core.ports.threads import ThreadChange
 from promptuary.workspace.disk.private_folder import private_folder
+from tests.stores import FileStore
 
 ROUNDS = 60
 WARM_UP = 3
@@ -140,8 +140,8 @@ def fill(folder: Path, size: Size) -> list[str]:
         names.append(f"{len(names):02}_{path.name}")
         (folder / names[-1]).write_bytes(path.read_bytes())
     (folder / "AGENTS.md").write_text("# Rules\n\nTests first. Small functions. Say why, not what.\n" * 5)
-    store = EmbeddedStore(private_folder(folder) / "state.db")
-    store.apply(Change("main", items=[_said(number) for number in range(size.messages)]))
+    store = FileStore(private_folder(folder) / "state.db")
+    store.apply(ThreadChange("main", items=[_said(number) for number in range(size.messages)]))
     store.close()
     return names
 
@@ -157,19 +157,19 @@ async def _prepared(folder: Path, size: Size, names: list[str], rounds: int) -> 
     with _watched(spent):
         async with Promptuary.open(folder, exact=True, layers=layers, window=1_000_000) as promptuary:
             for name in names:
-                await promptuary.add(f"#{name}")
+                await promptuary.threads.attach(f"#{name}")
             for number in range(WARM_UP + rounds):
                 if number == WARM_UP:
                     spent.whole, spent.applying, spent.reading, spent.encoded = [], [], [], []
                 spent.encoded.append(0)
                 began = _now(time.process_time)
-                turn = await promptuary.prepare(f"What comes after step {number}?")
+                turn = await promptuary.threads.prepare(f"What comes after step {number}?")
                 spent.whole.append(_now(time.process_time) - began)
                 spent.reading.append(_reading(folder, names))
                 assert len(turn.prompt.history) == size.messages
                 assert len(turn.prompt.stable) == size.layers
                 applied = len(spent.applying)
-                await promptuary.abandon(turn)
+                await promptuary.threads.abandon(turn)
                 del spent.applying[applied:]
     return spent
 
@@ -177,9 +177,9 @@ async def _prepared(folder: Path, size: Size, names: list[str], rounds: int) -> 
 @contextmanager
 def _watched(spent: Spent) -> Iterator[None]:
     """Time every change that is written, and note what reaches the tokenizer."""
-    apply, encode = EmbeddedStore.apply, vars(Counter)["_encode"]
+    apply, encode = FileStore.apply, vars(Counter)["_encode"]
 
-    def applied(store: EmbeddedStore, change: Change) -> None:
+    def applied(store: FileStore, change: ThreadChange) -> None:
         began = _now(time.thread_time)
         apply(store, change)
         spent.applying.append(_now(time.thread_time) - began)
@@ -189,7 +189,7 @@ def _watched(spent: Spent) -> Iterator[None]:
             spent.encoded[-1] += len(text)
         return encode(counter, text)
 
-    with patch.object(EmbeddedStore, "apply", applied), patch.object(Counter, "_encode", encoded):
+    with patch.object(FileStore, "apply", applied), patch.object(Counter, "_encode", encoded):
         yield
 
 

@@ -77,16 +77,16 @@ def measure(collection: Collection) -> None:
     folder = written(collection)
     began = time.perf_counter()
     with Promptuary.open(folder, exact=True) as promptuary:
-        promptuary.index([folder])
+        promptuary.search.index([folder])
         indexed = time.perf_counter() - began
-        promptuary.embed()
+        promptuary.search.embed()
         embedded = time.perf_counter() - began - indexed
-        counts = promptuary.indexed().counts
+        counts = promptuary.search.status().counts
         # So that a search need not look at every file whether it has changed.
-        promptuary._inner._file_memory().watch(debounce=0.05)
+        promptuary._core.search().watch(debounce=0.05)
 
         def ours(question: str, *, lexical_only: bool = False) -> Sequence[str]:
-            found = promptuary.search(SearchQuery(question, DEPTH, lexical_only=lexical_only))
+            found = promptuary.search.find(SearchQuery(question, DEPTH, lexical_only=lexical_only))
             return _first(hit.path for hit in found.hits)
 
         rankings: dict[str, Ranking] = {

@@ -1,7 +1,7 @@
 """``Promptuary`` without ``async``: the same methods, which return when they are done.
 
-The work is done by an event loop in a thread of its own, so a loop that runs in the caller's thread (a notebook, an
-application) is neither needed nor in the way.
+What is synchronous inside runs in the caller's thread. Turns need an event loop, since layers are asynchronous: it runs
+in a thread of its own, so a loop in the caller's thread (a notebook, an application) is neither needed nor in the way.
 """
 
 from __future__ import annotations
@@ -9,142 +9,190 @@ from __future__ import annotations
 import threading
 import weakref
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from promptuary import concurrency, engine
 from promptuary.core.errors import PromptuaryError
+from promptuary.core.principals import LOCAL, Principal
+from promptuary.core.search import SearchQuery
+from promptuary.wiring.core import Core
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Event
     from collections.abc import Callable, Coroutine, Sequence
     from concurrent.futures import Future
-    from pathlib import Path
     from types import TracebackType
 
     from promptuary.config.settings import Settings
     from promptuary.context.history import Stats
     from promptuary.core.expansion import Expansion
     from promptuary.core.layers import Layer
-    from promptuary.core.messages import Item as HistoryItem
-    from promptuary.core.messages import Message
+    from promptuary.core.messages import Item, Message
     from promptuary.core.ports.models import ChatModel
-    from promptuary.core.ports.threads import Recorded, ThreadLine
+    from promptuary.core.ports.threads import ThreadInfo, TurnRecord
     from promptuary.core.receipts import Receipt
-    from promptuary.core.search import SearchQuery, SearchResult
+    from promptuary.core.search import SearchResult
     from promptuary.references.completion.menu import Completion
-    from promptuary.search.service import IndexStatus
+    from promptuary.search.service import IndexStatus, SearchService
     from promptuary.search.sync import Progress, SyncReport
     from promptuary.search.updater import IndexUpdate
-    from promptuary.threads.attachments import View
+    from promptuary.threads.attachments import AttachmentList
     from promptuary.threads.ledger import Replay
+    from promptuary.threads.threads import Threads
     from promptuary.threads.turn import Turn
 
-__all__ = ["Promptuary"]
+__all__ = ["BlockingSearch", "BlockingThreads", "Promptuary"]
 
 Result = TypeVar("Result")
 
-_CLOSED = "This Promptuary is closed; open the workspace again."
+_CLOSED: Final = "This Promptuary is closed; open the workspace again."
+_INTERRUPTED: Final = "This Promptuary was closed while it was at work."
+_CLOSING_TIMEOUT: Final = 5.0
+"""Seconds that ``close`` waits for calls in other threads to end."""
 
 
 class Promptuary:
     """See ``promptuary.Promptuary``. May be used from several threads, also where an event loop is running."""
 
-    def __init__(self, inner: engine.Promptuary) -> None:
-        self._inner = inner
-        self._loop: _Loop | None = None
-        self._closed = False
-        self._changing = threading.Lock()
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._calls = calls = _Calls()
+        self.threads = BlockingThreads(core, calls)
+        """Conversations: their turns, what is attached to them, and the ledger of what models saw."""
+        self.search = BlockingSearch(core, calls)
+        """The file index: folders of notes and code, searched by words and by meaning."""
+        weakref.finalize(self, calls.stop_loop).atexit = False
 
     @classmethod
     def open(
         cls,
         path: str | Path = ".",
         *,
+        principal: Principal = LOCAL,
         exact: bool = False,
         layers: Sequence[Layer] = (),
         chat_model: ChatModel | None = None,
         **options: Any,
     ) -> Self:
-        """Open the workspace that ``path`` lies in; ``options`` are settings by name."""
-        return cls(engine.Promptuary.open(path, exact=exact, layers=layers, chat_model=chat_model, **options))
+        """Open the workspace that ``path`` is in, or ``path`` itself if ``exact``; ``options`` are settings by name."""
+        return cls(
+            Core.open(path, principal=principal, exact=exact, layers=layers, chat_model=chat_model, options=options)
+        )
 
     @property
     def path(self) -> Path:
         """The root of the workspace."""
-        return self._inner.path
+        return self._core.path
 
     @property
     def settings(self) -> Settings:
-        """The settings that hold."""
-        return self._inner.settings
+        """The settings in effect."""
+        return self._core.settings
+
+    @property
+    def principal(self) -> Principal:
+        """Who acts."""
+        return self._core.principal
 
     def expand(self, text: str, *, pasted: Sequence[tuple[int, int]] = ()) -> Expansion:
-        """Return ``text`` with everything it points at."""
-        return self._run(self._inner.expand(text, pasted=pasted))
+        """Return ``text`` with everything it points at; ``pasted`` are spans that are not scanned for references."""
+        return self._calls.run(lambda: self._core.expand(text, pasted=pasted))
 
     def complete(self, text: str, *, limit: int = 20, timeout: float = 0.0, ignored: bool = False) -> Completion:
         """Return what the ``@`` and ``#`` menus offer at the end of ``text``."""
-        return self._run(self._inner.complete(text, limit=limit, timeout=timeout, ignored=ignored))
+        return self._calls.run(lambda: self._core.complete(text, limit=limit, timeout=timeout, ignored=ignored))
+
+    def find_files(self, words: str, *, limit: int = 20) -> Sequence[str]:
+        """Return the files that ``words`` may mean, the likeliest first: completion without a menu."""
+        return self._calls.run(lambda: self._core.find_files(words, limit=limit))
+
+    def close(self) -> None:
+        """Close the workspace; calls that are running in other threads end with an error. Closing twice is harmless."""
+        self._calls.close(self._core)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class BlockingThreads:
+    """The threads of the principal: ``Promptuary.threads``."""
+
+    def __init__(self, core: Core, calls: _Calls) -> None:
+        self._core, self._calls = core, calls
 
     def prepare(self, text: str, *, thread: str = "main") -> Turn:
-        """Put a turn of a thread together."""
-        return self._run(self._inner.prepare(text, thread=thread))
+        """Assemble a turn of a thread: everything in its window, and what ``text`` points at."""
+        return self._await(lambda threads: threads.prepare(text, thread=thread))
 
     def finish(self, turn: Turn, reply: str | Sequence[Message]) -> Receipt:
-        """Keep the reply to a turn."""
-        return self._run(self._inner.finish(turn, reply))
+        """Record the reply to a turn: the assistant's text, or its messages with those of tools."""
+        return self._await(lambda threads: threads.finish(turn, reply))
 
     def abandon(self, turn: Turn) -> None:
-        """End a turn that gets no reply."""
-        self._run(self._inner.abandon(turn))
+        """End a turn that gets no reply; nothing of it enters the history."""
+        self._await(lambda threads: threads.abandon(turn))
 
-    def stats(self, thread: str = "main") -> Stats:
-        """Return how full the window of a thread is with what was said."""
-        return self._run(self._inner.stats(thread))
+    def attach(self, word: str, *, thread: str = "main") -> None:
+        """Track a path in a thread, or queue a reference for its next message."""
+        self._await(lambda threads: threads.attach(word, thread=thread))
 
-    def needs_compaction(self, thread: str = "main") -> bool:
-        """Return whether the next turn of a thread will make room in its history first."""
-        return self._run(self._inner.needs_compaction(thread))
+    def detach(self, word: str, *, thread: str = "main") -> None:
+        """Untrack a path, or remove a queued reference."""
+        self._run(lambda threads: threads.detach(word, thread=thread), create=True)
 
-    def add(self, word: str, *, thread: str = "main") -> None:
-        """Keep a path in view of a thread, or queue a reference for its next message."""
-        self._run(self._inner.add(word, thread=thread))
-
-    def drop(self, word: str, *, thread: str = "main") -> None:
-        """Take a path or a queued reference out of view again."""
-        self._run(self._inner.drop(word, thread=thread))
+    def detach_all(self, *, thread: str = "main") -> None:
+        """Untrack everything in a thread, and empty its queue."""
+        self._run(lambda threads: threads.detach_all(thread=thread), create=True)
 
     def pin(self, path: str, *, thread: str = "main", on: bool = True) -> None:
-        """Put a tracked file before all others, or let it go back."""
-        self._run(self._inner.pin(path, thread=thread, on=on))
+        """Put a tracked file before all others, or undo that."""
+        self._run(lambda threads: threads.pin(path, thread=thread, on=on), create=True)
 
-    def clear(self, *, thread: str = "main") -> None:
-        """Keep nothing in view of a thread."""
-        self._run(self._inner.clear(thread=thread))
+    def attachments(self, *, thread: str = "main") -> AttachmentList:
+        """Return what is tracked in a thread and queued for its next message."""
+        return self._run(lambda threads: threads.attachments(thread=thread))
 
-    def view(self, *, thread: str = "main") -> View:
-        """Return what is kept in view of a thread, and what is queued for its next message."""
-        return self._run(self._inner.view(thread=thread))
+    def list(self) -> Sequence[ThreadInfo]:
+        """Return every thread of the principal, the most recently used first."""
+        return self._run(lambda threads: threads.list())
 
-    def find(self, words: str, *, limit: int = 20) -> Sequence[str]:
-        """Return the files that ``words`` may mean, the likeliest first."""
-        return self._run(self._inner.find(words, limit=limit))
-
-    def threads(self) -> Sequence[ThreadLine]:
-        """Return every thread of the workspace, the last used first."""
-        return self._run(self._inner.threads())
-
-    def turns(self, thread: str = "main") -> Sequence[Recorded]:
+    def turns(self, *, thread: str = "main") -> Sequence[TurnRecord]:
         """Return the turns of a thread as the ledger has them."""
-        return self._run(self._inner.turns(thread))
+        return self._run(lambda threads: threads.turns(thread=thread))
 
-    def history(self, thread: str = "main", *, everything: bool = False) -> Sequence[HistoryItem]:
-        """Return what was said in a thread; ``everything`` brings back what was compacted."""
-        return self._run(self._inner.history(thread, everything=everything))
+    def history(self, *, thread: str = "main", everything: bool = False) -> Sequence[Item]:
+        """Return the history of a thread; ``everything`` shows compacted items in the place of their summary."""
+        return self._run(lambda threads: threads.history(thread=thread, everything=everything))
 
-    def replay(self, thread: str = "main", number: int | None = None) -> Replay:
+    def replay(self, *, thread: str = "main", number: int | None = None) -> Replay:
         """Return a past turn exactly as it was sent, and which of its sources have changed since."""
-        return self._run(self._inner.replay(thread, number))
+        return self._run(lambda threads: threads.replay(thread=thread, number=number))
+
+    def stats(self, *, thread: str = "main") -> Stats:
+        """Return how much of the window the history of a thread takes."""
+        return self._run(lambda threads: threads.stats(thread=thread))
+
+    def needs_compaction(self, *, thread: str = "main") -> bool:
+        """Return whether the next turn of a thread will compact its history first."""
+        return self.stats(thread=thread).needs_compaction
+
+    def _run(self, work: Callable[[Threads], Result], *, create: bool = False) -> Result:
+        return self._calls.run(lambda: work(self._core.threads(create=create)))
+
+    def _await(self, work: Callable[[Threads], Coroutine[Any, Any, Result]]) -> Result:
+        return self._calls.wait_for(lambda: work(self._core.threads()))
+
+
+class BlockingSearch:
+    """The file index of the workspace: ``Promptuary.search``."""
+
+    def __init__(self, core: Core, calls: _Calls) -> None:
+        self._core, self._calls = core, calls
 
     def index(
         self,
@@ -155,71 +203,106 @@ class Promptuary:
         prune: bool = False,
         progress: Progress | None = None,
     ) -> SyncReport:
-        """Index folders from now on, and bring what is indexed up to date."""
-        return self._run(self._inner.index(paths, label=label, rebuild=rebuild, prune=prune, progress=progress))
+        """Index folders from now on, and bring the index up to date; it can be searched by words at once."""
+        named = [paths] if isinstance(paths, str | Path) else paths
+        return self._run(
+            lambda search: search.index([*map(Path, named)], label=label, rebuild=rebuild, prune=prune, progress=progress),
+            create=True,
+        )
 
-    def unindex(self, path: str | Path) -> bool:
-        """Index a folder no more; tell whether it was indexed."""
-        return self._run(self._inner.unindex(path))
+    def remove(self, path: str | Path) -> bool:
+        """Stop indexing a folder; return whether it was indexed."""
+        return self._run(lambda search: search.remove(str(Path(path).absolute())))
 
-    def embed(self, go_on: Callable[[int], bool] = lambda _: True) -> int:
-        """Make the vectors that are missing; ``go_on`` is told how many are done and may stop it."""
-        return self._run(self._inner.embed(go_on))
+    def embed(self, progress: Callable[[int], bool] = lambda _: True) -> int:
+        """Compute the vectors that are missing, and return how many."""
+        return self._run(lambda search: search.embed(progress))
 
-    def search(self, question: str | SearchQuery, *, limit: int = 10) -> SearchResult:
-        """Return the best answers to a question from the indexed files, as they are now."""
-        # Needs no loop, which would take longer to load than a search takes.
-        with self._changing:
+    def find(self, query: str | SearchQuery, *, limit: int = 10) -> SearchResult:
+        """Return the best answers from the indexed files, as the files are now."""
+        return self._run(lambda search: search.search(SearchQuery(query, limit) if isinstance(query, str) else query))
+
+    def status(self) -> IndexStatus:
+        """Return what is indexed."""
+        return self._run(lambda search: search.status())
+
+    def watch(self, on_update: Callable[[IndexUpdate], None] | None = None) -> None:
+        """Keep the index up to date in the background from now on; ``on_update`` is called after every sync."""
+        self._calls.run(lambda: self._core.watch(on_update))
+
+    def _run(self, work: Callable[[SearchService], Result], *, create: bool = False) -> Result:
+        return self._calls.run(lambda: work(self._core.search(create=create)))
+
+
+class _Calls:
+    """The calls that are running, in whichever thread, and the event loop that some of them need."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._running = 0
+        self._closed = False
+        self._loop: _Loop | None = None
+
+    def run(self, work: Callable[[], Result]) -> Result:
+        """Return what ``work`` returns, called in this thread."""
+        with self._changed:
             if self._closed:
                 raise PromptuaryError(_CLOSED)
-        return self._inner.search_now(question, limit=limit)
+            self._running += 1
+        try:
+            result = work()
+        except Exception as error:
+            if self._closed:  # whatever it stumbled over, this is why
+                raise PromptuaryError(_INTERRUPTED) from error
+            raise
+        finally:
+            with self._changed:
+                self._running -= 1
+                self._changed.notify_all()
+        return result
 
-    def indexed(self) -> IndexStatus:
-        """Return what is indexed."""
-        return self._run(self._inner.indexed())
+    def wait_for(self, work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+        """Return the result of the coroutine that ``work`` returns, run by the loop."""
 
-    def watch(self, told: Callable[[IndexUpdate], None] | None = None) -> None:
-        """Keep the index up to date from now on, in the background; ``told`` hears of every sync."""
-        self._run(self._inner.watch(told))
+        def submitted() -> Result:
+            coroutine = work()
+            # Submitted under the lock: whatever is submitted before a close is cancelled by it.
+            with self._changed:
+                if self._closed:
+                    coroutine.close()
+                    raise PromptuaryError(_CLOSED)
+                if self._loop is None:
+                    self._loop = _Loop()
+                future = self._loop.submit(coroutine)
+            return _result(future)
 
-    def close(self) -> None:
-        """Let go of the workspace; what is under way in other threads ends with an error. Again is harmless."""
-        with self._changing:
+        return self.run(submitted)
+
+    def close(self, core: Core) -> None:
+        """Let no call begin any more, end those that are running, and close ``core``."""
+        with self._changed:
             if self._closed:
                 return
             self._closed = True
-            if self._loop is None:
-                self._inner.let_go()
-                return
-            loop = self._loop
+            core.stopping.set()
         try:
-            _result(loop.submit(self._inner.close()))
+            if core.uses_layers:
+                loop = self._loop or _Loop()
+                self._loop = loop
+                _result(loop.submit(core.dispose()))
         finally:
+            self.stop_loop()
+            with self._changed:
+                self._changed.wait_for(lambda: self._running == 0, _CLOSING_TIMEOUT)
+            core.close()
+
+    def stop_loop(self) -> None:
+        """Cancel what runs in the loop, and end its thread."""
+        loop = self._loop
+        if loop is not None:
             loop.stop()
-            loop.thread.join()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        # Handed over under the lock: what is handed over before a close is called off by it, never forgotten.
-        with self._changing:
-            if self._closed:
-                work.close()
-                raise PromptuaryError(_CLOSED)
-            future = self._started().submit(work)
-        return _result(future)
-
-    def _started(self) -> _Loop:
-        if self._loop is None:
-            self._loop = _Loop()
-            weakref.finalize(self, self._loop.stop).atexit = False
-        return self._loop
+            if loop.thread is not threading.current_thread():
+                loop.thread.join()
 
 
 class _Loop:
@@ -229,11 +312,14 @@ class _Loop:
     _stop: Event
 
     def __init__(self) -> None:
-        import asyncio  # noqa: PLC0415  (a search needs none)
+        import asyncio  # noqa: PLC0415  (most calls need none)
 
         self._asyncio = asyncio
         running = threading.Event()
-        self.thread = concurrency.start_daemon(lambda: asyncio.run(self._serve(running)), name="promptuary-blocking")
+        self.thread = threading.Thread(
+            target=lambda: asyncio.run(self._serve(running)), name="promptuary-blocking", daemon=True
+        )
+        self.thread.start()
         running.wait()
 
     def submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
@@ -241,7 +327,7 @@ class _Loop:
         return self._asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def stop(self) -> None:
-        """Call off what is under way, and let the thread end."""
+        """Cancel what is running, and let the thread end."""
         with suppress(RuntimeError):  # it is closed already
             self._loop.call_soon_threadsafe(self._stop.set)
 
@@ -253,12 +339,12 @@ class _Loop:
 
 
 def _result(future: Future[Result]) -> Result:
-    """Wait for what was begun; whatever interrupts the waiting, such as Ctrl-C, calls it off."""
+    """Wait for ``future``; whatever interrupts the waiting, such as Ctrl-C, cancels it."""
     from concurrent.futures import CancelledError  # noqa: PLC0415  (loaded with the loop)
 
     try:
         return future.result()
     except CancelledError as error:
-        raise PromptuaryError("This Promptuary was closed while it was at work.") from error
+        raise PromptuaryError(_INTERRUPTED) from error
     finally:
         future.cancel()

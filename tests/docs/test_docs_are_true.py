@@ -103,9 +103,9 @@ def test_the_layer_of_the_guide_is_short_and_works(files: Files) -> None:
 
     assert code.partition("class ")[2].count("\n") <= 20
     with Promptuary.open(files({}), exact=True, layers=[layer()]) as promptuary:
-        first = promptuary.prepare("What is left?")
-        promptuary.finish(first, "All is well: done: write the tests")
-        second = promptuary.prepare("And now?")
+        first = promptuary.threads.prepare("What is left?")
+        promptuary.threads.finish(first, "All is well: done: write the tests")
+        second = promptuary.threads.prepare("And now?")
     assert first.messages[0]["content"] == "Still to do:\nwrite the tests"
     assert [message["role"] for message in second.messages] == ["user", "assistant", "user"]
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.ports.threads import Change
-from promptuary.storage.sqlite.threads import EmbeddedStore
+from promptuary.core.ports.threads import ThreadChange
 from promptuary.testing.conformance import said
 from tests.conftest import Figure
 from tests.durability.writer import written
+from tests.stores import FileStore, state_of
 
 TURNS = 30
 
@@ -25,7 +25,7 @@ TURNS = 30
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
     path = tmp_path / "state.db"
-    with closing(EmbeddedStore(path)) as store:
+    with closing(FileStore(path)) as store:
         for change in written("t", TURNS, "finished"):
             store.apply(change)
     return path
@@ -33,10 +33,10 @@ def database(tmp_path: Path) -> Path:
 
 def everything(path: Path) -> object:
     """Read all there is, and write one thing more."""
-    with closing(EmbeddedStore(path, patience=1)) as store:
-        read = store.history("t"), store.turns("t"), store.threads(), store.state("counter", "t")
+    with closing(FileStore(path, timeout=1)) as store:
+        read = store.history("t"), store.turns("t"), store.threads(), state_of(store, "counter", "t")
         items = store.items([one for item in read[0] for one in item.stands_for])
-        store.apply(Change("t", items=[said("more")]))
+        store.apply(ThreadChange("t", items=[said("more")]))
         store.verify()
         return read, items
 
@@ -49,7 +49,7 @@ def test_what_is_no_database_is_refused_and_kept(tmp_path: Path, content: bytes)
     path.write_bytes(content)
 
     with pytest.raises(PromptuaryError, match=r"state\.db is damaged .* Put a backup in its place") as caught:
-        EmbeddedStore(path)
+        FileStore(path)
     assert content == b"x" or isinstance(caught.value.__cause__, sqlite3.DatabaseError)
     assert path.read_bytes() == content
     assert list(tmp_path.iterdir()) == [path]
@@ -59,7 +59,7 @@ def test_an_empty_file_is_a_new_database(tmp_path: Path) -> None:
     """So it is left by a process that was killed as soon as it had made it."""
     path = tmp_path / "state.db"
     path.touch()
-    with closing(EmbeddedStore(path)) as store:
+    with closing(FileStore(path)) as store:
         assert store.threads() == ()
 
 
@@ -101,7 +101,7 @@ def test_a_changed_text_is_never_taken_for_what_was_written(database: Path) -> N
             "WHERE id IN (SELECT content FROM item WHERE compacted = 0)"
         )
         raw.commit()
-    with closing(EmbeddedStore(database)) as store:
+    with closing(FileStore(database)) as store:
         for read in (store.verify, lambda: store.history("t")):
             with pytest.raises(PromptuaryError, match="a text is not what was written"):
                 read()
@@ -114,11 +114,11 @@ def test_rows_that_make_no_sense_are_damage(database: Path) -> None:
         raw.execute("UPDATE thread SET updated = 7.5")
         raw.execute("UPDATE state SET body = x'ff'")
         raw.commit()
-    with closing(EmbeddedStore(database)) as store:
+    with closing(FileStore(database)) as store:
         for read in (
             lambda: store.history("t"),
             lambda: store.turn("t", 1),
-            lambda: store.state("counter", "t"),
+            lambda: state_of(store, "counter", "t"),
             store.verify,
         ):
             with pytest.raises(PromptuaryError, match="damaged"):
@@ -133,7 +133,7 @@ def test_a_database_of_another_program_is_refused_and_kept(tmp_path: Path) -> No
     before = hashlib.sha256(path.read_bytes()).digest()
 
     with pytest.raises(PromptuaryError, match="of another program; it was not changed"):
-        EmbeddedStore(path)
+        FileStore(path)
     assert hashlib.sha256(path.read_bytes()).digest() == before
 
 
@@ -142,24 +142,24 @@ def test_a_link_a_folder_or_a_missing_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "folder.db").mkdir()
     for name in ("link.db", "folder.db"):
         with pytest.raises(PromptuaryError, match="is a link or not a file"):
-            EmbeddedStore(tmp_path / name)
+            FileStore(tmp_path / name)
     with pytest.raises(PromptuaryError, match="check that its folder exists"):
-        EmbeddedStore(tmp_path / "missing" / "state.db")
+        FileStore(tmp_path / "missing" / "state.db")
     with pytest.raises(PromptuaryError, match="cannot be looked at"):
-        EmbeddedStore(tmp_path / ("x" * 300))
+        FileStore(tmp_path / ("x" * 300))
     assert not (tmp_path / "elsewhere.db").exists()
 
 
 def test_only_its_user_may_read_it(database: Path) -> None:
     assert stat.S_IMODE(database.stat().st_mode) == 0o600
-    with closing(EmbeddedStore(database)) as store:
-        store.apply(Change("t"))
+    with closing(FileStore(database)) as store:
+        store.apply(ThreadChange("t"))
         assert {stat.S_IMODE(path.stat().st_mode) for path in database.parent.iterdir()} == {0o600}
 
 
 def test_every_connection_is_set_to_last(database: Path) -> None:
     """Killing a process cannot show this: only a power cut could."""
-    with closing(EmbeddedStore(database)) as store:
+    with closing(FileStore(database)) as store:
         for connection in (store._database._writer, store._database._reader):
             settings = [connection.execute(f"PRAGMA {one}").fetchone()[0] for one in SETTINGS]
             assert dict(zip(SETTINGS, settings, strict=True)) == SETTINGS
@@ -174,10 +174,10 @@ sys.addaudithook(lambda event, details: opened.append(str(details[0])) if event 
 from contextlib import closing
 from pathlib import Path
 from tests.durability.writer import written
-from promptuary.storage.sqlite.threads import EmbeddedStore
+from tests.stores import FileStore
 path = Path(sys.argv[1])
 for _ in range(2):
-    with closing(EmbeddedStore(path)) as store, closing(EmbeddedStore(path)) as other:
+    with closing(FileStore(path)) as store, closing(FileStore(path)) as other:
         for change in written(f"t{_}", 12, "finished"):
             store.apply(change)
         other.turns("t0"), other.history("t0"), other.threads(), other.verify()

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.ports.threads import KeptState, TurnStatus
-from promptuary.storage.in_memory import InMemoryStore
-from promptuary.storage.sqlite.threads import EmbeddedStore
+from promptuary.core.ports.threads import TurnStatus
 from promptuary.storage.values import settled
 from tests.conftest import Figure
 from tests.durability.writer import steps
+from tests.stores import FileStore, MemoryStore, state_of, thread_state
 
 WRITER = Path(__file__).with_name("writer.py")
 
@@ -35,7 +34,7 @@ class Model:
     """What must be there, worked out beside the database."""
 
     def __init__(self) -> None:
-        self.store = InMemoryStore()
+        self.store = MemoryStore()
         self.finished = self.prepared = 0
 
     def follow(self, number: int, *, finished: bool) -> None:
@@ -51,7 +50,7 @@ class Model:
 
 def check(path: Path, model: Model, acknowledged: int) -> None:
     """Compare: what is there is exactly the work up to some step, and everything acknowledged is in it."""
-    with closing(EmbeddedStore(path)) as store:
+    with closing(FileStore(path)) as store:
         store.verify()
         last, before = store.turn("t"), model.finished
         number, finished = (last.number, last.status == "finished") if last else (0, True)
@@ -59,7 +58,7 @@ def check(path: Path, model: Model, acknowledged: int) -> None:
 
         assert model.finished >= acknowledged
         assert store.history("t") == model.store.history("t")
-        assert store.state("counter", "t") == model.store.state("counter", "t")
+        assert state_of(store, "counter", "t") == state_of(model.store, "counter", "t")
         for one in range(max(1, before), number + 1):
             turn = steps("t", one)[0].turn
             assert turn is not None
@@ -77,7 +76,7 @@ def test_no_acknowledged_turn_is_lost_when_the_writer_is_killed(tmp_path: Path, 
         acks = killed(path, after=chance.uniform(0, 0.1 if writing else 0.2), writing=writing)
         acknowledged = max([acknowledged, *acks])
         check(path, model, acknowledged)
-    with closing(EmbeddedStore(path)) as store:
+    with closing(FileStore(path)) as store:
         assert store.turns("t") == model.store.turns("t")
     print(
         f"{kills} kills: {acknowledged:,} turns acknowledged, 0 lost, {model.prepared - acknowledged} more were there"
@@ -89,11 +88,11 @@ def test_no_acknowledged_turn_is_lost_when_the_writer_is_killed(tmp_path: Path, 
 def test_the_check_notices_what_is_lost(tmp_path: Path) -> None:
     """The control: a turn that was acknowledged and is not there, and a state that is a step behind."""
     path, (prepared, finished) = tmp_path / "state.db", steps("t", 1)
-    with closing(EmbeddedStore(path)) as store:
+    with closing(FileStore(path)) as store:
         store.apply(prepared)
     with pytest.raises(AssertionError):
         check(path, Model(), acknowledged=1)
-    with closing(EmbeddedStore(path)) as store:
-        store.apply(replace(finished, states=[KeptState("counter", "t", 1, {"turns": 0})]))
+    with closing(FileStore(path)) as store:
+        store.apply(replace(finished, states=[thread_state("counter", "t", 1, {"turns": 0})]))
     with pytest.raises(AssertionError):
         check(path, Model(), acknowledged=1)

@@ -13,12 +13,11 @@ import pytest
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.messages import Item
-from promptuary.core.ports.threads import Change, ConflictError
-from promptuary.storage.in_memory import InMemoryStore
-from promptuary.storage.sqlite.threads import EmbeddedStore
+from promptuary.core.ports.threads import ConflictError, ThreadChange
 from promptuary.testing.conformance import said, turned
 from tests.conftest import Figure
 from tests.durability.writer import written
+from tests.stores import FileStore, MemoryStore
 
 WRITER = Path(__file__).with_name("writer.py")
 
@@ -49,11 +48,11 @@ def test_each_on_its_own_thread(tmp_path: Path, processes: int, figure: Figure) 
     seconds = time.perf_counter() - started
     print(f"{processes} processes, {count} turns each: {processes * count / seconds:.0f} turns a second, 0 errors")
 
-    with closing(EmbeddedStore(path)) as store:
+    with closing(FileStore(path)) as store:
         store.verify()
         assert {(line.id, line.turns) for line in store.threads()} == {(name, count) for name in names}
         for name in names:
-            model = InMemoryStore()
+            model = MemoryStore()
             for change in written(name, count, "finished"):
                 model.apply(change)
             assert store.turns(name) == model.turns(name)
@@ -66,7 +65,7 @@ def test_two_on_the_same_thread_take_turns_or_are_told(tmp_path: Path, figure: F
     conflicts = sum(map(int, together(path, [["shared", "t", str(count)]] * 2)))
     print(f"2 processes, {count} turns each on one thread: {conflicts} conflicts told, 0 turns lost")
 
-    with closing(EmbeddedStore(path)) as store:
+    with closing(FileStore(path)) as store:
         turns, history = store.turns("t"), store.history("t")
         assert [turn.number for turn in turns] == list(range(1, 2 * count + 1))
         assert [item.id for item in history] == [turn.id for turn in turns]
@@ -75,11 +74,11 @@ def test_two_on_the_same_thread_take_turns_or_are_told(tmp_path: Path, figure: F
 
 def test_the_second_to_take_a_number_is_told_and_can_go_on(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
-    with closing(EmbeddedStore(path)) as one, closing(EmbeddedStore(path)) as other:
-        one.apply(Change("t", turn=turned(1, name="one"), items=[said("a")]))
+    with closing(FileStore(path)) as one, closing(FileStore(path)) as other:
+        one.apply(ThreadChange("t", turn=turned(1, name="one"), items=[said("a")]))
         with pytest.raises(ConflictError, match="'t' has moved on: turn 1 was taken by somebody else"):
-            other.apply(Change("t", turn=turned(1, name="other"), items=[said("b")]))
-        other.apply(Change("t", turn=turned(2, name="other"), items=[said("b")]))
+            other.apply(ThreadChange("t", turn=turned(1, name="other"), items=[said("b")]))
+        other.apply(ThreadChange("t", turn=turned(2, name="other"), items=[said("b")]))
 
         assert [turn.id for turn in one.turns("t")] == ["one", "other"]
         assert [item.id for item in one.history("t")] == ["a", "b"]
@@ -87,10 +86,10 @@ def test_the_second_to_take_a_number_is_told_and_can_go_on(tmp_path: Path) -> No
 
 def test_a_writer_waits_for_another_and_readers_wait_for_nobody(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
-    with closing(EmbeddedStore(path)) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
-        store.apply(Change("t", items=[said("a")]))
+    with closing(FileStore(path)) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
+        store.apply(ThreadChange("t", items=[said("a")]))
         other.execute("BEGIN IMMEDIATE")
-        waiting = threading.Thread(target=store.apply, args=[Change("t", items=[said("b")])])
+        waiting = threading.Thread(target=store.apply, args=[ThreadChange("t", items=[said("b")])])
         waiting.start()
         assert store.history("t") == (said("a"),)
         waiting.join(0.1)
@@ -103,20 +102,20 @@ def test_a_writer_waits_for_another_and_readers_wait_for_nobody(tmp_path: Path) 
 def test_patience_ends_with_a_clear_error_and_the_store_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     with (
-        closing(EmbeddedStore(path, patience=0.05)) as store,
+        closing(FileStore(path, timeout=0.05)) as store,
         closing(sqlite3.connect(path, isolation_level=None)) as other,
     ):
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(PromptuaryError, match="in use by another process for too long; try again") as caught:
-            store.apply(Change("t", items=[said("a")]))
+            store.apply(ThreadChange("t", items=[said("a")]))
         assert isinstance(caught.value.__cause__, sqlite3.OperationalError)
         other.execute("ROLLBACK")
-        store.apply(Change("t", items=[said("a")]))
+        store.apply(ThreadChange("t", items=[said("a")]))
         assert store.history("t") == (said("a"),)
 
 
 def test_threads_that_wait_for_each_other_have_patience_too(tmp_path: Path) -> None:
-    with closing(EmbeddedStore(tmp_path / "state.db", patience=0.05)) as store:
+    with closing(FileStore(tmp_path / "state.db", timeout=0.05)) as store:
         entered, leave = threading.Event(), threading.Event()
 
         def slow(_: sqlite3.Connection) -> None:
@@ -127,14 +126,14 @@ def test_threads_that_wait_for_each_other_have_patience_too(tmp_path: Path) -> N
         holder.start()
         entered.wait(10)
         with pytest.raises(PromptuaryError, match="in use by other threads"):
-            store.apply(Change("t"))
+            store.apply(ThreadChange("t"))
         leave.set()
         holder.join()
-        store.apply(Change("t", items=[Item("a", "user", "")]))
+        store.apply(ThreadChange("t", items=[Item("a", "user", "")]))
 
 
 def test_a_process_that_forks_is_told_to_open_it_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with closing(EmbeddedStore(tmp_path / "state.db")) as store:
+    with closing(FileStore(tmp_path / "state.db")) as store:
         with monkeypatch.context() as patch:
             patch.setattr("os.getpid", lambda: -1)
             with pytest.raises(PromptuaryError, match="open it again in the child"):
@@ -143,10 +142,10 @@ def test_a_process_that_forks_is_told_to_open_it_again(tmp_path: Path, monkeypat
 
 
 def test_a_closed_store_says_so(tmp_path: Path) -> None:
-    store = EmbeddedStore(tmp_path / "state.db")
+    store = FileStore(tmp_path / "state.db")
     store.close()
     store.close()
     with pytest.raises(PromptuaryError, match="is closed"):
         store.threads()
     with pytest.raises(PromptuaryError, match="is closed"):
-        store.apply(Change("t"))
+        store.apply(ThreadChange("t"))

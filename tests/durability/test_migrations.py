@@ -11,12 +11,12 @@ import pytest
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.messages import Replacement
-from promptuary.core.ports.threads import Change
+from promptuary.core.ports.threads import ThreadChange
 from promptuary.storage.sqlite import migrate
 from promptuary.storage.sqlite.database import Database
 from promptuary.storage.sqlite.queries import named, statements
-from promptuary.storage.sqlite.threads import EmbeddedStore
 from promptuary.testing.conformance import said
+from tests.stores import FileStore
 
 FIRST = "CREATE TABLE a (x);\nINSERT INTO a VALUES (1);\n"
 SECOND = "ALTER TABLE a ADD COLUMN y;\nUPDATE a SET y = x;\n"
@@ -87,8 +87,8 @@ def test_many_may_take_the_steps_at_once(tmp_path: Path) -> None:
 
 def test_many_processes_may_take_them_at_once(tmp_path: Path) -> None:
     program = (
-        "import sys, pathlib; from promptuary.storage.sqlite.threads import EmbeddedStore\n"
-        "sys.stdin.read(); EmbeddedStore(pathlib.Path(sys.argv[1])).close()"
+        "import sys, pathlib; from promptuary.storage.sqlite.state import SqliteState\n"
+        "sys.stdin.read(); SqliteState(pathlib.Path(sys.argv[1])).close()"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "state.db")]
     running = [subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)]
@@ -101,28 +101,28 @@ def test_many_processes_may_take_them_at_once(tmp_path: Path) -> None:
 
 def test_what_is_kept_lasts_until_the_next_process(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
-    with closing(EmbeddedStore(path, clock=lambda: "then")) as store:
-        store.apply(Change("t", items=[said("a"), said("b")]))
-        store.apply(Change("t", replacements=[Replacement(("a",), said("s"))]))
-    with closing(EmbeddedStore(path, clock=lambda: "now")) as store:
+    with closing(FileStore(path, clock=lambda: "then")) as store:
+        store.apply(ThreadChange("t", items=[said("a"), said("b")]))
+        store.apply(ThreadChange("t", replacements=[Replacement(("a",), said("s"))]))
+    with closing(FileStore(path, clock=lambda: "now")) as store:
         assert [item.id for item in store.history("t")] == ["s", "b"]
-        store.apply(Change("t"))
+        store.apply(ThreadChange("t"))
         assert [(line.created, line.updated) for line in store.threads()] == [("then", "now")]
 
 
 def test_threads_are_sorted_by_use_even_if_the_clock_goes_back(tmp_path: Path) -> None:
     times = iter("321")
-    with closing(EmbeddedStore(tmp_path / "state.db", clock=lambda: next(times))) as store:
+    with closing(FileStore(tmp_path / "state.db", clock=lambda: next(times))) as store:
         for thread in "abc":
-            store.apply(Change(thread))
+            store.apply(ThreadChange(thread))
         assert [line.id for line in store.threads()] == ["c", "b", "a"]
 
 
 def test_the_same_text_is_kept_once(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
-    with closing(EmbeddedStore(path)) as store:
+    with closing(FileStore(path)) as store:
         for number in range(20):
-            store.apply(Change("t", items=[said(f"i{number}", "the same " * 10_000)]))
+            store.apply(ThreadChange("t", items=[said(f"i{number}", "the same " * 10_000)]))
     with closing(sqlite3.connect(path)) as raw:
         assert raw.execute("SELECT count(*), sum(length(body)) < 10000 FROM content").fetchone() == (1, 1)
 

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from promptuary.core.messages import Item, Replacement, ToolCall
-from promptuary.core.ports.threads import Change, ConflictError, KeptState, Recorded, StateStore
-from promptuary.storage.in_memory import InMemoryStore
-from promptuary.storage.sqlite.threads import EmbeddedStore
+from promptuary.core.ports.threads import ConflictError, LayerState, StateKey, ThreadChange, ThreadStore, TurnRecord
 from promptuary.testing.conformance import turned
 from tests.conftest import TORTURE
+from tests.stores import FileStore, MemoryStore
 
 ANY_TEXT = st.text(st.characters(categories=None), max_size=8)
 THREADS = st.sampled_from(["a", "b", "\ud800"])
@@ -36,7 +35,7 @@ ITEMS = st.builds(
     stands_for=st.lists(ANY_TEXT, max_size=2).map(tuple),
     turn=ANY_TEXT,
 )
-STATES = st.builds(KeptState, st.sampled_from(["l", "m"]), st.sampled_from(["", "s"]), st.integers(0, 9), JSON)
+STATES = st.builds(LayerState, st.sampled_from(["l", "m"]), st.sampled_from(["", "s"]), st.integers(0, 9), JSON)
 PINS = st.tuples(IDS, st.booleans())
 STATUSES = st.sampled_from(["prepared", "finished", "failed", "abandoned"])
 
@@ -46,16 +45,16 @@ class Stores(RuleBasedStateMachine):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         self.ticks = 0
-        self.model = InMemoryStore(clock=self.clock)
+        self.model = MemoryStore(clock=self.clock)
         self.real = self.opened()
 
     def clock(self) -> str:
         return f"tick {self.ticks}"
 
-    def opened(self) -> EmbeddedStore:
-        return EmbeddedStore(Path(self.folder.name) / "state.db", clock=self.clock)
+    def opened(self) -> FileStore:
+        return FileStore(Path(self.folder.name) / "state.db", clock=self.clock)
 
-    def both(self, act: Callable[[StateStore], None]) -> None:
+    def both(self, act: Callable[[ThreadStore], None]) -> None:
         """Do the same to both; they refuse in the same words or not at all."""
         self.ticks += 1
         told = []
@@ -72,13 +71,13 @@ class Stores(RuleBasedStateMachine):
         pinned=st.lists(PINS, max_size=1),
         states=st.lists(STATES, max_size=2),
     )
-    def write(self, thread: str, items: list[Item], pinned: list[tuple[str, bool]], states: list[KeptState]) -> None:
-        self.both(lambda store: store.apply(Change(thread, items=items, pinned=pinned, states=states)))
+    def write(self, thread: str, items: list[Item], pinned: list[tuple[str, bool]], states: list[LayerState]) -> None:
+        self.both(lambda store: store.apply(ThreadChange(thread, items=items, pinned=pinned, states=states)))
 
     @rule(thread=THREADS, text=ANY_TEXT, number=st.integers(1, 4), name=st.sampled_from(["", "x"]), status=STATUSES)
     def take_a_turn(self, thread: str, text: str, number: int, name: str, status: str) -> None:
-        turn: Recorded = replace(turned(number, thread, name=name, text=text), status=status)  # type: ignore[arg-type]
-        self.both(lambda store: store.apply(Change(thread, turn=turn)))
+        turn: TurnRecord = replace(turned(number, thread, name=name, text=text), status=status)  # type: ignore[arg-type]
+        self.both(lambda store: store.apply(ThreadChange(thread, turn=turn)))
 
     @precondition(lambda self: any(self.model.history(line.id) for line in self.model.threads()))
     @rule(data=st.data(), summary=ITEMS, stray=st.lists(IDS, max_size=1))
@@ -89,13 +88,9 @@ class Stores(RuleBasedStateMachine):
         pinned = [(one, False) for one in replaced] if data.draw(st.booleans()) and not stray else []
         self.both(
             lambda store: store.apply(
-                Change(thread, replacements=[Replacement(tuple(replaced), summary)], pinned=pinned)
+                ThreadChange(thread, replacements=[Replacement(tuple(replaced), summary)], pinned=pinned)
             )
         )
-
-    @rule(state=STATES)
-    def forget(self, state: KeptState) -> None:
-        self.both(lambda store: store.forget(state.layer, state.scope_key))
 
     @rule()
     def reopen(self) -> None:
@@ -111,8 +106,8 @@ class Stores(RuleBasedStateMachine):
             assert self.real.turn(line.id) == self.model.turn(line.id)
         every = [f"i{number}" for number in range(13)]
         assert self.real.items(every) == self.model.items(every)
-        for key in [("l", ""), ("l", "s"), ("m", ""), ("m", "s")]:
-            assert self.real.state(*key) == self.model.state(*key)
+        keys = [StateKey(layer, "thread", name) for layer in "lm" for name in ("", "s")]
+        assert self.real.states(keys) == self.model.states(keys)
 
     def teardown(self) -> None:
         self.real.verify()

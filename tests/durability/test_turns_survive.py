@@ -19,8 +19,8 @@ import pytest
 from promptuary.blocking import Promptuary
 from promptuary.core.layers import Layer, LayerContext, RecallRequest, Reply
 from promptuary.core.messages import Item
-from promptuary.storage.sqlite.threads import EmbeddedStore
 from tests.conftest import Figure
+from tests.stores import FileStore, state_of
 
 
 class Tally(Layer):
@@ -39,8 +39,8 @@ def work(workspace: str, thread: str, count: int) -> None:
     with Promptuary.open(workspace, exact=True, layers=[Tally()], window=4_000, reply_reserve=500) as promptuary:
         for number in itertools.count(1):
             name = f"{os.getpid()}-{number}"
-            turn = promptuary.prepare(f"question {name} about #notes.md", thread=thread)
-            promptuary.finish(turn, f"answer {name}")
+            turn = promptuary.threads.prepare(f"question {name} about #notes.md", thread=thread)
+            promptuary.threads.finish(turn, f"answer {name}")
             os.write(1, f"{name}\n".encode())
             if number == count:
                 return
@@ -61,20 +61,20 @@ def killed(workspace: Path, *, after: float, writing: bool) -> list[str]:
         return (first + process.stdout.read()).decode().split()
 
 
-def everything(store: EmbeddedStore, thread: str) -> Sequence[Item]:
+def everything(store: FileStore, thread: str) -> Sequence[Item]:
     """Return the history with what was compacted in its place: a summary names all that it stands for."""
     return [one for item in store.history(thread) for one in originals(store, item)]
 
 
-def originals(store: EmbeddedStore, item: Item) -> Sequence[Item]:
+def originals(store: FileStore, item: Item) -> Sequence[Item]:
     return [one for one in store.items(item.stands_for) if not one.stands_for] or [item]
 
 
 def check(workspace: Path, thread: str, acknowledged: Sequence[str]) -> int:
     """Compare what is kept with what was acknowledged, and return how many turns are finished."""
-    with closing(EmbeddedStore(workspace / ".promptuary" / "state.db")) as store:
+    with closing(FileStore(workspace / ".promptuary" / "state.db")) as store:
         store.verify()
-        items, turns, tally = everything(store, thread), store.turns(thread), store.state("tally", f"thread:{thread}")
+        items, turns, tally = everything(store, thread), store.turns(thread), state_of(store, "tally", thread)
     finished = [turn for turn in turns if turn.status == "finished"]
     questions, answers = items[::2], items[1::2]
 

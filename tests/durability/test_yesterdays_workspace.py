@@ -21,7 +21,7 @@ from promptuary.core.json import receipt_json
 from promptuary.core.layers import Layer, LayerContext, Reply, Scope
 from promptuary.core.messages import Item
 from promptuary.core.ports.models import Purpose
-from promptuary.core.ports.threads import Recorded
+from promptuary.core.ports.threads import TurnRecord
 from promptuary.core.search import Filters, SearchQuery
 from promptuary.models.minilm import MiniLM, available
 
@@ -88,7 +88,7 @@ def as_item(one: Item) -> dict[str, Any]:
     }
 
 
-def as_turn(one: Recorded) -> dict[str, Any]:
+def as_turn(one: TurnRecord) -> dict[str, Any]:
     return {
         "id": one.id,
         "number": one.number,
@@ -113,7 +113,7 @@ def test_its_threads_are_those_of_the_person_on_this_machine(yesterday: Path) ->
     with opened(yesterday) as promptuary:
         threads = [
             {"name": one.id, "created": one.created, "updated": one.updated, "turns": one.turns, "items": one.items}
-            for one in promptuary.threads()
+            for one in promptuary.threads.list()
         ]
 
     assert threads == EXPECTED["threads"]
@@ -122,7 +122,7 @@ def test_its_threads_are_those_of_the_person_on_this_machine(yesterday: Path) ->
 @pytest.mark.parametrize("thread", THREADS)
 def test_every_turn_has_its_prompt_and_its_receipt(yesterday: Path, thread: str) -> None:
     with opened(yesterday) as promptuary:
-        turns = [as_turn(one) for one in promptuary.turns(thread)]
+        turns = [as_turn(one) for one in promptuary.threads.turns(thread=thread)]
 
     assert turns == [in_todays_words(one) for one in EXPECTED["turns"][thread]]
 
@@ -130,9 +130,9 @@ def test_every_turn_has_its_prompt_and_its_receipt(yesterday: Path, thread: str)
 @pytest.mark.parametrize("thread", THREADS)
 def test_the_history_is_there_compacted_and_as_it_was_said(yesterday: Path, thread: str) -> None:
     with opened(yesterday) as promptuary:
-        history = [as_item(one) for one in promptuary.history(thread)]
-        everything = [one.id for one in promptuary.history(thread, everything=True)]
-        stats = promptuary.stats(thread)
+        history = [as_item(one) for one in promptuary.threads.history(thread=thread)]
+        everything = [one.id for one in promptuary.threads.history(thread=thread, everything=True)]
+        stats = promptuary.threads.stats(thread=thread)
 
     assert history == EXPECTED["history"][thread]
     assert everything == EXPECTED["everything"][thread]
@@ -142,7 +142,7 @@ def test_the_history_is_there_compacted_and_as_it_was_said(yesterday: Path, thre
 @pytest.mark.parametrize("thread", THREADS)
 def test_what_was_tracked_pinned_and_queued_still_is(yesterday: Path, thread: str) -> None:
     with opened(yesterday) as promptuary:
-        view = promptuary.view(thread=thread)
+        view = promptuary.threads.attachments(thread=thread)
 
     expected = EXPECTED["view"][thread]
     names = expected["tracked"][0]
@@ -153,10 +153,10 @@ def test_what_was_tracked_pinned_and_queued_still_is(yesterday: Path, thread: st
 def test_a_turn_that_was_pending_is_pending_and_the_next_one_follows_it(yesterday: Path) -> None:
     pending = EXPECTED["pending"]
     with opened(yesterday) as promptuary:
-        replay = promptuary.replay(pending["thread"])
-        turn = promptuary.prepare("And one for add().", thread=pending["thread"])
-        promptuary.finish(turn, "Here it is.")
-        statuses = [one.status for one in promptuary.turns(pending["thread"])]
+        replay = promptuary.threads.replay(pending["thread"])
+        turn = promptuary.threads.prepare("And one for add().", thread=pending["thread"])
+        promptuary.threads.finish(turn, "Here it is.")
+        statuses = [one.status for one in promptuary.threads.turns(pending["thread"])]
 
     assert (replay.turn.id, replay.turn.number, replay.turn.status) == (pending["id"], pending["number"], "prepared")
     assert replay.drift == []
@@ -168,11 +168,11 @@ def test_a_turn_that_was_pending_is_pending_and_the_next_one_follows_it(yesterda
 def test_layers_find_the_states_of_every_scope_and_go_on_from_them(yesterday: Path) -> None:
     layers = [Tally("thread"), Tally("resource"), Tally("global")]
     with opened(yesterday, layers) as promptuary:
-        turn = promptuary.prepare("One more?", thread="release")
-        receipt = promptuary.finish(turn, "One more.")
+        turn = promptuary.threads.prepare("One more?", thread="release")
+        receipt = promptuary.threads.finish(turn, "One more.")
     again = [Tally("thread"), Tally("resource"), Tally("global")]
     with opened(yesterday, again) as promptuary:
-        promptuary.prepare("Another?", thread="release")
+        promptuary.threads.prepare("Another?", thread="release")
 
     kept = {one["layer"]: one["value"] for one in EXPECTED["states"] if one["scope_key"] != "thread:stock"}
     assert receipt.failures == []
@@ -186,12 +186,12 @@ def test_what_was_indexed_is_found_by_words_and_the_index_is_the_same(yesterday:
     before = indexed_chunks(yesterday)
     with opened(yesterday) as promptuary:
         for asked in EXPECTED["search"][:1]:
-            found = promptuary.search(SearchQuery(asked["text"], 3, lexical_only=True))
+            found = promptuary.search.find(SearchQuery(asked["text"], 3, lexical_only=True))
             assert [(hit.path, [hit.start_line, hit.end_line], hit.text) for hit in found.hits] == [
                 (hit["path"], hit["lines"], hit["text"]) for hit in asked["hits"]
             ]
             assert found.notes == ()
-        indexed = promptuary.indexed()
+        indexed = promptuary.search.status()
 
     assert (indexed.counts.files, indexed.counts.chunks) == (6, 6)
     assert [(Path(folder.path).name, files) for folder, files in indexed.folders] == [("project", 5), ("handbook", 1)]
@@ -214,13 +214,13 @@ def test_it_is_searched_by_meaning_and_nothing_is_embedded_again(
     with opened(yesterday, embedder="minilm") as promptuary:
         for asked in EXPECTED["search"]:
             filters = Filters(labels=tuple(asked["owners"]))
-            found = promptuary.search(SearchQuery(asked["text"], 3, filters, lexical_only=asked["words_alone"]))
+            found = promptuary.search.find(SearchQuery(asked["text"], 3, filters, lexical_only=asked["words_alone"]))
             places = [(Path(hit.folder).name, hit.path, [hit.start_line, hit.end_line]) for hit in found.hits]
             assert places == [(hit["folder"], hit["path"], hit["lines"]) for hit in asked["hits"]]
             assert (found.mode, found.partially_embedded, found.notes) == (asked["mode"], False, ())
-        synced = promptuary.index()
-        made = promptuary.embed()
-        indexed = promptuary.indexed()
+        synced = promptuary.search.index()
+        made = promptuary.search.embed()
+        indexed = promptuary.search.status()
 
     assert set(asked_for) == {"query"}
     assert (made, indexed.counts.unembedded, indexed.embedder) == (0, 0, EXPECTED["indexed"]["embedder"])

@@ -15,15 +15,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from promptuary.core.messages import Item, Replacement
-from promptuary.core.ports.threads import Change, ConflictError, KeptState, Recorded, TurnStatus
+from promptuary.core.ports.threads import ConflictError, ThreadChange, TurnRecord, TurnStatus
 from promptuary.core.receipts import Receipt
-from promptuary.storage.sqlite.threads import EmbeddedStore
+from tests.stores import FileStore, thread_state
 
 EVERY = 5
 """After so many turns what is older is compacted, the last summary too."""
 
 
-def steps(thread: str, number: int) -> tuple[Change, Change]:
+def steps(thread: str, number: int) -> tuple[ThreadChange, ThreadChange]:
     """Return how turn ``number`` is written: prepared first, then finished with its items."""
     words = f"{thread} {number} " + "lorem ipsum dolor " * (number % 40)
     name = f"{thread}-{number}"
@@ -32,15 +32,15 @@ def steps(thread: str, number: int) -> tuple[Change, Change]:
         Item(f"a {name}", "assistant", words[::-1], turn=name),
     )
     receipt = Receipt(name, thread, 1000, 100, number)
-    prepared = Recorded(
+    prepared = TurnRecord(
         name, thread, number, f"day {number}", "prepared", words, [{"role": "user", "content": words}], receipt
     )
-    state = KeptState("counter", thread, 1, {"turns": number})
-    finished = Change(thread, turn=replace(prepared, status="finished"), items=[question, answer], states=[state])
-    return Change(thread, turn=prepared), _compacting(finished, number)
+    state = thread_state("counter", thread, 1, {"turns": number})
+    finished = ThreadChange(thread, turn=replace(prepared, status="finished"), items=[question, answer], states=[state])
+    return ThreadChange(thread, turn=prepared), _compacting(finished, number)
 
 
-def _compacting(change: Change, number: int) -> Change:
+def _compacting(change: ThreadChange, number: int) -> ThreadChange:
     if number % EVERY:
         return change
     thread, first = change.thread, max(1, number - EVERY)
@@ -50,7 +50,7 @@ def _compacting(change: Change, number: int) -> Change:
     return replace(change, replacements=[Replacement((*before, *old), summary)])
 
 
-def written(thread: str, number: int, status: TurnStatus) -> Iterator[Change]:
+def written(thread: str, number: int, status: TurnStatus) -> Iterator[ThreadChange]:
     """Return every change of a thread whose last turn has this number and status."""
     for one in range(1, number + 1):
         prepared, finished = steps(thread, one)
@@ -64,7 +64,7 @@ def acknowledge(what: object) -> None:
     os.write(1, f"{what}\n".encode())
 
 
-def own(store: EmbeddedStore, thread: str, count: int) -> None:
+def own(store: FileStore, thread: str, count: int) -> None:
     last = store.turn(thread)
     start = 1 if last is None else last.number + (last.status == "finished")
     for number in itertools.count(start):
@@ -75,7 +75,7 @@ def own(store: EmbeddedStore, thread: str, count: int) -> None:
         acknowledge(number)
 
 
-def shared(store: EmbeddedStore, thread: str, count: int) -> None:
+def shared(store: FileStore, thread: str, count: int) -> None:
     conflicts = done = 0
     while done < count:
         last = store.turn(thread)
@@ -84,7 +84,7 @@ def shared(store: EmbeddedStore, thread: str, count: int) -> None:
         assert turn is not None
         name = f"{os.getpid()} {done}"
         try:
-            store.apply(Change(thread, turn=replace(turn, id=name), items=[Item(name, "user", "hello")]))
+            store.apply(ThreadChange(thread, turn=replace(turn, id=name), items=[Item(name, "user", "hello")]))
         except ConflictError:
             conflicts += 1
         else:
@@ -93,5 +93,5 @@ def shared(store: EmbeddedStore, thread: str, count: int) -> None:
 
 
 if __name__ == "__main__":
-    with closing(EmbeddedStore(Path(sys.argv[1]))) as opened:
+    with closing(FileStore(Path(sys.argv[1]))) as opened:
         {"own": own, "shared": shared}[sys.argv[2]](opened, sys.argv[3], int(sys.argv[4]))

@@ -10,10 +10,10 @@ import pytest
 from promptuary.blocking import Promptuary
 from promptuary.cli.main import main
 from promptuary.core.messages import Message
-from promptuary.core.ports.threads import Change, KeptState
-from promptuary.storage.sqlite.threads import EmbeddedStore
+from promptuary.core.ports.threads import ThreadChange
 from tests.conftest import Files, git
 from tests.interaction.answers import Answer, Run
+from tests.stores import FileStore, thread_state
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def run(project: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 def talk(project: Path, *said: tuple[str, str | Sequence[Message]], thread: str = "main") -> None:
     with Promptuary.open(project, exact=True) as promptuary:
         for text, reply in said:
-            promptuary.finish(promptuary.prepare(text, thread=thread), reply)
+            promptuary.threads.finish(promptuary.threads.prepare(text, thread=thread), reply)
 
 
 def sentence(answer: Answer) -> str:
@@ -176,8 +176,8 @@ def test_what_is_refused_keeps_nothing_else_from_being_done(run: Run) -> None:
 
 def test_what_another_version_kept_is_told_and_can_be_cleared(run: Run, project: Path) -> None:
     run("context", "add", "src/app.py")
-    with closing(EmbeddedStore(project / ".promptuary" / "state.db")) as store:
-        store.apply(Change("main", states=[KeptState("file_reference", "thread:main", 99, {})]))
+    with closing(FileStore(project / ".promptuary" / "state.db")) as store:
+        store.apply(ThreadChange("main", states=[thread_state("file_reference", "main", 99, {})]))
 
     refused = run("context", "list")
     assert (refused.code, refused.out) == (1, "")
@@ -190,39 +190,39 @@ def test_what_another_version_kept_is_told_and_can_be_cleared(run: Run, project:
 
 
 def test_threads_are_listed(run: Run, project: Path) -> None:
-    empty = run("session", "list")
+    empty = run("thread", "list")
     assert (empty.code, empty.out) == (1, "")
-    assert run("session", "list", "--json").json == []
+    assert run("thread", "list", "--json").json == []
     talk(project, ("Hello", "Hi."), thread="a")
     talk(project, ("Hello", "Hi."), ("Bye", "Bye."), thread="b")
-    listed = run("session", "list")
+    listed = run("thread", "list")
     assert listed.code == 0
     assert [line.split()[:3] for line in listed.out.splitlines()] == [
         ["thread", "turns", "messages"],
         ["b", "2", "4"],
         ["a", "1", "2"],
     ]
-    assert [one["id"] for one in run("session", "list", "--json").json] == ["b", "a"]
+    assert [one["id"] for one in run("thread", "list", "--json").json] == ["b", "a"]
 
 
 def test_a_turn_is_shown_with_its_account(run: Run, project: Path) -> None:
     talk(project, ("Follow #docs/style.md", "Sure."), ("Bye", "Bye."))
-    shown = run("session", "show", "1")
+    shown = run("thread", "show", "1")
 
     assert shown.code == 0
     assert shown.out.startswith("turn 1 (finished, 2")
     assert "file_reference  docs/style.md  in" in shown.out
-    value = run("session", "show", "--json").json
+    value = run("thread", "show", "--json").json
     assert (value["turn"], value["text"], value["drift"]) == (2, "Bye", [])
     assert value["receipt"]["tokens"] > 0
 
 
 def test_a_turn_is_replayed_exactly_with_what_changed_since(run: Run, project: Path) -> None:
     with Promptuary.open(project, exact=True) as promptuary:
-        turn = promptuary.prepare("Follow #docs/style.md and see @file:src/app.py:1")
+        turn = promptuary.threads.prepare("Follow #docs/style.md and see @file:src/app.py:1")
     (project / "docs/style.md").write_text("Be long.\n")
     (project / "src/app.py").unlink()
-    replayed = run("session", "replay")
+    replayed = run("thread", "replay")
 
     assert replayed.code == 0
     assert replayed.out == turn.render("text")
@@ -230,7 +230,7 @@ def test_a_turn_is_replayed_exactly_with_what_changed_since(run: Run, project: P
         "since then: docs/style.md is changed",
         "since then: src/app.py is gone",
     ]
-    value = run("session", "replay", "1", "--json").json
+    value = run("thread", "replay", "1", "--json").json
     assert value["messages"] == turn.messages
     assert value["drift"] == [
         {"path": "docs/style.md", "since": "changed"},
@@ -245,18 +245,18 @@ def test_a_replay_shows_calls_of_tools(run: Run, project: Path) -> None:
     ]
     talk(project, ("List.", calls))
     with Promptuary.open(project, exact=True) as promptuary:
-        turn = promptuary.prepare("Thanks.")
+        turn = promptuary.threads.prepare("Thanks.")
 
-    assert run("session", "replay").out == turn.render("text")
+    assert run("thread", "replay").out == turn.render("text")
     assert '(calls ls with {"in": "."})' in turn.render("text")
 
 
 @pytest.mark.parametrize("arguments", [("show", "9"), ("replay", "9"), ("show", "-t", "nobody"), ("replay", "-t", "x")])
 def test_a_turn_that_is_not_there_is_exit_code_1(run: Run, project: Path, arguments: tuple[str, ...]) -> None:
-    assert "no thread has been used yet" in sentence(run("session", *arguments))
+    assert "no thread has been used yet" in sentence(run("thread", *arguments))
     talk(project, ("Hello", "Hi."))
     for more in ((), ("--json",)):
-        answer = run("session", *arguments, *more)
+        answer = run("thread", *arguments, *more)
         assert (answer.code, answer.out) == (1, "")
         assert sentence(answer).startswith("there is no turn ")
 
@@ -295,10 +295,10 @@ def test_wrong_usage_is_one_sentence_and_exit_code_2(
     [
         ("context", ()),
         ("context", ("juggle",)),
-        ("session", ()),
-        ("session", ("juggle",)),
-        ("session", ("show", "0")),
-        ("session", ("show", "last")),
+        ("thread", ()),
+        ("thread", ("juggle",)),
+        ("thread", ("show", "0")),
+        ("thread", ("show", "last")),
         ("expand", ("--for", "nobody", "Hello")),
     ],
 )
@@ -310,7 +310,7 @@ def test_what_cannot_be_read_as_arguments_is_exit_code_2(run: Run, command: str,
 
 
 def test_who_only_looks_leaves_nothing_behind(run: Run, project: Path) -> None:
-    for command, action in (("context", "list"), ("session", "list"), ("session", "show")):
+    for command, action in (("context", "list"), ("thread", "list"), ("thread", "show")):
         run(command, action)
 
     assert not (project / ".promptuary").exists()

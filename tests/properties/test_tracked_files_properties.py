@@ -97,7 +97,7 @@ def test_a_recall_fits_parses_back_and_keeps_the_order_of_priority(
 ) -> None:
     with tracked(files, message, counter) as (layer, context):
         recall = recalled(layer, context, budget)
-        order = [one.path for one in asyncio.run(layer.listed(context.state, counter))]
+        order = [one.path for one in layer.listed(context.state, counter)]
         slugs = (context.state or {"slugs": {}})["slugs"]
 
     assert counter.count(recall.text) <= budget

@@ -20,11 +20,12 @@ from promptuary.core.expansion import Expansion, Spend
 from promptuary.core.ids import new_id
 from promptuary.core.layers import Band, Between, Budget, Layer, LayerContext, Recall, RecallRequest
 from promptuary.core.messages import Item, Message, as_message
-from promptuary.core.ports.threads import Change
-from promptuary.storage.in_memory import InMemoryStore
-from promptuary.threads.turn import Conversation, Thread, Turn
+from promptuary.core.ports.threads import ThreadChange
+from promptuary.core.principals import LOCAL
+from promptuary.threads.turn import Thread, ThreadOptions, Turn
 from promptuary.tokens import Counter
 from tests.properties.test_compaction_properties import HISTORIES
+from tests.stores import MemoryStore
 
 COUNTER = Counter()
 Manner = Literal["honest", "liar", "failing", "late", "silent", "odd"]
@@ -138,10 +139,10 @@ def as_it_is(text: str, also: str, limit: int) -> Expansion:
     return Expansion(text, ({"role": "user", "content": text},), (), (), Spend(0, limit, limit, limit))
 
 
-def thread_of(layers: Sequence[Layer], history: Sequence[Item], room: Room) -> tuple[Thread, InMemoryStore]:
-    store = InMemoryStore()
-    store.apply(Change("t", items=history))
-    common = Conversation(store, layers, COUNTER, room, room.window // 2, CompactionPolicy(), None, as_it_is, "r")
+def thread_of(layers: Sequence[Layer], history: Sequence[Item], room: Room) -> tuple[Thread, MemoryStore]:
+    store = MemoryStore()
+    store.apply(ThreadChange("t", items=history))
+    common = ThreadOptions(LOCAL, store, layers, COUNTER, room, room.window // 2, CompactionPolicy(), None, as_it_is, "r")
     return Thread("t", common), store
 
 
@@ -364,8 +365,8 @@ def test_a_prompt_with_real_files_costs_exactly_what_its_receipt_says_and_no_mor
     options: dict[str, Any] = {"window": window, "reply_reserve": reserve, "limit_share": limit}
     with Promptuary.open(written, exact=True, **options) as promptuary:
         for text in data.draw(st.lists(st.lists(WORDS, min_size=1, max_size=6).map(" ".join), min_size=1, max_size=3)):
-            turn = promptuary.prepare(text, thread=thread)
+            turn = promptuary.threads.prepare(text, thread=thread)
             assert turn.receipt.tokens == cost_of(turn.messages)
             assert turn.receipt.tokens <= turn.receipt.window - turn.receipt.reserve or turn.receipt.blocked
             assert turn.messages[-1]["content"].endswith(turn.expansion.text)
-            promptuary.finish(turn, "Done.")
+            promptuary.threads.finish(turn, "Done.")

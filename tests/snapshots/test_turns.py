@@ -26,8 +26,8 @@ def test_a_turn_with_instructions_tracked_files_history_and_attachments(files: F
         }
     )
     with Promptuary.open(project, exact=True, window=16_000) as promptuary:
-        first = promptuary.prepare("Keep #docs/style.md and #src/app.py in view: does run follow the style?")
-        promptuary.finish(
+        first = promptuary.threads.prepare("Keep #docs/style.md and #src/app.py in view: does run follow the style?")
+        promptuary.threads.finish(
             first,
             [
                 {
@@ -40,7 +40,7 @@ def test_a_turn_with_instructions_tracked_files_history_and_attachments(files: F
             ],
         )
         (project / "src/app.py").write_text(APP.replace("8000", "9000"))
-        turn = promptuary.prepare("Compare it with @file:src/util/paths.py and @file:src/missing.py, please.")
+        turn = promptuary.threads.prepare("Compare it with @file:src/util/paths.py and @file:src/missing.py, please.")
 
     matches("turn", shown(turn))
 
@@ -54,8 +54,8 @@ def test_a_turn_that_recalls_what_is_indexed(files: Files) -> None:
         }
     )
     with Promptuary.open(project, exact=True, window=16_000, embedder="none") as promptuary:
-        promptuary.index([project])
-        turn = promptuary.prepare("How do we put the last image back if @file:src/release.py fails?")
+        promptuary.search.index([project])
+        turn = promptuary.threads.prepare("How do we put the last image back if @file:src/release.py fails?")
 
     matches("recalled", shown(turn))
 

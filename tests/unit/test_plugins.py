@@ -73,7 +73,7 @@ def test_classes_and_functions_are_found_in_the_order_of_their_names(package: Pa
 def test_a_layer_of_a_package_stands_in_every_thread(package: Path, workspace: Path) -> None:
     install(package, "weather_two", weather="weather_two:Weather")
     with Promptuary.open(workspace, exact=True) as promptuary:
-        turn = promptuary.prepare("Hi")
+        turn = promptuary.threads.prepare("Hi")
 
     assert [message["content"] for message in turn.messages] == ["It rains.", "Hi"]
 

@@ -149,10 +149,10 @@ def _add_context_action(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("words", nargs="*", metavar="WORD", help="paths, references, or words to find files by")
 
 
-def _add_session_action(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("list", "show", "replay", "history"), help="what to look back at")
+def _add_thread_action(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=("list", "show", "replay", "history"), help="what to show")
     parser.add_argument("number", nargs="?", type=_count, metavar="TURN", help="which turn (the last)")
-    parser.add_argument("--all", action="store_true", help="with history: bring back what was compacted")
+    parser.add_argument("--all", action="store_true", help="with history: show compacted messages in the place of their summary")
 
 
 def _add_max(parser: argparse.ArgumentParser) -> None:
@@ -235,11 +235,11 @@ COMMANDS: Final = (
         (_add_context_action, _add_thread, _add_common, _add_settings),
     ),
     Command(
-        "session",
-        "look back: threads, what went into a turn, and its exact prompt",
-        "list shows the threads, show what went into a turn and why, replay its exact prompt and what changed since, "
-        "history what was said (--all: what was compacted, too).",
-        (_add_session_action, _add_thread, _add_common, _add_settings),
+        "thread",
+        "show threads, what was said in them, and what went into each turn",
+        "list shows the threads, history what was said in one (--all: compacted messages, too), show what went into a "
+        "turn and why, replay the exact prompt of a turn and which of its sources have changed since.",
+        (_add_thread_action, _add_thread, _add_common, _add_settings),
     ),
     Command(
         "index",

@@ -25,7 +25,7 @@ def main(options: argparse.Namespace) -> int:
         if options.action == "find":
             return _find(promptuary, " ".join(options.words), as_json=options.json)
         if options.action == "clear":
-            promptuary.clear(thread=thread)
+            promptuary.threads.detach_all(thread=thread)
         refused = [error for word in options.words if (error := _changed(promptuary, options.action, word, thread))]
         for error in refused:
             print(f"promptuary: {one_line(str(error))}", file=sys.stderr)
@@ -41,18 +41,18 @@ def _changed(promptuary: Promptuary, action: str, word: str, thread: str) -> Sou
     """Do one thing with one word; what is refused keeps none of the others from being done."""
     try:
         if action == "add":
-            promptuary.add(word, thread=thread)
+            promptuary.threads.attach(word, thread=thread)
         elif action == "drop":
-            promptuary.drop(word, thread=thread)
+            promptuary.threads.detach(word, thread=thread)
         else:
-            promptuary.pin(word, thread=thread, on=action == "pin")
+            promptuary.threads.pin(word, thread=thread, on=action == "pin")
     except SourceError as error:
         return error
     return None
 
 
 def _find(promptuary: Promptuary, words: str, *, as_json: bool) -> int:
-    found = promptuary.find(words)
+    found = promptuary.find_files(words)
     if as_json:
         print_json(list(found))
     elif found:
@@ -63,7 +63,7 @@ def _find(promptuary: Promptuary, words: str, *, as_json: bool) -> int:
 
 
 def _show(promptuary: Promptuary, thread: str, *, as_json: bool) -> None:
-    view, stats = promptuary.view(thread=thread), promptuary.stats(thread)
+    view, stats = promptuary.threads.attachments(thread=thread), promptuary.threads.stats(thread=thread)
     if as_json:
         value: dict[str, Any] = {
             "thread": thread,

@@ -65,7 +65,7 @@ def _index(promptuary: Promptuary, named: Sequence[str], options: argparse.Names
     there = [os.path.realpath(one) for one in named if one not in missing]
     if named and not there:
         return NOTHING
-    known = [folder for folder, _ in promptuary.indexed().folders]
+    known = [folder for folder, _ in promptuary.search.status().folders]
     if options.label is not None and not named and known:
         raise ConfigError("--label needs the folders to label: promptuary index --label NAME FOLDER")
     if options.label is not None:
@@ -139,7 +139,7 @@ def _tell_places(there: Sequence[str], before: Sequence[Folder], after: Sequence
 
 
 def _list(promptuary: Promptuary, *, as_json: bool) -> int:
-    status = promptuary.indexed()
+    status = promptuary.search.status()
     if as_json:
         print_json(listed(status))
     elif status.folders:
@@ -166,9 +166,9 @@ def _away(path: str, status: "IndexStatus") -> str:
 def _remove(promptuary: Promptuary, named: Sequence[str], options: argparse.Namespace) -> int:
     unknown = []
     for one in named:
-        known = {folder.path: files for folder, files in promptuary.indexed().folders}
+        known = {folder.path: files for folder, files in promptuary.search.status().folders}
         path = next((path for path in (os.path.realpath(one), os.path.abspath(one)) if path in known), None)  # noqa: PTH100
-        if path is None or not promptuary.unindex(path):
+        if path is None or not promptuary.search.remove(path):
             unknown.append(one)
         elif not options.json:
             print(f"{one_line(path)} is indexed no more ({many(known[path], 'file')})")
@@ -178,5 +178,5 @@ def _remove(promptuary: Promptuary, named: Sequence[str], options: argparse.Name
     if len(unknown) == len(named):
         return NOTHING
     if options.json:
-        print_json(listed(promptuary.indexed()))
+        print_json(listed(promptuary.search.status()))
     return NOT_ALL if unknown else DONE

@@ -63,7 +63,7 @@ class Done:
 def sync(work: Work, paths: Sequence[str], *, label: str = "", rebuild: bool = False, prune: bool = False) -> Done:
     """Index ``paths`` and bring everything up to date; what was held back is told."""
     began = time.monotonic()
-    index = work.promptuary.index
+    index = work.promptuary.search.index
     with Progress(sys.stderr, "files", shown=not work.quiet) as progress:
         try:
             progress.say("looking at the files")
@@ -81,7 +81,7 @@ def sync(work: Work, paths: Sequence[str], *, label: str = "", rebuild: bool = F
     for skipped in synced.notes():
         work.note(f"note: {skipped}")
     counted = (synced.added, synced.changed, synced.moved, synced.removed, synced.skipped, list(synced.held))
-    return Done(*counted, work.promptuary.indexed(), seconds)
+    return Done(*counted, work.promptuary.search.status(), seconds)
 
 
 def advice(held: str) -> str:
@@ -116,7 +116,7 @@ def embed(work: Work, done: Done) -> int:
             progress.say("loading the model")
             done.embedded = run_interruptibly(lambda stop: _embed(work, status.counts.unembedded, progress, stop))
     except KeyboardInterrupt:
-        done.status = work.promptuary.indexed()
+        done.status = work.promptuary.search.status()
         count = done.status.counts.unembedded
         left = f"{many(count, 'chunk')} {'is' if count == 1 else 'are'} left for the next promptuary index or watch"
         work.note(f"stopped: everything can be searched by words, and what is embedded by meaning; {left}")
@@ -129,7 +129,7 @@ def embed(work: Work, done: Done) -> int:
         return NOT_ALL
     finally:
         done.embedding = time.monotonic() - began
-    done.status = work.promptuary.indexed()
+    done.status = work.promptuary.search.status()
     return DONE
 
 
@@ -138,7 +138,7 @@ def _embed(work: Work, total: int, progress: Progress, stop: threading.Event) ->
         progress(done, max(total, done))
         return not stop.is_set()
 
-    return work.promptuary.embed(go_on)
+    return work.promptuary.search.embed(go_on)
 
 
 def tell_synced(done: Done) -> None:

@@ -95,7 +95,7 @@ def _start(options: argparse.Namespace) -> int:
         importlib.import_module("promptuary.wiring.preload").begin(options.workspace or os.curdir)
     # A turn of a thread needs a database and layers, which a plain expansion should not have to load.
     in_thread = options.command == "expand" and (options.thread is not None or options.form is not None)
-    command = importlib.import_module(f"promptuary.cli.{'thread_turn' if in_thread else options.command}")
+    command = importlib.import_module(f"promptuary.cli.{'expand_in_thread' if in_thread else options.command}")
     code: int = command.main(options)
     return code
 

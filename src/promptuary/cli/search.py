@@ -37,7 +37,7 @@ def main(options: argparse.Namespace) -> int:
 
 def _answer(question: SearchQuery, options: argparse.Namespace) -> int:
     with opened(options) as promptuary:
-        found = promptuary.search(question)
+        found = promptuary.search.find(question)
         told = "" if options.quiet else _mode(found, promptuary, question)
         root = str(promptuary.path)
     if options.json:
@@ -78,9 +78,9 @@ def _mode(found: SearchResult, promptuary: Promptuary, question: SearchQuery) ->
     """Return how was searched, as far as that can be told, and what would make it better."""
     told = ["hybrid search" if found.mode == "hybrid" else "search by words"]
     if found.partially_embedded and not question.lexical_only:
-        missing = promptuary.indexed().counts.unembedded
+        missing = promptuary.search.status().counts.unembedded
         told[0] += f" (vectors: {missing:,} chunk{'s' * (missing != 1)} still to be embedded: promptuary index)"
-    elif found.mode != "hybrid" and not (found.hits or question.lexical_only) and promptuary.indexed().embedder:
+    elif found.mode != "hybrid" and not (found.hits or question.lexical_only) and promptuary.search.status().embedder:
         # There was nothing to compare the meaning with.
         told = []
     if question.filters and not found.hits:

@@ -33,7 +33,7 @@ def main(options: argparse.Namespace) -> int:
 
 def _folders(promptuary: Promptuary, work: Work) -> list[str]:
     """Return the folders to begin with: the workspace itself if nothing is indexed yet, else none besides those."""
-    if promptuary.indexed().folders:
+    if promptuary.search.status().folders:
         return []
     work.note(f"nothing is indexed yet, so {promptuary.path} is")
     return [str(promptuary.path)]
@@ -60,9 +60,9 @@ def _watch(promptuary: Promptuary, options: argparse.Namespace) -> int:
             print_json_line({"event": "indexed", "time": _now(), **as_json(done)})
         else:
             tell_synced(done)
-    folders = [folder.path for folder, _ in promptuary.indexed().folders]
+    folders = [folder.path for folder, _ in promptuary.search.status().folders]
     told: queue.SimpleQueue[IndexUpdate] = queue.SimpleQueue()
-    promptuary.watch(told.put)
+    promptuary.search.watch(told.put)
     _begin(folders, work, options)
     lines = _Lines(as_json=options.json, quiet=options.quiet)
     # Told here and not where it happens: who cannot be told any more ends this thread, not the one that works.

@@ -17,12 +17,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 from promptuary.core.blocks import Block, Passage
 from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import ConfigError
 from promptuary.core.messages import Item
+from promptuary.core.principals import LOCAL, Principal
 
 
 class Slot(IntEnum):
@@ -43,8 +44,12 @@ class Slot(IntEnum):
 Band = Literal["stable", "live"]
 """``stable`` stands before the history and should rarely change; ``live`` follows it."""
 
-Scope = Literal["thread", "resource", "global", "execution"]
-"""What state is kept for: one thread, all threads of a resource, everything, or this process alone."""
+Scope = Literal["thread", "user", "resource", "global", "execution"]
+"""What state is stored for.
+
+One thread, all threads of the principal, all threads of a resource, everything, or (not stored) this process. State of
+the scopes ``thread`` and ``user`` is private to the principal; in a group it belongs to the group.
+"""
 
 Hook = Literal["init", "on_message", "recall", "after_model", "store", "complete", "dispose"]
 
@@ -81,10 +86,12 @@ class LayerContext:
 
     thread: str
     scope_key: str
+    """An opaque string, different for every scope and every owner: what a layer may cache under."""
     state: Json
     counter: TokenCounter
     window: int
     turn: str = ""
+    principal: Principal = LOCAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,8 +256,8 @@ def _is_whole(value: object) -> bool:
 def _check_choices(layer: Layer) -> None:
     if layer.band not in {"stable", "live"}:
         raise ConfigError(f"layer {layer.id!r}: band must be stable or live, not {layer.band!r}")
-    if layer.scope not in {"thread", "resource", "global", "execution"}:
-        raise ConfigError(f"layer {layer.id!r}: scope must be thread, resource, global or execution")
+    if layer.scope not in get_args(Scope):
+        raise ConfigError(f"layer {layer.id!r}: scope must be one of {', '.join(get_args(Scope))}")
     for hook, seconds in layer.timeouts.items():
         if hook not in TIMEOUTS or math.isnan(seconds):
             raise ConfigError(f"layer {layer.id!r}: timeouts must name hooks and seconds, not {hook!r}: {seconds!r}")

@@ -11,7 +11,7 @@ import logging
 import marshal
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from promptuary.core.blocks import Block, Detail, Trust
@@ -31,15 +31,16 @@ from promptuary.core.layers import (
     RecallRequest,
     Reply,
 )
-from promptuary.core.ports.threads import KeptState, StateKey
+from promptuary.core.ports.threads import LayerState, StateKey, StateScope
+from promptuary.core.principals import LOCAL, Principal
 from promptuary.core.receipts import Failure, HookRun
 
 logger = logging.getLogger(__name__)
 
 _FAILED = object()
 
-LoadStates = Callable[[Sequence[StateKey]], Sequence[KeptState | None]]
-"""Returns what is kept under each key, in their order."""
+LoadStates = Callable[[Sequence[StateKey]], Awaitable[Sequence[LayerState | None]]]
+"""Returns the state under each key, in the order of the keys."""
 
 
 class InitError(PromptuaryError):
@@ -61,6 +62,8 @@ class LayerRun:
 
     layer: Layer
     context: LayerContext
+    key: StateKey | None
+    """What the state is stored under; ``None`` if it lives in this process only."""
     ready: bool = False
     disabled: bool = False
     refused: bool = False
@@ -69,40 +72,57 @@ class LayerRun:
     """Whether the layer asked to say what it said last: what changed is for the next turn."""
     last: Recall | None = None
 
-    def kept(self) -> KeptState:
-        """Return the state as it is kept."""
-        return KeptState(self.layer.id, self.context.scope_key, self.layer.state_version, self.context.state)
 
 
 class Runner:
     """The layers of one thread, in the order of their slots."""
 
-    def __init__(self, layers: Sequence[Layer], thread: str, resource: str, counter: TokenCounter, window: int) -> None:
-        keys = {"thread": f"thread:{thread}", "resource": f"resource:{resource}", "global": "global"}
-        self._runs = [
-            LayerRun(layer, LayerContext(thread, keys.get(layer.scope, ""), None, counter, window))
-            for layer in sorted(layers, key=lambda layer: layer.slot)
-        ]
+    def __init__(
+        self,
+        layers: Sequence[Layer],
+        thread: str,
+        resource: str,
+        counter: TokenCounter,
+        window: int,
+        principal: Principal = LOCAL,
+    ) -> None:
+        names: Mapping[str, tuple[StateScope, str]] = {
+            "thread": ("thread", thread),
+            "user": ("user", ""),
+            "resource": ("resource", resource),
+            "global": ("global", ""),
+        }
+        self._runs: list[LayerRun] = []
+        for layer in sorted(layers, key=lambda layer: layer.slot):
+            key = StateKey(layer.id, *names[layer.scope]) if layer.scope in names else None
+            # Layers are shared by the threads of all principals of a process, and cache by this.
+            scope_key = repr((principal.owner, layer.scope, names[layer.scope][1])) if key else ""
+            context = LayerContext(thread, scope_key, None, counter, window, principal=principal)
+            self._runs.append(LayerRun(layer, context, key))
 
     @property
     def active(self) -> list[LayerRun]:
         """The layers that take part."""
         return [run for run in self._runs if run.ready and not run.disabled and not run.refused]
 
-    def changed(self) -> list[KeptState]:
-        """Return the states that are to be kept, and take them for kept."""
-        states = [run.kept() for run in self._runs if run.dirty and run.layer.scope != "execution"]
+    def changed(self) -> list[LayerState]:
+        """Return the states that are to be stored, and mark them as stored."""
+        states = [
+            LayerState(run.key, run.layer.state_version, run.context.state)
+            for run in self._runs
+            if run.dirty and run.key is not None
+        ]
         for run in self._runs:
             run.dirty = False
         return states
 
     async def init(self, load: LoadStates, account: Account) -> None:
         """Prepare every layer, one after the other, with the state that is kept for it: another may have changed it."""
-        lasting = [run for run in self._runs if not run.disabled and run.layer.scope != "execution"]
-        found = load([(run.layer.id, run.context.scope_key) for run in lasting])
-        kept = {run.layer.id: one for run, one in zip(lasting, found, strict=True)}
+        keys = [run.key for run in self._runs if not run.disabled and run.key is not None]
+        stored = dict(zip(keys, await load(keys), strict=True)) if keys else {}
         for run in self._runs:
-            if run.disabled or not self._restore(run, kept.get(run.layer.id), account) or run.ready:
+            state = None if run.key is None else stored.get(run.key)
+            if run.disabled or not self._restore(run, state, account) or run.ready:
                 continue
             done = await self._call(run, "init", account)
             run.ready = done is not _FAILED
@@ -151,8 +171,8 @@ class Runner:
         for run in self.active:
             await self._call(run, "complete", account, ending)
 
-    def _restore(self, run: LayerRun, kept: KeptState | None, account: Account) -> bool:
-        if run.layer.scope == "execution":
+    def _restore(self, run: LayerRun, kept: LayerState | None, account: Account) -> bool:
+        if run.key is None:
             return True
         run.refused = kept is not None and kept.version != run.layer.state_version
         if kept is None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from promptuary import concurrency
 from promptuary.core.blocks import Source
-from promptuary.core.errors import Code, SourceError
+from promptuary.core.errors import Code, PromptuaryError, SourceError
 from promptuary.core.references import Reference
 from promptuary.references.resolve_context import Kind, ResolveContext
 from promptuary.references.selection import interpretations
@@ -62,7 +62,7 @@ def resolve(
 ) -> list[Resolution]:
     """Return the result of each reference, in order. ``timeout`` is in seconds for each, counted from its start."""
     race = _Race(references, lambda reference: _attempt(reference, context, kinds[reference.kind]), timeout)
-    return race.run()
+    return race.run(context.stopped)
 
 
 class _Race:
@@ -82,13 +82,15 @@ class _Race:
         self._lock = threading.Lock()
         self._over = threading.Event()
 
-    def run(self) -> list[Resolution]:
+    def run(self, stopped: Callable[[], bool]) -> list[Resolution]:
         # Reading files keeps one interpreter busy: more threads only wait for each other. Git and servers do not.
         slow = sum(reference.kind not in _QUICK for reference in self._references)
         workers = min(CONCURRENCY, len(self._references), slow + 1)
         for _ in range(workers):
             self._start_worker()
         while self._references and not self._over.wait(min(self._until_next_timeout(), _STALLED)):
+            if stopped():
+                raise PromptuaryError("stopped while references were being resolved")
             if self._pending and workers < CONCURRENCY:
                 self._start_worker()
                 workers += 1

@@ -17,6 +17,8 @@ class ResolveContext:
     visit: Visit
     counter: TokenCounter
     search: Search | None = None
+    stopped: Callable[[], bool] = lambda: False
+    """Tells whether the caller wants this to end: then ``resolve`` raises ``PromptuaryError``."""
     notes: list[str] = field(default_factory=list)
     """Remarks for the person, such as "the index is being updated". They are shown beside the prompt, never in it."""
 

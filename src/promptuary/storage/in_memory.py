@@ -1,17 +1,29 @@
-"""A store that lasts as long as its process: for tests, and for whoever wants no traces.
+"""A database that lives as long as its process: for tests, and for workspaces in which nothing may be written.
 
-It is the same contract in dictionaries, and the model that the other stores are compared with. A change is worked out
-beside what is there and put in its place at the end, so that a change which fails leaves nothing behind.
+It implements the same contract with dictionaries and is the model that the other stores are compared with. A change is
+made on a copy, which takes the place of the original at the end, so a change that fails leaves nothing behind.
 """
 
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Self
 
+from promptuary.core.errors import PromptuaryError
 from promptuary.core.messages import Item, Replacement
-from promptuary.core.ports.threads import Change, KeptState, Recorded, StateKey, StateStore, ThreadLine
+from promptuary.core.ports.threads import (
+    PRIVATE_SCOPES,
+    LayerState,
+    StateDatabase,
+    StateKey,
+    ThreadChange,
+    ThreadInfo,
+    ThreadStore,
+    TurnRecord,
+)
+from promptuary.core.principals import Owner, Principal
 from promptuary.storage.values import (
     item_is_missing,
     item_is_there,
@@ -23,6 +35,9 @@ from promptuary.storage.values import (
     turn_is_another,
 )
 
+ThreadKey = tuple[Owner, str]
+"""A thread: whose it is, and its name."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Thread:
@@ -33,57 +48,100 @@ class _Thread:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
-    """Everything there is. ``owners`` says which thread an item is of; the last thread in ``threads`` is in use."""
+class _Tables:
+    """Everything there is. ``homes`` says which thread an item is in; the last thread in ``threads`` was used last."""
 
-    threads: dict[str, _Thread]
+    threads: dict[ThreadKey, _Thread]
     items: dict[str, Item]
-    owners: dict[str, str]
-    turns: dict[str, Recorded]
-    states: dict[tuple[str, str], tuple[int, str]]
+    homes: dict[str, ThreadKey]
+    turns: dict[str, TurnRecord]
+    states: dict[tuple[Owner | None, StateKey], tuple[int, str]]
 
     def copy(self) -> Self:
-        """Return what can be changed without changing this; the values in it cannot be changed anyway."""
+        """Return a copy that can be changed without changing this one; the values themselves are immutable."""
         return type(self)(
-            self.threads.copy(), self.items.copy(), self.owners.copy(), self.turns.copy(), self.states.copy()
+            self.threads.copy(), self.items.copy(), self.homes.copy(), self.turns.copy(), self.states.copy()
         )
 
 
-class InMemoryStore(StateStore):
-    """A ``StateStore`` in dictionaries. ``clock`` gives the time that threads are created and updated at."""
+class InMemoryState(StateDatabase):
+    """A ``StateDatabase`` in dictionaries. ``clock`` gives the time at which threads are created and updated."""
 
     def __init__(self, *, clock: Callable[[], str] = now) -> None:
         self._clock = clock
-        self._lock = threading.Lock()
-        self._kept = _Kept({}, {}, {}, {}, {})
+        self._lock = threading.RLock()
+        self._pending: _Tables | None = None
+        self.tables = _Tables({}, {}, {}, {}, {})
 
-    def apply(self, change: Change) -> None:
-        """Write ``change`` at once or not at all."""
+    def threads(self, principal: Principal) -> "InMemoryThreads":
+        """Return the threads of ``principal``."""
+        return InMemoryThreads(self, principal)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Join what all stores write in the block, by this thread, into one write."""
         with self._lock:
-            after = self._kept.copy()
-            _touch(after, change.thread, self._clock())
-            _append(after, change.thread, change.items)
-            _pin(after, change.thread, change.pinned)
+            if self._pending is not None:
+                raise PromptuaryError("a transaction is open in this thread; end it before the next.")
+            self._pending = self.tables.copy()
+            try:
+                yield
+                self.tables = self._pending
+            finally:
+                self._pending = None
+
+    def write(self, work: Callable[[_Tables, str], None]) -> None:
+        """Do ``work`` on a copy of the tables, and put the copy in their place if it succeeds."""
+        with self._lock:
+            after = (self._pending or self.tables).copy()
+            work(after, self._clock())
+            if self._pending is None:
+                self.tables = after
+            else:
+                self._pending = after
+
+    def close(self) -> None:
+        """Do nothing: there are no files."""
+
+
+class InMemoryThreads(ThreadStore):
+    """The ``ThreadStore`` of one principal."""
+
+    def __init__(self, state: InMemoryState, principal: Principal) -> None:
+        self._state, self._principal = state, principal
+        self._owner = principal.owner
+
+    def apply(self, change: ThreadChange) -> None:
+        """Write ``change`` as a whole or not at all."""
+        key = (self._owner, change.thread)
+
+        def written(after: _Tables, time: str) -> None:
+            _touch(after, key, time)
+            _append(after, key, change.items)
+            _pin(after, key, change.pinned)
             for replacement in change.replacements:
-                _compact(after, change.thread, replacement)
+                _compact(after, key, replacement)
             for state in change.states:
-                after.states[state.layer, state.scope_key] = (state.version, state_text(state))
+                after.states[self._state_key(state.key)] = (state.version, state_text(state))
             if change.turn is not None:
-                _record(after, change.turn)
-            self._kept = after
+                _record(after, key, change.turn, self._principal.user)
+
+        self._state.write(written)
 
     def history(self, thread: str) -> Sequence[Item]:
-        """Return what stands in the history now, in order."""
-        kept = self._kept
-        return tuple(kept.items[one] for one in kept.threads[thread].history) if thread in kept.threads else ()
+        """Return the history as it is now, in order."""
+        tables = self._state.tables
+        found = tables.threads.get((self._owner, thread))
+        return tuple(tables.items[one] for one in found.history) if found else ()
 
     def items(self, ids: Sequence[str]) -> Sequence[Item]:
         """Return these items, compacted ones too."""
-        kept = self._kept
-        return tuple(kept.items[one] for one in ids if one in kept.items)
+        tables = self._state.tables
+        own = (one for one in ids if one in tables.items and tables.homes[one][0] == self._owner)
+        return tuple(tables.items[one] for one in own)
 
-    def turn(self, thread: str, number: int | None = None) -> Recorded | None:
-        """Return a turn by its number; the last if no number is given."""
+    def turn(self, thread: str, number: int | None = None) -> TurnRecord | None:
+        """Return the turn of this number, or the last turn if no number is given."""
         turns = [turn for turn in self.turns(thread) if number is None or turn.number == number]
         return turns[-1] if turns else None
 
@@ -91,84 +149,80 @@ class InMemoryStore(StateStore):
         """Return the highest number of a turn; 0 if there is none."""
         return max((turn.number for turn in self.turns(thread)), default=0)
 
-    def turns(self, thread: str) -> Sequence[Recorded]:
-        """Return the turns of a thread, the first first."""
-        kept = self._kept
-        ids = kept.threads[thread].turns if thread in kept.threads else ()
-        return tuple(sorted((settled(kept.turns[one]) for one in ids), key=lambda turn: turn.number))
+    def turns(self, thread: str) -> Sequence[TurnRecord]:
+        """Return the turns of a thread in the order of their numbers."""
+        tables = self._state.tables
+        found = tables.threads.get((self._owner, thread))
+        return tuple(sorted((settled(tables.turns[one]) for one in (found.turns if found else ())), key=_number))
 
-    def threads(self) -> Sequence[ThreadLine]:
-        """Return every thread, the last used first."""
+    def threads(self) -> Sequence[ThreadInfo]:
+        """Return every thread of the owner, the most recently used first."""
         return tuple(
-            ThreadLine(name, thread.created, thread.updated, len(thread.turns), len(thread.history))
-            for name, thread in reversed(self._kept.threads.items())
+            ThreadInfo(name, thread.created, thread.updated, len(thread.turns), len(thread.history))
+            for (owner, name), thread in reversed(self._state.tables.threads.items())
+            if owner == self._owner
         )
 
-    def state(self, layer: str, scope_key: str) -> KeptState | None:
-        """Return what is kept for a layer in a scope."""
-        return self.states([(layer, scope_key)])[0]
+    def states(self, keys: Sequence[StateKey]) -> Sequence[LayerState | None]:
+        """Return the state under each key, as they were at one moment."""
+        stored = self._state.tables.states
+        found = ((key, stored.get(self._state_key(key))) for key in keys)
+        return tuple(LayerState(key, one[0], json.loads(one[1])) if one else None for key, one in found)
 
-    def states(self, keys: Sequence[StateKey]) -> Sequence[KeptState | None]:
-        """Return what is kept under each key, as it was at one moment."""
-        kept = self._kept.states
-        return tuple(KeptState(*key, kept[key][0], json.loads(kept[key][1])) if key in kept else None for key in keys)
-
-    def forget(self, layer: str, scope_key: str) -> None:
-        """Remove what is kept for a layer in a scope."""
-        with self._lock:
-            after = self._kept.copy()
-            after.states.pop((layer, scope_key), None)
-            self._kept = after
-
-    def close(self) -> None:
-        """Do nothing: there are no files."""
+    def _state_key(self, key: StateKey) -> tuple[Owner | None, StateKey]:
+        return self._owner if key.scope in PRIVATE_SCOPES else None, key
 
 
-def _touch(kept: _Kept, thread: str, time: str) -> None:
-    before = kept.threads.pop(thread, None)
-    kept.threads[thread] = _Thread(time, time) if before is None else replace(before, updated=time)
+def _number(turn: TurnRecord) -> int:
+    return turn.number
 
 
-def _append(kept: _Kept, thread: str, items: Sequence[Item]) -> None:
+def _touch(tables: _Tables, thread: ThreadKey, time: str) -> None:
+    before = tables.threads.pop(thread, None)
+    tables.threads[thread] = _Thread(time, time) if before is None else replace(before, updated=time)
+
+
+def _append(tables: _Tables, thread: ThreadKey, items: Sequence[Item]) -> None:
     for item in items:
-        _add(kept, thread, item)
-    there = kept.threads[thread]
-    kept.threads[thread] = replace(there, history=(*there.history, *(item.id for item in items)))
+        _add(tables, thread, item)
+    there = tables.threads[thread]
+    tables.threads[thread] = replace(there, history=(*there.history, *(item.id for item in items)))
 
 
-def _add(kept: _Kept, thread: str, item: Item) -> None:
-    if item.id in kept.items:
+def _add(tables: _Tables, thread: ThreadKey, item: Item) -> None:
+    if item.id in tables.items:
         raise item_is_there(item.id)
-    kept.items[item.id] = item
-    kept.owners[item.id] = thread
+    tables.items[item.id] = item
+    tables.homes[item.id] = thread
 
 
-def _pin(kept: _Kept, thread: str, pins: Sequence[tuple[str, bool]]) -> None:
+def _pin(tables: _Tables, thread: ThreadKey, pins: Sequence[tuple[str, bool]]) -> None:
     for one, pinned in pins:
-        if kept.owners.get(one) != thread:
-            raise item_is_missing(thread, one)
-        kept.items[one] = replace(kept.items[one], pinned=pinned)
+        if tables.homes.get(one) != thread:
+            raise item_is_missing(thread[1], one)
+        tables.items[one] = replace(tables.items[one], pinned=pinned)
 
 
-def _compact(kept: _Kept, name: str, replacement: Replacement) -> None:
-    thread = kept.threads[name]
+def _compact(tables: _Tables, key: ThreadKey, replacement: Replacement) -> None:
+    thread = tables.threads[key]
     history, gone = list(thread.history), set(replacement.ids)
     for one in replacement.ids:
-        if one not in history or kept.items[one].pinned:
-            raise item_stays(name, one)
-    _add(kept, name, replacement.item)
+        if one not in history or tables.items[one].pinned:
+            raise item_stays(key[1], one)
+    _add(tables, key, replacement.item)
     first = next(place for place, one in enumerate(history) if one in gone)
     history.insert(first, replacement.item.id)
-    kept.threads[name] = replace(thread, history=tuple(one for one in history if one not in gone))
+    tables.threads[key] = replace(thread, history=tuple(one for one in history if one not in gone))
 
 
-def _record(kept: _Kept, turn: Recorded) -> None:
-    before = kept.turns.get(turn.id)
-    if before is not None and (before.thread, before.number) != (turn.thread, turn.number):
+def _record(tables: _Tables, key: ThreadKey, turn: TurnRecord, user: str) -> None:
+    before = tables.turns.get(turn.id)
+    thread = tables.threads[key]
+    if before is not None and (turn.id not in thread.turns or before.number != turn.number):
         raise turn_is_another(turn)
-    thread = kept.threads[turn.thread]
     if before is None:
-        if any(kept.turns[one].number == turn.number for one in thread.turns):
+        if any(tables.turns[one].number == turn.number for one in thread.turns):
             raise number_is_taken(turn)
-        kept.threads[turn.thread] = replace(thread, turns=(*thread.turns, turn.id))
-    kept.turns[turn.id] = settled(replace(turn, created=before.created if before else turn.created))
+        tables.threads[key] = replace(thread, turns=(*thread.turns, turn.id))
+    created, acting = (before.created, before.user) if before else (turn.created, user)
+    tables.turns[turn.id] = settled(replace(turn, created=created, user=acting))

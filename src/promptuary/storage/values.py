@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.layers import Json
-from promptuary.core.ports.threads import ConflictError, KeptState, Recorded
+from promptuary.core.ports.threads import ConflictError, LayerState, TurnRecord
 from promptuary.core.receipts import Receipt
 
 
@@ -25,13 +25,13 @@ def to_text(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def state_text(state: KeptState) -> str:
+def state_text(state: LayerState) -> str:
     """Return the value of ``state`` as JSON, or raise an error that names its layer."""
     try:
         return to_text(state.value)
     except (TypeError, ValueError, RecursionError) as error:
         raise PromptuaryError(
-            f"The state of layer {state.layer!r} cannot be kept: it must be made of what JSON can hold ({error})."
+            f"The state of layer {state.key.layer!r} cannot be kept: it must be made of what JSON can hold ({error})."
         ) from error
 
 
@@ -46,7 +46,7 @@ def settled_receipt(receipt: Receipt) -> Receipt:
     )
 
 
-def settled(turn: Recorded) -> Recorded:
+def settled(turn: TurnRecord) -> TurnRecord:
     """Return a copy of ``turn`` that nobody else can change."""
     return replace(turn, messages=copy.deepcopy(tuple(turn.messages)), receipt=settled_receipt(turn.receipt))
 
@@ -68,13 +68,13 @@ def item_stays(thread: str, item: str) -> ConflictError:
     )
 
 
-def number_is_taken(turn: Recorded) -> ConflictError:
+def number_is_taken(turn: TurnRecord) -> ConflictError:
     """Say that somebody else had this turn."""
     return ConflictError(
         f"Thread {turn.thread!r} has moved on: turn {turn.number} was taken by somebody else; read it again and repeat."
     )
 
 
-def turn_is_another(turn: Recorded) -> ConflictError:
+def turn_is_another(turn: TurnRecord) -> ConflictError:
     """Say that a turn of this id stands elsewhere."""
     return ConflictError(f"Turn {turn.id!r} is there with another thread or number; give this one an id of its own.")

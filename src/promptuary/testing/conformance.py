@@ -1,12 +1,16 @@
-"""What every store must do, as tests: subclass ``StateStoreConformance`` and give it a ``store`` fixture.
+"""What every database of threads must do, as tests: subclass ``ThreadStoreConformance``, give it a ``database`` fixture.
 
-    class TestMyStore(StateStoreConformance):
+    class TestMyDatabase(ThreadStoreConformance):
         @pytest.fixture
-        def store(self, tmp_path):
+        def database(self, tmp_path):
             ...
 
-Each test gets a new, empty store. Nothing here knows which store it is, nor whether it lasts: what happens when a
-process ends is for the store's own tests.
+        @pytest.fixture
+        def store(self, database):
+            return database.threads(LOCAL)
+
+Each test gets a new, empty database. Nothing here knows which it is, nor whether it is persistent: what happens when a
+process ends is for the backend's own tests.
 """
 # ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
 
@@ -18,8 +22,17 @@ from promptuary import concurrency
 from promptuary.core.blocks import Detail
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.layers import Json
-from promptuary.core.messages import Item, ItemKind, Message, Replacement, ToolCall
-from promptuary.core.ports.threads import Change, ConflictError, KeptState, Recorded, StateStore
+from promptuary.core.messages import Attachment, Item, ItemKind, Message, Replacement, ToolCall
+from promptuary.core.ports.threads import (
+    ConflictError,
+    LayerState,
+    StateDatabase,
+    StateKey,
+    ThreadChange,
+    ThreadStore,
+    TurnRecord,
+)
+from promptuary.core.principals import LOCAL, Principal
 from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry
 
 STRANGE: Final = ("", "\x00", "a\x00b", "\ud800", "\ud83d\ude00", "😀", "é", "e\u0301", "\u2028\r\n", "';--", "\ufeff")
@@ -48,7 +61,7 @@ def said(
     return Item(name, "user", text or f"the text of {name}", pinned=pinned, kind=kind, stands_for=stands_for)
 
 
-def turned(number: int, thread: str = "t", *, name: str = "", text: str = "hello") -> Recorded:
+def turned(number: int, thread: str = "t", *, name: str = "", text: str = "hello") -> TurnRecord:
     """Return a turn with a prompt and a receipt that use every field."""
     called: Message = {
         "role": "assistant",
@@ -71,15 +84,25 @@ def turned(number: int, thread: str = "t", *, name: str = "", text: str = "hello
         warnings=("careful",),
         blocked=True,
     )
-    return Recorded(name, thread, number, "2026-01-02T03:04:05Z", "prepared", text, messages, receipt)
+    return TurnRecord(name, thread, number, "2026-01-02T03:04:05Z", "prepared", text, messages, receipt, LOCAL.user)
 
 
-def names(store: StateStore, thread: str = "t") -> list[str]:
+def stored(layer: str, name: str, version: int, value: Json) -> LayerState:
+    """Return the state of a layer in the thread ``name``."""
+    return LayerState(StateKey(layer, "thread", name), version, value)
+
+
+def state_of(store: ThreadStore, layer: str, name: str) -> LayerState | None:
+    """Return what is stored for a layer in the thread ``name``."""
+    return store.states([StateKey(layer, "thread", name)])[0]
+
+
+def names(store: ThreadStore, thread: str = "t") -> list[str]:
     """Return the ids of what stands in the history."""
     return [item.id for item in store.history(thread)]
 
 
-def refused(store: StateStore, change: Change) -> bool:
+def refused(store: ThreadStore, change: ThreadChange) -> bool:
     """Tell whether ``change`` is a conflict."""
     try:
         store.apply(change)
@@ -88,22 +111,32 @@ def refused(store: StateStore, change: Change) -> bool:
     return False
 
 
-class StateStoreConformance:
-    """The contract of ``StateStore``, sentence by sentence."""
+PRINCIPALS: Final = (
+    (LOCAL, Principal("ada")),
+    (Principal("ada"), Principal("ada", agent="reviewer")),
+    (Principal("ada"), Principal("ada", group="ada")),
+    (Principal("x", "y"), Principal("x,y", "y")),
+    (Principal("ada", group="one"), Principal("ada", group="two")),
+    (Principal("ada", "a", group="one"), Principal("ada", "b", group="one")),
+)
+"""Pairs that must be kept apart: by user, by agent, by group."""
 
-    def test_nothing_is_there_before_anything_was_written(self, store: StateStore) -> None:
+
+class ThreadStoreConformance:
+    """The contract of ``ThreadStore``, sentence by sentence."""
+
+    def test_nothing_is_there_before_anything_was_written(self, store: ThreadStore) -> None:
         assert (store.history("t"), store.items(["a"]), store.turns("t"), store.threads()) == ((), (), (), ())
-        assert (store.turn("t"), store.turn("t", 1), store.state("l", "s")) == (None, None, None)
-        store.forget("l", "s")
+        assert (store.turn("t"), store.turn("t", 1), state_of(store, "l", "s")) == (None, None, None)
 
-    def test_an_empty_change_makes_the_thread(self, store: StateStore) -> None:
-        store.apply(Change("t"))
+    def test_an_empty_change_makes_the_thread(self, store: ThreadStore) -> None:
+        store.apply(ThreadChange("t"))
 
         (line,) = store.threads()
         assert (line.id, line.turns, line.items, line.created) == ("t", 0, 0, line.updated)
         assert line.created
 
-    def test_items_come_back_as_they_were_in_the_order_of_appending(self, store: StateStore) -> None:
+    def test_items_come_back_as_they_were_in_the_order_of_appending(self, store: ThreadStore) -> None:
         calls = (ToolCall("c1", "look", "{}"), ToolCall("c2", "look", '{"deep": true}'))
         items = [
             said("z"),
@@ -111,18 +144,25 @@ class StateStoreConformance:
             Item("x", "tool", "seen", tool_call_id="c1", pinned=True),
             Item("w", "developer", "so far", kind="summary", stands_for=("v", "u")),
         ]
-        store.apply(Change("t", items=items[:2]))
-        store.apply(Change("other", items=[said("o")]))
-        store.apply(Change("t", items=items[2:]))
+        store.apply(ThreadChange("t", items=items[:2]))
+        store.apply(ThreadChange("other", items=[said("o")]))
+        store.apply(ThreadChange("t", items=items[2:]))
 
         assert store.history("t") == tuple(items)
         assert store.items(["w", "o", "nobody", "z", "w"]) == (items[3], said("o"), items[0], items[3])
 
-    def test_a_summary_takes_the_place_of_the_first_that_it_replaces(self, store: StateStore) -> None:
-        store.apply(Change("t", items=[said(one) for one in "abcdef"]))
+    def test_what_was_attached_comes_back_with_its_item(self, store: ThreadStore) -> None:
+        one = Attachment("file:a\ud800.py", "a.py:1-9", "f" * 64, Detail.EXCERPT, (1, 9), 20, 60)
+        item = Item("a", "user", "x" * 99, attachments=(one, replace(one, lines=None, end=20)), words_start=80)
+        store.apply(ThreadChange("t", items=[item, replace(item, id="b", attachments=())]))
+
+        assert store.history("t") == store.items(["a", "b"]) == (item, replace(item, id="b", attachments=()))
+
+    def test_a_summary_takes_the_place_of_the_first_that_it_replaces(self, store: ThreadStore) -> None:
+        store.apply(ThreadChange("t", items=[said(one) for one in "abcdef"]))
         summary = said("s", kind="summary", stands_for=("b", "c", "e"))
         store.apply(
-            Change(
+            ThreadChange(
                 "t",
                 items=[said("g")],
                 replacements=[
@@ -140,13 +180,13 @@ class StateStoreConformance:
 
         assert names(store) == ["a", "s", "d", "f", "g"]
         assert store.items(["c", "s", "e"]) == (said("c"), summary, said("e"))
-        store.apply(Change("t", items=[said("h")]))
+        store.apply(ThreadChange("t", items=[said("h")]))
         assert names(store) == ["a", "s", "d", "f", "g", "h"]
 
-    def test_a_summary_can_itself_be_replaced(self, store: StateStore) -> None:
-        store.apply(Change("t", items=[said(one) for one in "abcd"]))
+    def test_a_summary_can_itself_be_replaced(self, store: ThreadStore) -> None:
+        store.apply(ThreadChange("t", items=[said(one) for one in "abcd"]))
         store.apply(
-            Change(
+            ThreadChange(
                 "t",
                 replacements=[
                     Replacement(
@@ -160,7 +200,7 @@ class StateStoreConformance:
             )
         )
         store.apply(
-            Change(
+            ThreadChange(
                 "t",
                 replacements=[
                     Replacement(
@@ -174,7 +214,7 @@ class StateStoreConformance:
             )
         )
         store.apply(
-            Change(
+            ThreadChange(
                 "t",
                 replacements=[
                     Replacement(
@@ -187,30 +227,30 @@ class StateStoreConformance:
                 ],
             )
         )
-        store.apply(Change("t", items=[said("e")]))
+        store.apply(ThreadChange("t", items=[said("e")]))
 
         assert names(store) == ["q", "e"]
         assert [item.id for item in store.items(list("abcdsrq"))] == list("abcdsrq")
 
-    def test_several_replacements_are_made_at_once_and_an_id_named_twice_counts_once(self, store: StateStore) -> None:
-        store.apply(Change("t", items=[said(one) for one in "abcd"]))
+    def test_several_replacements_are_made_at_once_and_an_id_named_twice_counts_once(self, store: ThreadStore) -> None:
+        store.apply(ThreadChange("t", items=[said(one) for one in "abcd"]))
         short = [Replacement(("a", "a"), said("A", stands_for=("a",))), Replacement(("d", "c"), said("C"))]
-        store.apply(Change("t", replacements=short))
+        store.apply(ThreadChange("t", replacements=short))
 
         assert names(store) == ["A", "b", "C"]
         assert store.threads()[0].items == 3
-        store.apply(Change("t", items=[said("e")], replacements=[Replacement(("A", "b", "C", "e"), said("s"))]))
+        store.apply(ThreadChange("t", items=[said("e")], replacements=[Replacement(("A", "b", "C", "e"), said("s"))]))
         assert names(store) == ["s"]
 
-    def test_what_is_pinned_or_gone_or_elsewhere_is_not_replaced(self, store: StateStore) -> None:
-        store.apply(Change("t", items=[said("a"), said("b", pinned=True), said("c")]))
-        store.apply(Change("other", items=[said("o")]))
-        store.apply(Change("t", replacements=[Replacement(("a",), said("A"))]))
+    def test_what_is_pinned_or_gone_or_elsewhere_is_not_replaced(self, store: ThreadStore) -> None:
+        store.apply(ThreadChange("t", items=[said("a"), said("b", pinned=True), said("c")]))
+        store.apply(ThreadChange("other", items=[said("o")]))
+        store.apply(ThreadChange("t", replacements=[Replacement(("a",), said("A"))]))
 
         for wrong in ("a", "b", "o", "nobody"):
             assert refused(
                 store,
-                Change(
+                ThreadChange(
                     "t",
                     replacements=[
                         Replacement(
@@ -223,96 +263,95 @@ class StateStoreConformance:
                     ],
                 ),
             )
-        assert refused(store, Change("t", pinned=[("c", True)], replacements=[Replacement(("c",), said("s"))]))
+        assert refused(store, ThreadChange("t", pinned=[("c", True)], replacements=[Replacement(("c",), said("s"))]))
         assert names(store) == ["A", "b", "c"]
-        store.apply(Change("t", pinned=[("b", False)], replacements=[Replacement(("b",), said("B"))]))
+        store.apply(ThreadChange("t", pinned=[("b", False)], replacements=[Replacement(("b",), said("B"))]))
         assert names(store) == ["A", "B", "c"]
 
-    def test_pins_are_set_and_taken_away(self, store: StateStore) -> None:
-        store.apply(Change("t", items=[said("a"), said("b", pinned=True)], pinned=[("a", True), ("b", False)]))
+    def test_pins_are_set_and_taken_away(self, store: ThreadStore) -> None:
+        store.apply(ThreadChange("t", items=[said("a"), said("b", pinned=True)], pinned=[("a", True), ("b", False)]))
         assert [item.pinned for item in store.history("t")] == [True, False]
 
-        store.apply(Change("t", replacements=[Replacement(("b",), said("B"))]))
-        store.apply(Change("t", pinned=[("a", False), ("b", True)]))
+        store.apply(ThreadChange("t", replacements=[Replacement(("b",), said("B"))]))
+        store.apply(ThreadChange("t", pinned=[("a", False), ("b", True)]))
         assert [item.pinned for item in store.items(["a", "b"])] == [False, True]
-        store.apply(Change("other"))
-        assert refused(store, Change("other", pinned=[("a", True)]))
-        assert refused(store, Change("t", pinned=[("nobody", True)]))
+        store.apply(ThreadChange("other"))
+        assert refused(store, ThreadChange("other", pinned=[("a", True)]))
+        assert refused(store, ThreadChange("t", pinned=[("nobody", True)]))
 
-    def test_an_id_belongs_to_one_item_for_ever(self, store: StateStore) -> None:
-        store.apply(Change("t", items=[said("a"), said("b")]))
-        store.apply(Change("t", replacements=[Replacement(("a",), said("A"))]))
+    def test_an_id_belongs_to_one_item_for_ever(self, store: ThreadStore) -> None:
+        store.apply(ThreadChange("t", items=[said("a"), said("b")]))
+        store.apply(ThreadChange("t", replacements=[Replacement(("a",), said("A"))]))
 
-        assert refused(store, Change("t", items=[said("a")]))
-        assert refused(store, Change("other", items=[said("b")]))
-        assert refused(store, Change("t", items=[said("c"), said("c")]))
-        assert refused(store, Change("t", replacements=[Replacement(("b",), said("b"))]))
+        assert refused(store, ThreadChange("t", items=[said("a")]))
+        assert refused(store, ThreadChange("other", items=[said("b")]))
+        assert refused(store, ThreadChange("t", items=[said("c"), said("c")]))
+        assert refused(store, ThreadChange("t", replacements=[Replacement(("b",), said("b"))]))
         assert names(store) == ["A", "b"]
 
-    def test_the_number_of_the_last_turn_is_known_without_reading_it(self, store: StateStore) -> None:
+    def test_the_number_of_the_last_turn_is_known_without_reading_it(self, store: ThreadStore) -> None:
         assert store.last_number("t") == 0
-        store.apply(Change("t", turn=turned(1)))
-        store.apply(Change("t", turn=turned(4)))
-        store.apply(Change("other", turn=turned(9, "other")))
+        store.apply(ThreadChange("t", turn=turned(1)))
+        store.apply(ThreadChange("t", turn=turned(4)))
+        store.apply(ThreadChange("other", turn=turned(9, "other")))
 
         assert store.last_number("t") == 4
 
-    def test_a_turn_comes_back_as_it_was_with_its_prompt_and_its_receipt(self, store: StateStore) -> None:
+    def test_a_turn_comes_back_as_it_was_with_its_prompt_and_its_receipt(self, store: ThreadStore) -> None:
         first, second = turned(1), turned(2, text="and then?")
-        store.apply(Change("t", turn=first))
-        store.apply(Change("t", turn=second))
+        store.apply(ThreadChange("t", turn=first))
+        store.apply(ThreadChange("t", turn=second))
 
         assert store.turns("t") == (first, second)
         assert (store.turn("t"), store.turn("t", 1), store.turn("t", 3)) == (second, first, None)
         assert (store.turn("t", 0), store.turn("other", 1)) == (None, None)
         assert store.threads()[0].turns == 2
 
-    def test_a_turn_of_the_same_id_is_changed(self, store: StateStore) -> None:
-        store.apply(Change("t", turn=turned(1)))
+    def test_a_turn_of_the_same_id_is_changed(self, store: ThreadStore) -> None:
+        store.apply(ThreadChange("t", turn=turned(1)))
         other = replace(turned(1, text="better"), status="finished", receipt=Receipt("t-1", "t", 9, 8, 7))
-        store.apply(Change("t", turn=replace(other, created="later"), items=[said("a")]))
+        store.apply(ThreadChange("t", turn=replace(other, created="later"), items=[said("a")]))
 
         assert store.turns("t") == (other,)
 
-    def test_a_number_is_given_once(self, store: StateStore) -> None:
-        store.apply(Change("t", turn=turned(1)))
-        store.apply(Change("t", turn=turned(3)))
+    def test_a_number_is_given_once(self, store: ThreadStore) -> None:
+        store.apply(ThreadChange("t", turn=turned(1)))
+        store.apply(ThreadChange("t", turn=turned(3)))
 
-        late = Change("t", turn=turned(1, name="late"), items=[said("a")], states=[KeptState("l", "s", 1, 1)])
+        late = ThreadChange("t", turn=turned(1, name="late"), items=[said("a")], states=[stored("l", "s", 1, 1)])
         assert refused(store, late)
-        assert (names(store), store.state("l", "s"), store.turn("t")) == ([], None, turned(3))
-        store.apply(Change("t", turn=turned(2, name="late"), items=[said("a")]))
+        assert (names(store), state_of(store, "l", "s"), store.turn("t")) == ([], None, turned(3))
+        store.apply(ThreadChange("t", turn=turned(2, name="late"), items=[said("a")]))
         assert [turn.number for turn in store.turns("t")] == [1, 2, 3]
-        assert refused(store, Change("t", turn=turned(4, name="late")))
-        assert refused(store, Change("other", turn=turned(1, "other", name="late")))
+        assert refused(store, ThreadChange("t", turn=turned(4, name="late")))
+        assert refused(store, ThreadChange("other", turn=turned(1, "other", name="late")))
 
-    def test_what_was_given_can_be_changed_without_changing_what_is_kept(self, store: StateStore) -> None:
+    def test_what_was_given_can_be_changed_without_changing_what_is_kept(self, store: ThreadStore) -> None:
         value: Json = {"a": [1]}
         turn = turned(1)
         given = replace(turn, messages=list(turn.messages))
-        store.apply(Change("t", turn=given, states=[KeptState("l", "s", 1, value)]))
+        store.apply(ThreadChange("t", turn=given, states=[stored("l", "s", 1, value)]))
         value["a"].append(2)
         given.messages[3]["content"] = "changed"
         for kept in store.turns("t"):
             kept.messages[3]["content"] = "changed"
 
         assert store.turn("t") == turned(1)
-        assert store.state("l", "s") == KeptState("l", "s", 1, {"a": [1]})
+        assert state_of(store, "l", "s") == stored("l", "s", 1, {"a": [1]})
 
-    def test_a_state_is_kept_by_layer_and_scope_with_its_version(self, store: StateStore) -> None:
-        one, two, three = KeptState("l", "s", 1, "one"), KeptState("l", "r", 2, "two"), KeptState("m", "s", 3, "three")
-        store.apply(Change("t", states=[one, two, three]))
-        assert [store.state(*key) for key in (("l", "s"), ("l", "r"), ("m", "s"))] == [one, two, three]
+    def test_a_state_is_kept_by_layer_and_scope_with_its_version(self, store: ThreadStore) -> None:
+        one, two, three = stored("l", "s", 1, "one"), stored("l", "r", 2, "two"), stored("m", "s", 3, "three")
+        store.apply(ThreadChange("t", states=[one, two, three]))
+        assert store.states([one.key, two.key, three.key]) == (one, two, three)
 
-        store.apply(Change("other", states=[replace(one, version=7, value=None)]))
-        store.forget("l", "r")
-        assert store.state("l", "s") == KeptState("l", "s", 7, None)
-        assert (store.state("l", "r"), store.state("m", "s")) == (None, three)
+        store.apply(ThreadChange("other", states=[replace(one, version=7, value=None)]))
+        assert state_of(store, "l", "s") == stored("l", "s", 7, None)
+        assert store.states([two.key, three.key]) == (two, three)
 
-    def test_states_are_read_together_in_the_order_asked_for(self, store: StateStore) -> None:
-        one, two = KeptState("l", "s", 1, {"a": [1]}), KeptState("m", "s", 3, None)
-        store.apply(Change("t", states=[one, two]))
-        keys = [("m", "s"), ("l", "r"), ("l", "s"), ("m", "s")]
+    def test_states_are_read_together_in_the_order_asked_for(self, store: ThreadStore) -> None:
+        one, two = stored("l", "s", 1, {"a": [1]}), stored("m", "s", 3, None)
+        store.apply(ThreadChange("t", states=[one, two]))
+        keys = [StateKey(layer, "thread", name) for layer, name in ("ms", "lr", "ls", "ms")]
 
         assert store.states(keys) == (two, None, one, two)
         assert store.states([]) == ()
@@ -321,48 +360,48 @@ class StateStoreConformance:
                 found.value["a"].append(2)
         assert store.states(keys) == (two, None, one, two)
 
-    def test_any_json_is_a_state_and_nothing_else_is(self, store: StateStore) -> None:
+    def test_any_json_is_a_state_and_nothing_else_is(self, store: ThreadStore) -> None:
         for value in VALUES:
-            store.apply(Change("t", states=[KeptState("l", "s", 1, value)]))
-            assert store.state("l", "s") == KeptState("l", "s", 1, value)
-        store.apply(Change("t", states=[KeptState("l", "s", 1, ("a", {1: True}))]))
-        assert store.state("l", "s") == KeptState("l", "s", 1, ["a", {"1": True}])
+            store.apply(ThreadChange("t", states=[stored("l", "s", 1, value)]))
+            assert state_of(store, "l", "s") == stored("l", "s", 1, value)
+        store.apply(ThreadChange("t", states=[stored("l", "s", 1, ("a", {1: True}))]))
+        assert state_of(store, "l", "s") == stored("l", "s", 1, ["a", {"1": True}])
         try:
-            store.apply(Change("t", items=[said("a")], states=[KeptState("notes", "s", 1, {1, 2})]))
+            store.apply(ThreadChange("t", items=[said("a")], states=[stored("notes", "s", 1, {1, 2})]))
         except PromptuaryError as error:
             assert "notes" in str(error)  # noqa: PT017 - without pytest
-        assert (names(store), store.state("notes", "s")) == ([], None)
+        assert (names(store), state_of(store, "notes", "s")) == ([], None)
 
-    def test_any_text_comes_back_as_it_was(self, store: StateStore) -> None:
+    def test_any_text_comes_back_as_it_was(self, store: ThreadStore) -> None:
         for number, text in enumerate([*STRANGE, "long ü " * 150_000], 1):
             short = text[:20]
             item = Item(
                 f"i{short}", "user", text, (ToolCall(short, short, text),), short, stands_for=(short,), turn=short
             )
             turn = turned(1, f"t{short}", name=f"u{short}", text=text)
-            state = KeptState(f"l{short}", short, number, text)
-            store.apply(Change(turn.thread, turn=turn, items=[item], states=[state]))
+            state = stored(f"l{short}", short, number, text)
+            store.apply(ThreadChange(turn.thread, turn=turn, items=[item], states=[state]))
 
             assert store.history(turn.thread) == store.items([item.id]) == (item,)
             assert store.turn(turn.thread) == turn
-            assert store.state(state.layer, state.scope_key) == state
+            assert store.states([state.key]) == (state,)
             assert store.threads()[0].id == turn.thread
         assert len(store.threads()) == len(STRANGE) + 1
 
-    def test_threads_are_sorted_by_their_last_use(self, store: StateStore) -> None:
+    def test_threads_are_sorted_by_their_last_use(self, store: ThreadStore) -> None:
         for thread in ("a", "b", "c", "a"):
-            store.apply(Change(thread, items=[said(f"{thread}{len(store.history(thread))}")]))
+            store.apply(ThreadChange(thread, items=[said(f"{thread}{len(store.history(thread))}")]))
         assert [(line.id, line.items) for line in store.threads()] == [("a", 2), ("c", 1), ("b", 1)]
 
-        assert refused(store, Change("b", items=[said("a0")]))
-        assert refused(store, Change("new", items=[said("a0")]))
+        assert refused(store, ThreadChange("b", items=[said("a0")]))
+        assert refused(store, ThreadChange("new", items=[said("a0")]))
         assert [line.id for line in store.threads()] == ["a", "c", "b"]
 
-    def test_many_threads_of_the_process_may_write_at_once(self, store: StateStore) -> None:
+    def test_many_threads_of_the_process_may_write_at_once(self, store: ThreadStore) -> None:
         def write(name: str) -> None:
             for number in range(1, 6):
-                store.apply(Change(name, turn=turned(number, name), items=[said(f"{name}{number}")]))
-                store.apply(Change("all", items=[said(f"all {name}{number}")]))
+                store.apply(ThreadChange(name, turn=turned(number, name), items=[said(f"{name}{number}")]))
+                store.apply(ThreadChange("all", items=[said(f"all {name}{number}")]))
 
         for writer in [concurrency.begin(partial(write, name)) for name in "abcd"]:
             writer.result()
@@ -372,3 +411,81 @@ class StateStoreConformance:
         assert [[one for one in together if f" {name}" in one] for name in "abcd"] == [
             [f"all {name}{number}" for number in range(1, 6)] for name in "abcd"
         ]
+
+    # Principals
+
+    def test_two_principals_have_different_threads_of_one_name(self, database: StateDatabase) -> None:
+        for number, (principal, other) in enumerate(PRINCIPALS):
+            mine, theirs = database.threads(principal), database.threads(other)
+            name = f"thread {number}"
+            mine.apply(ThreadChange(name, turn=turned(1, name), items=[said(f"mine {number}")]))
+
+            assert (theirs.history(name), theirs.turns(name)) == ((), ())
+            assert (theirs.turn(name), theirs.turn(name, 1), theirs.last_number(name)) == (None, None, 0)
+            assert theirs.items([f"mine {number}"]) == ()
+            assert name not in [line.id for line in theirs.threads()]
+            theirs.apply(ThreadChange(name, turn=turned(1, name, name=f"theirs {number}")))
+            assert [turn.id for turn in theirs.turns(name)] == [f"theirs {number}"]
+            assert [turn.id for turn in mine.turns(name)] == [f"{name}-1"]
+            assert [(line.turns, line.items) for line in mine.threads() if line.id == name] == [(1, 1)]
+
+    def test_nobody_changes_the_items_of_somebody_else(self, database: StateDatabase) -> None:
+        mine, theirs = database.threads(LOCAL), database.threads(Principal("ada"))
+        mine.apply(ThreadChange("t", turn=turned(1), items=[said("a")]))
+
+        assert refused(theirs, ThreadChange("t", pinned=[("a", True)]))
+        assert refused(theirs, ThreadChange("t", replacements=[Replacement(("a",), said("b"))]))
+        assert refused(theirs, ThreadChange("t", turn=replace(turned(1), status="abandoned")))
+        assert (mine.history("t"), mine.turns("t")) == ((said("a"),), (turned(1),))
+
+    def test_private_states_belong_to_the_owner_and_others_to_everybody(self, database: StateDatabase) -> None:
+        mine, theirs = database.threads(LOCAL), database.threads(Principal("ada"))
+        keys = [StateKey("l", "thread", "t"), StateKey("l", "user"), StateKey("l", "resource", "r"), StateKey("l", "global")]
+        mine.apply(ThreadChange("t", states=[LayerState(key, 1, key.scope) for key in keys]))
+
+        assert [state and state.value for state in theirs.states(keys)] == [None, None, "resource", "global"]
+        theirs.apply(ThreadChange("t", states=[LayerState(key, 1, "theirs") for key in keys]))
+        assert [state and state.value for state in mine.states(keys)] == ["thread", "user", "theirs", "theirs"]
+
+    def test_a_turn_records_who_acted_and_never_who_is_claimed_to_have(self, database: StateDatabase) -> None:
+        ada, bob = (database.threads(Principal(user, group="team")) for user in ("ada", "bob"))
+        ada.apply(ThreadChange("t", turn=replace(turned(1), user="bob")))
+        bob.apply(ThreadChange("t", turn=turned(2)))
+        bob.apply(ThreadChange("t", turn=replace(turned(1), status="finished")))
+
+        assert [(turn.number, turn.user, turn.status) for turn in ada.turns("t")] == [
+            (1, "ada", "finished"),
+            (2, "bob", "prepared"),
+        ]
+        assert ada.turns("t") == bob.turns("t")
+
+    # Transactions
+
+    def test_what_is_written_in_a_transaction_is_seen_together_at_its_end(self, database: StateDatabase) -> None:
+        mine, theirs = database.threads(LOCAL), database.threads(Principal("ada"))
+        with database.transaction():
+            mine.apply(ThreadChange("t", items=[said("a")]))
+            theirs.apply(ThreadChange("t", items=[said("b")]))
+            assert (names(mine), names(theirs)) == ([], [])
+
+        assert (names(mine), names(theirs)) == (["a"], ["b"])
+
+    def test_a_transaction_that_fails_leaves_nothing(self, database: StateDatabase) -> None:
+        mine = database.threads(LOCAL)
+        try:
+            with database.transaction():
+                mine.apply(ThreadChange("t", turn=turned(1), items=[said("a", "a long text " * 99)]))
+                raise ZeroDivisionError
+        except ZeroDivisionError:
+            pass
+        assert (mine.threads(), names(mine)) == ((), [])
+        mine.apply(ThreadChange("t", turn=turned(1), items=[said("a", "a long text " * 99)]))
+        assert names(mine) == ["a"]
+
+    def test_a_conflict_inside_a_transaction_takes_back_only_its_own_change(self, database: StateDatabase) -> None:
+        mine = database.threads(LOCAL)
+        with database.transaction():
+            mine.apply(ThreadChange("t", items=[said("a")]))
+            assert refused(mine, ThreadChange("t", items=[said("b"), said("a")]))
+
+        assert names(mine) == ["a"]

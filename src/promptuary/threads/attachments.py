@@ -1,97 +1,111 @@
-"""What is kept in view of a thread, managed by hand: the same objects as ``#`` and ``@`` in a message.
+"""What is attached to a thread by hand: the same objects as ``#`` and ``@`` in a message.
 
 A path is tracked for the thread; any other reference (``@diff``, ``@url:…``) is queued for its next message.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from promptuary import concurrency
 from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.layers import Json
-from promptuary.core.ports.threads import Change, KeptState, StateStore
+from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, ThreadStore
 from promptuary.core.references import Reference
 from promptuary.layers.tracked.layer import Line, TrackedFiles
 from promptuary.references.scan import scan
-from promptuary.threads.turn import QUEUE
 
-_PATHS = frozenset({"file", "path"})
+_PATHS: Final = frozenset({"file", "path"})
+
+_QUEUE: Final = "attachments"
+"""The references that go with the next message of a thread are stored as the state of a layer of this name."""
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """What is tracked, the most wanted first, and what goes with the next message."""
+class AttachmentList:
+    """What is tracked in a thread, by priority, and the references that go with its next message."""
 
     tracked: Sequence[Line]
     queued: Sequence[str]
 
 
-class InView:
-    """What a thread keeps in view."""
+def queue_key(thread: str) -> StateKey:
+    """Return what the references for the next message of ``thread`` are stored under."""
+    return StateKey(_QUEUE, "thread", thread)
 
-    def __init__(self, thread: str, store: StateStore, files: TrackedFiles, counter: TokenCounter) -> None:
+
+class Attachments:
+    """What is attached to one thread. Every method but ``add`` blocks."""
+
+    def __init__(self, thread: str, store: ThreadStore, files: TrackedFiles, counter: TokenCounter) -> None:
         self._thread, self._store, self._files, self._counter = thread, store, files, counter
+        self._files_key = StateKey(files.id, "thread", thread)
 
     async def add(self, word: str) -> None:
-        """Track a path, or queue a reference; raise ``SourceError`` if it cannot be had or is neither."""
+        """Track a path, or queue a reference; raise ``SourceError`` if it cannot be read or is neither."""
         found = _reference(word)
         if found and found.sigil == "@" and found.kind not in _PATHS:
-            queued = self._queued()
-            if found.raw not in queued:
-                await self._keep(self._state(QUEUE, [*queued, found.raw]))
+            await concurrency.run(lambda: self._queue(found.raw))
             return
-        state = await self._files.track(self._tracked(), _path(word), self._counter)
-        await self._keep(self._state(self._files.id, state, self._files.state_version))
+        before = await concurrency.run(self._tracked)
+        state = await self._files.track(before, _path(word), self._counter)
+        await concurrency.run(lambda: self._store_files(state))
 
-    async def drop(self, word: str) -> None:
-        """Untrack a path or take a reference off the queue; raise ``SourceError`` if it is in neither."""
+    def drop(self, word: str) -> None:
+        """Untrack a path or remove a reference from the queue; raise ``SourceError`` if it is in neither."""
         queued = self._queued()
         if word in queued:
-            await self._keep(self._state(QUEUE, [one for one in queued if one != word]))
-            return
-        state = self._files.untrack(self._tracked(), _path(word))
-        await self._keep(self._state(self._files.id, state, self._files.state_version))
+            self._apply(LayerState(queue_key(self._thread), 1, [one for one in queued if one != word]))
+        else:
+            self._store_files(self._files.untrack(self._tracked(), _path(word)))
 
-    async def pin(self, path: str, *, on: bool = True) -> None:
-        """Put a tracked file before all others, or let it go back."""
-        state = self._files.pin(self._tracked(), _path(path), on=on)
-        await self._keep(self._state(self._files.id, state, self._files.state_version))
+    def pin(self, path: str, *, on: bool = True) -> None:
+        """Put a tracked file before all others, or undo that."""
+        self._store_files(self._files.pin(self._tracked(), _path(path), on=on))
 
-    async def clear(self) -> None:
-        """Track nothing and queue nothing, whichever version kept it."""
-        kept = self._kept()
-        known = kept.value if kept and kept.version == self._files.state_version else None
-        files = self._state(self._files.id, self._files.clear(known), self._files.state_version)
-        await self._keep(files, self._state(QUEUE, []))
+    def clear(self) -> None:
+        """Untrack everything and empty the queue, whichever version stored it."""
+        stored = self._stored_files()
+        known = stored.value if stored and stored.version == self._files.state_version else None
+        files = LayerState(self._files_key, self._files.state_version, self._files.clear(known))
+        self._apply(files, LayerState(queue_key(self._thread), 1, []))
 
-    async def list(self) -> View:
-        """Return what is in view."""
-        return View(await self._files.listed(self._tracked(), self._counter), self._queued())
+    def list(self) -> AttachmentList:
+        """Return what is attached."""
+        return AttachmentList(self._files.listed(self._tracked(), self._counter), self._queued())
+
+    def _queue(self, raw: str) -> None:
+        queued = self._queued()
+        if raw not in queued:
+            self._apply(LayerState(queue_key(self._thread), 1, [*queued, raw]))
 
     def _tracked(self) -> Json:
-        kept = self._kept()
-        if kept is not None and kept.version != self._files.state_version:
-            reason = f"what {self._thread} tracks was kept by another version ({kept.version}); update, or clear it"
+        stored = self._stored_files()
+        if stored is not None and stored.version != self._files.state_version:
+            reason = (
+                f"the files tracked in {self._thread} were stored by another version of Promptuary "
+                f"(format {stored.version}); upgrade it, or clear the thread's attachments"
+            )
             raise SourceError(Code.READ_FAILED, reason)
-        return kept.value if kept else None
+        return stored.value if stored else None
 
-    def _kept(self) -> KeptState | None:
-        return self._store.state(self._files.id, f"thread:{self._thread}")
+    def _stored_files(self) -> LayerState | None:
+        return self._store.states([self._files_key])[0]
 
     def _queued(self) -> Sequence[str]:
-        kept = self._store.state(QUEUE, f"thread:{self._thread}")
-        return list(kept.value) if kept and isinstance(kept.value, list) else []
+        (stored,) = self._store.states([queue_key(self._thread)])
+        return list(stored.value) if stored and isinstance(stored.value, list) else []
 
-    def _state(self, layer: str, value: Json, version: int = 1) -> KeptState:
-        return KeptState(layer, f"thread:{self._thread}", version, value)
+    def _store_files(self, value: Json) -> None:
+        self._apply(LayerState(self._files_key, self._files.state_version, value))
 
-    async def _keep(self, *states: KeptState) -> None:
-        await concurrency.run(lambda: self._store.apply(Change(self._thread, states=states)))
+    def _apply(self, *states: LayerState) -> None:
+        self._store.apply(ThreadChange(self._thread, states=states))
 
 
 def _reference(word: str) -> Reference | None:
-    """Return the reference that ``word`` is, all of it; a word without a sign is a path as it stands."""
+    """Return the reference that the whole of ``word`` is; a word without a sigil is a path as it stands."""
     found = scan(word) if word.startswith(("@", "#")) else []
     return found[0] if len(found) == 1 and found[0].raw == word else None
 

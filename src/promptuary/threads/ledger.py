@@ -1,4 +1,4 @@
-"""Looking back: which threads there are, what went into each turn, and whether its sources have changed since."""
+"""The ledger, read: which threads there are, what went into each turn, and which of its sources have changed since."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,11 +6,11 @@ from typing import Literal
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.messages import Item
-from promptuary.core.ports.threads import Recorded, StateStore, ThreadLine
+from promptuary.core.ports.threads import ThreadInfo, ThreadStore, TurnRecord
 from promptuary.workspace.workspace import Workspace
 
-Since = Literal["changed", "gone", "not readable"]
-"""What became of a source after it was shown to a model."""
+DriftKind = Literal["changed", "gone", "not readable"]
+"""How a source differs from what the model saw."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,34 +18,34 @@ class Drift:
     """A source that is no longer what the model saw."""
 
     path: str
-    since: Since
+    kind: DriftKind
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A past turn, exactly as it was sent, and which of its sources are different by now."""
+    """A past turn, exactly as it was sent, and which of its sources have changed since."""
 
-    turn: Recorded
+    turn: TurnRecord
     drift: Sequence[Drift]
 
 
-class Sessions:
-    """The ledger, to be read."""
+class Ledger:
+    """What models were sent in the threads of one principal. Every method blocks."""
 
-    def __init__(self, store: StateStore, workspace: Workspace) -> None:
+    def __init__(self, store: ThreadStore, workspace: Workspace) -> None:
         self._store = store
         self._workspace = workspace
 
-    def threads(self) -> Sequence[ThreadLine]:
-        """Return every thread, the last used first."""
+    def threads(self) -> Sequence[ThreadInfo]:
+        """Return every thread, the most recently used first."""
         return self._store.threads()
 
-    def turns(self, thread: str) -> Sequence[Recorded]:
-        """Return the turns of a thread, the first first."""
+    def turns(self, thread: str) -> Sequence[TurnRecord]:
+        """Return the turns of a thread in the order of their numbers."""
         return self._store.turns(thread)
 
     def history(self, thread: str, *, everything: bool = False) -> Sequence[Item]:
-        """Return what was said, as it stands in the history; ``everything`` brings back what was compacted."""
+        """Return the history; ``everything`` shows compacted items in the place of their summary."""
         items = self._store.history(thread)
         return [one for item in items for one in self._behind(item)] if everything else items
 
@@ -54,25 +54,25 @@ class Sessions:
         return originals or [item]
 
     def replay(self, thread: str, number: int | None = None) -> Replay:
-        """Return a turn by its number, the last if none is given; raise ``SourceError`` if there is no such turn."""
+        """Return the turn of this number, the last if none is given; raise ``SourceError`` if it does not exist."""
         turn = self._store.turn(thread, number)
         if turn is None:
             known = ", ".join(line.id for line in self._store.threads()[:5])
             which = f"turn {number} of thread" if number is not None else "turn of thread"
-            advice = f"there are the threads {known}" if known else "no thread has been used yet"
+            advice = f"the threads are {known}" if known else "no thread has been used yet"
             raise SourceError(Code.NOT_FOUND, f"there is no {which} {thread}; {advice}")
         return Replay(turn, self._drift(turn))
 
-    def _drift(self, turn: Recorded) -> list[Drift]:
+    def _drift(self, turn: TurnRecord) -> list[Drift]:
         seen: dict[str, str] = {}
         for entry in turn.receipt.entries:
             path = entry.source.removeprefix("file:") if entry.source.startswith("file:") else ""
             if path and entry.revision:
                 seen.setdefault(path, entry.revision)
-        found = ((path, self._since(path, revision)) for path, revision in sorted(seen.items()))
-        return [Drift(path, since) for path, since in found if since]
+        found = ((path, self._difference(path, revision)) for path, revision in sorted(seen.items()))
+        return [Drift(path, kind) for path, kind in found if kind]
 
-    def _since(self, path: str, revision: str) -> Since | None:
+    def _difference(self, path: str, revision: str) -> DriftKind | None:
         try:
             return None if self._workspace.read(path).sha256 == revision else "changed"
         except SourceError as error:

@@ -33,9 +33,19 @@ from promptuary.core.ids import new_id
 from promptuary.core.layers import Ending, Incoming, Layer, Omitted, Recall, RecallRequest, Reply, check
 from promptuary.core.messages import Item, Message, Prompt, Replacement, ToolCall
 from promptuary.core.ports.models import ChatModel
-from promptuary.core.ports.threads import Change, ConflictError, Recorded, StateStore, TurnStatus
+from promptuary.core.ports.threads import (
+    ConflictError,
+    LayerState,
+    StateKey,
+    ThreadChange,
+    ThreadStore,
+    TurnRecord,
+    TurnStatus,
+)
+from promptuary.core.principals import Principal
 from promptuary.core.receipts import Failure, Receipt
 from promptuary.layers.runner import Account, LayerRun, Runner
+from promptuary.threads.attachments import queue_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +73,15 @@ class Turn:
 
 
 Expand = Callable[[str, str, int], Expansion]
-"""Attaches what a text points at, and what is queued besides, within so many tokens."""
-
-QUEUE = "attachments"
-"""Under this name the references are kept that go with the next message of a thread."""
+"""Expands a text and the references queued for it, within so many tokens. Blocks."""
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
-    """What every thread of a workspace has in common."""
+class ThreadOptions:
+    """What all threads of a principal in one workspace have in common."""
 
-    store: StateStore
+    principal: Principal
+    store: ThreadStore
     layers: Sequence[Layer]
     counter: TokenCounter
     room: Room
@@ -87,11 +95,12 @@ class Conversation:
 class Thread:
     """One conversation: its layers with their states, and the turn that is under way."""
 
-    def __init__(self, name: str, common: Conversation) -> None:
+    def __init__(self, name: str, common: ThreadOptions) -> None:
         check(common.layers)
         self.name = name
         self._common = common
-        self._runner = Runner(common.layers, name, common.resource, common.counter, common.room.window)
+        room = common.room
+        self._runner = Runner(common.layers, name, common.resource, common.counter, room.window, common.principal)
         self._at_work = asyncio.Lock()
 
     async def prepare(self, text: str) -> Turn:
@@ -101,10 +110,11 @@ class Thread:
 
     async def _prepare(self, text: str) -> Turn:
         common, kept = self._common, Account()
-        await self._runner.init(common.store.states, kept)
+        await self._runner.init(self._states, kept)
         rewritten = await self._runner.on_message(Incoming(text, text), kept)
-        history, compacted, warnings = await self._history()
-        queued = common.store.state(QUEUE, f"thread:{self.name}")
+        stored = await concurrency.run(self._stored)
+        history, compacted, warnings = await self._compacted(stored.history)
+        queued = stored.queued
         expansion = await self._expanded(rewritten, queued.value if queued else [])
         message: Message = {"role": "user", "content": expansion.messages[-1]["content"]}
         spent = common.counter.count(message["content"]) + MESSAGE_OVERHEAD
@@ -126,9 +136,11 @@ class Thread:
             warnings = (*warnings, "the message leaves no room for anything else")
         told = dict.fromkeys((*expansion.warnings, *kept.notes, *warnings))
         expansion = replace(expansion, warnings=tuple(told))
-        turn = self._turn(text, prompt, expansion, parts, self._receipt(parts, expansion, spent, kept))
+        receipt = self._receipt(parts, expansion, spent, kept)
+        blocks = tuple(block for part in parts for block in part.blocks)
+        turn = Turn(receipt.turn, self.name, stored.last_number + 1, text, prompt, receipt, expansion, blocks)
         states = [*self._runner.changed(), *([replace(queued, value=[])] if queued and queued.value else [])]
-        change = Change(self.name, turn=_recorded(turn, "prepared"), states=states, replacements=compacted)
+        change = ThreadChange(self.name, turn=_recorded(turn, "prepared"), states=states, replacements=compacted)
         await concurrency.run(lambda: common.store.apply(change))
         return turn
 
@@ -157,7 +169,7 @@ class Thread:
             hooks=[*turn.receipt.hooks, *kept.hooks],
             failures=[*turn.receipt.failures, *kept.failures],
         )
-        change = Change(
+        change = ThreadChange(
             self.name,
             turn=_recorded(replace(turn, receipt=receipt), "finished"),
             items=[asked, *said.items],
@@ -172,7 +184,7 @@ class Thread:
             kept = await self._taken_up(turn)
             await self._runner.complete(ending, kept)
             status: TurnStatus = "failed" if ending == "failed" else "abandoned"
-            change = Change(self.name, turn=_recorded(turn, status), states=self._runner.changed())
+            change = ThreadChange(self.name, turn=_recorded(turn, status), states=self._runner.changed())
             await concurrency.run(lambda: self._common.store.apply(change))
 
     def stats(self) -> Stats:
@@ -189,14 +201,23 @@ class Thread:
         if known is None or known.id != turn.id or known.status != "prepared":
             became = f"is {known.status} already" if known and known.id == turn.id else "is not in the ledger"
             raise ConflictError(f"turn {turn.number} of thread {self.name!r} {became}; prepare a new one")
-        await self._runner.init(store.states, kept)
+        await self._runner.init(self._states, kept)
         return kept
 
-    async def _history(self) -> tuple[PricedHistory, Sequence[Replacement], tuple[str, ...]]:
-        """Return the history, made shorter if it is time for that, what was replaced in it, and what to tell of it."""
+    async def _states(self, keys: Sequence[StateKey]) -> Sequence[LayerState | None]:
+        return await concurrency.run(lambda: self._common.store.states(keys))
+
+    def _stored(self) -> "_Stored":
+        """Read what a turn needs of the store, at one go."""
+        store = self._common.store
+        (queued,) = store.states([queue_key(self.name)])
+        history = PricedHistory.of(store.history(self.name), self._common.counter)
+        return _Stored(history, queued, store.last_number(self.name))
+
+    async def _compacted(self, history: PricedHistory) -> tuple[PricedHistory, Sequence[Replacement], tuple[str, ...]]:
+        """Return the history, compacted if it is time for that, what was replaced in it, and warnings."""
         common = self._common
         usable, counter = common.room.usable, common.counter
-        history = await concurrency.run(lambda: PricedHistory.of(common.store.history(self.name), counter))
         if not is_due(history.items, history.tokens, usable, common.policy):
             return history, (), ()
         done = await compact(history.items, usable, counter, policy=common.policy, model=common.model)
@@ -259,12 +280,14 @@ class Thread:
             blocked=expansion.blocked or spent > room.usable,
         )
 
-    def _turn(
-        self, text: str, prompt: Prompt, expansion: Expansion, parts: Sequence[PromptPart], receipt: Receipt
-    ) -> Turn:
-        number = self._common.store.last_number(self.name) + 1
-        blocks = tuple(block for part in parts for block in part.blocks)
-        return Turn(receipt.turn, self.name, number, text, prompt, receipt, expansion, blocks)
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """What the store has of a thread before a turn."""
+
+    history: PricedHistory
+    queued: LayerState | None
+    last_number: int
 
 
 def _without(request: RecallRequest, contribution: Contribution) -> RecallRequest:
@@ -273,9 +296,9 @@ def _without(request: RecallRequest, contribution: Contribution) -> RecallReques
     return replace(request, in_view=[block for block in request.in_view if id(block) not in own])
 
 
-def _recorded(turn: Turn, status: TurnStatus) -> Recorded:
+def _recorded(turn: Turn, status: TurnStatus) -> TurnRecord:
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return Recorded(turn.id, turn.thread, turn.number, now, status, turn.text, turn.messages, turn.receipt)
+    return TurnRecord(turn.id, turn.thread, turn.number, now, status, turn.text, turn.messages, turn.receipt)
 
 
 def _messages(reply: str | Sequence[Message]) -> Sequence[Message]:

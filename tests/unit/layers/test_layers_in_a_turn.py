@@ -38,6 +38,7 @@ from promptuary.core.layers import (
     RecallRequest,
     check,
 )
+from promptuary.core.ports.threads import StateKey
 from promptuary.layers.runner import Account, Runner
 from promptuary.layers.static import StaticContent
 from promptuary.layers.tracked import reader
@@ -85,10 +86,10 @@ def turns(workspace: Path, *layers: Layer, texts: Sequence[str] = ("hi",), **opt
         async with Promptuary.open(
             workspace, exact=True, layers=layers, **{"reply_reserve": 0, **options}
         ) as promptuary:
-            said = [await promptuary.prepare(texts[0], thread=thread)]
+            said = [await promptuary.threads.prepare(texts[0], thread=thread)]
             for text in texts[1:]:
-                await promptuary.finish(said[-1], "fine")
-                said.append(await promptuary.prepare(text, thread=thread))
+                await promptuary.threads.finish(said[-1], "fine")
+                said.append(await promptuary.threads.prepare(text, thread=thread))
             return said
 
     return asyncio.run(main())
@@ -363,8 +364,8 @@ def test_layers_are_told_how_a_turn_ended_whichever_way_that_was(workspace: Path
 
     async def main() -> None:
         async with Promptuary.open(workspace, exact=True, layers=[layer]) as promptuary:
-            await promptuary.abandon(await promptuary.prepare("never mind"))
-            await promptuary.finish(await promptuary.prepare("go"), "done")
+            await promptuary.threads.abandon(await promptuary.threads.prepare("never mind"))
+            await promptuary.threads.finish(await promptuary.threads.prepare("go"), "done")
 
     asyncio.run(main())
     assert [line for line in layer.log if line in {"finished", "abandoned", "failed"}] == ["abandoned", "finished"]
@@ -385,7 +386,11 @@ def test_a_timeout_of_zero_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> list[str]:
         account = Account()
         runner = Runner([Slow(), Unhurried()], "t", "r", COUNTER, 1_000)
-        await runner.init(lambda keys: [None] * len(keys), account)
+
+        async def nothing_stored(keys: Sequence[StateKey]) -> list[None]:
+            return [None] * len(keys)
+
+        await runner.init(nothing_stored, account)
         said = [await runner.recall(run, RecallRequest("", 100), account) for run in runner.active]
         assert [(one.layer, one.code) for one in account.failures] == [("default", "TIMEOUT")]
         return [one.text for one in said]
@@ -600,10 +605,10 @@ def test_a_change_on_disk_is_in_the_prompt_of_the_very_next_message_and_asked_fo
 
     async def main() -> list[Turn]:
         async with Promptuary.open(root, exact=True) as promptuary:
-            first = await promptuary.prepare("look at #a.py")
-            await promptuary.finish(first, "ok")
+            first = await promptuary.threads.prepare("look at #a.py")
+            await promptuary.threads.finish(first, "ok")
             (root / "a.py").write_text("after\n")
-            return [first, await promptuary.prepare("and now?")]
+            return [first, await promptuary.threads.prepare("and now?")]
 
     for turn, content in zip(asyncio.run(main()), ["before", "after"], strict=True):
         assert f"\n{content}\n" in turn.prompt.stable[0]["content"]
@@ -616,8 +621,8 @@ def test_tracked_files_are_there_after_a_restart_and_in_their_own_thread_only(fi
 
     async def prepared(text: str, thread: str) -> str:
         async with Promptuary.open(root, exact=True) as promptuary:
-            turn = await promptuary.prepare(text, thread=thread)
-            await promptuary.finish(turn, "ok")
+            turn = await promptuary.threads.prepare(text, thread=thread)
+            await promptuary.threads.finish(turn, "ok")
             return json.dumps(turn.messages)
 
     assert "kept in view" in asyncio.run(prepared("look at #a.py", "one"))

@@ -54,9 +54,9 @@ def test_what_a_search_has_to_tell_is_told_to_the_person_and_not_to_the_model(fi
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "rota.md").write_text("Mira is on call.\n")
     with Promptuary.open(workspace, embedder="none") as promptuary:
-        promptuary.index([workspace, tmp_path / "other"])
+        promptuary.search.index([workspace, tmp_path / "other"])
         shutil.rmtree(tmp_path / "other")
-        turn = promptuary.prepare("Who is on call?", thread="t")
+        turn = promptuary.threads.prepare("Who is on call?", thread="t")
 
     (warning,) = turn.receipt.warnings
     assert "other: " in warning
@@ -327,7 +327,7 @@ def test_what_is_searched_for_are_the_words_beside_the_references_or_else_what_t
 def indexed(files: Files) -> Path:
     workspace = files(NOTES)
     with opened(workspace) as promptuary:
-        promptuary.index([workspace])
+        promptuary.search.index([workspace])
     return workspace
 
 
@@ -345,7 +345,7 @@ def prompt(turn: Turn) -> str:
 
 def test_a_turn_brings_along_what_fits_the_message_and_the_receipt_names_the_places(indexed: Path) -> None:
     with opened(indexed) as promptuary:
-        turn = promptuary.prepare("When does the canteen close?")
+        turn = promptuary.threads.prepare("When does the canteen close?")
 
     assert recalled(turn) == ["notes/lunch.md:1-3"]
     assert turn.receipt.failures == []
@@ -357,7 +357,7 @@ def test_a_turn_brings_along_what_fits_the_message_and_the_receipt_names_the_pla
 def test_a_turn_in_a_workspace_without_an_index_says_nothing_of_it_and_makes_none(files: Files) -> None:
     workspace = files(NOTES)
     with opened(workspace) as promptuary:
-        turn = promptuary.prepare("When does the canteen close?")
+        turn = promptuary.threads.prepare("When does the canteen close?")
 
     assert [entry.layer for entry in turn.receipt.entries] == ["message"]
     assert turn.receipt.failures == []
@@ -371,7 +371,7 @@ def test_a_turn_in_a_workspace_without_an_index_says_nothing_of_it_and_makes_non
 )
 def test_what_the_message_attaches_or_keeps_in_view_is_not_recalled(indexed: Path, message: str) -> None:
     with opened(indexed) as promptuary:
-        turn = promptuary.prepare(message)
+        turn = promptuary.threads.prepare(message)
 
     assert recalled(turn) == []
     assert prompt(turn).count("The canteen closes at two.") == 1
@@ -381,8 +381,8 @@ def test_what_the_message_attaches_or_keeps_in_view_is_not_recalled(indexed: Pat
 def test_what_is_in_view_of_a_file_with_windows_line_ends_is_not_recalled_either(files: Files, reference: str) -> None:
     workspace = files({"notes/lunch.md": "# Lunch\r\n\r\nThe canteen closes at two.\r\n"})
     with opened(workspace) as promptuary:
-        promptuary.index([workspace])
-        turn = promptuary.prepare(f"When does the canteen close? {reference}")
+        promptuary.search.index([workspace])
+        turn = promptuary.threads.prepare(f"When does the canteen close? {reference}")
 
     assert recalled(turn) == []
     assert prompt(turn).count("The canteen closes at two.\n") == 1
@@ -395,10 +395,10 @@ def test_where_a_folder_of_the_workspace_is_indexed_what_is_in_view_is_not_recal
 ) -> None:
     workspace = files(NOTES)
     with opened(workspace) as promptuary:
-        promptuary.index([workspace / "notes"])
-        alone = promptuary.prepare("When does the canteen close?")
-        promptuary.abandon(alone)
-        turn = promptuary.prepare(f"When does the canteen close? {reference}")
+        promptuary.search.index([workspace / "notes"])
+        alone = promptuary.threads.prepare("When does the canteen close?")
+        promptuary.threads.abandon(alone)
+        turn = promptuary.threads.prepare(f"When does the canteen close? {reference}")
 
     assert recalled(alone) == ["notes/lunch.md:1-3"]
     assert recalled(turn) == []
@@ -408,8 +408,8 @@ def test_where_a_folder_of_the_workspace_is_indexed_what_is_in_view_is_not_recal
 def test_the_name_of_a_kind_of_reference_is_not_searched_for(files: Files) -> None:
     workspace = files({**NOTES, "howto.md": "# How to\n\nA search needs an index.\n"})
     with opened(workspace) as promptuary:
-        promptuary.index([workspace])
-        turn = promptuary.prepare('What about giraffes? @search:"canteen"')
+        promptuary.search.index([workspace])
+        turn = promptuary.threads.prepare('What about giraffes? @search:"canteen"')
 
     assert recalled(turn) == []
     assert "The canteen closes at two." in prompt(turn)
@@ -417,7 +417,7 @@ def test_the_name_of_a_kind_of_reference_is_not_searched_for(files: Files) -> No
 
 def test_lines_that_the_message_attaches_are_not_recalled_with_those_beside_them(indexed: Path) -> None:
     with opened(indexed) as promptuary:
-        turn = promptuary.prepare("How do we put the last image back? @file:notes/deploy.md:1-3")
+        turn = promptuary.threads.prepare("How do we put the last image back? @file:notes/deploy.md:1-3")
 
     assert recalled(turn) == ["notes/deploy.md:4-7"]
     assert prompt(turn).count("Run the release script.") == 1
@@ -426,9 +426,9 @@ def test_lines_that_the_message_attaches_are_not_recalled_with_those_beside_them
 
 def test_what_was_said_before_is_not_recalled(indexed: Path) -> None:
     with opened(indexed) as promptuary:
-        first = promptuary.prepare("Read @file:notes/lunch.md, please.")
-        promptuary.finish(first, "The canteen closes at two.")
-        turn = promptuary.prepare("When does the canteen close?")
+        first = promptuary.threads.prepare("Read @file:notes/lunch.md, please.")
+        promptuary.threads.finish(first, "The canteen closes at two.")
+        turn = promptuary.threads.prepare("When does the canteen close?")
 
     assert recalled(turn) == []
     assert prompt(turn).count("# Lunch") == 1
@@ -436,14 +436,14 @@ def test_what_was_said_before_is_not_recalled(indexed: Path) -> None:
 
 def test_a_message_that_nothing_answers_brings_nothing_along(indexed: Path) -> None:
     with opened(indexed) as promptuary:
-        turn = promptuary.prepare("What about giraffes?")
+        turn = promptuary.threads.prepare("What about giraffes?")
 
     assert recalled(turn) == []
 
 
 def test_it_can_be_switched_off(indexed: Path) -> None:
     with opened(indexed, recall_tokens=0) as promptuary:
-        turn = promptuary.prepare("When does the canteen close?")
+        turn = promptuary.threads.prepare("When does the canteen close?")
 
     assert turn.messages == [{"role": "user", "content": "When does the canteen close?"}]
     assert {hook.layer for hook in turn.receipt.hooks} <= {"instructions", "file_reference"}
@@ -452,8 +452,8 @@ def test_it_can_be_switched_off(indexed: Path) -> None:
 def test_it_takes_no_more_of_the_window_than_the_setting_says(files: Files) -> None:
     workspace = files({f"{number}.md": f"canteen {number} " + "word " * 100 for number in range(10)})
     with opened(workspace, recall_tokens=300) as promptuary:
-        promptuary.index([workspace])
-        turn = promptuary.prepare("canteen")
+        promptuary.search.index([workspace])
+        turn = promptuary.threads.prepare("canteen")
 
     spent = sum(COUNTER.count(message["content"]) for message in turn.prompt.live)
     assert 0 < spent <= 300
@@ -469,7 +469,7 @@ def test_a_search_that_fails_is_told_and_the_turn_goes_on(
 
     monkeypatch.setattr("promptuary.search.service.SearchService.search", fail)
     with opened(indexed) as promptuary:
-        turn = promptuary.prepare("When does the canteen close?")
+        turn = promptuary.threads.prepare("When does the canteen close?")
 
     assert turn.messages == [{"role": "user", "content": "When does the canteen close?"}]
     (failure,) = turn.receipt.failures
@@ -481,7 +481,7 @@ def test_a_list_of_folders_that_cannot_be_read_is_told_and_the_turn_goes_on(inde
     (listed,) = (Path.home() / ".local/state/promptuary/folders").glob("*.json")
     listed.write_text("{")
     with opened(indexed) as promptuary:
-        turn = promptuary.prepare("When does the canteen close?")
+        turn = promptuary.threads.prepare("When does the canteen close?")
 
     assert len(turn.messages) == 1
     assert "not a list of folders" in turn.receipt.failures[0].reason

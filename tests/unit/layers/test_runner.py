@@ -21,14 +21,15 @@ from promptuary.core.layers import (
     check,
 )
 from promptuary.core.messages import Item
-from promptuary.core.ports.threads import KeptState, StateKey
+from promptuary.core.ports.threads import LayerState, StateKey, StateScope
 from promptuary.layers.runner import Account, InitError, LoadStates, Runner, dispose
 from promptuary.tokens import Counter
+from tests.stores import thread_state
 
 REPLY = Reply([Item("1", "assistant", "done")])
 
 
-def nothing_kept(keys: Sequence[StateKey]) -> list[None]:
+async def nothing_kept(keys: Sequence[StateKey]) -> list[None]:
     return [None] * len(keys)
 
 
@@ -187,8 +188,12 @@ class Counting(Layer):
 
 
 def test_state_is_restored_and_only_changes_are_kept() -> None:
-    kept = KeptState("counting", "thread:t1", 1, {"count": 41})
-    made, account = started(Counting(), load=lambda keys: [kept if key == "thread:t1" else None for _, key in keys])
+    kept = thread_state("counting", "t1", 1, {"count": 41})
+
+    async def load(keys: Sequence[StateKey]) -> list[LayerState | None]:
+        return [kept if key == kept.key else None for key in keys]
+
+    made, account = started(Counting(), load=load)
 
     assert made.changed() == []
     asyncio.run(made.on_message(Incoming("hi", "hi"), account))
@@ -266,7 +271,7 @@ def test_a_state_that_is_not_json_is_the_failure_of_its_hook(given: object) -> N
 def test_all_states_are_asked_for_at_once_and_only_those_that_last() -> None:
     asked: list[Sequence[StateKey]] = []
 
-    def load(keys: Sequence[StateKey]) -> list[None]:
+    async def load(keys: Sequence[StateKey]) -> list[None]:
         asked.append(keys)
         return [None] * len(keys)
 
@@ -275,25 +280,28 @@ def test_all_states_are_asked_for_at_once_and_only_those_that_last() -> None:
     made, account = started(Counting(), passing, Recorder("r", []), load=load)
     asyncio.run(made.init(load, account))
 
-    assert asked == [[("counting", "thread:t1"), ("r", "thread:t1")]] * 2
+    assert asked == [[StateKey("counting", "thread", "t1"), StateKey("r", "thread", "t1")]] * 2
 
 
 def test_state_of_another_version_is_refused_and_left_alone() -> None:
-    made, account = started(Counting(), load=lambda _: [KeptState("counting", "thread:t1", 9, {"new": 1})])
+    async def load(_: Sequence[StateKey]) -> list[LayerState]:
+        return [thread_state("counting", "t1", 9, {"new": 1})]
+
+    made, account = started(Counting(), load=load)
 
     assert made.active == []
     assert [(one.code, "version 9" in one.reason) for one in account.failures] == [("BAD_STATE", True)]
     assert made.changed() == []
 
 
-@pytest.mark.parametrize(("scope", "key"), [("thread", "thread:t1"), ("resource", "resource:r1"), ("global", "global")])
-def test_state_is_kept_per_scope(scope: str, key: str) -> None:
+@pytest.mark.parametrize(("scope", "name"), [("thread", "t1"), ("user", ""), ("resource", "r1"), ("global", "")])
+def test_state_is_stored_per_scope(scope: StateScope, name: str) -> None:
     layer = Counting()
-    layer.scope = scope  # type: ignore[assignment]
+    layer.scope = scope
     made, account = started(layer)
     asyncio.run(made.on_message(Incoming("hi", "hi"), account))
 
-    assert [state.scope_key for state in made.changed()] == [key]
+    assert [state.key for state in made.changed()] == [StateKey("counting", scope, name)]
 
 
 def test_state_of_one_execution_is_not_kept() -> None:

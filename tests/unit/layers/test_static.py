@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 from promptuary.core.blocks import Detail
 from promptuary.core.errors import Code, ConfigError, SourceError
 from promptuary.core.layers import Layer, LayerContext, Recall, RecallRequest, Slot, check
+from promptuary.core.ports.threads import StateKey
 from promptuary.layers.runner import Account, InitError, Runner
 from promptuary.layers.sections import escaped, unescaped
 from promptuary.layers.static import Named, StaticContent
@@ -580,10 +581,14 @@ def test_a_load_that_is_too_slow_counts_as_failed_before_the_hook_is_cancelled()
 # Under the runner.
 
 
+async def nothing_stored(keys: Sequence[StateKey]) -> list[None]:
+    return [None] * len(keys)
+
+
 def run(layer: StaticContent) -> tuple[Account, str]:
     async def main() -> tuple[Account, str]:
         account, runner = Account(), Runner([layer], "t1", "w", COUNTER, 128_000)
-        await runner.init(lambda keys: [None] * len(keys), account)
+        await runner.init(nothing_stored, account)
         said = [await runner.recall(one, RecallRequest("", 100), account) for one in runner.active]
         return account, "".join(one.text for one in said)
 

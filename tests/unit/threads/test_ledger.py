@@ -20,11 +20,11 @@ def opened(path: Path) -> Promptuary:
 
 def test_a_replay_is_exactly_what_was_sent_in_a_new_program_too(project: Path) -> None:
     with opened(project) as promptuary:
-        turn = promptuary.prepare("Compare #docs/style.md with @file:src/app.py 🧑‍🚀\u200b\ud800")
-        promptuary.finish(turn, "Done.")
-        promptuary.prepare("And?")
+        turn = promptuary.threads.prepare("Compare #docs/style.md with @file:src/app.py 🧑‍🚀\u200b\ud800")
+        promptuary.threads.finish(turn, "Done.")
+        promptuary.threads.prepare("And?")
     with opened(project) as promptuary:
-        replay = promptuary.replay(number=1)
+        replay = promptuary.threads.replay(number=1)
 
     assert list(replay.turn.messages) == turn.messages
     assert (replay.turn.id, replay.turn.status, replay.turn.text) == (turn.id, "finished", turn.text)
@@ -33,23 +33,23 @@ def test_a_replay_is_exactly_what_was_sent_in_a_new_program_too(project: Path) -
 
 def test_the_last_turn_is_replayed_if_none_is_named(project: Path) -> None:
     with opened(project) as promptuary:
-        promptuary.prepare("One")
-        promptuary.prepare("Two")
+        promptuary.threads.prepare("One")
+        promptuary.threads.prepare("Two")
 
-        assert promptuary.replay().turn.text == "Two"
+        assert promptuary.threads.replay().turn.text == "Two"
 
 
 def test_a_replay_says_which_sources_have_changed_or_are_gone(project: Path) -> None:
     with opened(project) as promptuary:
-        turn = promptuary.prepare("See #docs/style.md, #notes.txt, @file:src/app.py and @file:src/app.py:1")
+        turn = promptuary.threads.prepare("See #docs/style.md, #notes.txt, @file:src/app.py and @file:src/app.py:1")
         (project / "docs/style.md").write_text("Be long.\n")
         (project / "notes.txt").unlink()
-        changed = promptuary.replay()
+        changed = promptuary.threads.replay()
         (project / "docs/style.md").write_text("Be brief.\n")
         (project / "notes.txt").write_text("remember\n")
-        restored = promptuary.replay()
+        restored = promptuary.threads.replay()
 
-    assert [(one.path, one.since) for one in changed.drift] == [("docs/style.md", "changed"), ("notes.txt", "gone")]
+    assert [(one.path, one.kind) for one in changed.drift] == [("docs/style.md", "changed"), ("notes.txt", "gone")]
     assert list(changed.turn.messages) == turn.messages
     assert list(restored.drift) == []
 
@@ -65,24 +65,24 @@ def test_lines_from_the_index_are_not_taken_for_a_file_that_changed(project: Pat
 
 def test_a_part_of_a_file_is_told_by_its_file(project: Path) -> None:
     with opened(project) as promptuary:
-        promptuary.prepare("See @file:src/app.py:1")
-        same = promptuary.replay()
+        promptuary.threads.prepare("See @file:src/app.py:1")
+        same = promptuary.threads.replay()
         (project / "src/app.py").write_text("x = 3\n")
-        changed = promptuary.replay()
+        changed = promptuary.threads.replay()
         (project / "src/app.py").unlink()
         (project / "src/app.py").mkdir()
-        folder = promptuary.replay()
+        folder = promptuary.threads.replay()
 
     assert list(same.drift) == []
-    assert [(one.path, one.since) for one in changed.drift] == [("src/app.py", "changed")]
-    assert [(one.path, one.since) for one in folder.drift] == [("src/app.py", "not readable")]
+    assert [(one.path, one.kind) for one in changed.drift] == [("src/app.py", "changed")]
+    assert [(one.path, one.kind) for one in folder.drift] == [("src/app.py", "not readable")]
 
 
 def test_threads_are_listed_the_last_used_first(project: Path) -> None:
     with opened(project) as promptuary:
         for name in ("a", "b", "a"):
-            promptuary.finish(promptuary.prepare("Hi", thread=name), "Hello.")
-        threads = [(one.id, one.turns, one.items) for one in promptuary.threads()]
+            promptuary.threads.finish(promptuary.threads.prepare("Hi", thread=name), "Hello.")
+        threads = [(one.id, one.turns, one.items) for one in promptuary.threads.list()]
 
     assert threads == [("a", 2, 4), ("b", 1, 2)]
 
@@ -90,17 +90,17 @@ def test_threads_are_listed_the_last_used_first(project: Path) -> None:
 @pytest.mark.parametrize("number", [0, -1, 2, 10**12])
 def test_a_turn_that_is_not_there_is_not_found(project: Path, number: int) -> None:
     with opened(project) as promptuary:
-        promptuary.prepare("Hi")
+        promptuary.threads.prepare("Hi")
         with pytest.raises(SourceError, match=f"no turn {number} of thread main; there are the threads main") as error:
-            promptuary.replay(number=number)
+            promptuary.threads.replay(number=number)
         with pytest.raises(SourceError, match="there is no turn of thread other; there are"):
-            promptuary.replay("other")
+            promptuary.threads.replay(thread="other")
 
     assert error.value.code is Code.NOT_FOUND
 
 
 def test_a_workspace_without_threads_says_so(project: Path) -> None:
     with opened(project) as promptuary:
-        assert list(promptuary.threads()) == []
+        assert list(promptuary.threads.list()) == []
         with pytest.raises(SourceError, match="no thread has been used yet"):
-            promptuary.replay()
+            promptuary.threads.replay()

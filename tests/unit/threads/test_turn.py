@@ -19,12 +19,12 @@ from promptuary.core.expansion import Expansion, Spend
 from promptuary.core.json import receipt_from_json, receipt_json
 from promptuary.core.layers import Changed, Ending, Incoming, Layer, LayerContext, Recall, RecallRequest, Reply
 from promptuary.core.messages import Item, Message
-from promptuary.core.ports.threads import Change, ConflictError, KeptState
-from promptuary.storage.in_memory import InMemoryStore
-from promptuary.storage.sqlite.threads import EmbeddedStore
-from promptuary.threads.turn import Conversation, Thread, Turn
+from promptuary.core.ports.threads import ConflictError, ThreadChange
+from promptuary.core.principals import LOCAL
+from promptuary.threads.turn import Thread, ThreadOptions, Turn
 from promptuary.tokens import Counter
 from tests.conftest import Files, git
+from tests.stores import FileStore, MemoryStore, state_of, thread_state
 
 APP = "def main() -> int:\n    return 1\n"
 
@@ -46,9 +46,9 @@ def attach_nothing(text: str, also: str, limit: int) -> Expansion:
     return Expansion(text, ({"role": "user", "content": text},), (), (), Spend(0, limit, limit, limit))
 
 
-def thread_in(store: InMemoryStore, *layers: Layer, room: Room | None = None, name: str = "t") -> Thread:
+def thread_in(store: MemoryStore, *layers: Layer, room: Room | None = None, name: str = "t") -> Thread:
     room = room or Room(10_000, 1_000)
-    common = Conversation(store, layers, Counter(), room, 5_000, CompactionPolicy(), None, attach_nothing, "r")
+    common = ThreadOptions(LOCAL, store, layers, Counter(), room, 5_000, CompactionPolicy(), None, attach_nothing, "r")
     return Thread(name, common)
 
 
@@ -57,9 +57,9 @@ def thread_in(store: InMemoryStore, *layers: Layer, room: Room | None = None, na
 
 def test_the_next_turn_carries_what_was_sent_and_the_reply_after_it(project: Path) -> None:
     with opened(project) as promptuary:
-        first = promptuary.prepare("Look at @file:src/app.py.")
-        promptuary.finish(first, "It returns 1.")
-        second = promptuary.prepare("And now?")
+        first = promptuary.threads.prepare("Look at @file:src/app.py.")
+        promptuary.threads.finish(first, "It returns 1.")
+        second = promptuary.threads.prepare("And now?")
 
     assert first.prompt.history == []
     assert second.prompt.history == [
@@ -82,8 +82,8 @@ def test_tool_calls_and_their_results_are_part_of_a_reply(project: Path) -> None
         {"role": "assistant", "content": "There is nothing."},
     ]
     with opened(project) as promptuary:
-        promptuary.finish(promptuary.prepare("Read a."), reply)
-        turn = promptuary.prepare("Sure?")
+        promptuary.threads.finish(promptuary.threads.prepare("Read a."), reply)
+        turn = promptuary.threads.prepare("Sure?")
 
     assert turn.prompt.history[1:] == reply
     assert turn.receipt.tokens > sum(map(Counter().count, contents(turn)))
@@ -96,8 +96,8 @@ def test_a_call_that_was_never_answered_is_kept_and_not_sent_and_the_account_say
         "tool_calls": [{"id": "c1", "name": "read", "arguments": "{}"}],
     }
     with opened(project) as promptuary:
-        promptuary.finish(promptuary.prepare("Read a."), [call])
-        turn = promptuary.prepare("Sure?")
+        promptuary.threads.finish(promptuary.threads.prepare("Read a."), [call])
+        turn = promptuary.threads.prepare("Sure?")
 
     assert [message["role"] for message in turn.prompt.history] == ["user"]
     [entry] = [one for one in turn.receipt.entries if one.layer == "history"]
@@ -110,8 +110,8 @@ def test_a_message_that_only_calls_tools_may_have_no_content(project: Path) -> N
     result: Any = {"role": "tool", "content": "a.py", "tool_call_id": "1"}
     plain: Any = {"role": "assistant", "content": "Done.", "tool_calls": None}
     with opened(project) as promptuary:
-        promptuary.finish(promptuary.prepare("List."), [call, result, plain])
-        turn = promptuary.prepare("Thanks.")
+        promptuary.threads.finish(promptuary.threads.prepare("List."), [call, result, plain])
+        turn = promptuary.threads.prepare("Thanks.")
 
     assert [message["content"] for message in turn.prompt.history] == ["List.", "", "a.py", "Done."]
 
@@ -130,19 +130,19 @@ def test_a_message_that_only_calls_tools_may_have_no_content(project: Path) -> N
 )
 def test_what_is_no_reply_is_refused_and_the_turn_can_still_be_finished(project: Path, reply: Any, told: str) -> None:
     with opened(project) as promptuary:
-        turn = promptuary.prepare("Hello")
+        turn = promptuary.threads.prepare("Hello")
         with pytest.raises(PromptuaryError, match=told):
-            promptuary.finish(turn, reply)
-        assert promptuary.stats().messages == 0
-        promptuary.finish(turn, "Hi.")
-        assert promptuary.stats().messages == 2
+            promptuary.threads.finish(turn, reply)
+        assert promptuary.threads.stats().messages == 0
+        promptuary.threads.finish(turn, "Hi.")
+        assert promptuary.threads.stats().messages == 2
 
 
 def test_an_abandoned_turn_is_in_the_ledger_and_not_in_the_history(project: Path) -> None:
     with opened(project) as promptuary:
-        promptuary.abandon(promptuary.prepare("Never mind"))
-        turn = promptuary.prepare("Hello")
-        ledger = [(one.number, one.status, one.text) for one in promptuary.turns()]
+        promptuary.threads.abandon(promptuary.threads.prepare("Never mind"))
+        turn = promptuary.threads.prepare("Hello")
+        ledger = [(one.number, one.status, one.text) for one in promptuary.threads.turns()]
 
     assert turn.prompt.history == []
     assert ledger == [(1, "abandoned", "Never mind"), (2, "prepared", "Hello")]
@@ -150,10 +150,10 @@ def test_an_abandoned_turn_is_in_the_ledger_and_not_in_the_history(project: Path
 
 def test_two_turns_prepared_before_either_is_finished_take_two_numbers_and_both_can_be_finished(project: Path) -> None:
     with opened(project) as promptuary:
-        first, second = promptuary.prepare("One"), promptuary.prepare("Two")
-        promptuary.finish(second, "2")
-        promptuary.finish(first, "1")
-        third = promptuary.prepare("Three")
+        first, second = promptuary.threads.prepare("One"), promptuary.threads.prepare("Two")
+        promptuary.threads.finish(second, "2")
+        promptuary.threads.finish(first, "1")
+        third = promptuary.threads.prepare("Three")
 
     assert [first.number, second.number, third.number] == [1, 2, 3]
     assert [message["content"] for message in third.prompt.history] == ["Two", "2", "One", "1"]
@@ -162,9 +162,9 @@ def test_two_turns_prepared_before_either_is_finished_take_two_numbers_and_both_
 def test_turns_prepared_at_the_same_moment_wait_for_each_other(project: Path) -> None:
     async def several() -> list[Turn]:
         async with engine.Promptuary.open(project, exact=True) as promptuary:
-            turns = await asyncio.gather(*(promptuary.prepare(f"Message {n}") for n in range(5)))
-            await asyncio.gather(*(promptuary.finish(turn, "ok") for turn in turns))
-            return [*turns, await promptuary.prepare("last")]
+            turns = await asyncio.gather(*(promptuary.threads.prepare(f"Message {n}") for n in range(5)))
+            await asyncio.gather(*(promptuary.threads.finish(turn, "ok") for turn in turns))
+            return [*turns, await promptuary.threads.prepare("last")]
 
     turns = asyncio.run(several())
 
@@ -174,11 +174,11 @@ def test_turns_prepared_at_the_same_moment_wait_for_each_other(project: Path) ->
 
 def test_two_programs_in_one_thread_conflict_clearly(project: Path) -> None:
     with opened(project) as one, opened(project) as other:
-        first = one.prepare("One")
-        second = other.prepare("Two")
-        one.finish(first, "1")
-        other.finish(second, "2")
-        third = one.prepare("Three")
+        first = one.threads.prepare("One")
+        second = other.threads.prepare("Two")
+        one.threads.finish(first, "1")
+        other.threads.finish(second, "2")
+        third = one.threads.prepare("Three")
 
     assert (first.number, second.number, third.number) == (1, 2, 3)
     assert [message["content"] for message in third.prompt.history] == ["One", "1", "Two", "2"]
@@ -189,21 +189,21 @@ def test_two_programs_in_one_thread_conflict_clearly(project: Path) -> None:
 def test_a_turn_ends_once(project: Path, first: str, second: str) -> None:
     def end(promptuary: Promptuary, how: str, turn: Turn) -> None:
         if how == "finish":
-            promptuary.finish(turn, "Done.")
+            promptuary.threads.finish(turn, "Done.")
         else:
-            promptuary.abandon(turn)
+            promptuary.threads.abandon(turn)
 
     with opened(project) as promptuary:
-        turn = promptuary.prepare("Hello")
+        turn = promptuary.threads.prepare("Hello")
         end(promptuary, first, turn)
         with pytest.raises(ConflictError, match=r"turn 1 of thread 'main' is (finished|abandoned) already"):
             end(promptuary, second, turn)
-        assert promptuary.stats().messages == (2 if first == "finish" else 0)
-        assert [one.status for one in promptuary.turns()] == ["finished" if first == "finish" else "abandoned"]
+        assert promptuary.threads.stats().messages == (2 if first == "finish" else 0)
+        assert [one.status for one in promptuary.threads.turns()] == ["finished" if first == "finish" else "abandoned"]
 
 
 def test_the_store_itself_refuses_a_turn_that_two_finish_at_once() -> None:
-    store = InMemoryStore()
+    store = MemoryStore()
     one, other = thread_in(store), thread_in(store)
 
     async def race() -> list[object]:
@@ -219,9 +219,9 @@ def test_the_store_itself_refuses_a_turn_that_two_finish_at_once() -> None:
 def test_a_turn_that_is_not_in_the_ledger_cannot_be_finished(project: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     with opened(project) as promptuary, opened(tmp_path / "elsewhere") as other:
-        turn = promptuary.prepare("Hello")
+        turn = promptuary.threads.prepare("Hello")
         with pytest.raises(ConflictError, match="is not in the ledger"):
-            other.finish(turn, "Hi.")
+            other.threads.finish(turn, "Hi.")
 
 
 # Layers in a turn
@@ -250,21 +250,21 @@ class Memory(Layer):
 def test_state_survives_a_new_program_on_the_same_workspace(project: Path) -> None:
     for _ in range(3):
         with opened(project, Memory()) as promptuary:
-            turn = promptuary.prepare("Hello")
-            promptuary.finish(turn, "Hi.")
+            turn = promptuary.threads.prepare("Hello")
+            promptuary.threads.finish(turn, "Hi.")
     with opened(project, Memory()) as promptuary:
-        promptuary.abandon(promptuary.prepare("Hello"))
-        turn = promptuary.prepare("Hello")
+        promptuary.threads.abandon(promptuary.threads.prepare("Hello"))
+        turn = promptuary.threads.prepare("Hello")
 
     assert contents(turn)[0] == "state [('abandoned', 1), ('finished', 3), ('messages', 5), ('replies', 3)]"
 
 
 def test_a_turn_that_another_program_prepared_is_shown_to_the_layers_too(project: Path) -> None:
     with opened(project, Memory()) as promptuary:
-        turn = promptuary.prepare("Hello")
+        turn = promptuary.threads.prepare("Hello")
     with opened(project, Memory()) as promptuary:
-        receipt = promptuary.finish(turn, "Hi.")
-        after = promptuary.prepare("Again")
+        receipt = promptuary.threads.finish(turn, "Hi.")
+        after = promptuary.threads.prepare("Again")
 
     assert {"store", "complete"} <= {run.hook for run in receipt.hooks}
     assert contents(after)[0] == "state [('finished', 1), ('messages', 2), ('replies', 1)]"
@@ -274,17 +274,17 @@ def test_state_that_threads_share_loses_nothing_when_their_turns_overlap(project
     layer = Memory()
     layer.scope = "resource"
     with opened(project, layer) as promptuary:
-        turns = [promptuary.prepare("Hello", thread=name) for name in ("a", "b", "c")]
+        turns = [promptuary.threads.prepare("Hello", thread=name) for name in ("a", "b", "c")]
         for turn in turns:
-            promptuary.finish(turn, "Hi.")
-        after = promptuary.prepare("Again", thread="a")
+            promptuary.threads.finish(turn, "Hi.")
+        after = promptuary.threads.prepare("Again", thread="a")
 
     assert contents(after)[0] == "state [('finished', 3), ('messages', 4), ('replies', 3)]"
 
 
 def test_state_of_another_version_is_refused_kept_and_told_at_every_turn() -> None:
-    store, newer = InMemoryStore(), KeptState("memory", "thread:t", 9, {"shape": "unknown"})
-    store.apply(Change("t", states=[newer]))
+    store, newer = MemoryStore(), thread_state("memory", "t", 9, {"shape": "unknown"})
+    store.apply(ThreadChange("t", states=[newer]))
     thread = thread_in(store, Memory())
 
     async def two() -> list[Turn]:
@@ -296,8 +296,8 @@ def test_state_of_another_version_is_refused_kept_and_told_at_every_turn() -> No
         assert [(one.layer, one.hook, one.code) for one in turn.receipt.failures] == [("memory", "init", "BAD_STATE")]
         assert "version 9" in turn.receipt.explain()
         assert turn.prompt.stable == []
-    assert store.state("memory", "thread:t") == newer
-    store.forget("memory", "thread:t")
+    assert state_of(store, "memory", "t") == newer
+    store.apply(ThreadChange("t", states=[replace(newer, version=Memory.state_version, value=None)]))
     assert contents(asyncio.run(thread.prepare("Anew")))[0] == "state [('messages', 1)]"
 
 
@@ -313,11 +313,11 @@ class Prepared(Memory):
 
 
 def test_a_turn_that_could_not_be_written_leaves_no_state_behind() -> None:
-    store = InMemoryStore()
+    store = MemoryStore()
     thread = thread_in(store, Prepared())
 
-    class Full(InMemoryStore):
-        def apply(self, change: Change) -> None:
+    class Full(MemoryStore):
+        def apply(self, change: ThreadChange) -> None:
             raise OSError("the disk is full")
 
     apply, store.apply = store.apply, Full().apply  # type: ignore[method-assign]
@@ -345,10 +345,10 @@ class Broken(Layer):
 
 def test_a_layer_that_fails_is_in_the_receipt_and_the_turn_goes_on(project: Path) -> None:
     with opened(project, Broken()) as promptuary:
-        turn = promptuary.prepare("Hello")
-        receipt = promptuary.finish(turn, "Hi.")
-        again = promptuary.prepare("Again")
-        kept = promptuary.turns()[0].receipt
+        turn = promptuary.threads.prepare("Hello")
+        receipt = promptuary.threads.finish(turn, "Hi.")
+        again = promptuary.threads.prepare("Again")
+        kept = promptuary.threads.turns()[0].receipt
 
     told = [(one.hook, one.code, one.reason) for one in receipt.failures]
     assert told == [
@@ -387,7 +387,7 @@ def test_a_layer_that_says_what_is_no_recall_has_failed_and_costs_nobody_the_tur
         async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | str | None:
             return said  # type: ignore[return-value]
 
-    turn = asyncio.run(thread_in(InMemoryStore(), Odd()).prepare("Hello"))
+    turn = asyncio.run(thread_in(MemoryStore(), Odd()).prepare("Hello"))
 
     assert contents(turn) == ["Hello"]
     assert [(one.layer, one.hook, one.code) for one in turn.receipt.failures] == [("odd", "recall", "ERROR")]
@@ -401,7 +401,7 @@ def test_a_layer_that_rewrites_the_message_into_no_text_has_failed() -> None:
         async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
             return Changed(text=5)  # type: ignore[arg-type]
 
-    turn = asyncio.run(thread_in(InMemoryStore(), Odd()).prepare("Hello"))
+    turn = asyncio.run(thread_in(MemoryStore(), Odd()).prepare("Hello"))
 
     assert contents(turn) == ["Hello"]
     assert [(one.hook, one.code) for one in turn.receipt.failures] == [("on_message", "ERROR")]
@@ -415,7 +415,7 @@ def test_a_layer_without_a_timeout_that_gives_up_by_itself_has_failed() -> None:
         async def recall(self, request: RecallRequest, context: LayerContext) -> str:
             raise TimeoutError
 
-    turn = asyncio.run(thread_in(InMemoryStore(), Impatient()).prepare("Hello"))
+    turn = asyncio.run(thread_in(MemoryStore(), Impatient()).prepare("Hello"))
 
     assert [(one.code, one.reason) for one in turn.receipt.failures] == [("TIMEOUT", "gave up by itself")]
 
@@ -433,7 +433,7 @@ class Wordy(Layer):
 def test_a_layer_that_says_more_than_its_ceiling_is_left_out_even_where_there_is_room() -> None:
     liar = Wordy("liar", 300, lies=True)
     liar.budget = 50
-    turn = asyncio.run(thread_in(InMemoryStore(), liar).prepare("Hello"))
+    turn = asyncio.run(thread_in(MemoryStore(), liar).prepare("Hello"))
 
     assert contents(turn) == ["Hello"]
     [entry] = [one for one in turn.receipt.entries if one.layer == "liar"]
@@ -443,7 +443,7 @@ def test_a_layer_that_says_more_than_its_ceiling_is_left_out_even_where_there_is
 
 def test_a_layer_that_gets_no_room_for_what_it_has_to_say_is_in_the_account() -> None:
     layers = [Wordy(f"layer {n}", 40) for n in range(30)]
-    turn = asyncio.run(thread_in(InMemoryStore(), *layers, room=Room(100, 0)).prepare("Hello"))
+    turn = asyncio.run(thread_in(MemoryStore(), *layers, room=Room(100, 0)).prepare("Hello"))
     out = [one for one in turn.receipt.entries if one.status == "out"]
 
     assert out
@@ -452,8 +452,8 @@ def test_a_layer_that_gets_no_room_for_what_it_has_to_say_is_in_the_account() ->
 
 
 def test_what_is_pinned_does_not_block_a_turn_that_layers_could_make_room_for() -> None:
-    store = InMemoryStore()
-    store.apply(Change("t", items=[Item("1", "user", "word " * 800, pinned=True)]))
+    store = MemoryStore()
+    store.apply(ThreadChange("t", items=[Item("1", "user", "word " * 800, pinned=True)]))
     thread = thread_in(store, Wordy("greedy", 2_000), room=Room(1_000, 0))
     turn = asyncio.run(thread.prepare("Hello"))
 
@@ -470,22 +470,22 @@ def test_a_history_is_compacted_at_the_threshold_once_and_can_be_read_back(proje
     options = {"window": 2_000, "reply_reserve": 200}
     with opened(project, **options) as promptuary:
         for number in range(8):
-            turn = promptuary.prepare(f"Question {number}: " + "why is that so " * 30)
-            promptuary.finish(turn, f"Answer {number}: " + "because it is " * 30)
-            if promptuary.stats().needs_compaction:
+            turn = promptuary.threads.prepare(f"Question {number}: " + "why is that so " * 30)
+            promptuary.threads.finish(turn, f"Answer {number}: " + "because it is " * 30)
+            if promptuary.threads.stats().needs_compaction:
                 break
-        before = promptuary.stats()
-        promptuary.prepare("And?")
-        after = promptuary.stats()
-        promptuary.prepare("And then?")
-        again = promptuary.stats()
+        before = promptuary.threads.stats()
+        promptuary.threads.prepare("And?")
+        after = promptuary.threads.stats()
+        promptuary.threads.prepare("And then?")
+        again = promptuary.threads.stats()
 
     assert before.needs_compaction
     assert before.summaries == 0
     assert after.tokens < before.tokens
     assert after.summaries == 1
     assert again == after
-    store = EmbeddedStore(project / ".promptuary" / "state.db")
+    store = FileStore(project / ".promptuary" / "state.db")
     [summary] = [item for item in store.history("main") if item.kind == "summary"]
     originals = store.items(summary.stands_for)
     store.close()
@@ -496,9 +496,9 @@ def test_a_history_is_compacted_at_the_threshold_once_and_can_be_read_back(proje
 def test_a_small_window_with_a_large_reserve_compacts_before_the_history_is_cut(project: Path) -> None:
     with opened(project, window=2_000, reply_reserve=1_000) as promptuary:
         for number in range(12):
-            turn = promptuary.prepare(f"Question {number}")
-            promptuary.finish(turn, "word " * 60)
-        items = promptuary.stats()
+            turn = promptuary.threads.prepare(f"Question {number}")
+            promptuary.threads.finish(turn, "word " * 60)
+        items = promptuary.threads.stats()
 
     assert items.summaries == 1
 
@@ -506,7 +506,7 @@ def test_a_small_window_with_a_large_reserve_compacts_before_the_history_is_cut(
 def test_a_message_that_alone_is_too_large_is_blocked_and_still_whole(project: Path) -> None:
     text = "word " * 2_000
     with opened(project, window=1_000) as promptuary:
-        turn = promptuary.prepare(text)
+        turn = promptuary.threads.prepare(text)
 
     assert turn.receipt.blocked
     assert contents(turn) == [text]
@@ -518,17 +518,17 @@ def test_a_message_that_alone_is_too_large_is_blocked_and_still_whole(project: P
 
 def test_a_tracked_file_shows_its_new_content_in_the_next_turn(project: Path) -> None:
     with opened(project) as promptuary:
-        first = promptuary.prepare("Follow #src/app.py")
-        promptuary.finish(first, "ok")
-        same = promptuary.prepare("Still?")
+        first = promptuary.threads.prepare("Follow #src/app.py")
+        promptuary.threads.finish(first, "ok")
+        same = promptuary.threads.prepare("Still?")
         (project / "src/app.py").write_text("def main() -> int:\n    return 2\n")
-        changed = promptuary.prepare("And now?")
+        changed = promptuary.threads.prepare("And now?")
         (project / "src/app.py").unlink()
-        gone = promptuary.prepare("And now?")
+        gone = promptuary.threads.prepare("And now?")
         (project / "src/app.py").write_text(APP)
-        back = promptuary.prepare("And now?")
-        promptuary.drop("src/app.py")
-        dropped = promptuary.prepare("And now?")
+        back = promptuary.threads.prepare("And now?")
+        promptuary.threads.detach("src/app.py")
+        dropped = promptuary.threads.prepare("And now?")
 
     assert "return 1" in contents(first)[0]
     assert same.prompt.stable == first.prompt.stable
@@ -540,7 +540,7 @@ def test_a_tracked_file_shows_its_new_content_in_the_next_turn(project: Path) ->
 
 def test_a_tracked_file_is_not_attached_a_second_time(project: Path) -> None:
     with opened(project) as promptuary:
-        turn = promptuary.prepare("Follow #docs/style.md")
+        turn = promptuary.threads.prepare("Follow #docs/style.md")
 
     assert "\n".join(contents(turn)).count("Be brief.") == 1
     assert turn.messages[-1]["content"] == "Follow [#docs/style.md](#docs-style-md)"
@@ -549,10 +549,10 @@ def test_a_tracked_file_is_not_attached_a_second_time(project: Path) -> None:
 
 def test_a_pinned_file_goes_before_the_others(project: Path) -> None:
     with opened(project) as promptuary:
-        promptuary.prepare("Follow #src/app.py and #docs/style.md: what does main return?")
-        before = contents(promptuary.prepare("main?"))[0]
-        promptuary.pin("docs/style.md")
-        after = contents(promptuary.prepare("main?"))[0]
+        promptuary.threads.prepare("Follow #src/app.py and #docs/style.md: what does main return?")
+        before = contents(promptuary.threads.prepare("main?"))[0]
+        promptuary.threads.pin("docs/style.md")
+        after = contents(promptuary.threads.prepare("main?"))[0]
 
     assert before.index("src/app.py") < before.index("docs/style.md")
     assert after.index("docs/style.md") < after.index("src/app.py")
@@ -560,9 +560,9 @@ def test_a_pinned_file_goes_before_the_others(project: Path) -> None:
 
 def test_tracked_files_are_tracked_by_the_next_program_too_and_not_by_other_threads(project: Path) -> None:
     with opened(project) as promptuary:
-        promptuary.prepare("Follow #docs/style.md", thread="a")
+        promptuary.threads.prepare("Follow #docs/style.md", thread="a")
     with opened(project) as promptuary:
-        mine, other = promptuary.prepare("Hi", thread="a"), promptuary.prepare("Hi", thread="b")
+        mine, other = promptuary.threads.prepare("Hi", thread="a"), promptuary.threads.prepare("Hi", thread="b")
 
     assert "Be brief." in contents(mine)[0]
     assert contents(other) == ["Hi"]
@@ -576,9 +576,9 @@ def test_a_queued_reference_goes_with_the_next_message_once(project: Path, repos
     git(repository, "commit", "-qm", "Begin")
     (project / "src/app.py").write_text("changed = True\n")
     with opened(project) as promptuary:
-        promptuary.add("@diff", thread="t")
-        other = promptuary.prepare("Hi", thread="other")
-        first, second = promptuary.prepare("Review", thread="t"), promptuary.prepare("And?", thread="t")
+        promptuary.threads.attach("@diff", thread="t")
+        other = promptuary.threads.prepare("Hi", thread="other")
+        first, second = promptuary.threads.prepare("Review", thread="t"), promptuary.threads.prepare("And?", thread="t")
 
     assert contents(other) == ["Hi"]
     assert "+changed = True" in first.messages[-1]["content"]
@@ -592,8 +592,8 @@ def test_a_queued_reference_goes_with_the_next_message_once(project: Path, repos
 def test_every_block_says_what_it_is_and_why(project: Path, files: Files) -> None:
     files({"AGENTS.md": "Speak plainly.\n"})
     with opened(project) as promptuary:
-        promptuary.finish(promptuary.prepare("Hello"), "Hi.")
-        turn = promptuary.prepare("Compare #docs/style.md and @file:src/app.py:1.")
+        promptuary.threads.finish(promptuary.threads.prepare("Hello"), "Hi.")
+        turn = promptuary.threads.prepare("Compare #docs/style.md and @file:src/app.py:1.")
     entries = {entry.layer: entry for entry in turn.receipt.entries}
 
     assert list(entries) == ["instructions", "file_reference", "history", "references", "message"]
@@ -644,7 +644,7 @@ def test_everything_in_the_prompt_is_a_block_with_its_source_revision_trust_deta
 
 def test_the_account_is_a_table(project: Path) -> None:
     with opened(project) as promptuary:
-        turn = promptuary.prepare("See @file:src/app.py and @file:missing.py")
+        turn = promptuary.threads.prepare("See @file:src/app.py and @file:missing.py")
     lines = turn.receipt.explain().splitlines()
 
     assert re.fullmatch(rf"turn {turn.id} of thread main: \d+ of 128,000 tokens, 4,096 kept for the reply", lines[0])
@@ -655,7 +655,7 @@ def test_the_account_is_a_table(project: Path) -> None:
 
 def test_a_turn_can_be_had_in_the_words_of_each_provider(project: Path) -> None:
     with opened(project) as promptuary:
-        turn = promptuary.prepare("Follow #docs/style.md")
+        turn = promptuary.threads.prepare("Follow #docs/style.md")
 
     assert turn.render("openai")[-1]["role"] == "user"
     assert turn.render("anthropic")["system"][0]["text"] == contents(turn)[0]
@@ -667,10 +667,10 @@ def test_a_turn_can_be_had_in_the_words_of_each_provider(project: Path) -> None:
 def test_a_name_that_cannot_be_a_threads_is_refused(project: Path, name: str) -> None:
     async def each(promptuary: engine.Promptuary) -> Sequence[object]:
         return await asyncio.gather(
-            promptuary.prepare("Hi", thread=name),
-            promptuary.stats(name),
-            promptuary.add("src/app.py", thread=name),
-            promptuary.view(thread=name),
+            promptuary.threads.prepare("Hi", thread=name),
+            promptuary.threads.stats(thread=name),
+            promptuary.threads.attach("src/app.py", thread=name),
+            promptuary.threads.attachments(thread=name),
             return_exceptions=True,
         )
 
@@ -685,11 +685,11 @@ def test_a_name_that_cannot_be_a_threads_is_refused(project: Path, name: str) ->
 
 def test_a_thread_says_when_it_needs_compaction(project: Path) -> None:
     with opened(project, window=1_000, reply_reserve=100) as promptuary:
-        before = promptuary.needs_compaction()
+        before = promptuary.threads.needs_compaction()
         for number in range(6):
-            promptuary.finish(promptuary.prepare(f"Question {number}"), "word " * 110)
-        after = promptuary.needs_compaction()
-        turn = promptuary.prepare("And now?")
+            promptuary.threads.finish(promptuary.threads.prepare(f"Question {number}"), "word " * 110)
+        after = promptuary.threads.needs_compaction()
+        turn = promptuary.threads.prepare("And now?")
 
     assert (before, after) == (False, True)
     assert any(warning.startswith("the history was compacted: ") for warning in turn.receipt.warnings)

@@ -24,8 +24,8 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 def vault(folder: Path, embedder: str) -> Path:
     (folder / "note.md").write_text("# Note\n\nHow to undo a release.\n")
     with Promptuary.open(folder, exact=True, embedder=embedder) as promptuary:
-        promptuary.index(folder)
-        promptuary.embed()
+        promptuary.search.index(folder)
+        promptuary.search.embed()
     (folder / "inner").mkdir()
     return folder
 

@@ -1,12 +1,19 @@
-"""What the engine needs of the world and does not know how it is done."""
+"""What threads need of a store, and how several stores share one database.
+
+A ``StateDatabase`` is one database; its stores are views of it, each for one noun and one principal. A ``ThreadStore``
+belongs to its principal: whatever it returns belongs to that principal's owner, and whatever it writes is written as
+theirs. No method takes an owner, so none can be asked for somebody else's.
+"""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.layers import Json
 from promptuary.core.messages import Item, Message, Replacement
+from promptuary.core.principals import Principal
 from promptuary.core.receipts import Receipt
 
 TurnStatus = Literal["prepared", "finished", "failed", "abandoned"]
@@ -14,26 +21,39 @@ TurnStatus = Literal["prepared", "finished", "failed", "abandoned"]
 
 
 class ConflictError(PromptuaryError):
-    """A change does not fit what is kept by now: somebody else went on with the thread. Read it again and repeat."""
+    """The thread has changed since it was read. Read it again and repeat."""
 
 
-StateKey = tuple[str, str]
-"""What a state is kept under: the id of its layer, and the scope."""
+StateScope = Literal["thread", "user", "resource", "global"]
+"""What the state of a layer is stored for."""
+
+PRIVATE_SCOPES: Final = frozenset({"thread", "user"})
+"""State of these scopes belongs to the owner; that of the others is shared by everybody who uses the workspace."""
+
+
+class StateKey(NamedTuple):
+    """What a layer's state is stored under. ``name`` is the thread or the resource; empty for ``user`` and ``global``."""
+
+    layer: str
+    scope: StateScope
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class KeptState:
+class LayerState:
     """The state of a layer in one scope, with the version of its shape."""
 
-    layer: str
-    scope_key: str
+    key: StateKey
     version: int
     value: Json
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
-    """A turn as the ledger keeps it: ``messages`` is exactly what was sent, ``number`` counts from 1 in its thread."""
+class TurnRecord:
+    """A turn in the ledger: ``messages`` is exactly what was sent, ``number`` counts from 1 in its thread.
+
+    ``user`` is who acted. The store sets it from its principal when the turn is added, whatever it is given.
+    """
 
     id: str
     thread: str
@@ -43,11 +63,12 @@ class Recorded:
     text: str
     messages: Sequence[Message]
     receipt: Receipt
+    user: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadLine:
-    """A thread in one line; ``items`` counts what stands in its history now."""
+class ThreadInfo:
+    """A thread in a listing; ``items`` counts what is in its history now."""
 
     id: str
     created: str
@@ -57,83 +78,91 @@ class ThreadLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """Everything one step of a turn changes, to be written at once or not at all.
+class ThreadChange:
+    """Everything that one step of a turn changes. It is written as a whole or not at all.
 
-    It is done in this order. ``items`` are appended to the history. ``pinned`` sets and takes away pins. With
-    ``replacements`` items leave the history for others that stand for them; they stay in the ledger. ``states``
-    replace what was kept. ``turn`` is added, or, if one of its id is there, gets a new status, text, messages and
-    receipt.
+    The parts are applied in this order. ``items`` are appended to the history. ``pinned`` sets and removes pins.
+    ``replacements`` take items out of the history and put others in their place; the old ones stay in the ledger.
+    ``states`` overwrite what was stored. ``turn`` is added, or, if a turn of its id exists, its status, text, messages
+    and receipt are updated.
     """
 
     thread: str
-    turn: Recorded | None = None
+    turn: TurnRecord | None = None
     items: Sequence[Item] = ()
     replacements: Sequence[Replacement] = ()
     pinned: Sequence[tuple[str, bool]] = ()
-    states: Sequence[KeptState] = ()
+    states: Sequence[LayerState] = ()
 
     def __post_init__(self) -> None:
         if self.turn is not None and self.turn.thread != self.thread:
             raise ValueError(f"a change of thread {self.thread!r} cannot hold a turn of {self.turn.thread!r}")
         if self.turn is not None and self.turn.number < 1:
-            raise ValueError(f"turns are numbered from 1 on, not {self.turn.number}")
+            raise ValueError(f"turns are numbered from 1, not {self.turn.number}")
         if not all(one.ids for one in self.replacements):
-            raise ValueError("a replacement takes the place of something; name at least one item")
+            raise ValueError("a replacement must name at least one item that it replaces")
 
 
-class StateStore(Protocol):
-    """What lasts: threads, histories, turns with their prompts, layers' states.
+class ThreadStore(Protocol):
+    """The threads of one principal: histories, turns with their prompts, the states of layers.
 
-    Every method may be called from any thread of the process; several processes may use one store at once. Text comes
-    back as it was given, whatever characters it has; sequences come back as tuples.
+    Every method may be called from any thread of the process; several processes may use one database at once. Text
+    comes back as it was given, whatever characters it has; sequences come back as tuples.
     """
 
-    def apply(self, change: Change) -> None:
-        """Write ``change`` at once or not at all, and return only when it lasts. The thread is made if it is not there.
+    def apply(self, change: ThreadChange) -> None:
+        """Write ``change`` as a whole or not at all, and return when it is persistent. Creates the thread if needed.
 
-        Raises ``ConflictError``, and changes nothing, if the number of a new turn is taken, if an item of that id is
-        there already, if what is to be pinned is not in the thread, or if what is to be replaced is pinned or does not
-        stand in its history.
+        Raises ``ConflictError``, and changes nothing, if the number of a new turn is taken, if an item of that id
+        exists, if an item to be pinned is not in the thread, or if an item to be replaced is pinned or is not in its
+        history.
         """
         ...
 
     def history(self, thread: str) -> Sequence[Item]:
-        """Return what stands in the history now, in order: summaries in the place of what they stand for."""
+        """Return the history as it is now, in order, with summaries in the place of what they replaced."""
         ...
 
     def items(self, ids: Sequence[str]) -> Sequence[Item]:
-        """Return these items, compacted ones too, in the order asked for; unknown ids are left out."""
+        """Return these items, compacted ones too, in the order of ``ids``; unknown ids are skipped."""
         ...
 
-    def turn(self, thread: str, number: int | None = None) -> Recorded | None:
-        """Return a turn by its number from 1 on; the last if no number is given."""
+    def turn(self, thread: str, number: int | None = None) -> TurnRecord | None:
+        """Return the turn of this number, or the last turn if no number is given."""
         ...
 
     def last_number(self, thread: str) -> int:
         """Return the highest number of a turn; 0 if there is none."""
         ...
 
-    def turns(self, thread: str) -> Sequence[Recorded]:
-        """Return the turns of a thread, the first first."""
+    def turns(self, thread: str) -> Sequence[TurnRecord]:
+        """Return the turns of a thread in the order of their numbers."""
         ...
 
-    def threads(self) -> Sequence[ThreadLine]:
-        """Return every thread, the last used first."""
+    def threads(self) -> Sequence[ThreadInfo]:
+        """Return every thread of the owner, the most recently used first."""
         ...
 
-    def state(self, layer: str, scope_key: str) -> KeptState | None:
-        """Return what is kept for a layer in a scope."""
+    def states(self, keys: Sequence[StateKey]) -> Sequence[LayerState | None]:
+        """Return the state under each key, in the order of ``keys``, all read at the same moment."""
         ...
 
-    def states(self, keys: Sequence[StateKey]) -> Sequence[KeptState | None]:
-        """Return what ``state`` does for each key, in the order asked for, all of it as it was at one moment."""
+
+class StateDatabase(Protocol):
+    """One database that several stores share."""
+
+    def threads(self, principal: Principal) -> ThreadStore:
+        """Return the threads of ``principal``."""
         ...
 
-    def forget(self, layer: str, scope_key: str) -> None:
-        """Remove what is kept for a layer in a scope."""
+    def transaction(self) -> AbstractContextManager[None]:
+        """Join what all stores of this database write in the block, by this thread of the process, into one write.
+
+        It becomes persistent when the block ends; an exception discards all of it. Readers in other threads and
+        processes see the state before it. Blocks do not nest.
+        """
         ...
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         ...

@@ -213,11 +213,9 @@ class TrackedFiles(Layer):
         """Return ``state`` with nothing tracked; links in old messages keep their meaning."""
         return to_json(replace(from_json(state), files=(), turned_away=()))
 
-    async def listed(self, state: Json, counter: TokenCounter) -> tuple[Line, ...]:
-        """Return what is tracked as ``state`` has it, by priority."""
-        return await concurrency.run(lambda: self._lines(from_json(state), counter))
-
-    def _lines(self, tracking: Tracking, counter: TokenCounter) -> tuple[Line, ...]:
+    def listed(self, state: Json, counter: TokenCounter) -> tuple[Line, ...]:
+        """Return what is tracked as ``state`` has it, by priority. Reads the files, so it blocks."""
+        tracking = from_json(state)
         _, sources = self._reader.contents(tracking, counter)
         return tuple(_line(one.file, one.most.tokens) for one in offers(tracking, sources, counter))
 

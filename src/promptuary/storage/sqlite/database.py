@@ -51,6 +51,7 @@ class Database:
         self._lasting = lasting
         self._process = os.getpid()
         self._locks = (threading.Lock(), threading.Lock())
+        self._joined = _Joined()
         self._closed = False
         _refuse(path, self.name)
         with translated(self.name):
@@ -66,17 +67,53 @@ class Database:
         with self._alone(self._locks[0]):
             return self._patiently(lambda: _transaction(self._reader, "BEGIN", work))
 
-    def write(self, work: Work[Result]) -> Result:
-        """Do ``work`` at once or not at all; when this returns it is on the disk."""
+    def write(self, work: Work[Result], *, after_commit: Callable[[Result], object] = lambda _: None) -> Result:
+        """Do ``work`` as a whole or not at all; it is on the disk when this returns and ``after_commit`` was called.
+
+        Within ``transaction`` both happen when that ends.
+        """
+        pending = self._joined.pending
+        if pending is not None:
+            with translated(self.name):
+                result = _part(self._writer, work)
+            pending.append(lambda: after_commit(result))
+            return result
 
         def checked(connection: sqlite3.Connection) -> Result:
-            # A newer version may have changed the tables since this process opened them.
-            if self._lasting:
-                migrate.check(connection, self.name, self._steps)
+            self._check_version(connection)
             return work(connection)
 
         with self._alone(self._locks[1]):
-            return self._patiently(lambda: _transaction(self._writer, "BEGIN IMMEDIATE", checked))
+            result = self._patiently(lambda: _transaction(self._writer, "BEGIN IMMEDIATE", checked))
+        after_commit(result)
+        return result
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Join every ``write`` of this thread in the block into one transaction. Reads see the state before it."""
+        if self._joined.pending is not None:
+            raise PromptuaryError(f"{self.name}: a transaction is open in this thread; end it before the next.")
+        pending: list[Callable[[], object]] = []
+        with self._alone(self._locks[1]):
+            self._patiently(lambda: self._writer.execute("BEGIN IMMEDIATE"))
+            self._joined.pending = pending
+            try:
+                self._check_version(self._writer)
+                yield
+                self._writer.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    self._writer.execute("ROLLBACK")
+                raise
+            finally:
+                self._joined.pending = None
+        for call in pending:
+            call()
+
+    def _check_version(self, connection: sqlite3.Connection) -> None:
+        # A newer version may have changed the tables since this process opened them.
+        if self._lasting:
+            migrate.check(connection, self.name, self._steps)
 
     def settle(self, work: Work[Result]) -> Result:
         """Do ``work`` at once or not at all; when this returns, it and every write before it is on the disk."""
@@ -115,7 +152,12 @@ class Database:
         if not self._lasting:
             connection.execute("PRAGMA synchronous = NORMAL")
         if found < len(self._steps):
-            _transaction(connection, "BEGIN IMMEDIATE", lambda own: migrate.advance(own, self.name, self._steps))
+            # A step may replace a table that others refer to. The setting has no effect inside a transaction.
+            connection.execute("PRAGMA foreign_keys = OFF")
+            try:
+                _transaction(connection, "BEGIN IMMEDIATE", lambda own: migrate.advance(own, self.name, self._steps))
+            finally:
+                connection.execute("PRAGMA foreign_keys = ON")
 
     @contextmanager
     def _alone(self, lock: threading.Lock) -> Iterator[None]:
@@ -140,6 +182,26 @@ class Database:
                 if not is_busy(error) or time.monotonic() >= deadline:
                     raise
             time.sleep(random.uniform(0, _PAUSE))  # noqa: S311 - so that two who wait do not keep in step
+
+
+class _Joined(threading.local):
+    """The transaction that this thread has open: what to call when it is committed, ``None`` if none is open."""
+
+    pending: list[Callable[[], object]] | None = None
+
+
+def _part(connection: sqlite3.Connection, work: Work[Result]) -> Result:
+    """Do ``work`` as a part of the open transaction: if it fails, nothing of it stays, whatever becomes of the rest."""
+    connection.execute("SAVEPOINT part")
+    try:
+        result = work(connection)
+    except BaseException:
+        with suppress(sqlite3.Error):
+            connection.execute("ROLLBACK TO part")
+            connection.execute("RELEASE part")
+        raise
+    connection.execute("RELEASE part")
+    return result
 
 
 def _transaction(connection: sqlite3.Connection, begin: _Begin, work: Work[Result]) -> Result:

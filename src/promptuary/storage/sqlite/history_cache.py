@@ -27,13 +27,13 @@ class Histories:
         self._items: dict[int, Item] = {}
         self._size = 0
 
-    def read(self, connection: sqlite3.Connection, thread: str) -> tuple[Item, ...]:
+    def read(self, connection: sqlite3.Connection, owner: int, thread: str) -> tuple[Item, ...]:
         """Return what stands in the history of ``thread`` now, in order."""
-        name = bound(thread)
-        standing = connection.execute(_QUERIES["standing"], {"thread": name}).fetchall()
+        key = {"owner": owner, "thread": bound(thread)}
+        standing = connection.execute(_QUERIES["standing"], key).fetchall()
         new = [number for number, _ in standing if number not in self._items]
         if new:
-            for number, *row in connection.execute(_QUERIES["history"], {"thread": name, "first": min(new)}):
+            for number, *row in connection.execute(_QUERIES["history"], key | {"first": min(new)}):
                 self._keep(number, rows.to_item(tuple(row)))
         found = tuple(self._item(number, pinned=bool(pinned)) for number, pinned in standing)
         if self._size > _KEPT_CHARACTERS:

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from promptuary.core.errors import PromptuaryError
+from promptuary.storage.sqlite.errors import damaged
 from promptuary.storage.sqlite.queries import statements
 
 APPLICATION = 0x50524D54
@@ -45,6 +46,8 @@ def advance(connection: sqlite3.Connection, name: str, steps: Sequence[str]) -> 
         for statement in statements(step):
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {number}")
+    if taken < len(steps) and connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
+        raise damaged(name, "rows refer to others that do not exist")
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
 
 

@@ -6,9 +6,10 @@ What cannot be a row of ours is ``ValueError``.
 import json
 from typing import Any, Final, cast
 
+from promptuary.core.blocks import Detail
 from promptuary.core.json import receipt_from_json, receipt_json
-from promptuary.core.messages import Item, Message, ToolCall
-from promptuary.core.ports.threads import KeptState, Recorded, ThreadLine
+from promptuary.core.messages import Attachment, Item, Message, ToolCall
+from promptuary.core.ports.threads import LayerState, StateKey, ThreadInfo, TurnRecord
 from promptuary.storage.sqlite.columns import bound, freed
 from promptuary.storage.sqlite.texts import Contents, pack, unpack
 from promptuary.storage.values import settled_receipt, state_text, to_text
@@ -36,12 +37,14 @@ def of_item(item: Item, thread: int, place: int, contents: Contents) -> Values:
         "tool_call_id": bound(item.tool_call_id),
         "stands_for": bound(to_text(item.stands_for)),
         "turn": bound(item.turn),
+        "attached": bound(_attached_text(item)),
     }
 
 
 def to_item(row: Row) -> Item:
     """Return the item of a row."""
-    number, role, pinned, kind, calls, call, stands_for, turn, *content = row
+    number, role, pinned, kind, calls, call, stands_for, turn, attached, *content = row
+    words_start, attachments = _attached(freed(attached))
     return Item(
         id=freed(number),
         role=freed(role),  # type: ignore[arg-type]  # what was written was a role
@@ -52,11 +55,34 @@ def to_item(row: Row) -> Item:
         kind=freed(kind),  # type: ignore[arg-type]  # likewise
         stands_for=() if stands_for == _NONE else tuple(map(_text, json.loads(freed(stands_for)))),
         turn=freed(turn),
+        attachments=attachments,
+        words_start=words_start,
     )
 
 
-def of_turn(turn: Recorded, thread: int, contents: Contents) -> Values:
-    """Return the row of ``turn``."""
+def _attached_text(item: Item) -> str:
+    """Return what was attached to ``item`` as JSON; empty for most items."""
+    if not item.attachments and not item.words_start:
+        return ""
+    each = [[one.source, one.label, one.revision, one.detail, one.lines, one.start, one.end] for one in item.attachments]
+    return to_text([item.words_start, each])
+
+
+def _attached(text: str) -> tuple[int, tuple[Attachment, ...]]:
+    if not text:
+        return 0, ()
+    words_start, each = json.loads(text)
+    return int(words_start), tuple(map(_attachment, each))
+
+
+def _attachment(value: Any) -> Attachment:
+    source, label, revision, detail, lines, start, end = value
+    between = None if lines is None else (int(lines[0]), int(lines[1]))
+    return Attachment(_text(source), _text(label), _text(revision), Detail(detail), between, int(start), int(end))
+
+
+def of_turn(turn: TurnRecord, thread: int, user: str, contents: Contents) -> Values:
+    """Return the row of ``turn``, in which ``user`` acted."""
     messages = [{**message, "content": contents.put(message["content"])} for message in turn.messages]
     return {
         "number": turn.number,
@@ -67,13 +93,14 @@ def of_turn(turn: Recorded, thread: int, contents: Contents) -> Values:
         "text": contents.put(turn.text),
         "messages": contents.put(to_text(messages)),
         "receipt": contents.put(to_text(receipt_json(turn.receipt))),
+        "user": bound(user),
     }
 
 
-def to_turn(row: Row, contents: Contents) -> Recorded:
+def to_turn(row: Row, contents: Contents) -> TurnRecord:
     """Return the turn of a row."""
-    number, thread, count, created, status, text, messages, receipt = row
-    return Recorded(
+    number, thread, count, created, status, text, messages, receipt, user = row
+    return TurnRecord(
         id=freed(number),
         thread=freed(thread),
         number=int(count),
@@ -82,32 +109,37 @@ def to_turn(row: Row, contents: Contents) -> Recorded:
         text=contents.get(text),
         messages=tuple(_message(one, contents) for one in json.loads(contents.get(messages))),
         receipt=settled_receipt(receipt_from_json(json.loads(contents.get(receipt)))),
+        user=freed(user),
     )
 
 
-def of_state(state: KeptState) -> Values:
+def of_key(key: StateKey, owner: int) -> Values:
+    """Return the columns of a state's key."""
+    return {"owner": owner, "layer": bound(key.layer), "scope": bound(key.scope), "name": bound(key.name)}
+
+
+def of_state(state: LayerState, owner: int) -> Values:
     """Return the row of ``state``."""
-    kept = pack(state_text(state))
-    return {
-        "layer": bound(state.layer),
-        "scope_key": bound(state.scope_key),
+    packed = pack(state_text(state))
+    value: Values = {
         "version": state.version,
-        "sha256": kept.sha256,
-        "packed": kept.packed,
-        "body": kept.body,
+        "sha256": packed.sha256,
+        "packed": packed.packed,
+        "body": packed.body,
     }
+    return of_key(state.key, owner) | value
 
 
-def to_state(layer: str, scope_key: str, row: Row) -> KeptState:
+def to_state(key: StateKey, row: Row) -> LayerState:
     """Return the state of a row."""
     version, *content = row
-    return KeptState(layer, scope_key, int(version), json.loads(unpack(*content)))
+    return LayerState(key, int(version), json.loads(unpack(*content)))
 
 
-def to_line(row: Row) -> ThreadLine:
+def to_thread(row: Row) -> ThreadInfo:
     """Return the thread of a row."""
     name, created, updated, turns, items = row
-    return ThreadLine(freed(name), freed(created), freed(updated), int(turns), int(items))
+    return ThreadInfo(freed(name), freed(created), freed(updated), int(turns), int(items))
 
 
 def _message(stored: dict[str, Any], contents: Contents) -> Message:

@@ -1,165 +1,195 @@
-"""What lasts, in one SQLite file: threads, histories, turns with their prompts, layers' states.
+"""The threads of one principal in ``state.db``: histories, turns with their prompts, the states of layers.
 
-``storage/inmemory`` is the same contract in dictionaries. Above is the engine, which hands over a path in a folder that
-is there; below are ``database`` (transactions), ``rows`` and ``contents`` (how values are stored).
+``storage/in_memory`` implements the same contract with dictionaries. Above is ``state``, which opens the database;
+below are ``database`` (transactions), ``rows`` and ``texts`` (how values are stored).
 """
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from typing import Final
 
 from promptuary.core.messages import Item
-from promptuary.core.ports.threads import Change, KeptState, Recorded, StateKey, StateStore, ThreadLine
+from promptuary.core.ports.threads import (
+    PRIVATE_SCOPES,
+    LayerState,
+    StateKey,
+    ThreadChange,
+    ThreadInfo,
+    ThreadStore,
+    TurnRecord,
+)
+from promptuary.core.principals import Owner, Principal
 from promptuary.storage.sqlite import rows
 from promptuary.storage.sqlite.columns import bound
 from promptuary.storage.sqlite.database import Database, Result, Work
 from promptuary.storage.sqlite.errors import damaged
 from promptuary.storage.sqlite.history_cache import Histories
-from promptuary.storage.sqlite.queries import queries, script
-from promptuary.storage.sqlite.schema import STEPS
-from promptuary.storage.sqlite.texts import Contents, Numbers, unpack
-from promptuary.storage.values import item_is_missing, item_is_there, item_stays, now, number_is_taken, turn_is_another
+from promptuary.storage.sqlite.queries import queries
+from promptuary.storage.sqlite.texts import Contents, Numbers
+from promptuary.storage.values import item_is_missing, item_is_there, item_stays, number_is_taken, turn_is_another
 
 _QUERIES = queries(f"{__package__}.sql", "thread_queries.sql")
 
+_EVERYBODY: Final = 0
+"""The owner of what is shared by everybody who uses the workspace."""
+_NOBODY: Final = -1
+"""Stands for an owner who has written nothing yet: no row has this number."""
 
-class EmbeddedStore(StateStore):
-    """A ``StateStore`` in the SQLite file ``path``, made if it is not there; its folder must be.
 
-    ``patience`` is how many seconds to wait for other processes before giving up with an error; ``clock`` gives the
-    time that threads are created and updated at.
+class SqliteThreads(ThreadStore):
+    """A ``ThreadStore`` over ``database``; ``clock`` gives the time at which threads are created and updated.
+
+    ``histories`` and ``numbers`` are caches of the whole database, shared by the stores of all principals.
     """
 
-    def __init__(self, path: Path, *, patience: float = 30.0, clock: Callable[[], str] = now) -> None:
+    def __init__(
+        self,
+        database: Database,
+        principal: Principal,
+        *,
+        histories: Histories,
+        numbers: Numbers,
+        clock: Callable[[], str],
+    ) -> None:
+        self._database = database
+        self._principal = principal
+        self._histories, self._numbers = histories, numbers
         self._clock = clock
-        self._histories, self._numbers = Histories(), Numbers()
-        self._database = Database(path, [script(f"{__package__}.sql", step) for step in STEPS], patience=patience)
 
-    def apply(self, change: Change) -> None:
-        """Write ``change`` at once or not at all; when this returns it is on the disk."""
+    def apply(self, change: ThreadChange) -> None:
+        """Write ``change`` as a whole or not at all; it is on the disk when this returns."""
         time = self._clock()
 
         def written(connection: sqlite3.Connection) -> Contents:
-            contents = Contents(connection, self._numbers)
-            _Writing(connection, change, contents).run(time)
-            return contents
+            return _Writing(connection, change, self._principal, self._numbers).run(time)
 
-        # Only now, when it is on the disk: what a transaction added may have been taken back.
-        self._numbers.learn(self._database.write(written))
+        # Only after the commit: what a transaction added may have been rolled back.
+        self._database.write(written, after_commit=self._numbers.learn)
 
     def history(self, thread: str) -> Sequence[Item]:
-        """Return what stands in the history now, in order."""
-        return self._read(lambda connection: self._histories.read(connection, thread))
+        """Return the history as it is now, in order."""
+        return self._read(lambda connection: self._histories.read(connection, self._owner(connection), thread))
 
     def items(self, ids: Sequence[str]) -> Sequence[Item]:
         """Return these items, compacted ones too."""
 
         def found(connection: sqlite3.Connection) -> tuple[Item, ...]:
-            each = (connection.execute(_QUERIES["item"], {"id": bound(one)}).fetchone() for one in ids)
+            owner = self._owner(connection)
+            each = (connection.execute(_QUERIES["item"], {"owner": owner, "id": bound(one)}).fetchone() for one in ids)
             return tuple(rows.to_item(row) for row in each if row is not None)
 
         return self._read(found)
 
-    def turn(self, thread: str, number: int | None = None) -> Recorded | None:
-        """Return a turn by its number; the last if no number is given."""
+    def turn(self, thread: str, number: int | None = None) -> TurnRecord | None:
+        """Return the turn of this number, or the last turn if no number is given."""
         query = _QUERIES["last_turn" if number is None else "turn"]
 
-        def found(connection: sqlite3.Connection) -> Recorded | None:
-            row = connection.execute(query, {"thread": bound(thread), "number": number}).fetchone()
+        def found(connection: sqlite3.Connection) -> TurnRecord | None:
+            row = connection.execute(query, self._key(connection, thread) | {"number": number}).fetchone()
             return None if row is None else rows.to_turn(row, Contents(connection))
 
         return self._read(found)
 
     def last_number(self, thread: str) -> int:
         """Return the highest number of a turn; 0 if there is none."""
-        key = {"thread": bound(thread)}
-        return self._read(lambda connection: int(connection.execute(_QUERIES["last_number"], key).fetchone()[0]))
 
-    def turns(self, thread: str) -> Sequence[Recorded]:
-        """Return the turns of a thread, the first first."""
+        def found(connection: sqlite3.Connection) -> int:
+            return int(connection.execute(_QUERIES["last_number"], self._key(connection, thread)).fetchone()[0])
 
-        def found(connection: sqlite3.Connection) -> tuple[Recorded, ...]:
+        return self._read(found)
+
+    def turns(self, thread: str) -> Sequence[TurnRecord]:
+        """Return the turns of a thread in the order of their numbers."""
+
+        def found(connection: sqlite3.Connection) -> tuple[TurnRecord, ...]:
             contents = Contents(connection)
-            every = connection.execute(_QUERIES["turns"], {"thread": bound(thread)})
+            every = connection.execute(_QUERIES["turns"], self._key(connection, thread))
             return tuple(rows.to_turn(row, contents) for row in every)
 
         return self._read(found)
 
-    def threads(self) -> Sequence[ThreadLine]:
-        """Return every thread, the last used first."""
-        return self._read(lambda connection: tuple(map(rows.to_line, connection.execute(_QUERIES["threads"]))))
+    def threads(self) -> Sequence[ThreadInfo]:
+        """Return every thread of the owner, the most recently used first."""
 
-    def state(self, layer: str, scope_key: str) -> KeptState | None:
-        """Return what is kept for a layer in a scope."""
-        return self.states([(layer, scope_key)])[0]
+        def found(connection: sqlite3.Connection) -> tuple[ThreadInfo, ...]:
+            every = connection.execute(_QUERIES["threads"], {"owner": self._owner(connection)})
+            return tuple(map(rows.to_thread, every))
 
-    def states(self, keys: Sequence[StateKey]) -> Sequence[KeptState | None]:
-        """Return what is kept under each key, in one transaction."""
+        return self._read(found)
 
-        def one(connection: sqlite3.Connection, layer: str, scope_key: str) -> KeptState | None:
-            key = {"layer": bound(layer), "scope_key": bound(scope_key)}
-            row = connection.execute(_QUERIES["state"], key).fetchone()
-            return None if row is None else rows.to_state(layer, scope_key, row)
+    def states(self, keys: Sequence[StateKey]) -> Sequence[LayerState | None]:
+        """Return the state under each key, read in one transaction."""
 
-        return self._read(lambda connection: tuple(one(connection, *key) for key in keys))
+        def found(connection: sqlite3.Connection) -> tuple[LayerState | None, ...]:
+            own = self._owner(connection)
+            return tuple(one(connection, key, own if key.scope in PRIVATE_SCOPES else _EVERYBODY) for key in keys)
 
-    def forget(self, layer: str, scope_key: str) -> None:
-        """Remove what is kept for a layer in a scope."""
-        key = {"layer": bound(layer), "scope_key": bound(scope_key)}
-        self._database.write(lambda connection: connection.execute(_QUERIES["forget_state"], key))
+        def one(connection: sqlite3.Connection, key: StateKey, owner: int) -> LayerState | None:
+            row = connection.execute(_QUERIES["state"], rows.of_key(key, owner)).fetchone()
+            return None if row is None else rows.to_state(key, row)
 
-    def verify(self) -> None:
-        """Read everything, and raise an error if any of it is not what was written. Slow if the file is big."""
+        return self._read(found)
 
-        def compared(connection: sqlite3.Connection) -> str:
-            for row in connection.execute(_QUERIES["contents"]):
-                unpack(*row)
-            return str(connection.execute(_QUERIES["integrity"]).fetchone()[0])
+    def _key(self, connection: sqlite3.Connection, thread: str) -> dict[str, object]:
+        return {"owner": self._owner(connection), "thread": bound(thread)}
 
-        found = self._read(compared)
-        if found != "ok":
-            raise damaged(self._database.name, found)
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._database.close()
+    def _owner(self, connection: sqlite3.Connection) -> int:
+        """Return the number of the owner. A number never changes, but its row may be rolled back: it is not cached."""
+        row = connection.execute(_QUERIES["find_owner"], _owner_key(self._principal.owner)).fetchone()
+        return _NOBODY if row is None else int(row[0])
 
     def _read(self, work: Work[Result]) -> Result:
-        with self._sound():
+        with sound(self._database.name):
             return self._database.read(work)
 
-    @contextmanager
-    def _sound(self) -> Iterator[None]:
-        """Whatever cannot be made a value of was not written by us like that."""
-        try:
-            yield
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
-            raise damaged(self._database.name, str(error)) from error
+
+@contextmanager
+def sound(name: str) -> Iterator[None]:
+    """Raise what cannot be turned into a value as damage: this is not how we wrote it."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise damaged(name, str(error)) from error
+
+
+def add_owner(connection: sqlite3.Connection, owner: Owner) -> int:
+    """Return the number of ``owner``, which gets one if it has none."""
+    connection.execute(_QUERIES["add_owner"], _owner_key(owner))
+    (number,) = connection.execute(_QUERIES["find_owner"], _owner_key(owner)).fetchone()
+    return int(number)
+
+
+def _owner_key(owner: Owner) -> dict[str, str | bytes]:
+    return {"kind": bound(owner.kind), "name": bound(owner.name), "agent": bound(owner.agent)}
 
 
 class _Writing:
     """One change on its way into the database, within one transaction."""
 
-    __slots__ = ("_change", "_connection", "_contents", "_thread")
+    __slots__ = ("_change", "_connection", "_contents", "_owner", "_thread", "_user")
 
-    def __init__(self, connection: sqlite3.Connection, change: Change, contents: Contents) -> None:
+    def __init__(self, connection: sqlite3.Connection, change: ThreadChange, principal: Principal, numbers: Numbers) -> None:
         self._connection = connection
         self._change = change
-        self._contents = contents
+        self._contents = Contents(connection, numbers)
+        self._user = principal.user
+        self._owner = add_owner(connection, principal.owner)
         self._thread = 0
 
-    def run(self, time: str) -> None:
-        name = bound(self._change.thread)
-        self._connection.execute(_QUERIES["use_thread"], {"name": name, "time": bound(time)})
-        (self._thread,) = self._connection.execute(_QUERIES["find_thread"], {"name": name}).fetchone()
+    def run(self, time: str) -> Contents:
+        key = {"owner": self._owner, "name": bound(self._change.thread)}
+        self._connection.execute(_QUERIES["use_thread"], key | {"time": bound(time)})
+        (self._thread,) = self._connection.execute(_QUERIES["find_thread"], key).fetchone()
         self._append()
         self._pin()
         self._compact()
         for state in self._change.states:
-            self._connection.execute(_QUERIES["keep_state"], rows.of_state(state))
+            owner = self._owner if state.key.scope in PRIVATE_SCOPES else _EVERYBODY
+            self._connection.execute(_QUERIES["keep_state"], rows.of_state(state, owner))
         if self._change.turn is not None:
             self._record(self._change.turn)
+        return self._contents
 
     def _append(self) -> None:
         (last,) = self._connection.execute(_QUERIES["last_place"], {"thread": self._thread}).fetchone()
@@ -189,7 +219,7 @@ class _Writing:
                 places.append(place)
             self._add(replacement.item, min(places))
 
-    def _record(self, turn: Recorded) -> None:
+    def _record(self, turn: TurnRecord) -> None:
         before = self._connection.execute(_QUERIES["find_turn"], {"id": bound(turn.id)}).fetchone()
         if before is not None and before != (self._thread, turn.number):
             raise turn_is_another(turn)
@@ -197,7 +227,7 @@ class _Writing:
         if before is None and self._connection.execute(_QUERIES["find_number"], place).fetchone() is not None:
             raise number_is_taken(turn)
         query = _QUERIES["add_turn" if before is None else "change_turn"]
-        self._connection.execute(query, rows.of_turn(turn, self._thread, self._contents))
+        self._connection.execute(query, rows.of_turn(turn, self._thread, self._user, self._contents))
 
     def _found(self, item: str) -> rows.Row | None:
         """Return where an item is: its thread, its place, and whether it may leave the history."""

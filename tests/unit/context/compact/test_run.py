@@ -14,7 +14,7 @@ from promptuary.context.compact.trim import Trim
 from promptuary.context.history import CompactionPolicy, cost
 from promptuary.core.messages import Item, Message, ToolCall
 from promptuary.core.ports.models import ChatModel
-from promptuary.core.ports.threads import Change
+from promptuary.core.ports.threads import ThreadChange
 from promptuary.tokens import Counter
 
 COUNTER = Counter()
@@ -108,7 +108,7 @@ def test_without_a_model_the_digest_takes_the_place_of_everything_older() -> Non
 def test_the_result_is_a_change_that_the_store_can_write() -> None:
     done = run(chatter(), 2_000)
 
-    assert Change("t", replacements=done.replacements).replacements[0].item is done.items[0]
+    assert ThreadChange("t", replacements=done.replacements).replacements[0].item is done.items[0]
 
 
 def test_a_summary_stands_for_what_was_shortened_on_the_way_and_not_for_the_passing_item() -> None:

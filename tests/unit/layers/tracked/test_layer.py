@@ -759,7 +759,7 @@ def test_files_can_be_tracked_pinned_listed_untracked_and_cleared_by_command(fil
         state = asyncio.run(layer.track(state, path, COUNTER))
     state = layer.pin(state, "c.py")
 
-    lines = asyncio.run(layer.listed(state, COUNTER))
+    lines = layer.listed(state, COUNTER)
     assert [(one.path, one.state, one.pinned) for one in lines] == [
         ("c.py", "ok", True),
         ("a.py", "ok", False),
@@ -767,8 +767,8 @@ def test_files_can_be_tracked_pinned_listed_untracked_and_cleared_by_command(fil
     ]
     assert all(one.tokens > 10 and one.score == 50 for one in lines)
     state = layer.untrack(layer.pin(state, "c.py", on=False), "b.py")
-    assert [one.path for one in asyncio.run(layer.listed(state, COUNTER))] == ["a.py", "c.py"]
-    assert asyncio.run(layer.listed(layer.clear(state), COUNTER)) == ()
+    assert [one.path for one in layer.listed(state, COUNTER)] == ["a.py", "c.py"]
+    assert layer.listed(layer.clear(state), COUNTER) == ()
 
 
 def test_a_pinned_file_comes_before_all_others(files: Files, talk: Talk) -> None:
@@ -830,7 +830,7 @@ def test_a_list_of_files_that_vanished_meanwhile_is_still_a_list(files: Files, t
     state = asyncio.run(talk().layer.track(None, "a.py", COUNTER))
     (root / "a.py").unlink()
 
-    assert [one.state for one in asyncio.run(talk().layer.listed(state, COUNTER))] == ["ok"]
+    assert [one.state for one in talk().layer.listed(state, COUNTER)] == ["ok"]
 
 
 def test_many_budgets_do_not_keep_many_recalls(files: Files, talk: Talk) -> None:

@@ -28,7 +28,7 @@ def opened(workspace: Path, **options: Any) -> Promptuary:
 def indexed(files: Files) -> Path:
     workspace = files(NOTES)
     with opened(workspace) as promptuary:
-        promptuary.index([workspace])
+        promptuary.search.index([workspace])
     return workspace
 
 
@@ -93,7 +93,7 @@ def partly(files: Files) -> Path:
     """Have some folders of a workspace indexed, and not the workspace."""
     workspace = files(NOTES)
     with opened(workspace) as promptuary:
-        promptuary.index([workspace / "notes", workspace / "src"])
+        promptuary.search.index([workspace / "notes", workspace / "src"])
     return workspace
 
 
@@ -124,7 +124,7 @@ def test_of_a_folder_around_the_workspace_only_what_is_in_the_workspace_is_named
     beside.mkdir()
     (beside / "menu.md").write_text("# Menu\n\nThe canteen has soup.\n")
     with opened(workspace) as promptuary:
-        promptuary.index([workspace.parent])
+        promptuary.search.index([workspace.parent])
         expansion = promptuary.expand("@search:canteen")
 
     assert {block.source.label for block in expansion.blocks} == {
@@ -153,7 +153,7 @@ def vault(tmp_path: Path) -> Path:
 def test_a_place_in_a_folder_elsewhere_has_its_whole_path(files: Files, vault: Path) -> None:
     workspace = files(NOTES)
     with opened(workspace) as promptuary:
-        promptuary.index([vault])
+        promptuary.search.index([vault])
         expansion = promptuary.expand("@search:zebra")
 
     assert [block.source.label for block in expansion.blocks] == [f"{vault}/zoo.md:1-3"]
@@ -182,7 +182,7 @@ def test_a_memory_is_found_through_any_indexed_folder_that_holds_it(
         (one / ".promptuary/memory/people.md").write_text(f"# People\n\nAda likes the canteen of {one.name}.\n")
     (tmp_path / "all/lunch.md").write_text("The canteen closes at two.\n")
     with opened(workspace) as promptuary:
-        promptuary.index([workspace / folder, other])
+        promptuary.search.index([workspace / folder, other])
         expansion = promptuary.expand("Who? @memory:canteen")
 
     assert [block.source.label for block in expansion.blocks] == [".promptuary/memory/people.md:1-3"]
@@ -203,7 +203,7 @@ def test_where_nothing_is_remembered_the_answer_says_so(files: Files, rules: str
     hidden = {".promptuary/memory/people.md": "The canteen.", ".ignore": rules} if rules else {}
     workspace = files({"a.md": "canteen", **hidden})
     with opened(workspace) as promptuary:
-        promptuary.index([workspace])
+        promptuary.search.index([workspace])
         (outcome,) = promptuary.expand("@memory:canteen").outcomes
 
     assert outcome.code == "NO_MATCH"
@@ -249,7 +249,7 @@ def vanished(files: Files, vault: Path) -> Path:
     """Have a folder indexed that is not there any more; return the workspace."""
     workspace = files(NOTES)
     with opened(workspace) as promptuary:
-        promptuary.index([vault])
+        promptuary.search.index([vault])
     vault.rename(vault.with_name("away"))
     return workspace
 
@@ -265,7 +265,7 @@ def test_what_there_is_to_tell_of_the_index_is_told_once_and_not_to_the_model(va
 
 def test_in_a_thread_the_receipt_tells_it(vanished: Path) -> None:
     with opened(vanished, recall_tokens=0) as promptuary:
-        turn = promptuary.prepare("@search:zebra")
+        turn = promptuary.threads.prepare("@search:zebra")
 
     assert [warning for warning in turn.receipt.warnings if "what is indexed of it was kept" in warning]
 

@@ -5,39 +5,39 @@ from pathlib import Path
 import pytest
 
 from promptuary.core.messages import Item, Replacement
-from promptuary.core.ports.threads import Change, ConflictError
+from promptuary.core.ports.threads import ConflictError, ThreadChange
 from promptuary.storage.sqlite import history_cache
-from promptuary.storage.sqlite.threads import EmbeddedStore
+from tests.stores import FileStore
 
 
 def test_what_another_store_adds_pins_or_compacts_is_seen(tmp_path: Path) -> None:
-    mine, other = EmbeddedStore(tmp_path / "state.db"), EmbeddedStore(tmp_path / "state.db")
+    mine, other = FileStore(tmp_path / "state.db"), FileStore(tmp_path / "state.db")
     first, second = Item("a", "user", "one"), Item("b", "assistant", "two")
-    mine.apply(Change("t", items=[first]))
+    mine.apply(ThreadChange("t", items=[first]))
     assert mine.history("t") == (first,)
 
-    other.apply(Change("t", items=[second], pinned=[("a", True)]))
+    other.apply(ThreadChange("t", items=[second], pinned=[("a", True)]))
     assert [(one.id, one.pinned) for one in mine.history("t")] == [("a", True), ("b", False)]
 
-    other.apply(Change("t", pinned=[("a", False)]))
+    other.apply(ThreadChange("t", pinned=[("a", False)]))
     summary = Item("s", "user", "both", kind="summary", stands_for=("a", "b"))
-    other.apply(Change("t", replacements=[Replacement(("a", "b"), summary)]))
+    other.apply(ThreadChange("t", replacements=[Replacement(("a", "b"), summary)]))
     assert mine.history("t") == other.history("t") == (summary,)
     mine.close()
     other.close()
 
 
 def test_a_text_of_a_change_that_was_taken_back_is_written_again(tmp_path: Path) -> None:
-    store = EmbeddedStore(tmp_path / "state.db")
-    store.apply(Change("t", items=[Item("a", "user", "one")]))
+    store = FileStore(tmp_path / "state.db")
+    store.apply(ThreadChange("t", items=[Item("a", "user", "one")]))
     text = "said once, taken back " * 40
     with pytest.raises(ConflictError):
-        store.apply(Change("t", items=[Item("b", "user", text), Item("a", "user", "again")]))
+        store.apply(ThreadChange("t", items=[Item("b", "user", text), Item("a", "user", "again")]))
 
-    store.apply(Change("t", items=[Item("c", "user", text)]))
+    store.apply(ThreadChange("t", items=[Item("c", "user", text)]))
 
     store.close()
-    again = EmbeddedStore(tmp_path / "state.db")
+    again = FileStore(tmp_path / "state.db")
     assert [one.content for one in again.history("t")] == ["one", text]
     again.verify()
     again.close()
@@ -45,9 +45,9 @@ def test_a_text_of_a_change_that_was_taken_back_is_written_again(tmp_path: Path)
 
 def test_more_than_is_kept_is_still_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history_cache, "_KEPT_CHARACTERS", 10)
-    store = EmbeddedStore(tmp_path / "state.db")
+    store = FileStore(tmp_path / "state.db")
     items = tuple(Item(f"i{number}", "user", f"{number} " * 9) for number in range(5))
-    store.apply(Change("t", items=items))
+    store.apply(ThreadChange("t", items=items))
 
     assert store.history("t") == store.history("t") == items
     store.close()

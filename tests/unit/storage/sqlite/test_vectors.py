@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.ports.threads import Change
+from promptuary.core.ports.threads import ThreadChange
 from promptuary.storage.sqlite.database import Database
 from promptuary.storage.sqlite.queries import script
 from promptuary.storage.sqlite.schema import STEPS
-from promptuary.storage.sqlite.threads import EmbeddedStore
 from promptuary.storage.sqlite.vectors import EmbeddedVectorStore
 from promptuary.testing.conformance import said
+from tests.stores import FileStore
 
 if TYPE_CHECKING:
     from promptuary.core.ports.index import VectorStore
@@ -82,10 +82,10 @@ def test_a_number_comes_back_to_three_digits(lasting: EmbeddedVectorStore, numbe
 
 def test_vectors_outlast_the_process_and_share_the_file_of_the_state(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
-    with closing(EmbeddedStore(path)) as state, closing(EmbeddedVectorStore(path)) as store:
+    with closing(FileStore(path)) as state, closing(EmbeddedVectorStore(path)) as store:
         store.put("e", {sha("a"): packed(1)})
-        state.apply(Change("t", items=[said("i")]))
-    with closing(EmbeddedVectorStore(path)) as store, closing(EmbeddedStore(path)) as state:
+        state.apply(ThreadChange("t", items=[said("i")]))
+    with closing(EmbeddedVectorStore(path)) as store, closing(FileStore(path)) as state:
         assert store.get("e", [sha("a")]) == {sha("a"): packed(1)}
         assert [item.id for item in state.history("t")] == ["i"]
         state.verify()
@@ -96,7 +96,7 @@ def test_a_database_of_before_there_were_vectors_is_brought_up_to_date(tmp_path:
     before = [script("promptuary.storage.sqlite.sql", step) for step in STEPS[: STEPS.index("schema_2_vectors.sql")]]
     with closing(Database(path, before, patience=10)) as old:
         old.write(lambda own: own.execute("INSERT INTO thread VALUES (1, 't', 'then', 'then', 1)"))
-    with closing(EmbeddedVectorStore(path)) as store, closing(EmbeddedStore(path)) as state:
+    with closing(EmbeddedVectorStore(path)) as store, closing(FileStore(path)) as state:
         store.put("e", {sha("a"): packed(1)})
         assert store.count("e") == 1
         assert [line.id for line in state.threads()] == ["t"]

@@ -10,18 +10,26 @@ INSERT INTO content (sha256, packed, body) VALUES (:sha256, :packed, :body);
 -- A text that is kept.
 SELECT sha256, packed, body FROM content WHERE id = :id;
 
+-- name: add_owner
+-- Make sure that an owner has a number.
+INSERT INTO owner (kind, name, agent) VALUES (:kind, :name, :agent) ON CONFLICT (kind, name, agent) DO NOTHING;
+
+-- name: find_owner
+-- The number of an owner.
+SELECT id FROM owner WHERE kind = :kind AND name = :name AND agent = :agent;
+
 -- name: use_thread
 -- Make a thread or note that it was used, and put it before all others.
-INSERT INTO thread (name, created, updated, used)
-VALUES (:name, :time, :time, 1 + coalesce((SELECT max(used) FROM thread), 0))
-ON CONFLICT (name) DO UPDATE SET updated = excluded.updated, used = excluded.used;
+INSERT INTO thread (owner, name, created, updated, used)
+VALUES (:owner, :name, :time, :time, 1 + coalesce((SELECT max(used) FROM thread), 0))
+ON CONFLICT (owner, name) DO UPDATE SET updated = excluded.updated, used = excluded.used;
 
 -- name: find_thread
 -- The number of a thread.
-SELECT id FROM thread WHERE name = :name;
+SELECT id FROM thread WHERE owner = :owner AND name = :name;
 
 -- name: threads
--- Every thread in one line, the last used first.
+-- Every thread of an owner in one line, the most recently used first.
 SELECT
     name,
     created,
@@ -29,6 +37,7 @@ SELECT
     (SELECT count(*) FROM turn WHERE turn.thread = thread.id) AS turns,
     (SELECT count(*) FROM item WHERE item.thread = thread.id AND compacted = 0) AS items
 FROM thread
+WHERE owner = :owner
 ORDER BY used DESC;
 
 -- name: last_place
@@ -37,8 +46,8 @@ SELECT coalesce(max(place), 0) FROM item WHERE thread = :thread AND compacted = 
 
 -- name: add_item
 -- Put an item into a thread.
-INSERT INTO item (id, thread, place, pinned, role, kind, content, tool_calls, tool_call_id, stands_for, turn)
-VALUES (:id, :thread, :place, :pinned, :role, :kind, :content, :tool_calls, :tool_call_id, :stands_for, :turn);
+INSERT INTO item (id, thread, place, pinned, role, kind, content, tool_calls, tool_call_id, stands_for, turn, attached)
+VALUES (:id, :thread, :place, :pinned, :role, :kind, :content, :tool_calls, :tool_call_id, :stands_for, :turn, :attached);
 
 -- name: find_item
 -- Where an item is, and whether it may leave the history.
@@ -57,23 +66,24 @@ UPDATE item SET compacted = 1 WHERE id = :id;
 SELECT item.number, pinned
 FROM thread
 JOIN item ON item.thread = thread.id AND item.compacted = 0
-WHERE thread.name = :thread
+WHERE thread.owner = :owner AND thread.name = :thread
 ORDER BY item.place;
 
 -- name: history
 -- What stands in the history of a thread, from the number of an item on.
 SELECT
-    item.number, item.id, role, pinned, kind, tool_calls, tool_call_id, stands_for, turn, sha256, packed, body
+    item.number, item.id, role, pinned, kind, tool_calls, tool_call_id, stands_for, turn, attached, sha256, packed, body
 FROM thread
 JOIN item ON item.thread = thread.id AND item.compacted = 0
 JOIN content ON content.id = item.content
-WHERE thread.name = :thread AND item.number >= :first;
+WHERE thread.owner = :owner AND thread.name = :thread AND item.number >= :first;
 
 -- name: item
--- One item, compacted or not.
+-- One item of an owner, compacted or not.
 SELECT
-    item.id, role, pinned, kind, tool_calls, tool_call_id, stands_for, turn, sha256, packed, body
+    item.id, role, pinned, kind, tool_calls, tool_call_id, stands_for, turn, attached, sha256, packed, body
 FROM item
+JOIN thread ON thread.id = item.thread AND thread.owner = :owner
 JOIN content ON content.id = item.content
 WHERE item.id = :id;
 
@@ -87,8 +97,8 @@ SELECT id FROM turn WHERE thread = :thread AND number = :number;
 
 -- name: add_turn
 -- Put a turn into the ledger.
-INSERT INTO turn (number, id, thread, created, status, text, messages, receipt)
-VALUES (:number, :id, :thread, :created, :status, :text, :messages, :receipt);
+INSERT INTO turn (number, id, thread, created, status, text, messages, receipt, user)
+VALUES (:number, :id, :thread, :created, :status, :text, :messages, :receipt, :user);
 
 -- name: change_turn
 -- Note what became of a turn.
@@ -96,17 +106,17 @@ UPDATE turn SET status = :status, text = :text, messages = :messages, receipt = 
 
 -- name: turn
 -- One turn by its number.
-SELECT turn.id, thread.name, number, turn.created, status, text, messages, receipt
+SELECT turn.id, thread.name, number, turn.created, status, text, messages, receipt, user
 FROM thread
 JOIN turn ON turn.thread = thread.id
-WHERE thread.name = :thread AND number = :number;
+WHERE thread.owner = :owner AND thread.name = :thread AND number = :number;
 
 -- name: last_turn
 -- The turn with the highest number.
-SELECT turn.id, thread.name, number, turn.created, status, text, messages, receipt
+SELECT turn.id, thread.name, number, turn.created, status, text, messages, receipt, user
 FROM thread
 JOIN turn ON turn.thread = thread.id
-WHERE thread.name = :thread
+WHERE thread.owner = :owner AND thread.name = :thread
 ORDER BY number DESC
 LIMIT 1;
 
@@ -115,30 +125,28 @@ LIMIT 1;
 SELECT coalesce(max(number), 0)
 FROM thread
 JOIN turn ON turn.thread = thread.id
-WHERE thread.name = :thread;
+WHERE thread.owner = :owner AND thread.name = :thread;
 
 -- name: turns
 -- The turns of a thread, the first first.
-SELECT turn.id, thread.name, number, turn.created, status, text, messages, receipt
+SELECT turn.id, thread.name, number, turn.created, status, text, messages, receipt, user
 FROM thread
 JOIN turn ON turn.thread = thread.id
-WHERE thread.name = :thread
+WHERE thread.owner = :owner AND thread.name = :thread
 ORDER BY number;
 
 -- name: keep_state
--- Replace what is kept for a layer in a scope.
-INSERT INTO state (layer, scope_key, version, sha256, packed, body)
-VALUES (:layer, :scope_key, :version, :sha256, :packed, :body)
-ON CONFLICT (layer, scope_key) DO UPDATE SET
+-- Replace what is stored for a layer in a scope.
+INSERT INTO state (owner, layer, scope, name, version, sha256, packed, body)
+VALUES (:owner, :layer, :scope, :name, :version, :sha256, :packed, :body)
+ON CONFLICT (owner, layer, scope, name) DO UPDATE SET
     version = excluded.version, sha256 = excluded.sha256, packed = excluded.packed, body = excluded.body;
 
 -- name: state
--- What is kept for a layer in a scope.
-SELECT version, sha256, packed, body FROM state WHERE layer = :layer AND scope_key = :scope_key;
-
--- name: forget_state
--- Remove what is kept for a layer in a scope.
-DELETE FROM state WHERE layer = :layer AND scope_key = :scope_key;
+-- What is stored for a layer in a scope.
+SELECT version, sha256, packed, body
+FROM state
+WHERE owner = :owner AND layer = :layer AND scope = :scope AND name = :name;
 
 -- name: contents
 -- Every text, to be compared with its hash.

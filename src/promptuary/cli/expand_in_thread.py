@@ -15,7 +15,7 @@ def main(options: argparse.Namespace) -> int:
     """Prepare a turn of a thread and print its prompt; the account goes to stderr."""
     text = message(options)
     with opened(options) as promptuary:
-        turn = promptuary.prepare(text, thread="main" if options.thread is None else options.thread)
+        turn = promptuary.threads.prepare(text, thread="main" if options.thread is None else options.thread)
     if options.json:
         print_json(as_json(turn.expansion) | {"messages": turn.messages, "receipt": receipt_json(turn.receipt)})
     elif options.form in {None, "text"}:

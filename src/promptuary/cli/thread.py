@@ -1,4 +1,4 @@
-"""``promptuary session``: looking back at threads and their turns."""
+"""``promptuary thread``: the threads, what was said in them, and what each turn was made of."""
 
 import argparse
 import sys
@@ -30,7 +30,7 @@ def _thread(options: argparse.Namespace) -> str:
 
 
 def _threads(promptuary: Promptuary, *, as_json: bool) -> int:
-    threads = promptuary.threads()
+    threads = promptuary.threads.list()
     if as_json:
         print_json([{name: getattr(line, name) for name in line.__slots__} for line in threads])
     elif threads:
@@ -43,7 +43,7 @@ def _threads(promptuary: Promptuary, *, as_json: bool) -> int:
 
 
 def _history(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    items = promptuary.history(_thread(options), everything=options.all)
+    items = promptuary.threads.history(thread=_thread(options), everything=options.all)
     if options.json:
         print_json([{"id": one.id, "kind": one.kind, "pinned": one.pinned, **as_message(one)} for one in items])
     for one in items if not options.json else ():
@@ -56,12 +56,12 @@ def _history(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
 def _turn(promptuary: Promptuary, options: argparse.Namespace) -> int:
     try:
-        replay = promptuary.replay(_thread(options), options.number)
+        replay = promptuary.threads.replay(thread=_thread(options), number=options.number)
     except SourceError as error:
         print(f"promptuary: {one_line(error.reason)}", file=sys.stderr)
         return NOTHING
     turn = replay.turn
-    drift = [{"path": one.path, "since": one.since} for one in replay.drift]
+    drift = [{"path": one.path, "kind": one.kind} for one in replay.drift]
     if options.json:
         value: dict[str, Any] = {"turn": turn.number, "status": turn.status, "created": turn.created, "text": turn.text}
         value |= (
@@ -76,7 +76,7 @@ def _turn(promptuary: Promptuary, options: argparse.Namespace) -> int:
         prompt = "\n\n".join(f"[{message['role']}]\n{_said(message)}" for message in turn.messages)
         print(visible(prompt)[0] if sys.stdout.isatty() else prompt)
     for one in replay.drift:
-        print(f"since then: {one_line(one.path)} is {one.since}", file=sys.stderr)
+        print(f"since then: {one_line(one.path)} is {one.kind}", file=sys.stderr)
     return DONE
 
 

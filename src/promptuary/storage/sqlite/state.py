@@ -1,0 +1,59 @@
+"""``state.db``: one SQLite file in which everything persistent is stored, with one store a noun over it."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from promptuary.core.ports.threads import StateDatabase
+from promptuary.core.principals import Principal
+from promptuary.storage.sqlite.database import Database
+from promptuary.storage.sqlite.errors import damaged
+from promptuary.storage.sqlite.history_cache import Histories
+from promptuary.storage.sqlite.queries import queries, script
+from promptuary.storage.sqlite.schema import STEPS
+from promptuary.storage.sqlite.texts import Numbers, unpack
+from promptuary.storage.sqlite.threads import SqliteThreads, sound
+from promptuary.storage.values import now
+
+_QUERIES = queries(f"{__package__}.sql", "thread_queries.sql")
+
+
+class SqliteState(StateDatabase):
+    """The ``StateDatabase`` in the file ``path``, created if it does not exist; its folder must exist.
+
+    ``timeout`` is how many seconds to wait for other processes; ``clock`` gives the time at which threads are created
+    and updated.
+    """
+
+    def __init__(self, path: Path, *, timeout: float = 30.0, clock: Callable[[], str] = now) -> None:
+        self._clock = clock
+        self._histories, self._numbers = Histories(), Numbers()
+        self._database = Database(path, [script(f"{__package__}.sql", step) for step in STEPS], patience=timeout)
+
+    def threads(self, principal: Principal) -> SqliteThreads:
+        """Return the threads of ``principal``."""
+        return SqliteThreads(
+            self._database, principal, histories=self._histories, numbers=self._numbers, clock=self._clock
+        )
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Join what all stores write in the block, by this thread, into one transaction."""
+        return self._database.transaction()
+
+    def verify(self) -> None:
+        """Read everything, and raise an error if anything differs from what was written. Slow for a large file."""
+
+        def compared(connection: sqlite3.Connection) -> str:
+            for row in connection.execute(_QUERIES["contents"]):
+                unpack(*row)
+            return str(connection.execute(_QUERIES["integrity"]).fetchone()[0])
+
+        with sound(self._database.name):
+            found = self._database.read(compared)
+        if found != "ok":
+            raise damaged(self._database.name, found)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()

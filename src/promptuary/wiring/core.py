@@ -1,0 +1,180 @@
+"""One opened workspace with everything that can be done in it, synchronous wherever it can be.
+
+The two facades stand on it: ``blocking`` calls it directly, ``engine`` puts what blocks into threads. Each part is
+imported when it is first used: a search loads no layers, an expansion no database.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from promptuary.config.settings import Settings, find_workspace, load
+from promptuary.tokens import Counter
+from promptuary.wiring.workspace import open_door
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from promptuary.core.expansion import Expansion
+    from promptuary.core.layers import Layer
+    from promptuary.core.ports.models import ChatModel
+    from promptuary.core.principals import Principal
+    from promptuary.core.search import SearchQuery, SearchResult
+    from promptuary.references.completion.menu import Completion
+    from promptuary.references.completion.sources import Completer
+    from promptuary.search.service import SearchService
+    from promptuary.search.updater import IndexUpdate, IndexUpdater
+    from promptuary.threads.threads import Threads
+    from promptuary.workspace.workspace import Workspace
+
+_FIND_TIMEOUT: Final = 10.0
+
+
+class Core:
+    """A workspace and the parts over it, for one principal."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        settings: Settings,
+        principal: Principal,
+        layers: Sequence[Layer] = (),
+        chat_model: ChatModel | None = None,
+    ) -> None:
+        self.settings, self.principal = settings, principal
+        self._workspace = workspace
+        self._layers, self._model = layers, chat_model
+        self._counter = Counter(settings.effective_vocabulary)
+        self._completers: dict[bool, Completer] = {}
+        self._threads: Threads | None = None
+        self._search: SearchService | None = None
+        self._keeper: IndexUpdater | None = None
+        self._opening = threading.Lock()
+        self.stopping = threading.Event()
+        """Set by whoever wants what is running to end with an error."""
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        principal: Principal,
+        exact: bool,
+        layers: Sequence[Layer],
+        chat_model: ChatModel | None,
+        options: Mapping[str, Any],
+    ) -> Self:
+        """Open the workspace that ``path`` is in, or ``path`` itself if ``exact``."""
+        folder = Path(path) if exact else find_workspace(Path(path))
+        settings = load(folder, options)
+        return cls(open_door(folder, settings), settings, principal, layers, chat_model)
+
+    @property
+    def path(self) -> Path:
+        """The root of the workspace."""
+        return self._workspace.root.path
+
+    def expand(self, text: str, *, pasted: Sequence[tuple[int, int]] = ()) -> Expansion:
+        """Return ``text`` with everything it points at."""
+        limit = int(self.settings.effective_window * self.settings.limit_share)
+        return self._expand(text, limit, pasted=pasted)
+
+    def _expand(
+        self,
+        text: str,
+        limit: int,
+        *,
+        pasted: Sequence[tuple[int, int]] = (),
+        also: str = "",
+        tracked: bool = True,
+    ) -> Expansion:
+        from promptuary.references import expand, kinds, resolve_context  # noqa: PLC0415  (a search reads no message)
+
+        window = self.settings.effective_window
+        limits = expand.Limits(window, int(window * self.settings.warn_share), limit, self.settings.timeout)
+        with self._workspace.visit() as visit:
+            context = resolve_context.ResolveContext(visit, self._counter, self._find, stopped=self.stopping.is_set)
+            expansion = expand.expand(text, context, kinds.KINDS, limits, pasted=pasted, also=also, tracked=tracked)
+        if expansion.named:
+            self._workspace.usage.record(expansion.named)
+        return expansion
+
+    def complete(self, text: str, *, limit: int = 20, timeout: float = 0.0, ignored: bool = False) -> Completion:
+        """Return what the ``@`` and ``#`` menus offer at the end of ``text``."""
+        completer = self._completers.get(ignored)
+        if completer is None:
+            from promptuary.references.completion.sources import Completer  # noqa: PLC0415  (most expansions need none)
+
+            completer = Completer(self._workspace, self._counter, timeout=timeout, ignored=ignored)
+            self._completers[ignored] = completer
+        return completer.complete(text, limit=limit)
+
+    def find_files(self, words: str, *, limit: int = 20) -> Sequence[str]:
+        """Return the files that ``words`` may mean, the likeliest first."""
+        menu = self.complete(f'@file:"{words}', limit=limit, timeout=_FIND_TIMEOUT)
+        return [item.label for item in menu.items]
+
+    def threads(self, *, create: bool = True) -> Threads:
+        """Return the threads of the principal. Unless ``create`` is set, no database is created."""
+        with self._opening:
+            if self._threads is not None:
+                return self._threads
+            from promptuary.wiring.threads import has_threads, open_threads  # noqa: PLC0415  (most expansions need none)
+
+            create = create or has_threads(self._workspace)
+            threads = open_threads(
+                self._workspace,
+                self.settings,
+                self._counter,
+                lambda text, also, limit: self._expand(text, limit, also=also, tracked=False),
+                self._find,
+                principal=self.principal,
+                layers=self._layers,
+                model=self._model,
+                create=create,
+            )
+            if create:
+                self._threads = threads
+            return threads
+
+    def search(self, *, create: bool = False) -> SearchService:
+        """Return the file index. Unless ``create`` is set, nothing is written to disk where there is none."""
+        from promptuary.wiring.search import open_search  # noqa: PLC0415  (most expansions search nothing)
+
+        with self._opening:
+            if self._search is None or (create and not self._search.lasting):
+                self._search = open_search(self._workspace, self.settings, making=create)
+            return self._search
+
+    def watch(self, on_update: Callable[[IndexUpdate], None] | None) -> None:
+        """Keep the index up to date in the background from now on."""
+        if self._keeper is None:
+            from promptuary.search.updater import IndexUpdater  # noqa: PLC0415  (only a watcher needs it)
+
+            self._keeper = IndexUpdater(self.search(), debounce=self.settings.watch_debounce, told=on_update)
+            self._keeper.start()
+
+    def _find(self, query: SearchQuery) -> SearchResult:
+        return self.search().search(query)
+
+    @property
+    def uses_layers(self) -> bool:
+        """Whether there are layers to be disposed, which needs an event loop."""
+        return self._threads is not None
+
+    async def dispose(self) -> None:
+        """Dispose the layers of threads that were used."""
+        if self._threads is not None:
+            await self._threads.dispose()
+
+    def close(self) -> None:
+        """Close the database, the index and the workspace. Layers are disposed before."""
+        if self._keeper is not None:
+            self._keeper.close()
+        if self._threads is not None:
+            self._threads.close()
+        if self._search is not None:
+            self._search.close()
+        self._workspace.close()

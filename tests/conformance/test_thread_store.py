@@ -1,0 +1,45 @@
+"""Every database of threads keeps the same contract; ``promptuary.testing.conformance`` is the contract."""
+# ruff: noqa: E402 - what asserts must be announced before it is imported
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+pytest.register_assert_rewrite("promptuary.testing.conformance")
+
+from promptuary.core.messages import Replacement
+from promptuary.core.ports.threads import StateDatabase, ThreadChange, ThreadStore
+from promptuary.core.principals import LOCAL
+from promptuary.storage.in_memory import InMemoryState
+from promptuary.storage.sqlite.state import SqliteState
+from promptuary.testing.conformance import ThreadStoreConformance, said, turned
+
+
+class _Suite(ThreadStoreConformance):
+    @pytest.fixture
+    def store(self, database: StateDatabase) -> ThreadStore:
+        return database.threads(LOCAL)
+
+
+class TestInMemoryState(_Suite):
+    @pytest.fixture
+    def database(self) -> StateDatabase:
+        return InMemoryState()
+
+
+class TestSqliteState(_Suite):
+    @pytest.fixture
+    def database(self, tmp_path: Path) -> Iterator[StateDatabase]:
+        with closing(SqliteState(tmp_path / "state.db")) as state:
+            yield state
+
+
+def test_a_change_that_cannot_be_is_refused_where_it_is_made() -> None:
+    with pytest.raises(ValueError, match="cannot hold a turn of 'other'"):
+        ThreadChange("t", turn=turned(1, "other"))
+    with pytest.raises(ValueError, match="from 1, not 0"):
+        ThreadChange("t", turn=turned(0))
+    with pytest.raises(ValueError, match="name at least one item"):
+        ThreadChange("t", replacements=[Replacement((), said("s"))])

@@ -1,0 +1,42 @@
+"""Stores for tests: the threads of the person on this machine, in a file of their own or in memory."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from promptuary.core.ports.threads import LayerState, StateKey, ThreadStore
+from promptuary.core.principals import LOCAL
+from promptuary.storage.in_memory import InMemoryState, InMemoryThreads
+from promptuary.storage.sqlite.state import SqliteState
+from promptuary.storage.sqlite.threads import SqliteThreads
+from promptuary.storage.values import now
+
+
+class FileStore(SqliteThreads):
+    """The threads in the file ``path``, which is closed with them."""
+
+    def __init__(self, path: Path, *, timeout: float = 30.0, clock: Callable[[], str] = now) -> None:
+        self.database = SqliteState(path, timeout=timeout, clock=clock)
+        vars(self).update(vars(self.database.threads(LOCAL)))
+
+    def verify(self) -> None:
+        self.database.verify()
+
+    def close(self) -> None:
+        self.database.close()
+
+
+class MemoryStore(InMemoryThreads):
+    """Threads in dictionaries."""
+
+    def __init__(self, *, clock: Callable[[], str] = now) -> None:
+        super().__init__(InMemoryState(clock=clock), LOCAL)
+
+
+def thread_state(layer: str, name: str, version: int, value: object) -> LayerState:
+    """The state of a layer in the thread ``name``."""
+    return LayerState(StateKey(layer, "thread", name), version, value)
+
+
+def state_of(store: ThreadStore, layer: str, name: str) -> LayerState | None:
+    """What is stored for a layer in the thread ``name``."""
+    return store.states([StateKey(layer, "thread", name)])[0]
