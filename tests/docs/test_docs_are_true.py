@@ -1,7 +1,6 @@
 """What the documents promise exists, and what exists is documented."""
 
 import argparse
-import asyncio
 import re
 import subprocess
 import sys
@@ -76,19 +75,6 @@ def test_the_map_names_every_module() -> None:
     modules = [path for path in source.rglob("*.py") if not path.stem.startswith("_")]
 
     assert [str(path) for path in modules if not re.search(rf"\b{path.stem}\b", tree)] == []
-
-
-def test_the_asynchronous_and_the_blocking_engine_offer_the_same() -> None:
-    from promptuary import Promptuary, blocking
-
-    def surface(cls: type) -> set[str]:
-        return {name for name in dir(cls) if not name.startswith("_")} | set(getattr(cls, "__annotations__", ()))
-
-    # What blocks anyway is done in the caller's thread.
-    assert surface(blocking.Promptuary) - {"settings"} == surface(Promptuary) - {"settings", "let_go", "search_now"}
-    for name in surface(Promptuary) - {"open", "path", "settings", "let_go", "search_now"}:
-        assert asyncio.iscoroutinefunction(getattr(Promptuary, name))
-        assert not asyncio.iscoroutinefunction(getattr(blocking.Promptuary, name))
 
 
 def test_the_layer_of_the_guide_is_short_and_works(files: Files) -> None:

@@ -14,7 +14,7 @@ from promptuary.core.messages import Item, Replacement, ToolCall
 from promptuary.core.ports.threads import ConflictError, LayerState, StateKey, ThreadChange, ThreadStore, TurnRecord
 from promptuary.testing.conformance import turned
 from tests.conftest import TORTURE
-from tests.stores import FileStore, MemoryStore
+from tests.stores import FileStore, MemoryStore, thread_state
 
 ANY_TEXT = st.text(st.characters(categories=None), max_size=8)
 THREADS = st.sampled_from(["a", "b", "\ud800"])
@@ -35,7 +35,7 @@ ITEMS = st.builds(
     stands_for=st.lists(ANY_TEXT, max_size=2).map(tuple),
     turn=ANY_TEXT,
 )
-STATES = st.builds(LayerState, st.sampled_from(["l", "m"]), st.sampled_from(["", "s"]), st.integers(0, 9), JSON)
+STATES = st.builds(thread_state, st.sampled_from(["l", "m"]), st.sampled_from(["", "s"]), st.integers(0, 9), JSON)
 PINS = st.tuples(IDS, st.booleans())
 STATUSES = st.sampled_from(["prepared", "finished", "failed", "abandoned"])
 

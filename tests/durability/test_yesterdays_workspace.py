@@ -153,10 +153,10 @@ def test_what_was_tracked_pinned_and_queued_still_is(yesterday: Path, thread: st
 def test_a_turn_that_was_pending_is_pending_and_the_next_one_follows_it(yesterday: Path) -> None:
     pending = EXPECTED["pending"]
     with opened(yesterday) as promptuary:
-        replay = promptuary.threads.replay(pending["thread"])
+        replay = promptuary.threads.replay(thread=pending["thread"])
         turn = promptuary.threads.prepare("And one for add().", thread=pending["thread"])
         promptuary.threads.finish(turn, "Here it is.")
-        statuses = [one.status for one in promptuary.threads.turns(pending["thread"])]
+        statuses = [one.status for one in promptuary.threads.turns(thread=pending["thread"])]
 
     assert (replay.turn.id, replay.turn.number, replay.turn.status) == (pending["id"], pending["number"], "prepared")
     assert replay.drift == []

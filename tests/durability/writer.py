@@ -15,9 +15,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from promptuary.core.messages import Item, Replacement
-from promptuary.core.ports.threads import ConflictError, ThreadChange, TurnRecord, TurnStatus
+from promptuary.core.ports.threads import (
+    ConflictError,
+    LayerState,
+    StateKey,
+    ThreadChange,
+    ThreadStore,
+    TurnRecord,
+    TurnStatus,
+)
+from promptuary.core.principals import LOCAL
 from promptuary.core.receipts import Receipt
-from tests.stores import FileStore, thread_state
+from promptuary.storage.sqlite.state import SqliteState
 
 EVERY = 5
 """After so many turns what is older is compacted, the last summary too."""
@@ -35,7 +44,7 @@ def steps(thread: str, number: int) -> tuple[ThreadChange, ThreadChange]:
     prepared = TurnRecord(
         name, thread, number, f"day {number}", "prepared", words, [{"role": "user", "content": words}], receipt
     )
-    state = thread_state("counter", thread, 1, {"turns": number})
+    state = LayerState(StateKey("counter", "thread", thread), 1, {"turns": number})
     finished = ThreadChange(thread, turn=replace(prepared, status="finished"), items=[question, answer], states=[state])
     return ThreadChange(thread, turn=prepared), _compacting(finished, number)
 
@@ -64,7 +73,7 @@ def acknowledge(what: object) -> None:
     os.write(1, f"{what}\n".encode())
 
 
-def own(store: FileStore, thread: str, count: int) -> None:
+def own(store: ThreadStore, thread: str, count: int) -> None:
     last = store.turn(thread)
     start = 1 if last is None else last.number + (last.status == "finished")
     for number in itertools.count(start):
@@ -75,7 +84,7 @@ def own(store: FileStore, thread: str, count: int) -> None:
         acknowledge(number)
 
 
-def shared(store: FileStore, thread: str, count: int) -> None:
+def shared(store: ThreadStore, thread: str, count: int) -> None:
     conflicts = done = 0
     while done < count:
         last = store.turn(thread)
@@ -93,5 +102,5 @@ def shared(store: FileStore, thread: str, count: int) -> None:
 
 
 if __name__ == "__main__":
-    with closing(FileStore(Path(sys.argv[1]))) as opened:
-        {"own": own, "shared": shared}[sys.argv[2]](opened, sys.argv[3], int(sys.argv[4]))
+    with closing(SqliteState(Path(sys.argv[1]))) as state:
+        {"own": own, "shared": shared}[sys.argv[2]](state.threads(LOCAL), sys.argv[3], int(sys.argv[4]))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.blocking import Promptuary
+from promptuary.blocking import BlockingSearch
 from promptuary.cli.main import main
 from promptuary.core.errors import PromptuaryError
 from promptuary.testing.loopback import Loopback, Step, answer
@@ -447,7 +447,7 @@ def test_why_nothing_was_done_is_told_and_can_be_traced(
     def busy(*_: object, **__: object) -> None:
         raise PromptuaryError("another process is indexing")
 
-    monkeypatch.setattr(Promptuary, "index", busy)
+    monkeypatch.setattr(BlockingSearch, "index", busy)
     answer = run()
     assert (answer.code, answer.out, answer.err) == (2, "", "promptuary: another process is indexing\n")
     assert main(["index", "--debug", "--workspace", "."]) == 2

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.blocking import Promptuary
+from promptuary.blocking import BlockingSearch
 from promptuary.cli.main import main
 from promptuary.models import minilm
 from tests.conftest import Files
@@ -244,7 +244,7 @@ def test_what_cannot_be_read_or_printed_is_an_error_and_not_nothing_found(
     def failing(*_: object) -> None:
         raise OSError(5, "Input/output error", "catalog.db")
 
-    monkeypatch.setattr(Promptuary, "search", failing)
+    monkeypatch.setattr(BlockingSearch, "find", failing)
     answer = indexed("restart")
     assert (answer.code, answer.err) == (2, "promptuary: Input/output error (catalog.db)\n")
 

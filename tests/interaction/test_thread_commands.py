@@ -181,7 +181,7 @@ def test_what_another_version_kept_is_told_and_can_be_cleared(run: Run, project:
 
     refused = run("context", "list")
     assert (refused.code, refused.out) == (1, "")
-    assert "kept by another version (99)" in sentence(refused)
+    assert "stored by another version of Promptuary (format 99)" in sentence(refused)
     assert run("context", "clear").code == 0
     assert run("context", "list").code == 0
 
@@ -233,8 +233,8 @@ def test_a_turn_is_replayed_exactly_with_what_changed_since(run: Run, project: P
     value = run("thread", "replay", "1", "--json").json
     assert value["messages"] == turn.messages
     assert value["drift"] == [
-        {"path": "docs/style.md", "since": "changed"},
-        {"path": "src/app.py", "since": "gone"},
+        {"path": "docs/style.md", "kind": "changed"},
+        {"path": "src/app.py", "kind": "gone"},
     ]
 
 

@@ -8,17 +8,25 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from promptuary import Expansion, Turn
 from promptuary.blocking import Promptuary
 from promptuary.core.errors import PromptuaryError
 from promptuary.testing.loopback import Loopback
+from promptuary.wiring.core import Core
 from tests.conftest import Files
 
 
 def loops() -> int:
     return sum(thread.name == "promptuary-blocking" for thread in threading.enumerate())
+
+
+def turn_of(promptuary: Promptuary) -> Turn:
+    """A turn in a thread of its own."""
+    return promptuary.threads.prepare("@a.md", thread=threading.current_thread().name)
 
 
 @pytest.fixture
@@ -38,7 +46,7 @@ def test_it_may_be_used_from_several_threads(project: Path) -> None:
     found: list[str] = []
     with Promptuary.open(project) as promptuary:
         threads = [
-            threading.Thread(target=lambda: found.append(promptuary.expand("@a.md").messages[-1]["content"]))
+            threading.Thread(target=lambda: found.append(turn_of(promptuary).messages[-1]["content"]))
             for _ in range(8)
         ]
         for thread in threads:
@@ -62,16 +70,34 @@ def test_a_second_close_is_harmless_and_use_after_it_is_told(project: Path) -> N
         promptuary.complete("@")
 
 
-def test_opening_alone_starts_no_thread(project: Path) -> None:
+def test_what_needs_no_loop_starts_none(project: Path) -> None:
     promptuary = Promptuary.open(project)
+    assert "Be brief." in promptuary.expand("@a.md").messages[-1]["content"]
+    assert promptuary.complete("@a").items
+    assert (promptuary.threads.list(), promptuary.threads.history()) == ((), ())
 
     assert loops() == 0
     promptuary.close()
 
 
+def test_an_expansion_runs_in_the_thread_of_its_caller(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[threading.Thread] = []
+    expand = Core.expand
+
+    def noting(core: Core, text: str, **options: Any) -> Expansion:
+        threads.append(threading.current_thread())
+        return expand(core, text, **options)
+
+    monkeypatch.setattr(Core, "expand", noting)
+    with Promptuary.open(project) as promptuary:
+        promptuary.expand("@a.md")
+
+    assert threads == [threading.current_thread()]
+
+
 def test_one_that_is_forgotten_ends_its_thread(project: Path) -> None:
     promptuary = Promptuary.open(project)
-    promptuary.expand("x")
+    promptuary.threads.prepare("x")
     assert loops() == 1
     del promptuary
     gc.collect()

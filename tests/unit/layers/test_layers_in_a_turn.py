@@ -565,7 +565,7 @@ async def main(root):
     async with Promptuary.open(root, exact=True) as promptuary:
         for mode in (0o644, 0, 0o644):
             file.chmod(mode)
-            turn = await promptuary.prepare("look at #a.py and #b.py")
+            turn = await promptuary.threads.prepare("look at #a.py and #b.py")
             shown = turn.prompt.stable[0]["content"]
             print("secret plan" in shown, "[ERROR PERMISSION_DENIED: " in shown, "always there" in shown)
 
