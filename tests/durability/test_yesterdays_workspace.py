@@ -101,9 +101,9 @@ def as_turn(one: TurnRecord) -> dict[str, Any]:
 
 
 def in_todays_words(turn: dict[str, Any]) -> dict[str, Any]:
-    """Return a turn as it was recorded, with what was called the fate of an entry called its status."""
+    """Return a turn as it was recorded: the fate of an entry is its status, and trust and lines are not known."""
     entries = [
-        {"status" if name == "fate" else name: value for name, value in entry.items()}
+        {"status" if name == "fate" else name: value for name, value in entry.items()} | {"trust": None, "lines": None}
         for entry in turn["receipt"]["entries"]
     ]
     return turn | {"receipt": turn["receipt"] | {"entries": entries}}

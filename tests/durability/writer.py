@@ -42,7 +42,10 @@ def steps(thread: str, number: int) -> tuple[ThreadChange, ThreadChange]:
     )
     receipt = Receipt(name, thread, 1000, 100, number)
     prepared = TurnRecord(
-        name, thread, number, f"day {number}", "prepared", words, [{"role": "user", "content": words}], receipt
+        *(name, thread, number, f"day {number}", "prepared", words),
+        messages=[{"role": "user", "content": words}],
+        receipt=receipt,
+        user=LOCAL.user,
     )
     state = LayerState(StateKey("counter", "thread", thread), 1, {"turns": number})
     finished = ThreadChange(thread, turn=replace(prepared, status="finished"), items=[question, answer], states=[state])

@@ -56,11 +56,11 @@ def test_a_replay_says_which_sources_have_changed_or_are_gone(project: Path) -> 
 
 def test_lines_from_the_index_are_not_taken_for_a_file_that_changed(project: Path) -> None:
     with Promptuary.open(project, exact=True, embedder="none") as promptuary:
-        promptuary.index([project])
-        turn = promptuary.prepare("What should I remember? @search:remember")
+        promptuary.search.index([project])
+        turn = promptuary.threads.prepare("What should I remember? @search:remember")
 
         assert next(entry.source for entry in turn.receipt.entries) == "index:notes.txt"
-        assert list(promptuary.replay().drift) == []
+        assert list(promptuary.threads.replay().drift) == []
 
 
 def test_a_part_of_a_file_is_told_by_its_file(project: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_turn_that_is_not_there_is_not_found(project: Path, number: int) -> No
         promptuary.threads.prepare("Hi")
         with pytest.raises(SourceError, match=f"no turn {number} of thread main; the threads are main") as error:
             promptuary.threads.replay(number=number)
-        with pytest.raises(SourceError, match="there is no turn of thread other; there are"):
+        with pytest.raises(SourceError, match="there is no turn of thread other; the threads are"):
             promptuary.threads.replay(thread="other")
 
     assert error.value.code is Code.NOT_FOUND

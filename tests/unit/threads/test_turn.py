@@ -618,8 +618,8 @@ def test_everything_in_the_prompt_is_a_block_with_its_source_revision_trust_deta
 
     (project / "AGENTS.md").write_text("Be kind.")
     with opened(project, Reminder()) as promptuary:
-        promptuary.finish(promptuary.prepare("Hello"), "Hi.")
-        turn = promptuary.prepare("Compare #docs/style.md and @file:src/app.py:1.")
+        promptuary.threads.finish(promptuary.threads.prepare("Hello"), "Hi.")
+        turn = promptuary.threads.prepare("Compare #docs/style.md and @file:src/app.py:1.")
 
     assert [block.source.address for block in turn.blocks] == [
         "file:AGENTS.md",
