@@ -148,7 +148,9 @@ def _talked(folder: Path, names: Sequence[str]) -> Iterator[Sent]:
             asked = f"{chance.choice(_TALK)} What of {_word(folder / about, chance)} in {about}?"
             text = "Let us look at " + " ".join(f"#{name}" for name in names) if number == 0 else asked
             turn = promptuary.threads.prepare(text)
-            promptuary.threads.finish(turn, "\n\n".join(" ".join(chance.sample(_TALK, 3)) for _ in range(chance.randint(1, 3))))
+            promptuary.threads.finish(
+                turn, "\n\n".join(" ".join(chance.sample(_TALK, 3)) for _ in range(chance.randint(1, 3)))
+            )
             yield Sent(turn, edited)
 
 

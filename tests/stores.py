@@ -33,10 +33,10 @@ class MemoryStore(InMemoryThreads):
 
 
 def thread_state(layer: str, name: str, version: int, value: object) -> LayerState:
-    """The state of a layer in the thread ``name``."""
+    """Return the state of a layer in the thread ``name``."""
     return LayerState(StateKey(layer, "thread", name), version, value)
 
 
 def state_of(store: ThreadStore, layer: str, name: str) -> LayerState | None:
-    """What is stored for a layer in the thread ``name``."""
+    """Return what is stored for a layer in the thread ``name``."""
     return store.states([StateKey(layer, "thread", name)])[0]

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
+from promptuary import concurrency
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.principals import LOCAL, Principal
 from promptuary.core.search import SearchQuery
@@ -206,7 +207,9 @@ class BlockingSearch:
         """Index folders from now on, and bring the index up to date; it can be searched by words at once."""
         named = [paths] if isinstance(paths, str | Path) else paths
         return self._run(
-            lambda search: search.index([*map(Path, named)], label=label, rebuild=rebuild, prune=prune, progress=progress),
+            lambda search: search.index(
+                [*map(Path, named)], label=label, rebuild=rebuild, prune=prune, progress=progress
+            ),
             create=True,
         )
 
@@ -316,10 +319,7 @@ class _Loop:
 
         self._asyncio = asyncio
         running = threading.Event()
-        self.thread = threading.Thread(
-            target=lambda: asyncio.run(self._serve(running)), name="promptuary-blocking", daemon=True
-        )
-        self.thread.start()
+        self.thread = concurrency.start_daemon(lambda: asyncio.run(self._serve(running)), name="promptuary-blocking")
         running.wait()
 
     def submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:

@@ -80,9 +80,7 @@ class Promptuary:
         thread. ``chat_model`` scores files and summarises histories; it is optional. ``options`` are settings by name.
         """
         return cls(
-            Core.open(
-                path, principal=principal, exact=exact, layers=layers, chat_model=chat_model, options=options
-            )
+            Core.open(path, principal=principal, exact=exact, layers=layers, chat_model=chat_model, options=options)
         )
 
     @property
@@ -220,7 +218,9 @@ class AsyncSearch:
         """
         named = [paths] if isinstance(paths, str | Path) else paths
         return await self._run(
-            lambda search: search.index([*map(Path, named)], label=label, rebuild=rebuild, prune=prune, progress=progress),
+            lambda search: search.index(
+                [*map(Path, named)], label=label, rebuild=rebuild, prune=prune, progress=progress
+            ),
             create=True,
         )
 
@@ -237,7 +237,9 @@ class AsyncSearch:
 
     async def find(self, query: str | SearchQuery, *, limit: int = 10) -> SearchResult:
         """Return the best answers from the indexed files, as the files are now."""
-        return await self._run(lambda search: search.search(SearchQuery(query, limit) if isinstance(query, str) else query))
+        return await self._run(
+            lambda search: search.search(SearchQuery(query, limit) if isinstance(query, str) else query)
+        )
 
     async def status(self) -> IndexStatus:
         """Return what is indexed."""

@@ -101,7 +101,7 @@ class Planted(Layer):
 @pytest.mark.parametrize("deed", DEEDS.values(), ids=DEEDS)
 def test_a_layer_that_goes_behind_the_door_is_found_out(deed: str, project: Path, watcher: door.Watch) -> None:
     with Promptuary.open(project, exact=True, layers=[Planted(deed, project)], embedder="none") as opened:
-        opened.prepare("Hello")
+        opened.threads.prepare("Hello")
 
     assert watcher.found
     assert {line.rpartition(" by ")[2] for line in watcher.found} <= {
@@ -181,9 +181,9 @@ def test_everything_that_the_commands_do_goes_through_the_door(
             ["context", "pin", "src/app.py"],
             ["context", "list"],
             ["context", "find", "style"],
-            ["session", "list"],
-            ["session", "show"],
-            ["session", "replay"],
+            ["thread", "list"],
+            ["thread", "show"],
+            ["thread", "replay"],
             ["index", "--rebuild"],
         ]
         for command in commands:
@@ -198,10 +198,10 @@ def test_everything_that_the_commands_do_goes_through_the_door(
 
 def test_a_turn_with_a_layer_that_keeps_to_the_rules_goes_through_the_door(project: Path, watcher: door.Watch) -> None:
     with Promptuary.open(project, exact=True, layers=[Planted("pass", project)], embedder="none") as opened:
-        turn = opened.prepare("See @file:a.md and #a.md")
-        opened.finish(turn, "Seen.")
-        opened.abandon(opened.prepare("Again"))
-        opened.history()
+        turn = opened.threads.prepare("See @file:a.md and #a.md")
+        opened.threads.finish(turn, "Seen.")
+        opened.threads.abandon(opened.threads.prepare("Again"))
+        opened.threads.history()
 
     assert watcher.found == []
     assert watcher.passed["storage sqlite3.connect"] > 0

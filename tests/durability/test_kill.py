@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.ports.threads import TurnStatus
 from promptuary.storage.values import settled
 from tests.conftest import Figure
 from tests.durability.writer import steps
@@ -62,8 +61,9 @@ def check(path: Path, model: Model, acknowledged: int) -> None:
         for one in range(max(1, before), number + 1):
             turn = steps("t", one)[0].turn
             assert turn is not None
-            status: TurnStatus = "finished" if one <= model.finished else "prepared"
-            assert store.turn("t", one) == settled(replace(turn, status=status))
+            assert store.turn("t", one) == settled(
+                replace(turn, status="finished" if one <= model.finished else "prepared")
+            )
 
 
 @pytest.mark.torture

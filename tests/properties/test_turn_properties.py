@@ -142,7 +142,9 @@ def as_it_is(text: str, also: str, limit: int) -> Expansion:
 def thread_of(layers: Sequence[Layer], history: Sequence[Item], room: Room) -> tuple[Thread, MemoryStore]:
     store = MemoryStore()
     store.apply(ThreadChange("t", items=history))
-    common = ThreadOptions(LOCAL, store, layers, COUNTER, room, room.window // 2, CompactionPolicy(), None, as_it_is, "r")
+    common = ThreadOptions(
+        LOCAL, store, layers, COUNTER, room, room.window // 2, CompactionPolicy(), None, as_it_is, "r"
+    )
     return Thread("t", common), store
 
 

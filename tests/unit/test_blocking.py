@@ -25,7 +25,7 @@ def loops() -> int:
 
 
 def turn_of(promptuary: Promptuary) -> Turn:
-    """A turn in a thread of its own."""
+    """Prepare a turn in a thread of its own."""
     return promptuary.threads.prepare("@a.md", thread=threading.current_thread().name)
 
 
@@ -46,8 +46,7 @@ def test_it_may_be_used_from_several_threads(project: Path) -> None:
     found: list[str] = []
     with Promptuary.open(project) as promptuary:
         threads = [
-            threading.Thread(target=lambda: found.append(turn_of(promptuary).messages[-1]["content"]))
-            for _ in range(8)
+            threading.Thread(target=lambda: found.append(turn_of(promptuary).messages[-1]["content"])) for _ in range(8)
         ]
         for thread in threads:
             thread.start()

@@ -152,7 +152,9 @@ def _add_context_action(parser: argparse.ArgumentParser) -> None:
 def _add_thread_action(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=("list", "show", "replay", "history"), help="what to show")
     parser.add_argument("number", nargs="?", type=_count, metavar="TURN", help="which turn (the last)")
-    parser.add_argument("--all", action="store_true", help="with history: show compacted messages in the place of their summary")
+    parser.add_argument(
+        "--all", action="store_true", help="with history: show compacted messages in the place of their summary"
+    )
 
 
 def _add_max(parser: argparse.ArgumentParser) -> None:

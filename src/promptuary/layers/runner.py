@@ -73,7 +73,6 @@ class LayerRun:
     last: Recall | None = None
 
 
-
 class Runner:
     """The layers of one thread, in the order of their slots."""
 
@@ -84,6 +83,7 @@ class Runner:
         resource: str,
         counter: TokenCounter,
         window: int,
+        *,
         principal: Principal = LOCAL,
     ) -> None:
         names: Mapping[str, tuple[StateScope, str]] = {

@@ -99,8 +99,9 @@ class Thread:
         check(common.layers)
         self.name = name
         self._common = common
-        room = common.room
-        self._runner = Runner(common.layers, name, common.resource, common.counter, room.window, common.principal)
+        self._runner = Runner(
+            common.layers, name, common.resource, common.counter, common.room.window, principal=common.principal
+        )
         self._at_work = asyncio.Lock()
 
     async def prepare(self, text: str) -> Turn:

@@ -52,7 +52,7 @@ def open_threads(
     recall = [_recall(workspace, search, settings.recall_tokens)] if settings.recall_tokens else []
     every = [Instructions(workspace), files, *recall, *installed_layers(), *layers]
     check(every)
-    database: StateDatabase = SqliteState(private_folder(workspace.root.path) / _STATE) if create else InMemoryState()
+    database = _database(workspace, create=create)
     window = settings.effective_window
     options = ThreadOptions(
         principal=principal,
@@ -67,6 +67,10 @@ def open_threads(
         resource=str(workspace.root.path),
     )
     return Threads(options, files, workspace, database)
+
+
+def _database(workspace: Workspace, *, create: bool) -> StateDatabase:
+    return SqliteState(private_folder(workspace.root.path) / _STATE) if create else InMemoryState()
 
 
 def _recall(workspace: Workspace, search: Search, tokens: int) -> Layer:

@@ -108,7 +108,9 @@ def test_what_another_version_kept_is_refused_left_alone_and_can_be_cleared(proj
         store.apply(ThreadChange("main", states=[newer]))
     with Promptuary.open(project, exact=True) as promptuary:
         for change in (promptuary.threads.attach, promptuary.threads.detach, promptuary.threads.pin):
-            with pytest.raises(SourceError, match=r"stored by another version of Promptuary \(format 99\); upgrade it, or clear"):
+            with pytest.raises(
+                SourceError, match=r"stored by another version of Promptuary \(format 99\); upgrade it, or clear"
+            ):
                 change("src/app.py")
         promptuary.threads.detach_all()
         promptuary.threads.attach("src/app.py")

@@ -32,7 +32,7 @@ PRIVATE_SCOPES: Final = frozenset({"thread", "user"})
 
 
 class StateKey(NamedTuple):
-    """What a layer's state is stored under. ``name`` is the thread or the resource; empty for ``user`` and ``global``."""
+    """What a layer's state is stored under. ``name`` is the thread or the resource, and empty for the other scopes."""
 
     layer: str
     scope: StateScope

@@ -64,7 +64,9 @@ def _attached_text(item: Item) -> str:
     """Return what was attached to ``item`` as JSON; empty for most items."""
     if not item.attachments and not item.words_start:
         return ""
-    each = [[one.source, one.label, one.revision, one.detail, one.lines, one.start, one.end] for one in item.attachments]
+    each = [
+        [one.source, one.label, one.revision, one.detail, one.lines, one.start, one.end] for one in item.attachments
+    ]
     return to_text([item.words_start, each])
 
 

@@ -169,7 +169,9 @@ class _Writing:
 
     __slots__ = ("_change", "_connection", "_contents", "_owner", "_thread", "_user")
 
-    def __init__(self, connection: sqlite3.Connection, change: ThreadChange, principal: Principal, numbers: Numbers) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, change: ThreadChange, principal: Principal, numbers: Numbers
+    ) -> None:
         self._connection = connection
         self._change = change
         self._contents = Contents(connection, numbers)
