@@ -30,7 +30,7 @@ BY_STRING = {
     "promptuary": {f"promptuary.{home}" for home in promptuary._HOMES.values()},
     "promptuary.cli.main": {
         "promptuary.wiring.preload",
-        "promptuary.cli.thread_turn",
+        "promptuary.cli.expand_in_thread",
         *(f"promptuary.cli.{command.name}" for command in COMMANDS),
     },
     "promptuary.storage.sqlite.queries": set(),  # finds the SQL of the package that asks
