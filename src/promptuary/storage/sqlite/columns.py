@@ -7,7 +7,7 @@ a blob of its bytes. The two never meet: a text has one form only.
 from typing import Any
 
 
-def bound(text: str) -> str | bytes:
+def to_column(text: str) -> str | bytes:
     """Return ``text`` as a column holds it."""
     try:
         text.encode()
@@ -16,8 +16,8 @@ def bound(text: str) -> str | bytes:
     return text
 
 
-def freed(value: Any) -> str:
-    """Return the text that ``bound`` made ``value`` of."""
+def from_column(value: Any) -> str:
+    """Return the text that ``to_column`` made ``value`` of."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogatepass")
     if isinstance(value, str):

@@ -10,7 +10,7 @@ from typing import Final
 
 from promptuary.core.messages import Item
 from promptuary.storage.sqlite import rows
-from promptuary.storage.sqlite.columns import bound
+from promptuary.storage.sqlite.columns import to_column
 from promptuary.storage.sqlite.queries import queries
 
 _QUERIES = queries(f"{__package__}.sql", "thread_queries.sql")
@@ -29,7 +29,7 @@ class Histories:
 
     def read(self, connection: sqlite3.Connection, owner: int, thread: str) -> tuple[Item, ...]:
         """Return what stands in the history of ``thread`` now, in order."""
-        key = {"owner": owner, "thread": bound(thread)}
+        key = {"owner": owner, "thread": to_column(thread)}
         standing = connection.execute(_QUERIES["standing"], key).fetchall()
         new = [number for number, _ in standing if number not in self._items]
         if new:

@@ -10,7 +10,7 @@ from promptuary.core.blocks import Detail
 from promptuary.core.json import receipt_from_json, receipt_json
 from promptuary.core.messages import Attachment, Item, Message, ToolCall
 from promptuary.core.ports.threads import LayerState, StateKey, ThreadInfo, TurnRecord
-from promptuary.storage.sqlite.columns import bound, freed
+from promptuary.storage.sqlite.columns import from_column, to_column
 from promptuary.storage.sqlite.texts import Contents, pack, unpack
 from promptuary.storage.values import settled_receipt, state_text, to_text
 
@@ -26,35 +26,37 @@ def of_item(item: Item, thread: int, place: int, contents: Contents) -> Values:
     """Return the row of ``item``."""
     calls = [[call.id, call.name, call.arguments] for call in item.tool_calls]
     return {
-        "id": bound(item.id),
+        "id": to_column(item.id),
         "thread": thread,
         "place": place,
         "pinned": item.pinned,
-        "role": bound(item.role),
-        "kind": bound(item.kind),
+        "role": to_column(item.role),
+        "kind": to_column(item.kind),
         "content": contents.put(item.content),
-        "tool_calls": bound(to_text(calls)),
-        "tool_call_id": bound(item.tool_call_id),
-        "stands_for": bound(to_text(item.stands_for)),
-        "turn": bound(item.turn),
-        "attached": bound(_attached_text(item)),
+        "tool_calls": to_column(to_text(calls)),
+        "tool_call_id": to_column(item.tool_call_id),
+        "stands_for": to_column(to_text(item.stands_for)),
+        "turn": to_column(item.turn),
+        "attached": to_column(_attached_text(item)),
     }
 
 
 def to_item(row: Row) -> Item:
     """Return the item of a row."""
     number, role, pinned, kind, calls, call, stands_for, turn, attached, *content = row
-    words_start, attachments = _attached(freed(attached))
+    words_start, attachments = _attached(from_column(attached))
     return Item(
-        id=freed(number),
-        role=freed(role),  # type: ignore[arg-type]  # what was written was a role
+        id=from_column(number),
+        role=from_column(role),  # type: ignore[arg-type]  # what was written was a role
         content=unpack(*content),
-        tool_calls=() if calls == _NONE else tuple(ToolCall(*map(_text, one)) for one in json.loads(freed(calls))),
-        tool_call_id=freed(call),
+        tool_calls=()
+        if calls == _NONE
+        else tuple(ToolCall(*map(_text, one)) for one in json.loads(from_column(calls))),
+        tool_call_id=from_column(call),
         pinned=bool(pinned),
-        kind=freed(kind),  # type: ignore[arg-type]  # likewise
-        stands_for=() if stands_for == _NONE else tuple(map(_text, json.loads(freed(stands_for)))),
-        turn=freed(turn),
+        kind=from_column(kind),  # type: ignore[arg-type]  # likewise
+        stands_for=() if stands_for == _NONE else tuple(map(_text, json.loads(from_column(stands_for)))),
+        turn=from_column(turn),
         attachments=attachments,
         words_start=words_start,
     )
@@ -88,14 +90,14 @@ def of_turn(turn: TurnRecord, thread: int, user: str, contents: Contents) -> Val
     messages = [{**message, "content": contents.put(message["content"])} for message in turn.messages]
     return {
         "number": turn.number,
-        "id": bound(turn.id),
+        "id": to_column(turn.id),
         "thread": thread,
-        "created": bound(turn.created),
-        "status": bound(turn.status),
+        "created": to_column(turn.created),
+        "status": to_column(turn.status),
         "text": contents.put(turn.text),
         "messages": contents.put(to_text(messages)),
         "receipt": contents.put(to_text(receipt_json(turn.receipt))),
-        "user": bound(user),
+        "user": to_column(user),
     }
 
 
@@ -103,21 +105,21 @@ def to_turn(row: Row, contents: Contents) -> TurnRecord:
     """Return the turn of a row."""
     number, thread, count, created, status, text, messages, receipt, user = row
     return TurnRecord(
-        id=freed(number),
-        thread=freed(thread),
+        id=from_column(number),
+        thread=from_column(thread),
         number=int(count),
-        created=freed(created),
-        status=freed(status),  # type: ignore[arg-type]  # what was written was a status
+        created=from_column(created),
+        status=from_column(status),  # type: ignore[arg-type]  # what was written was a status
         text=contents.get(text),
         messages=tuple(_message(one, contents) for one in json.loads(contents.get(messages))),
         receipt=settled_receipt(receipt_from_json(json.loads(contents.get(receipt)))),
-        user=freed(user),
+        user=from_column(user),
     )
 
 
 def of_key(key: StateKey, owner: int) -> Values:
     """Return the columns of a state's key."""
-    return {"owner": owner, "layer": bound(key.layer), "scope": bound(key.scope), "name": bound(key.name)}
+    return {"owner": owner, "layer": to_column(key.layer), "scope": to_column(key.scope), "name": to_column(key.name)}
 
 
 def of_state(state: LayerState, owner: int) -> Values:
@@ -141,7 +143,7 @@ def to_state(key: StateKey, row: Row) -> LayerState:
 def to_thread(row: Row) -> ThreadInfo:
     """Return the thread of a row."""
     name, created, updated, turns, items = row
-    return ThreadInfo(freed(name), freed(created), freed(updated), int(turns), int(items))
+    return ThreadInfo(from_column(name), from_column(created), from_column(updated), int(turns), int(items))
 
 
 def _message(stored: dict[str, Any], contents: Contents) -> Message:

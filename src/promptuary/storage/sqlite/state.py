@@ -11,7 +11,7 @@ from promptuary.storage.sqlite.database import Database
 from promptuary.storage.sqlite.errors import damaged
 from promptuary.storage.sqlite.history_cache import Histories
 from promptuary.storage.sqlite.queries import queries, script
-from promptuary.storage.sqlite.schema import STEPS
+from promptuary.storage.sqlite.sql import STEPS
 from promptuary.storage.sqlite.texts import Numbers, unpack
 from promptuary.storage.sqlite.threads import SqliteThreads, sound
 from promptuary.storage.values import now

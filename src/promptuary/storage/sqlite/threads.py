@@ -21,7 +21,7 @@ from promptuary.core.ports.threads import (
 )
 from promptuary.core.principals import Owner, Principal
 from promptuary.storage.sqlite import rows
-from promptuary.storage.sqlite.columns import bound
+from promptuary.storage.sqlite.columns import to_column
 from promptuary.storage.sqlite.database import Database, Result, Work
 from promptuary.storage.sqlite.errors import damaged
 from promptuary.storage.sqlite.history_cache import Histories
@@ -76,7 +76,9 @@ class SqliteThreads(ThreadStore):
 
         def found(connection: sqlite3.Connection) -> tuple[Item, ...]:
             owner = self._owner(connection)
-            each = (connection.execute(_QUERIES["item"], {"owner": owner, "id": bound(one)}).fetchone() for one in ids)
+            each = (
+                connection.execute(_QUERIES["item"], {"owner": owner, "id": to_column(one)}).fetchone() for one in ids
+            )
             return tuple(rows.to_item(row) for row in each if row is not None)
 
         return self._read(found)
@@ -132,7 +134,7 @@ class SqliteThreads(ThreadStore):
         return self._read(found)
 
     def _key(self, connection: sqlite3.Connection, thread: str) -> dict[str, object]:
-        return {"owner": self._owner(connection), "thread": bound(thread)}
+        return {"owner": self._owner(connection), "thread": to_column(thread)}
 
     def _owner(self, connection: sqlite3.Connection) -> int:
         """Return the number of the owner. A number never changes, but its row may be rolled back: it is not cached."""
@@ -161,7 +163,7 @@ def add_owner(connection: sqlite3.Connection, owner: Owner) -> int:
 
 
 def _owner_key(owner: Owner) -> dict[str, str | bytes]:
-    return {"kind": bound(owner.kind), "name": bound(owner.name), "agent": bound(owner.agent)}
+    return {"kind": to_column(owner.kind), "name": to_column(owner.name), "agent": to_column(owner.agent)}
 
 
 class _Writing:
@@ -180,8 +182,8 @@ class _Writing:
         self._thread = 0
 
     def run(self, time: str) -> Contents:
-        key = {"owner": self._owner, "name": bound(self._change.thread)}
-        self._connection.execute(_QUERIES["use_thread"], key | {"time": bound(time)})
+        key = {"owner": self._owner, "name": to_column(self._change.thread)}
+        self._connection.execute(_QUERIES["use_thread"], key | {"time": to_column(time)})
         (self._thread,) = self._connection.execute(_QUERIES["find_thread"], key).fetchone()
         self._append()
         self._pin()
@@ -208,7 +210,7 @@ class _Writing:
             found = self._found(one)
             if found is None or found[0] != self._thread:
                 raise item_is_missing(self._change.thread, one)
-            self._connection.execute(_QUERIES["pin_item"], {"id": bound(one), "pinned": pinned})
+            self._connection.execute(_QUERIES["pin_item"], {"id": to_column(one), "pinned": pinned})
 
     def _compact(self) -> None:
         for replacement in self._change.replacements:
@@ -217,12 +219,12 @@ class _Writing:
                 thread, place, may_leave = self._found(one) or (None, 0, 0)
                 if thread != self._thread or not may_leave:
                     raise item_stays(self._change.thread, one)
-                self._connection.execute(_QUERIES["compact_item"], {"id": bound(one)})
+                self._connection.execute(_QUERIES["compact_item"], {"id": to_column(one)})
                 places.append(place)
             self._add(replacement.item, min(places))
 
     def _record(self, turn: TurnRecord) -> None:
-        before = self._connection.execute(_QUERIES["find_turn"], {"id": bound(turn.id)}).fetchone()
+        before = self._connection.execute(_QUERIES["find_turn"], {"id": to_column(turn.id)}).fetchone()
         if before is not None and before != (self._thread, turn.number):
             raise turn_is_another(turn)
         place = {"thread": self._thread, "number": turn.number}
@@ -233,5 +235,5 @@ class _Writing:
 
     def _found(self, item: str) -> rows.Row | None:
         """Return where an item is: its thread, its place, and whether it may leave the history."""
-        found: rows.Row | None = self._connection.execute(_QUERIES["find_item"], {"id": bound(item)}).fetchone()
+        found: rows.Row | None = self._connection.execute(_QUERIES["find_item"], {"id": to_column(item)}).fetchone()
         return found

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from promptuary.core.errors import PromptuaryError
-from promptuary.storage.sqlite.columns import bound
+from promptuary.storage.sqlite.columns import to_column
 from promptuary.storage.sqlite.database import Database
 from promptuary.storage.sqlite.errors import damaged
 from promptuary.storage.sqlite.queries import queries, script
-from promptuary.storage.sqlite.schema import STEPS
+from promptuary.storage.sqlite.sql import STEPS
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -49,7 +49,7 @@ class EmbeddedVectorStore:
         bodies = _narrowed(list(vectors.values()))
 
         def written(connection: sqlite3.Connection) -> None:
-            connection.execute(_QUERIES["add_embedder"], {"name": bound(embedder)})
+            connection.execute(_QUERIES["add_embedder"], {"name": to_column(embedder)})
             number = _number(connection, embedder)
             rows = ((number, key, body) for key, body in zip(keys, bodies, strict=True))
             connection.executemany(_QUERIES["put_vector"], rows)
@@ -58,7 +58,7 @@ class EmbeddedVectorStore:
 
     def count(self, embedder: str) -> int:
         """Return how many vectors of an embedder there are."""
-        name = {"name": bound(embedder)}
+        name = {"name": to_column(embedder)}
         return self._database.read(lambda own: int(own.execute(_QUERIES["count_vectors"], name).fetchone()[0]))
 
     def keep_only(self, embedder: str, hashes: Iterable[str]) -> int:
@@ -98,7 +98,7 @@ class EmbeddedVectorStore:
 
 
 def _number(connection: sqlite3.Connection, embedder: str) -> int | None:
-    row = connection.execute(_QUERIES["find_embedder"], {"name": bound(embedder)}).fetchone()
+    row = connection.execute(_QUERIES["find_embedder"], {"name": to_column(embedder)}).fetchone()
     return None if row is None else int(row[0])
 
 

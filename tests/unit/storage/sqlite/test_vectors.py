@@ -17,7 +17,7 @@ from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports.threads import ThreadChange
 from promptuary.storage.sqlite.database import Database
 from promptuary.storage.sqlite.queries import script
-from promptuary.storage.sqlite.schema import STEPS
+from promptuary.storage.sqlite.sql import STEPS
 from promptuary.storage.sqlite.vectors import EmbeddedVectorStore
 from promptuary.testing.conformance import said
 from tests.stores import FileStore

@@ -16,7 +16,7 @@ from promptuary.core.ports.index import Counts, Document, Row, Unembedded
 from promptuary.core.search import Filters, Folder, IndexedFile
 from promptuary.storage.index.catalog import rows
 from promptuary.storage.index.catalog.rows import EMBEDDED, SETTLED, WRITTEN, Filed, Written, as_damage, put_file
-from promptuary.storage.sqlite.columns import bound, freed
+from promptuary.storage.sqlite.columns import from_column, to_column
 from promptuary.storage.sqlite.database import Database, Result, Work
 from promptuary.storage.sqlite.queries import queries, script
 
@@ -51,11 +51,11 @@ class Catalog:
     def folders(self) -> Sequence[tuple[Folder, int]]:
         """Return the folders with the number of their files."""
         every = self._read(lambda own: own.execute(_QUERIES["folders"]).fetchall())
-        return [(Folder(freed(path), freed(label)), int(files)) for path, label, files in every]
+        return [(Folder(from_column(path), from_column(label)), int(files)) for path, label, files in every]
 
     def files(self, folder: Folder) -> dict[str, IndexedFile]:
         """Return the files of a folder by their paths."""
-        key = {"folder": bound(folder.path)}
+        key = {"folder": to_column(folder.path)}
         return {
             one.path: one for one in self._read(lambda own: [*map(rows.to_file, own.execute(_QUERIES["files"], key))])
         }
@@ -64,8 +64,10 @@ class Catalog:
         """Return a file with its text and its chunks, as it was put."""
 
         def work(own: sqlite3.Connection) -> Filed:
-            place = own.execute(_QUERIES["find_folder"], {"path": bound(folder.path), "label": bound(folder.label)})
-            key = {"folder": (place.fetchone() or [None])[0], "path": bound(file.path)}
+            place = own.execute(
+                _QUERIES["find_folder"], {"path": to_column(folder.path), "label": to_column(folder.label)}
+            )
+            key = {"folder": (place.fetchone() or [None])[0], "path": to_column(file.path)}
             row = own.execute(_QUERIES["find_file"], key).fetchone()
             return (file, "", ()) if row is None else (file, *rows.content_of(own, int(row[0])))
 
@@ -77,9 +79,9 @@ class Catalog:
         def work(own: sqlite3.Connection) -> tuple[dict[str, IndexedFile], bool]:
             found: dict[str, IndexedFile] = {}
             for path in paths:
-                at = own.execute(_QUERIES["file_at"], {"folder": bound(folder.path), "path": bound(path)})
+                at = own.execute(_QUERIES["file_at"], {"folder": to_column(folder.path), "path": to_column(path)})
                 found.update((one.path, one) for one in map(rows.to_file, at))
-            enough = {"folder": bound(folder.path), "limit": len(found) + 1}
+            enough = {"folder": to_column(folder.path), "limit": len(found) + 1}
             return found, len(own.execute(_QUERIES["some_files"], enough).fetchall()) > len(found)
 
         return self._read(work)
@@ -116,10 +118,10 @@ class Catalog:
 
         def work(own: sqlite3.Connection) -> Written:
             place = self._folder_number(own, folder)
-            row = own.execute(_QUERIES["find_file"], {"folder": place, "path": bound(old)}).fetchone()
+            row = own.execute(_QUERIES["find_file"], {"folder": place, "path": to_column(old)}).fetchone()
             if row is None:
                 raise ValueError(f"{old} is not indexed")
-            own.execute(_QUERIES["move_file"], {"id": row[0], "path": bound(file.path)})
+            own.execute(_QUERIES["move_file"], {"id": row[0], "path": to_column(file.path)})
             number, _ = rows.add_file(own, place, file)
             moved = [one for one, _, _, _ in own.execute(_QUERIES["chunks_of"], {"file": number}).fetchall()]
             own.executemany(_QUERIES["add_pending"], [(one,) for one in moved])
@@ -134,7 +136,7 @@ class Catalog:
             place = self._folder_number(own, folder)
             dropped: list[int] = []
             for path in paths:
-                row = own.execute(_QUERIES["find_file"], {"folder": place, "path": bound(path)}).fetchone()
+                row = own.execute(_QUERIES["find_file"], {"folder": place, "path": to_column(path)}).fetchone()
                 if row is None:
                     continue
                 gone = [one for one, _, _, _ in own.execute(_QUERIES["chunks_of"], {"file": row[0]}).fetchall()]
@@ -149,7 +151,7 @@ class Catalog:
     def drop_folder(self, folder: Folder) -> None:
         """Forget a folder, whose files are forgotten already."""
         self._folders.pop(folder, None)
-        self._write(lambda own: own.execute(_QUERIES["drop_folder"], {"path": bound(folder.path)}))
+        self._write(lambda own: own.execute(_QUERIES["drop_folder"], {"path": to_column(folder.path)}))
 
     def unwritten(self) -> Written:
         """Return what the full text index may not know: what a process that was killed left behind."""
@@ -196,7 +198,7 @@ class Catalog:
             "until": filters.until,
         }
         every = self._read(lambda own: own.execute(_QUERIES["select_files"], wanted).fetchall())
-        return [(int(number), freed(folder), freed(path)) for number, folder, path in every]
+        return [(int(number), from_column(folder), from_column(path)) for number, folder, path in every]
 
     def rows(self, numbers: Sequence[int]) -> dict[int, Row]:
         """Return the chunks of these numbers that are still there."""

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports.index import Document, IndexDamagedError, Row, Unembedded
 from promptuary.core.search import FILE_KINDS, Chunk, FileKind, Folder, Hit, IndexedFile, Stamp, Why
-from promptuary.storage.sqlite.columns import bound, freed
+from promptuary.storage.sqlite.columns import from_column, to_column
 from promptuary.storage.sqlite.errors import DamagedError
 from promptuary.storage.sqlite.migrate import UnknownFormatError
 from promptuary.storage.sqlite.queries import queries
@@ -44,7 +44,7 @@ class Texts:
         if file not in self._lines:
             row = self._connection.execute(_QUERIES["get_content"], (file,)).fetchone()
             # The last element holds what comes after; a chunk near the beginning needs no more taken apart.
-            self._lines[file] = freed(row[0]).split("\n", last) if row else []
+            self._lines[file] = from_column(row[0]).split("\n", last) if row else []
         lines = self._lines[file]
         if len(lines) > 1 and last >= len(lines):
             lines[-1:] = lines[-1].split("\n")
@@ -69,7 +69,7 @@ def as_damage() -> Iterator[None]:
 
 def folder_number(connection: sqlite3.Connection, folder: Folder) -> int:
     """Return the number of a folder, which gets one now if it has none."""
-    values = {"path": bound(folder.path), "label": bound(folder.label)}
+    values = {"path": to_column(folder.path), "label": to_column(folder.label)}
     row = connection.execute(_QUERIES["find_folder"], values).fetchone()
     if row is None:
         connection.execute(_QUERIES["use_folder"], values)
@@ -82,7 +82,7 @@ def add_file(connection: sqlite3.Connection, folder: int, file: IndexedFile) -> 
     stamp = file.stamp
     values = {
         "folder": folder,
-        "path": bound(file.path),
+        "path": to_column(file.path),
         "size": stamp.size,
         "modified": stamp.modified,
         "changed": stamp.changed,
@@ -101,7 +101,7 @@ def to_file(row: Sequence[Any]) -> IndexedFile:
     """Return the file that a row tells of."""
     path, size, modified, changed, inode, sha256, kind, date = row
     return IndexedFile(
-        freed(path),
+        from_column(path),
         Stamp(int(size), int(modified), int(changed), int(inode) % 2**64),
         bytes(sha256).hex(),
         _kind(kind),
@@ -122,7 +122,7 @@ def content_of(connection: sqlite3.Connection, file: int) -> tuple[str, list[Chu
     row = connection.execute(_QUERIES["get_content"], (file,)).fetchone()
     texts, cut = Texts(connection), connection.execute(_QUERIES["chunks_in"], {"file": file}).fetchall()
     chunks = [Chunk(first, last, texts.lines(file, first, last), to_trail(trail)) for first, last, trail in cut]
-    return freed(row[0]) if row else "", chunks
+    return from_column(row[0]) if row else "", chunks
 
 
 def drop_chunks(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
@@ -169,7 +169,7 @@ def documents(connection: sqlite3.Connection, numbers: Sequence[int]) -> tuple[l
             gone.append(chunk)
             continue
         _, file, path, trail, first, last = row
-        there.append(Document(chunk, int(file), freed(path), to_trail(trail), texts.lines(file, first, last)))
+        there.append(Document(chunk, int(file), from_column(path), to_trail(trail), texts.lines(file, first, last)))
     return there, gone
 
 
@@ -180,8 +180,8 @@ def to_row(row: Sequence[Any], texts: Texts) -> Row:
     if chunk.digest != sha256:
         raise ValueError("a text is not what was written")
     hit = Hit(
-        freed(folder),
-        freed(path),
+        from_column(folder),
+        from_column(path),
         chunk.start_line,
         chunk.end_line,
         chunk.text,
@@ -264,5 +264,5 @@ def put_file(own: sqlite3.Connection, folder: int, filed: Filed, last: int) -> t
     dropped = [one for same in before.values() for one, _, _ in same]
     drop_chunks(own, dropped)
     if chunks or not new_file:
-        own.execute(_QUERIES["put_content"], {"file": number, "text": bound(text) if chunks else ""})
+        own.execute(_QUERIES["put_content"], {"file": number, "text": to_column(text) if chunks else ""})
     return Written(add_chunks(own, number, file.path, new), dropped), last

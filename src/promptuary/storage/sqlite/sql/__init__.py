@@ -1,1 +1,6 @@
 """The SQL of ``state.db``: how a connection is set up, the steps of its schema, and the queries by name."""
+
+from typing import Final
+
+STEPS: Final = ("schema_1_threads.sql", "schema_2_vectors.sql", "schema_3_principals.sql")
+"""The scripts that made the tables what they are, in order. A change of the tables is one more at the end."""
