@@ -18,6 +18,7 @@ from promptuary.core.blocks import Block, Detail, Source
 from promptuary.core.budget import Claim, allocate
 from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import ConfigError
+from promptuary.core.excerpt import largest
 from promptuary.core.layers import Omitted, Recall
 from promptuary.core.text import one_line, visible, with_unix_lines
 
@@ -28,7 +29,6 @@ _NAME_START = (
 _NAME_CHAR = _NAME_START + r"\-.0-9\xb7\u0300-\u036f\u203f\u2040"
 _NAME = re.compile(f"[{_NAME_START}][{_NAME_CHAR}]*")
 _STEPS = 16
-_LONGEST_TOKEN = 16
 _LONGEST_CLUSTER = 16
 
 
@@ -143,16 +143,10 @@ class _Fitter:
         return shown
 
     def _cut(self, section: Section, budget: int, least: Block) -> Block:
-        """Return as much of ``section`` as fits, found by bisection."""
-        best, low, high = least, 1, min(_most(section), len(section.text) - 1, budget * _LONGEST_TOKEN)
-        while low <= high:
-            middle = (low + high) // 2
-            shown = self._shown(section, _boundary(section.text, middle))
-            if shown.tokens <= budget:
-                best, low = shown, middle + 1
-            else:
-                high = middle - 1
-        return best
+        """Return as much of the beginning of ``section`` as fits."""
+        most = min(_most(section), len(section.text) - 1)
+        shown = largest(lambda kept: self._shown(section, _boundary(section.text, kept)), _tokens, budget, most=most)
+        return shown or least
 
     def _shown(self, section: Section, kept: int) -> Block:
         """Return the first ``kept`` characters of ``section`` as a block."""

@@ -12,12 +12,10 @@ from promptuary.context.compact.types import Compacted, everything_behind, put_i
 from promptuary.context.history import cost, item_cost, older
 from promptuary.core.blocks import Detail
 from promptuary.core.counting import TokenCounter
+from promptuary.core.excerpt import excerpt
 from promptuary.core.ids import new_id
 from promptuary.core.messages import Item, Replacement
 from promptuary.core.text import one_line
-
-_HEAD_SHARE = 0.6
-_MOST_CHARACTERS_A_TOKEN = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,27 +72,3 @@ class Shorten:
 
     def _cut(self, text: str, where: str, counter: TokenCounter) -> str | None:
         return excerpt(text, self.to, counter, where) if counter.count(text) > self.over else None
-
-
-def excerpt(text: str, budget: int, counter: TokenCounter, where: str = "") -> str | None:
-    """Return the beginning and the end of ``text`` within ``budget`` tokens, and in between how much is missing."""
-    best, low, high = None, 1, min(len(text) - 1, budget * _MOST_CHARACTERS_A_TOKEN)
-    while low <= high:
-        middle = (low + high) // 2
-        candidate = _head_and_tail(text, middle, where)
-        if counter.count(candidate) <= budget:
-            best, low = candidate, middle + 1
-        else:
-            high = middle - 1
-    return best
-
-
-def _head_and_tail(text: str, kept: int, where: str) -> str:
-    head = text[: max(1, round(kept * _HEAD_SHARE))]
-    tail = text[len(text) - (kept - len(head)) :]
-    # Whole lines read better, as long as they do not cost most of what is kept.
-    head = head[: head.rfind("\n") + 1 or None] if "\n" in head[len(head) // 2 :] else head
-    tail = tail[tail.find("\n") + 1 :] if "\n" in tail[: len(tail) // 2] else tail
-    missing = f"{len(text) - len(head) - len(tail):,} characters left out"
-    gap = f"⋯ {missing}; {where} ⋯" if where else f"⋯ {missing} ⋯"
-    return f"{head}{'' if head.endswith(chr(10)) else chr(10)}{gap}\n{tail}"

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from promptuary.context.compact.shorten import Shorten, excerpt
+from promptuary.context.compact.shorten import Shorten
 from promptuary.context.compact.types import Compacted
 from promptuary.core.blocks import Detail, Trust
 from promptuary.core.messages import Item, ToolCall
@@ -100,17 +100,3 @@ def test_shortening_again_changes_nothing() -> None:
     once = shorten([CALL, Item("r", "tool", LONG, tool_call_id="c")])
 
     assert shorten(list(once.items)).replacements == ()
-
-
-def test_an_excerpt_of_one_endless_line_has_both_ends() -> None:
-    text = "start " + "x" * 100_000 + " end"
-    found = excerpt(text, 60, COUNTER)
-
-    assert found is not None
-    assert found.startswith("start x")
-    assert found.endswith("x end")
-    assert COUNTER.count(found) <= 60
-
-
-def test_there_is_no_excerpt_where_not_even_the_gap_fits() -> None:
-    assert excerpt(LONG, 3, COUNTER) is None

@@ -1,0 +1,56 @@
+"""The beginning and the end of a text that is too long, and as much of it as fits into a budget. Pure."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from promptuary.core.counting import TokenCounter
+
+Made = TypeVar("Made")
+Parts = TypeVar("Parts", str, list[str])
+
+_HEAD_SHARE = 0.6
+_MOST_CHARACTERS_A_TOKEN = 16
+
+
+def excerpt(text: str, budget: int, counter: TokenCounter, where: str = "") -> str | None:
+    """Return the beginning and the end of ``text`` within ``budget`` tokens, and in between how much is missing.
+
+    ``where`` says where all of it is. ``None`` if not even the gap fits.
+    """
+    return largest(lambda kept: head_and_tail(text, kept, where), counter.count, budget, most=len(text) - 1)
+
+
+def head_and_tail(text: str, kept: int, where: str = "") -> str:
+    """Return about ``kept`` characters of ``text`` around a line that says how many are missing."""
+    head, tail = ends(text, kept)
+    # Whole lines read better, as long as they do not cost most of what is kept.
+    head = head[: head.rfind("\n") + 1 or None] if "\n" in head[len(head) // 2 :] else head
+    tail = tail[tail.find("\n") + 1 :] if "\n" in tail[: len(tail) // 2] else tail
+    missing = f"{len(text) - len(head) - len(tail):,} characters left out"
+    gap = f"⋯ {missing}; {where} ⋯" if where else f"⋯ {missing} ⋯"
+    return f"{head}{'' if head.endswith(chr(10)) else chr(10)}{gap}\n{tail}"
+
+
+def ends(parts: Parts, kept: int) -> tuple[Parts, Parts]:
+    """Return the first and the last of ``parts``, characters or lines, ``kept`` of them together."""
+    head = max(1, round(kept * _HEAD_SHARE))
+    return parts[:head], parts[len(parts) - (kept - head) :]
+
+
+def largest(
+    make: Callable[[int], Made], cost: Callable[[Made], int], budget: int, *, least: int = 1, most: int
+) -> Made | None:
+    """Return what ``make`` makes of the largest number from ``least`` to ``most`` whose cost is within ``budget``.
+
+    The number is how many lines or characters are kept; it is found by bisection. ``None`` if even ``least`` is too
+    much.
+    """
+    best, low, high = None, least, min(most, budget * _MOST_CHARACTERS_A_TOKEN)
+    while low <= high:
+        middle = (low + high) // 2
+        made = make(middle)
+        if cost(made) <= budget:
+            best, low = made, middle + 1
+        else:
+            high = middle - 1
+    return best
