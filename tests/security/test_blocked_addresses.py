@@ -200,7 +200,7 @@ def spelled(victim: Loopback, victim6: Loopback | None) -> list[str]:
 def policy_for(*servers: Loopback | None) -> FetchPolicy:
     """Open the servers' ports, so that only the address can be what is refused."""
     ports = {server.port for server in servers if server}
-    return FetchPolicy(deadline=5.0, ports=frozenset({80, 443, *ports}))
+    return FetchPolicy(timeout=5.0, ports=frozenset({80, 443, *ports}))
 
 
 def test_there_are_enough_spellings() -> None:
@@ -223,7 +223,7 @@ def test_no_spelling_connects_through_a_redirect(
     door: Loopback, victim: Loopback, victim6: Loopback | None, attempts: list[str]
 ) -> None:
     policy = FetchPolicy(
-        allow_hosts=frozenset({"pub.test"}), deadline=5.0, ports=policy_for(door, victim, victim6).ports
+        allow_hosts=frozenset({"pub.test"}), timeout=5.0, ports=policy_for(door, victim, victim6).ports
     )
     outcomes = {}
     for number, url in enumerate(spelled(victim, victim6)):

@@ -19,6 +19,6 @@ def open_door(folder: Path, settings: Settings) -> Workspace:
         allow_sensitive=frozenset(settings.allow_sensitive),
     )
     fetching = FetchPolicy(
-        allow_hosts=frozenset(host.lower() for host in settings.allow_hosts), deadline=settings.fetch_timeout
+        allow_hosts=frozenset(host.lower() for host in settings.allow_hosts), timeout=settings.fetch_timeout
     )
     return open_workspace(folder, policy, fetching, follow_symlinks=settings.follow_symlinks)

@@ -1,7 +1,7 @@
-"""The workspace as the rest of the program sees it: read, list, look up, fetch.
+"""The workspace as the rest of the program uses it: read, list, look up, fetch.
 
-A ``Workspace`` lives as long as the program; a ``Visit`` as long as one message, because git's branches and index
-are a snapshot that must not outlive it. Both may be used from several threads.
+A ``Workspace`` lives as long as the program; a ``Visit`` as long as one message, because git's branches and index are a
+snapshot that must not outlive it. Both are thread-safe.
 """
 
 import os
@@ -33,7 +33,7 @@ class Workspace:
     root: Root
     policy: ReadPolicy = field(default_factory=ReadPolicy)
     fetching: FetchPolicy = field(default_factory=FetchPolicy)
-    git_deadline: float = 20.0
+    git_timeout: float = 20.0
     usage: Usage = field(init=False)
     listing: Listing = field(init=False)
 
@@ -42,28 +42,28 @@ class Workspace:
         self.listing = Listing(self.root.path, (self._tracked, self._untracked))
 
     def read(self, path: str) -> TextFile:
-        """Return the text of a file, or raise why it may not or cannot be had."""
+        """Return the text of a file. Raises ``SourceError`` if it is refused or cannot be read."""
         return read_text(self.root, path, self.policy)
 
     def fetch(self, url: str) -> "Page":
-        """Return what a URL leads to, as text."""
-        from promptuary.workspace.web.fetch import fetch  # noqa: PLC0415  (who fetches nothing loads no network)
+        """Return the page at ``url`` as text. Raises ``SourceError`` if it is refused or cannot be fetched."""
+        from promptuary.workspace.web.fetch import fetch  # noqa: PLC0415  (not needed unless something is fetched)
 
         return fetch(url, self.fetching)
 
     def kind_of(self, path: str) -> PathKind | None:
-        """Return what ``path`` is; ``None`` if nothing is there or the path could not be one."""
+        """Return whether ``path`` is a file or a folder; ``None`` if nothing is there or the path is invalid."""
         try:
             return self.root.kind_of(normalise(path))
         except SourceError:
             return None
 
     def folder(self, path: str) -> str:
-        """Return the normal form of a folder's path, or raise why it may not or cannot be listed."""
+        """Return the normal form of a folder's path. Raises ``SourceError`` if it is refused or cannot be listed."""
         folder = normalise(path)
         if folder and self.policy.sensitive(folder):
             raise SourceError(
-                Code.SENSITIVE_PATH, f"{display_path(folder)} is a folder in which secrets are kept: not listed."
+                Code.SENSITIVE_PATH, f"{display_path(folder)} is a folder for secrets, so it is not listed."
             )
         os.close(self.root.open_folder(folder))
         return folder
@@ -76,7 +76,7 @@ class Workspace:
             return None
 
     def files(self, *, wait: float | None = None) -> Sequence[str]:
-        """Return the files of the workspace as they are now, ignore rules applied."""
+        """Return the files of the workspace now, ignore rules applied; wait at most ``wait`` seconds for the list."""
         self.listing.start()
         if self.listing.complete:
             self.listing.refresh()
@@ -84,11 +84,11 @@ class Workspace:
         return self.listing.paths
 
     def everything(self) -> Listing:
-        """Return a listing of its own that shows what is ignored, too."""
+        """Return a new listing that includes ignored files."""
         return Listing(self.root.path, show_ignored=True)
 
     def files_below(self, folder: str) -> list[str]:
-        """Return the files below ``folder``, even where git ignores the folder: it was named outright."""
+        """Return the files below ``folder``, even if git ignores the folder: the caller named it explicitly."""
         prefix = f"{folder}/" if folder else ""
         listed = [path for path in self.files() if path.startswith(prefix)]
         if listed or not folder:
@@ -98,11 +98,11 @@ class Workspace:
         return [prefix + path for path in inner.paths]
 
     def repository(self) -> "Repository":
-        """Open the repository of the workspace; the caller closes it."""
-        locate(self.root.path)  # raises where there is none: nothing of git is loaded there
-        from promptuary.workspace.git.repository import Repository  # noqa: PLC0415  (many folders of notes are in no repository)
+        """Open the repository of the workspace; the caller closes it. Raises ``SourceError`` if there is none."""
+        locate(self.root.path)  # raises first, so that nothing of git is loaded in vain
+        from promptuary.workspace.git.repository import Repository  # noqa: PLC0415  (many workspaces have none)
 
-        return Repository.find(self.root.path, self.policy.refusal, deadline=self.git_deadline)
+        return Repository.find(self.root.path, self.policy.refusal, timeout=self.git_timeout)
 
     @contextmanager
     def visit(self) -> Iterator["Visit"]:
@@ -114,7 +114,7 @@ class Workspace:
             visit.close()
 
     def close(self) -> None:
-        """Let go of the folder; a listing under way stops."""
+        """Close the folder; a running listing stops."""
         self.listing.close()
         self.root.close()
 
@@ -128,7 +128,7 @@ class Workspace:
 
 
 class Visit:
-    """A workspace during one message: git is opened when first asked for, and once."""
+    """A workspace during one message: git is opened on first use, and once."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
@@ -137,14 +137,14 @@ class Visit:
 
     @property
     def repository(self) -> "Repository":
-        """The repository that the workspace lies in; raises ``SourceError`` where there is none."""
+        """The repository of the workspace. Raises ``SourceError`` if there is none."""
         with self._opening:
             if self._opened is None:
                 self._opened = self.workspace.repository()
             return self._opened
 
     def close(self) -> None:
-        """Remove what git was given to work with."""
+        """Close the repository, if it was opened."""
         if self._opened is not None:
             self._opened.close()
 

@@ -16,7 +16,7 @@ from promptuary.workspace.web.post import PostPolicy
 if TYPE_CHECKING:
     from promptuary.core.ports.models import Embedder
 
-POLICY = PostPolicy(deadline=5.0, attempts=2, pause=0.0)
+POLICY = PostPolicy(timeout=5.0, attempts=2, pause=0.0)
 
 Answering = Callable[[list[str]], object]
 

@@ -1,1 +1,1 @@
-"""What is different on disk: snapshots, and a watcher that says where to look."""
+"""What changed on disk: snapshots to compare, and a watcher that reports which paths to compare."""

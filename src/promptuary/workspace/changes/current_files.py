@@ -1,10 +1,10 @@
 """Which files a workspace lists at this moment: all of them, or those at and below some paths.
 
-The rules are those of ``listing``: inside git what git says, with nested repositories walked besides; elsewhere, and
-where git names nothing, a walk with the ignore files on the way. Unlike a listing it is made at once, in one piece, so
-that what was written before the call is in it. Of ``.ignore`` and ``.promptuaryignore`` those count that git names
-itself, and those at the top of the workspace. Names only: what becomes of them, and whether they may be read, is not
-known here.
+The rules are those of ``listing``: inside git what git reports, and nested repositories are walked; elsewhere, and
+where git lists nothing, a walk that applies the ignore files on its way. Unlike a ``Listing`` this is synchronous, so
+that it includes what was written before the call. Of ``.ignore`` and ``.promptuaryignore``, those that git lists itself
+and those at the top of the workspace count. Returns names only; does not know what they are used for, nor whether they
+may be read.
 """
 
 import os
@@ -31,22 +31,22 @@ if TYPE_CHECKING:
     from promptuary.workspace.git.repository import Repository
 
 IGNORE_FILES: Final = frozenset({*GIT_IGNORE_FILES, *OWN_IGNORE_FILES})
-"""Names of files that decide about others: after a change of one of them only a whole list is true."""
+"""Names of files that hide or show other files: after a change of one of them, only a full list is correct."""
 
 MAX_GIT_PATHS: Final = 200
-"""Git compares every file with every path it is asked for: beyond this many it is quicker to ask for all files."""
+"""Git compares every file with every path it is given: beyond this many paths, asking for all files is faster."""
 
 _OWN_ENDINGS = tuple(f"/{name}" for name in OWN_IGNORE_FILES)
 
 
 @dataclass(slots=True)
 class CurrentFiles:
-    """What is listed. ``names`` may be gone by now, or be folders; ``folders`` are repositories in the repository."""
+    """The listed files. ``names`` may be deleted by now, or be folders; ``folders`` are nested repositories."""
 
     file_filter: FileFilter
     names: Sequence[str]
     folders: Sequence[str] = ()
-    closed: int = 0
+    unreadable_folders: int = 0
     shown: Callable[[str], bool] | None = None
     nested: set[str] = field(default_factory=set)
 
@@ -58,48 +58,50 @@ class CurrentFiles:
 
     @property
     def unreadable(self) -> int:
-        """How many folders could not be looked into so far."""
-        return self.closed + self.file_filter.skipped["unreadable"]
+        """How many folders could not be read so far."""
+        return self.unreadable_folders + self.file_filter.skipped["unreadable"]
 
 
 def list_all(workspace: Workspace) -> CurrentFiles:
-    """Return all that ``workspace`` lists."""
+    """Return all files that ``workspace`` lists."""
     try:
         with workspace.repository() as repository:
-            names, closed = repository.names()
+            names, unreadable_folders = repository.names()
     except SourceError:
-        names, closed = [], 0
-    return _by_git(workspace.root.path, names, closed) if names else _walked(workspace.root.path, None)
+        names, unreadable_folders = [], 0
+    return (
+        _listed_by_git(workspace.root.path, names, unreadable_folders) if names else _walked(workspace.root.path, None)
+    )
 
 
 def list_at(workspace: Workspace, paths: Collection[str]) -> CurrentFiles:
-    """Return what ``workspace`` lists at and below ``paths``, which exist, and perhaps more.
+    """Return the files that ``workspace`` lists at and below ``paths``, which exist, and perhaps more.
 
-    Git is asked once for all of them. One thing it does not say: files in the folder of a submodule that was never
-    set up are found by ``list_all`` alone.
+    Calls git once for all of them. Files in the folder of a submodule that was never initialised are found by
+    ``list_all`` alone, because git does not report them.
     """
     root = workspace.root.path
     try:
         with workspace.repository() as repository:
-            names, closed = repository.names(*_questions(root, paths))
-            by_git = bool(names) or _names_anything(repository)
+            names, unreadable_folders = repository.names(*_git_paths(root, paths))
+            in_git = bool(names) or _lists_anything(repository)
     except SourceError:
-        by_git, names, closed = False, [], 0
-    return _by_git(root, names, closed) if by_git else _walked(root, paths)
+        in_git, names, unreadable_folders = False, [], 0
+    return _listed_by_git(root, names, unreadable_folders) if in_git else _walked(root, paths)
 
 
-def _questions(root: Path, paths: Collection[str]) -> list[str]:
-    """Return what to ask git to learn about ``paths``; nothing means everything."""
-    asked: set[str] = set()
+def _git_paths(root: Path, paths: Collection[str]) -> list[str]:
+    """Return the paths to give to git to learn about ``paths``; an empty list means all files."""
+    wanted: set[str] = set()
     for path in paths:
         above = folders_above(path)
-        # Git knows a nested repository, not what is in it.
+        # Git lists a nested repository, but not the files in it.
         nested = next((folder for folder in (*above, path) if os.path.lexists(root / folder / ".git")), None)
-        asked.add(path if nested is None else nested)
+        wanted.add(path if nested is None else nested)
         outside = above if nested is None else folders_above(nested)
         rules = (f"{folder}/{name}" for folder in outside for name in OWN_IGNORE_FILES)
-        asked.update(rule for rule in rules if os.path.lexists(root / rule))
-    return sorted(asked) if len(asked) <= MAX_GIT_PATHS else []
+        wanted.update(rule for rule in rules if os.path.lexists(root / rule))
+    return sorted(wanted) if len(wanted) <= MAX_GIT_PATHS else []
 
 
 def folders_above(path: str) -> list[str]:
@@ -108,23 +110,28 @@ def folders_above(path: str) -> list[str]:
     return ["/".join(names[:count]) for count in range(1, len(names))]
 
 
-def _names_anything(repository: "Repository") -> bool:
+def _lists_anything(repository: "Repository") -> bool:
     return any(repository.tracked()) or any(repository.untracked())
 
 
-def _by_git(root: Path, names: Sequence[str], closed: int) -> CurrentFiles:
+def _listed_by_git(root: Path, names: Sequence[str], unreadable_folders: int) -> CurrentFiles:
     folders = [name[:-1] for name in names if name.endswith("/")]
     nested: set[str] = set()
-    shown = _own_rules(root, names, nested)
+    shown = _own_filter(root, names, nested)
     if folders:
         names = [name for name in names if not name.endswith("/")]
     return CurrentFiles(
-        FileFilter(root), names if shown is None else list(filter(shown, names)), folders, closed, shown, nested
+        FileFilter(root),
+        names if shown is None else list(filter(shown, names)),
+        folders,
+        unreadable_folders,
+        shown,
+        nested,
     )
 
 
-def _own_rules(root: Path, names: Sequence[str], nested: Collection[str]) -> Callable[[str], bool] | None:
-    """Return which paths our own ignore files leave; ``None`` if there are none, and so all of them."""
+def _own_filter(root: Path, names: Sequence[str], nested: Collection[str]) -> Callable[[str], bool] | None:
+    """Return a filter for the paths that our own ignore files show; ``None`` if there are no such files."""
     ruled = [name.rpartition("/") for name in names if name.endswith(_OWN_ENDINGS)]
     folders = {f"{folder}/" for folder, _, _ in ruled}
     if not folders and not any(os.path.lexists(root / name) for name in OWN_IGNORE_FILES):
@@ -149,7 +156,7 @@ def _walked(root: Path, paths: Collection[str] | None) -> CurrentFiles:
 
 @dataclass(slots=True)
 class _Rules:
-    """What a walk would decide about single paths, with a look at nothing but the folders above them."""
+    """What a walk would decide about single paths; reads only the folders above them."""
 
     root: Path
     _inside: dict[str, IgnoreRules | None] = field(default_factory=dict)
@@ -167,7 +174,7 @@ class _Rules:
             yield path
 
     def _rules_inside(self, folder: str) -> IgnoreRules | None:
-        """Return the rules inside ``folder``, empty or ending in a slash; ``None`` if no walk leads there."""
+        """Return the rules inside ``folder``, empty or ending in a slash; ``None`` if a walk does not enter it."""
         if folder not in self._inside:
             self._inside[folder] = self._decide(folder)
         return self._inside[folder]

@@ -1,7 +1,7 @@
-"""What a watcher noted: a number that grows, and what was touched since it was smaller.
+"""The events of a watcher: a generation number that grows, and the paths that were touched in each generation.
 
-A flag would lose what happens between reading and clearing it; a number loses nothing: whoever remembers how far they
-looked asks for what came after. Events come from elsewhere; here they are only gathered and kept.
+A flag would lose what happens between reading and clearing it. A number loses nothing: a reader remembers the last
+generation that it has seen, and asks for what came after. This module only collects events; the watcher produces them.
 """
 
 import threading
@@ -12,91 +12,91 @@ from pathlib import Path
 from typing import Final
 
 MOST_PATHS: Final = 2_000
-"""With more paths than this it is quicker, and safer, to look at everything."""
+"""With more paths than this, comparing everything is faster and safer."""
 
 LONGEST_BATCH: Final = 0.5
-"""Seconds after which a batch ends even if events still come: a file written for ever must not hide the others."""
+"""Seconds after which a batch ends even if events still arrive: a file that is written forever must not hide others."""
 
 TouchedPaths = frozenset[tuple[Path, str]]
-"""Watched folders with paths in them; each means the path and everything below it."""
+"""Pairs of a watched folder and a path in it; each means the path and everything below it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PossibleChanges:
-    """What may have changed up to ``generation``; ``paths`` is ``None`` if that is anything at all."""
+    """What may have changed up to ``generation``; ``paths`` is ``None`` if anything may have."""
 
     generation: int
     paths: TouchedPaths | None
 
 
 class EventLog:
-    """The generations and what belongs to each. May be used from several threads."""
+    """The generations and the paths touched in each. Thread-safe."""
 
     def __init__(self, most: int = MOST_PATHS) -> None:
         self._most = most
         self._generation = 0
-        # Up to this generation it is not known any more what was touched.
-        self._forgotten = 0
-        self._kept: deque[tuple[int, TouchedPaths]] = deque()
-        self._paths = 0
+        # The paths up to this generation are not stored any more.
+        self._dropped = 0
+        self._batches: deque[tuple[int, TouchedPaths]] = deque()
+        self._path_count = 0
         self._closed = False
-        self._grown = threading.Condition()
+        self._changed = threading.Condition()
 
     @property
     def generation(self) -> int:
-        """How many batches there have been."""
+        """How many batches were added."""
         return self._generation
 
     def add(self, paths: Iterable[tuple[Path, str]] | None) -> None:
-        """Begin a generation with what was touched; ``None`` is anything."""
+        """Add a generation with the paths that were touched; ``None`` means any path."""
         touched = None if paths is None else frozenset(paths)
-        with self._grown:
+        with self._changed:
             self._generation += 1
             if touched is None or len(touched) > self._most:
-                self._forget_all()
+                self._drop_all()
             else:
-                self._kept.append((self._generation, touched))
-                self._paths += len(touched)
-                while self._paths > self._most:
-                    self._forgotten, oldest = self._kept.popleft()
-                    self._paths -= len(oldest)
-            self._grown.notify_all()
+                self._batches.append((self._generation, touched))
+                self._path_count += len(touched)
+                while self._path_count > self._most:
+                    self._dropped, oldest = self._batches.popleft()
+                    self._path_count -= len(oldest)
+            self._changed.notify_all()
 
     def since(self, generation: int) -> PossibleChanges:
         """Return what was touched after ``generation``."""
-        with self._grown:
-            if not self._forgotten <= generation <= self._generation:
+        with self._changed:
+            if not self._dropped <= generation <= self._generation:
                 return PossibleChanges(self._generation, None)
-            touched = (paths for number, paths in self._kept if number > generation)
+            touched = (paths for number, paths in self._batches if number > generation)
             return PossibleChanges(self._generation, frozenset().union(*touched))
 
     def wait(self, generation: int, timeout: float | None) -> bool:
         """Wait for a generation after ``generation``, at most ``timeout`` seconds; return whether there is one."""
-        with self._grown:
-            self._grown.wait_for(lambda: self._closed or self._generation > generation, timeout)
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or self._generation > generation, timeout)
             return self._generation > generation
 
     def open(self) -> None:
-        """Let ``wait`` wait; what happened while nobody noted anything is anything."""
-        with self._grown:
+        """Let ``wait`` block again; anything may have changed while the log was closed."""
+        with self._changed:
             self._closed = False
         self.add(None)
 
     def close(self) -> None:
-        """Let nobody wait any longer: nothing will be noted."""
-        with self._grown:
+        """Wake everybody who waits: no more events will be added."""
+        with self._changed:
             self._closed = True
-            self._grown.notify_all()
+            self._changed.notify_all()
 
-    def _forget_all(self) -> None:
-        self._kept.clear()
-        self._paths = 0
-        self._forgotten = self._generation
+    def _drop_all(self) -> None:
+        self._batches.clear()
+        self._path_count = 0
+        self._dropped = self._generation
 
 
 @dataclass(slots=True)
 class EventBatch:
-    """Events being gathered: until none came for ``quiet`` seconds, or twice that or ``LONGEST_BATCH`` has passed."""
+    """Debounces events: a batch ends after ``quiet`` seconds without one, or after twice that or ``LONGEST_BATCH``."""
 
     quiet: float
     paths: set[tuple[Path, str]] = field(default_factory=set)
@@ -104,7 +104,7 @@ class EventBatch:
     _last: float = 0.0
 
     def add(self, paths: Iterable[tuple[Path, str]], now: float) -> None:
-        """Add what was touched; nothing leaves the clocks as they are."""
+        """Add touched paths; adding none does not restart the clock."""
         before = bool(self.paths)
         new = set(paths)
         if new:
@@ -113,7 +113,7 @@ class EventBatch:
             self._first = self._first if before else now
 
     def take(self, now: float) -> set[tuple[Path, str]]:
-        """Return what was gathered, if the batch is over, and begin another; else nothing."""
+        """Return the paths and start another batch, if this batch is over; else return nothing."""
         longest = max(LONGEST_BATCH, 2 * self.quiet)
         if not self.paths or (now - self._last < self.quiet and now - self._first < longest):
             return set()

@@ -1,6 +1,6 @@
-"""Which folders lie on another machine, where nobody tells us of changes: read from the table of mounts.
+"""Which folders are on a remote file system, where the kernel reports no changes: read from the mount table.
 
-Pure but for reading the table. Where there is none, every folder counts as our own.
+Pure except for reading the table. Where there is no table, every folder counts as local.
 """
 
 import os
@@ -37,13 +37,13 @@ REMOTE: Final = frozenset(
         "vmhgfs",
     )
 )
-"""Types of file systems that others may change without our kernel knowing; every ``fuse.…`` is one of them, too."""
+"""Types of file systems that others may change without our kernel knowing. Every ``fuse.…`` is one of them, too."""
 
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 def remote_type(folder: Path, table: str) -> str:
-    """Return the type of the remote file system on which ``folder`` or part of it lies; empty if there is none."""
+    """Return the type of the remote file system that ``folder`` or a part of it is on; empty if it is local."""
     mounted: dict[str, str] = {}
     for line in table.splitlines():
         fields = line.split(" ")
@@ -57,7 +57,7 @@ def remote_type(folder: Path, table: str) -> str:
 
 
 def read_table(path: Path = TABLE) -> str:
-    """Return the table of mounts; empty where there is none."""
+    """Return the mount table; empty where there is none."""
     try:
         return os.fsdecode(path.read_bytes())
     except OSError:

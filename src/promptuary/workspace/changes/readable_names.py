@@ -1,9 +1,9 @@
-r"""Which of very many paths may be read: the answer of ``policy`` and ``root`` at the price of a look.
+r"""Which of very many paths may be read: the same answer as ``policy`` and ``root``, but faster.
 
-Nearly every path of a project is harmless for simple reasons: an ordinary extension, no suspicious word, no suspicious
-folder. These pass here at once; everything else is asked of the policy itself. So a path passes if and only if the
-policy has nothing against its name, the door could open it under that name, and it is not ours: of ``.promptuary`` only
-the memory is anybody's to read.
+Most paths of a project are harmless for simple reasons: an ordinary extension, no suspicious word, no suspicious
+folder. These are allowed at once; for all others the policy itself is asked. A path is allowed if and only if the
+policy allows its name, ``Root`` can open it under that name, and it is not private: of ``.promptuary`` only ``memory``
+may be read.
 """
 
 import re
@@ -24,7 +24,7 @@ from promptuary.workspace.disk.sensitive_names import (
 )
 
 PRIVATE_PATH: Final = re.compile(rf"(?:^|/){re.escape(FOLDER)}/(?!memory/)")
-"""Found in every path of ours that nobody else has a use for."""
+"""Matches every path of our own files, except the memory, which may be read."""
 
 _PLAIN_NAME = re.compile(r"[\w@+(\[{#-][\w @+(){}\[\]#,=.-]*", re.ASCII)
 _PLAIN_FOLDER = re.compile(rf"(?:{_PLAIN_NAME.pattern})(?<![ .])", re.ASCII)
@@ -34,30 +34,30 @@ _SUSPICIOUS_NAMES = SECRET_ANYWHERE | SECRET_FILES | {path.split("/", 1)[0] for 
 
 @dataclass(slots=True)
 class ReadableNames:
-    """The read policy for one pass over a workspace; what it finds out about a folder it remembers."""
+    """The read policy for one pass over a workspace; caches the result for each folder."""
 
     policy: ReadPolicy
-    _plain: frozenset[str] = field(init=False)
+    _harmless_endings: frozenset[str] = field(init=False)
     _folders: dict[str, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        kept = {f".{ending}" for ending in BACKUPS}
-        self._plain = self.policy.allowed - SECRET_ENDINGS - kept
+        backups = {f".{ending}" for ending in BACKUPS}
+        self._harmless_endings = self.policy.allowed - SECRET_ENDINGS - backups
 
     def allows(self, path: str) -> bool:
-        """Return whether the file ``path``, relative to the workspace, may be read as far as names go."""
+        """Return whether the file ``path``, relative to the workspace, may be read, judging by its name alone."""
         folder, _, name = path.rpartition("/")
-        plain = self._folders.get(folder)
-        if plain is None:
-            plain = self._folders[folder] = _is_plain(folder)
-        return (plain and self._is_harmless(name)) or self._is_allowed(path)
+        harmless = self._folders.get(folder)
+        if harmless is None:
+            harmless = self._folders[folder] = _is_plain(folder)
+        return (harmless and self._is_harmless(name)) or self._is_allowed(path)
 
     def _is_harmless(self, name: str) -> bool:
         lower = name.lower()
         stem, dot, extension = lower.rpartition(".")
         return (
             stem != ""
-            and dot + extension in self._plain
+            and dot + extension in self._harmless_endings
             and lower not in _SUSPICIOUS_NAMES
             and SECRET_WORDS.search(lower) is None
             and _PLAIN_NAME.fullmatch(name) is not None
@@ -67,13 +67,13 @@ class ReadableNames:
         if PRIVATE_PATH.search(path):
             return False
         try:
-            # A name that reads otherwise than it is written would open another file.
+            # A path that changes when it is normalised would open another file.
             return normalise(path) == path and self.policy.refusal(path) is None
         except SourceError:
             return False
 
 
 def _is_plain(folder: str) -> bool:
-    """Return whether no name of ``folder`` can make a difference to what is in it."""
+    """Return whether no name in the path ``folder`` can make its files sensitive."""
     names = folder.lower().split("/") if folder else []
     return _SUSPICIOUS_FOLDERS.isdisjoint(names) and all(map(_PLAIN_FOLDER.fullmatch, names))

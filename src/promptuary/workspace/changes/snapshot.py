@@ -1,8 +1,7 @@
-"""How the files of a workspace look on disk at one moment: what is compared to find what changed.
+"""The state of a workspace's files on disk at one moment; two of these are compared to find what changed.
 
-No file is opened: a name that may be read, and what the file system says about it. A folder that cannot be seen at all
-is told apart from an empty one, because what is merely out of sight is not deleted. What changed since, and what is
-done about it, is decided elsewhere.
+No file is opened: a snapshot has the names that may be read and their ``stat``. A folder that cannot be read is
+distinguished from an empty one, because its files are not deleted. Comparing snapshots is left to the caller.
 """
 
 import os
@@ -23,9 +22,9 @@ from promptuary.workspace.workspace import Workspace
 class Snapshot:
     """The files that may be read, with their stamps.
 
-    ``unreadable`` counts folders and files that could not be looked at, so that ``files`` may lack some. If the folder
-    itself cannot be seen, ``alive`` is false, ``reason`` tells a person why, and ``files`` says nothing. ``large`` are
-    files that may be read by their names, but not by their sizes.
+    ``unreadable`` counts folders and files that could not be examined; ``files`` may lack some then. If the workspace
+    itself cannot be read, ``alive`` is false, ``reason`` tells a person why, and ``files`` is empty. ``large`` are
+    files whose names are allowed but which are too large to be read.
     """
 
     files: Mapping[str, Stamp]
@@ -36,19 +35,19 @@ class Snapshot:
 
 
 def snapshot(workspace: Workspace, last: Snapshot | None = None) -> Snapshot:
-    """Return how the files of ``workspace`` look now, ignore rules and read policy applied.
+    """Return the state of the files of ``workspace`` now, ignore rules and read policy applied.
 
-    ``last`` is an earlier one of the same workspace: the names in it need not be judged again.
+    ``last`` is an earlier snapshot of the same workspace: the names in it are not checked again.
     """
-    taken = _Stamps(workspace, last=last.files if last else {})
-    reason = _trouble(workspace)
+    stamps = _Stamps(workspace, last=last.files if last else {})
+    reason = _problem(workspace)
     if not reason:
-        taken.add(list_all(workspace))
-        # Once more: what went away meanwhile must not look deleted.
-        reason = _trouble(workspace)
+        stamps.add(list_all(workspace))
+        # Checked again: if the folder went away meanwhile, its files must not look deleted.
+        reason = _problem(workspace)
     if reason:
         return Snapshot({}, alive=False, reason=reason)
-    return Snapshot(taken.files, taken.unreadable, large=taken.large)
+    return Snapshot(stamps.files, stamps.unreadable, large=stamps.large)
 
 
 def snapshot_of(
@@ -56,27 +55,27 @@ def snapshot_of(
 ) -> Mapping[str, Stamp | None]:
     """Return the stamps of ``paths``, and of the files below those that are folders, as ``snapshot`` would.
 
-    Every path is in the answer, with ``None`` if it is no file that may be read; so whatever was known at or below it
-    and is not in the answer is gone. If the workspace cannot be seen the answer is empty: nothing can be said.
+    Every path is a key of the result, with ``None`` if it is not a file that may be read; so a file that was known at
+    or below a path and is not in the result was deleted. The result is empty if the workspace cannot be read.
 
-    The cost does not depend on the size of the workspace, except for what git is asked, once for all paths: whether it
-    lists those that exist and are not ``known``, the files of the last snapshot. These are taken to be listed still:
-    after a change of a file that ``is_ignore_file``, only ``snapshot`` is true.
+    The cost does not depend on the size of the workspace, except for one call of git for all paths, which finds out
+    whether it lists those that exist and are not ``known``. ``known`` are the files of the last snapshot, which are
+    assumed to be still listed: after a change of an ignore file (``is_ignore_file``) use ``snapshot``.
     """
     asked = list(dict.fromkeys(paths))
-    if _trouble(workspace):
+    if _problem(workspace):
         return {}
-    taken = _Stamps(workspace, frozenset(asked))
-    waiting = taken.existing(path for path in asked if _is_normal(path))
-    if waiting and _in_git(workspace):
-        waiting = [path for path in waiting if path not in known or not taken.add_known(path)]
-    if waiting:
-        taken.add(list_all(workspace) if "" in waiting else list_at(workspace, waiting))
-    return {} if _trouble(workspace) else dict.fromkeys(asked) | taken.files
+    stamps = _Stamps(workspace, frozenset(asked))
+    pending = stamps.existing(path for path in asked if _is_normal(path))
+    if pending and _in_git(workspace):
+        pending = [path for path in pending if path not in known or not stamps.add_known(path)]
+    if pending:
+        stamps.add(list_all(workspace) if "" in pending else list_at(workspace, pending))
+    return {} if _problem(workspace) else dict.fromkeys(asked) | stamps.files
 
 
 def is_ignore_file(path: str) -> bool:
-    """Return whether ``path`` is a file that hides others or shows them, so that only a whole snapshot is true."""
+    """Return whether ``path`` is an ignore file: after it changes, only a full ``snapshot`` is correct."""
     return path.rpartition("/")[2] in IGNORE_FILES
 
 
@@ -90,18 +89,18 @@ class _Stamps:
         self.large: list[str] = []
         self.unreadable = 0
         self._root = workspace.root.path
-        self._most = workspace.policy.max_bytes
+        self._max_bytes = workspace.policy.max_bytes
         self._readable = ReadableNames(workspace.policy)
         self._only = only
         self._above = {folder for path in only or () for folder in folders_above(path)}
         self._last = last or {}
 
-    def add(self, present: CurrentFiles) -> None:
-        """Take the stamps of what is listed."""
-        folders = [*present.folders, *self._add_all(present.names)]
+    def add(self, current: CurrentFiles) -> None:
+        """Add the stamps of the listed files."""
+        folders = [*current.folders, *self._add_all(current.names)]
         for folder in folders:
-            self._add_all(present.below(folder))
-        self.unreadable += present.unreadable
+            self._add_all(current.below(folder))
+        self.unreadable += current.unreadable
 
     def existing(self, paths: Iterable[str]) -> list[str]:
         """Return those of ``paths`` that are folders, or files that may be read if they are listed."""
@@ -113,7 +112,7 @@ class _Stamps:
         return found
 
     def add_known(self, path: str) -> bool:
-        """Take the stamp of a file without asking whether it is listed; false if that must be asked after all."""
+        """Add the stamp of a file without asking git; return False if git must be asked after all."""
         above = (_status(f"{self._root}/{folder}") for folder in folders_above(path))
         if any(status is None or not S_ISDIR(status.st_mode) for status in above):
             return False
@@ -124,13 +123,13 @@ class _Stamps:
         return True
 
     def _add_all(self, paths: Iterable[str]) -> list[str]:
-        """Take the stamps of the files among ``paths``; return the folders among them."""
+        """Add the stamps of the files among ``paths``; return the folders among them."""
         prefix, lstat, files, only = f"{self._root}/", os.lstat, self.files, self._only
-        allows, most, last = self._readable.allows, self._most, self._last
+        allows, max_bytes, last = self._readable.allows, self._max_bytes, self._last
         folders = []
         for path in paths:
             wanted = only is None or _is_below(path, only)
-            # A name above what is wanted can be a nested repository that holds it.
+            # A name above a wanted path can be a nested repository that contains it.
             if not wanted and path not in self._above:
                 continue
             try:
@@ -143,7 +142,7 @@ class _Stamps:
             if S_ISREG(status.st_mode):
                 if not wanted or not (path in last or allows(path)):
                     continue
-                if status.st_size <= most:
+                if status.st_size <= max_bytes:
                     files[path] = _stamp(status)
                 else:
                     self.large.append(path)
@@ -152,7 +151,7 @@ class _Stamps:
         return folders
 
     def _is_wanted(self, path: str, status: os.stat_result) -> bool:
-        return S_ISREG(status.st_mode) and status.st_size <= self._most and self._readable.allows(path)
+        return S_ISREG(status.st_mode) and status.st_size <= self._max_bytes and self._readable.allows(path)
 
 
 def _stamp(status: os.stat_result) -> Stamp:
@@ -167,7 +166,7 @@ def _status(path: str) -> os.stat_result | None:
 
 
 def _is_below(path: str, folders: frozenset[str]) -> bool:
-    """Return whether ``path`` is one of ``folders`` or lies below one."""
+    """Return whether ``path`` is one of ``folders`` or is below one."""
     while path not in folders:
         if not path:
             return False
@@ -189,8 +188,8 @@ def _in_git(workspace: Workspace) -> bool:
         return False
 
 
-def _trouble(workspace: Workspace) -> str:
-    """Say why the folder of ``workspace`` cannot be seen; empty if it can."""
+def _problem(workspace: Workspace) -> str:
+    """Return why the folder of ``workspace`` cannot be read, as a sentence; empty if it can."""
     path = workspace.root.path
     name = display_path(str(path))
     try:
@@ -201,9 +200,9 @@ def _trouble(workspace: Workspace) -> str:
     except FileNotFoundError:
         return f"{name} is not there; if it is on another disk or machine, connect it again."
     except NotADirectoryError:
-        return f"{name} is not a folder any more; move what has its name out of the way."
+        return f"{name} is not a folder any more; rename or remove the file in its place."
     except OSError as error:
-        return f"{name} cannot be listed ({error.strerror}); make sure that you may read it."
+        return f"{name} cannot be listed ({error.strerror}); check its permissions."
     except SourceError as error:
         return f"{name} cannot be opened any more: {error.reason}"
     try:
@@ -211,5 +210,5 @@ def _trouble(workspace: Workspace) -> str:
     finally:
         os.close(descriptor)
     if (there.st_dev, there.st_ino) != (opened.st_dev, opened.st_ino):
-        return f"{name} is another folder than the one that was opened; open it again, or put the first one back."
+        return f"{name} was replaced by another folder; open the workspace again, or restore the first folder."
     return ""

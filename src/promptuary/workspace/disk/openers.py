@@ -1,12 +1,11 @@
-"""Open a path strictly beneath an open folder, whatever anyone renames or links meanwhile.
+"""Open a path strictly beneath an open folder, whatever anyone renames or links at the same time.
 
-Two openers give the same answers: ``openat2``, where the kernel resolves the path beneath the folder
-in one call, and a walk that opens one component at a time and never follows a link. ``open_following_links`` is for
-those who want links: it resolves them by hand on descriptors, so that it cannot be led outside, and
-tells where it really arrived.
+Two openers give the same results: ``openat2``, with which the kernel resolves the path beneath the folder in one call,
+and a walk that opens one component at a time and never follows a link. ``open_following_links`` follows links: it
+resolves them itself on descriptors, so that it cannot be led outside, and returns the path that it really opened.
 
-Paths here are in normal form (``root.normalise``) and failures are ``OSError``: this module knows
-nothing of policy, of content, or of what a person wrote.
+Paths here are in normal form (``root.normalise``) and failures are ``OSError``: this module does not know policy,
+content, or what a person wrote.
 """
 
 import ctypes
@@ -23,9 +22,9 @@ Opener = Callable[[int, str, int], int]
 
 # Without O_PATH (macOS) a folder on the way has to be readable, not only searchable.
 PEEK: int = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
-"""Flags to look at something without reading it; never waits, needs no right to read on Linux."""
+"""Flags to ``stat`` a path without reading it; never blocks, and on Linux needs no permission to read."""
 READ: int = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
-"""Flags to read a file: a pipe does not wait for its writer, a terminal does not become ours."""
+"""Flags to read a file: does not block on a pipe without a writer, nor take a terminal over."""
 LIST: int = os.O_RDONLY | os.O_DIRECTORY
 """Flags to list a folder."""
 
@@ -39,7 +38,7 @@ _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 
 
 class Opened(NamedTuple):
-    """A descriptor, which the receiver closes, and the path it was really found at."""
+    """A descriptor, which the caller closes, and the real path of the file, links resolved."""
 
     fd: int
     path: str
@@ -66,7 +65,7 @@ def _how(flags: int) -> Any:
 
 
 def open_by_openat2(root: int, path: str, flags: int) -> int:
-    """Open ``path`` by one system call that refuses links and anything not beneath ``root``."""
+    """Open ``path`` with one system call, which refuses links and anything that is not beneath ``root``."""
     call, name, how = _syscall(), os.fsencode(path), _how(flags)
     code = errno.EAGAIN
     for _ in range(_MOST_TRIES):
@@ -74,14 +73,14 @@ def open_by_openat2(root: int, path: str, flags: int) -> int:
         if fd >= 0:
             return fd
         code = ctypes.get_errno()
-        # EAGAIN: a rename elsewhere kept the kernel from being sure.
+        # EAGAIN: a rename somewhere else made the kernel unsure.
         if code not in {errno.EAGAIN, errno.EINTR}:
             break
     raise OSError(code, os.strerror(code))
 
 
 def has_openat2(root: int) -> bool:
-    """Tell whether the system has the call and allows it; sandboxes answer EPERM, old kernels ENOSYS."""
+    """Return whether the system has the call and allows it; sandboxes answer EPERM, old kernels ENOSYS."""
     if sys.platform != "linux":
         return False
     try:
@@ -111,7 +110,7 @@ def _step(folder: int, name: str, flags: int) -> int:
     try:
         fd = os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     except OSError as error:
-        # Systems differ in what they call a link where a folder was wanted.
+        # Systems report a link in the place of a folder with different errors.
         if error.errno in {errno.ENOTDIR, errno.EMLINK} and _is_link(folder, name):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from error
         raise
@@ -130,9 +129,9 @@ def _is_link(folder: int, name: str) -> bool:
 
 
 def open_following_links(root: int, path: str, flags: int) -> Opened:
-    """Open ``path``, following links that stay beneath ``root``; one that leaves it is ``EXDEV``.
+    """Open ``path``, following links that stay beneath ``root``. Raises ``EXDEV`` for a link that leaves it.
 
-    An absolute link leaves, wherever it points, as it does for the kernel.
+    An absolute link always counts as leaving, as it does for the kernel.
     """
     trail = _Trail(root, path)
     try:
@@ -144,7 +143,7 @@ def open_following_links(root: int, path: str, flags: int) -> Opened:
 
 
 class _Trail:
-    """The folders between the root and where we are, as descriptors: ``..`` goes back along it."""
+    """The open folders from the root to the current one: ``..`` goes back along them."""
 
     def __init__(self, root: int, path: str) -> None:
         self.ahead = path.split("/")[::-1]
@@ -196,7 +195,7 @@ class _Trail:
         try:
             target = os.readlink(name, dir_fd=self._here())
         except OSError as error:
-            # Replaced by something else since: look at that instead.
+            # The link was replaced by something else: open that instead.
             if error.errno != errno.EINVAL:
                 raise
             target = name

@@ -1,8 +1,8 @@
 """Which paths may be read at all: decided by the name alone, before anything is opened.
 
-A name is compared as the most forgiving file system and the least attentive eye would see it:
-compatibility forms, case, invisible characters, trailing dots and NTFS streams make no difference.
-Whether the file exists, and what is in it, is not known here.
+A name is compared as the most tolerant file system and the least attentive person would read it: compatibility forms,
+case, invisible characters, trailing dots and NTFS streams make no difference. This module does not know whether the
+file exists, nor what is in it.
 """
 
 import re
@@ -31,9 +31,9 @@ __all__ = ["ALLOWED", "ReadPolicy"]
 
 _MIB = 1024 * 1024
 
-# Letters and symbols that draw nothing, though their category does not say so.
-_BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
-_DRAWS_NOTHING = frozenset({"Cc", "Cf", "Mn", "Me"})
+# Letters and symbols that are invisible, although their category does not say so.
+_INVISIBLE = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+_INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Mn", "Me"})
 _PARTS = re.compile(r"[._-]")
 _SECRET_PATH = re.compile("(?:^|/)(?:" + "|".join(map(re.escape, sorted(SECRET_PATHS))) + ")(?:/|$)")
 _SECRET_PATH_STARTS = frozenset(path.split("/", 1)[0] for path in SECRET_PATHS)
@@ -44,8 +44,8 @@ class ReadPolicy:
     """What may be read.
 
     ``allowed`` holds extensions with their dot and whole names, in lower case; names without an extension are always
-    allowed. ``also`` holds what a person allows besides; ``*`` is every extension. ``allow_sensitive`` holds names, or
-    paths from the workspace on, that a person opened on purpose; those are allowed whatever they are called.
+    allowed. ``also`` holds what a person allows in addition; ``*`` is every extension. ``allow_sensitive`` holds names,
+    or paths relative to the workspace, that a person allows explicitly, whatever they are called.
     """
 
     max_bytes: int = _MIB
@@ -54,34 +54,34 @@ class ReadPolicy:
     allow_sensitive: frozenset[str] = frozenset()
 
     def refusal(self, path: str) -> SourceError | None:
-        """Return why the file ``path``, in normal form, may not be read; ``None`` if it may."""
+        """Return the error for reading the file ``path``, in normal form; ``None`` if it may be read."""
         names = _comparable(path)
-        if self._opened_on_purpose(names):
+        if self._allowed_by_name(names):
             return None
         if _is_sensitive(names):
             return SourceError(
                 Code.SENSITIVE_PATH,
-                f'"{one_line(path)}" is a name under which secrets are kept, so it is not read; '
-                "if it holds none, open it by name (--allow-sensitive, or allow_sensitive in your configuration).",
+                f'"{one_line(path)}" is a usual name for secrets, so it is not read; '
+                "if it holds none, allow it by name (--allow-sensitive, or allow_sensitive in your configuration).",
             )
         if not self._has_text_name(names[-1]):
             return SourceError(
                 Code.DISALLOWED_EXTENSION,
-                f'"{one_line(path)}" has an extension that is not known to hold text; '
-                "if it does, allow it (--allow-extension, or allowed_extensions in your configuration).",
+                f'"{one_line(path)}" has an extension that is not known to be text; '
+                "if it is, allow it (--allow-extension, or allowed_extensions in your configuration).",
             )
         return None
 
     def sensitive(self, path: str) -> bool:
-        """Tell whether ``path``, a file or a folder in normal form, must stay unseen."""
+        """Return whether ``path``, a file or a folder in normal form, must not be read or listed."""
         names = _comparable(path)
-        return _is_sensitive(names) and not self._opened_on_purpose(names)
+        return _is_sensitive(names) and not self._allowed_by_name(names)
 
-    def _opened_on_purpose(self, names: list[str]) -> bool:
+    def _allowed_by_name(self, names: list[str]) -> bool:
         if not self.allow_sensitive:
             return False
         path = "/" + "/".join(names)
-        return any(path.endswith("/" + "/".join(_comparable(opened))) for opened in self.allow_sensitive)
+        return any(path.endswith("/" + "/".join(_comparable(name))) for name in self.allow_sensitive)
 
     def _has_text_name(self, name: str) -> bool:
         stem, dot, extension = name.rpartition(".")
@@ -93,13 +93,15 @@ class ReadPolicy:
 
 
 def _comparable(path: str) -> list[str]:
-    """Return the names of ``path`` in the form in which names are compared."""
+    """Return the names in ``path`` in the form in which names are compared."""
     if path.isascii():
         plain = path.lower()
     else:
         # Case folding can undo the compatibility form, hence twice.
         folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", path).casefold())
-        plain = "".join(c for c in folded if c not in _BLANK and unicodedata.category(c) not in _DRAWS_NOTHING)
+        plain = "".join(
+            c for c in folded if c not in _INVISIBLE and unicodedata.category(c) not in _INVISIBLE_CATEGORIES
+        )
     if ":" in plain:
         plain = "/".join(name.split(":", 1)[0] for name in plain.split("/"))
     return [name.strip().rstrip(". ") for name in plain.split("/")]
@@ -118,7 +120,7 @@ def _is_sensitive(names: list[str]) -> bool:
 
 
 def _has_secret_shape(name: str, names: list[str]) -> bool:
-    # The shapes are slow to try, and nearly every name has none of their words.
+    # The patterns are slow to match, and most names contain none of their words.
     if SECRET_WORDS.search(name) is None:
         return False
     if SECRET_SHAPES.fullmatch(name):

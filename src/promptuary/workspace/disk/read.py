@@ -1,8 +1,8 @@
-"""Read one file of the workspace as text: bounded, decoded, and the same from first byte to last.
+"""Read one file of the workspace as text: bounded, decoded, and unchanged from the first byte to the last.
 
-The order is what keeps it safe: the name is judged before anything is opened, the open file before it
-is read, and the bytes before they are text. What is binary is decided by content, never by name. Line
-ranges, shortening and rendering belong to others.
+The order keeps it safe: the name is checked before anything is opened, the open file before it is read, and the bytes
+before they become text. Whether a file is binary is decided by its content, never by its name. Line ranges, shortening
+and rendering are done elsewhere.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ _TRIES = 2
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """A file at one moment. ``size`` and ``sha256`` are of its bytes, ``modified`` in nanoseconds."""
+    """A file at one moment. ``size`` and ``sha256`` are those of its bytes; ``modified`` is in nanoseconds."""
 
     path: str
     text: str
@@ -34,7 +34,7 @@ class TextFile:
 
 
 def read_text(root: Root, path: str, policy: ReadPolicy) -> TextFile:
-    """Return the text of ``path``; raise ``SourceError`` if it may not or cannot be had."""
+    """Return the text of ``path``. Raises ``SourceError`` if it is refused or cannot be read."""
     relative, data, status = _read(root, path, policy)
     text, encoding = decode(data, relative)
     return TextFile(
@@ -49,12 +49,12 @@ def read_text(root: Root, path: str, policy: ReadPolicy) -> TextFile:
 
 def _read(root: Root, path: str, policy: ReadPolicy) -> tuple[str, bytes, os.stat_result]:
     relative = normalise(path)
-    _obey(policy, relative)
+    _check_name(policy, relative)
     opened = root.open_real(relative)
     try:
-        # A link with a harmless name must not open what its target's name forbids.
+        # A link with a harmless name must not open a file whose own name is refused.
         if opened.path != relative:
-            _obey(policy, opened.path)
+            _check_name(policy, opened.path)
         data, status = _read_unchanged(opened.fd, root.device, relative, policy.max_bytes)
     except OSError as error:
         raise SourceError(
@@ -65,44 +65,44 @@ def _read(root: Root, path: str, policy: ReadPolicy) -> tuple[str, bytes, os.sta
     return relative, data, status
 
 
-def _obey(policy: ReadPolicy, path: str) -> None:
-    # The workspace itself has no name to judge; that it is no file is found out on opening it.
+def _check_name(policy: ReadPolicy, path: str) -> None:
+    # The workspace itself has no name to check; opening it finds out that it is not a file.
     if path and (refusal := policy.refusal(path)):
         raise refusal
 
 
-def _read_unchanged(fd: int, device: int, path: str, most: int) -> tuple[bytes, os.stat_result]:
+def _read_unchanged(fd: int, device: int, path: str, max_bytes: int) -> tuple[bytes, os.stat_result]:
     before = os.fstat(fd)
     for attempt in range(_TRIES):
-        _check(before, device, path, most)
+        _check(before, device, path, max_bytes)
         if attempt:
             os.lseek(fd, 0, os.SEEK_SET)
-        data = _read_bounded(fd, before.st_size, most)
-        if len(data) > most:
-            _refuse_size(path, f"more than {human_size(most)}", most)
+        data = _read_bounded(fd, before.st_size, max_bytes)
+        if len(data) > max_bytes:
+            _refuse_size(path, f"more than {human_size(max_bytes)}", max_bytes)
         after = os.fstat(fd)
         if (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns):
             return data, after
         before = after
     raise SourceError(
         Code.READ_FAILED,
-        f"{display_path(path)} is being written to just now; try again when its writer has finished.",
+        f"{display_path(path)} is being written; try again when that is finished.",
     )
 
 
-def _check(status: os.stat_result, device: int, path: str, most: int) -> None:
+def _check(status: os.stat_result, device: int, path: str, max_bytes: int) -> None:
     if not stat.S_ISREG(status.st_mode):
-        _refuse_kind(path, status.st_mode)
+        _refuse_type(path, status.st_mode)
     if status.st_dev != device:
         raise SourceError(
             Code.OTHER_DEVICE,
             f"{display_path(path)} is on a file system that is mounted into the workspace; copy the file out of it.",
         )
-    if status.st_size > most:
-        _refuse_size(path, human_size(status.st_size), most)
+    if status.st_size > max_bytes:
+        _refuse_size(path, human_size(status.st_size), max_bytes)
 
 
-def _refuse_kind(path: str, mode: int) -> NoReturn:
+def _refuse_type(path: str, mode: int) -> NoReturn:
     if stat.S_ISDIR(mode):
         reason = f"{display_path(path)} is a folder; write @folder: instead of @file:."
     elif stat.S_ISFIFO(mode):
@@ -112,10 +112,10 @@ def _refuse_kind(path: str, mode: int) -> NoReturn:
     raise SourceError(Code.NOT_A_FILE, reason)
 
 
-def _refuse_size(path: str, size: str, most: int) -> NoReturn:
-    limit = human_size(most)
+def _refuse_size(path: str, size: str, max_bytes: int) -> NoReturn:
+    limit = human_size(max_bytes)
     if size == limit:
-        limit = f"{most:,} bytes, and it has more"
+        limit = f"{max_bytes:,} bytes, and it has more"
     raise SourceError(
         Code.FILE_TOO_LARGE,
         f"{display_path(path)} is {size}, and files are read up to {limit}; "
@@ -123,31 +123,31 @@ def _refuse_size(path: str, size: str, most: int) -> NoReturn:
     )
 
 
-def _read_bounded(fd: int, expected: int, most: int) -> bytes:
-    """Read to the end, or one byte past ``most``; the size a file reports may be a lie either way."""
-    data = os.read(fd, min(expected, most) + 1)
+def _read_bounded(fd: int, expected: int, max_bytes: int) -> bytes:
+    """Read to the end, or one byte past ``max_bytes``; the size that a file reports may be wrong either way."""
+    data = os.read(fd, min(expected, max_bytes) + 1)
     if not data or len(data) == expected:
         return data
     parts, total = [data], len(data)
-    while total <= most and (data := os.read(fd, min(_CHUNK, most + 1 - total))):
+    while total <= max_bytes and (data := os.read(fd, min(_CHUNK, max_bytes + 1 - total))):
         parts.append(data)
         total += len(data)
     return b"".join(parts)
 
 
-# The longer mark first: that of UTF-32 begins with that of UTF-16.
-_MARKS = (
+# The longer byte order mark first: that of UTF-32 begins with that of UTF-16.
+_BOMS = (
     (b"\xff\xfe\x00\x00", "utf-32-le"),
     (b"\x00\x00\xfe\xff", "utf-32-be"),
     (b"\xff\xfe", "utf-16-le"),
     (b"\xfe\xff", "utf-16-be"),
     (b"\xef\xbb\xbf", "utf-8"),
 )
-_MARK_STARTS = frozenset(mark[0] for mark, _ in _MARKS)
+_BOM_STARTS = frozenset(bom[0] for bom, _ in _BOMS)
 _NOT_IN_WIDE_TEXT = "[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ue000-\uf8ff\ufffe\uffff]"
 
-# Encodings that source and documents are really kept in, likeliest first: guessing among all that exist
-# finds Baltic in French.
+# Encodings that are in use for source and documents, the likeliest first: guessing among all encodings takes French
+# for Baltic.
 _LEGACY = [
     *("cp1252", "cp1250", "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256"),
     *("cp932", "euc_jp", "gb18030", "big5", "cp949", "mac_roman"),
@@ -155,10 +155,10 @@ _LEGACY = [
 
 
 def decode(data: bytes, path: str) -> tuple[str, str]:
-    """Return the text in ``data`` and its encoding; raise ``SourceError`` if it is not text."""
-    if data and data[0] in _MARK_STARTS:
-        for mark, encoding in _MARKS:
-            if data.startswith(mark) and (text := _decoded(data[len(mark) :], encoding)) is not None:
+    """Return the text in ``data`` and its encoding. Raises ``SourceError`` if it is not text."""
+    if data and data[0] in _BOM_STARTS:
+        for bom, encoding in _BOMS:
+            if data.startswith(bom) and (text := _decoded(data[len(bom) :], encoding)) is not None:
                 return text, encoding
     if b"\x00" in data:
         return _decode_wide(data, path)
@@ -177,7 +177,7 @@ def _decoded(data: bytes, encoding: str) -> str | None:
 
 
 def _decode_wide(data: bytes, path: str) -> tuple[str, str]:
-    """Decode UTF-32 or UTF-16 without a mark."""
+    """Decode UTF-32 or UTF-16 without a byte order mark."""
     little_endian = data[1::2].count(0) > data[0::2].count(0)
     for encoding in ("utf-32-le", "utf-16-le") if little_endian else ("utf-32-be", "utf-16-be"):
         text = _decoded(data, encoding)
@@ -187,7 +187,7 @@ def _decode_wide(data: bytes, path: str) -> tuple[str, str]:
 
 
 def _reads_like_wide_text(text: str) -> bool:
-    """Tell text from numbers and strings of bytes, which decode to rare characters or control codes."""
+    """Return whether this is text, not numbers or bytes, which decode to rare characters or control codes."""
     start = text[:_CHUNK]
     return sum(char < "\u0100" for char in start) * 2 > len(start) and not re.search(_NOT_IN_WIDE_TEXT, text)
 
@@ -195,8 +195,7 @@ def _reads_like_wide_text(text: str) -> bool:
 def _decode_legacy(data: bytes, path: str) -> tuple[str, str]:
     if _content_kind(data):
         return _refuse_binary(data, path)
-    # Rarely needed, and slow to import.
-    from charset_normalizer import from_bytes  # noqa: PLC0415
+    from charset_normalizer import from_bytes  # noqa: PLC0415  (rarely needed, and slow to import)
 
     matches = from_bytes(data, cp_isolation=_LEGACY)
     for match in sorted(matches, key=lambda m: (m.chaos, _LEGACY.index(m.encoding))):
@@ -207,7 +206,7 @@ def _decode_legacy(data: bytes, path: str) -> tuple[str, str]:
 
 def _refuse_binary(data: bytes, path: str) -> NoReturn:
     kind = _content_kind(data)
-    what = f"is {kind}" if kind else "holds bytes that are no text"
+    what = f"is {kind}" if kind else "contains bytes that are not text"
     raise SourceError(Code.BINARY, f"{display_path(path)} {what}, so it cannot be included; give a text form of it.")
 
 
@@ -252,5 +251,5 @@ _MAGIC = (
 
 
 def _content_kind(data: bytes) -> str | None:
-    """Name what ``data``, already known not to be UTF-8 text, begins like."""
+    """Return which known format ``data``, which is not UTF-8 text, begins like; ``None`` if none."""
     return next((kind for offset, start, kind in _MAGIC if data.startswith(start, offset)), None)

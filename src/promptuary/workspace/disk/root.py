@@ -1,10 +1,10 @@
-r"""The workspace folder, and the only way to a path inside it.
+r"""The workspace folder, and the only way to open a path inside it.
 
-``normalise`` decides by the text of a path alone; ``Root`` opens what it returned, strictly beneath
-the folder. Neither knows which names are secret (``policy``) nor what a file may hold (``read``).
+``normalise`` judges a path by its text alone; ``Root`` opens what it returned, strictly beneath the folder. Neither
+knows which names are secret (``policy``) nor what a file may contain (``read``).
 
-A backslash separates like a slash, since people paste paths from Windows; a name that contains one
-cannot be referred to.
+A backslash separates like a slash, since people paste paths from Windows; a name that contains a backslash cannot be
+referenced.
 """
 
 import errno
@@ -31,10 +31,10 @@ from promptuary.workspace.disk.openers import (
 )
 
 PathKind = Literal["file", "folder", "other"]
-"""What a path is: ``other`` is there but not to be opened (a pipe, a device, a link not followed)."""
+"""What a path is: ``other`` exists but cannot be opened (a pipe, a device, a link that is not followed)."""
 
 OpenerName = Literal["auto", "openat2", "walk"]
-"""How paths are opened: ``auto`` takes ``openat2`` where the system has it."""
+"""How paths are opened: ``auto`` uses ``openat2`` where the system has it."""
 
 _LONGEST_NAME = 255
 _LONGEST_PATH = 4096
@@ -48,7 +48,7 @@ _NOT_NORMAL = re.compile(r"(?:^|/)\.{0,2}(?:/|$)")
 
 
 def display_path(path: str) -> str:
-    """Return ``path`` as a reason names it: in quotes, on one line, not endless."""
+    """Return ``path`` for an error message: in quotes, on one line, shortened if it is very long."""
     if not path:
         return "the workspace folder"
     text = one_line(path)
@@ -58,7 +58,7 @@ def display_path(path: str) -> str:
 def normalise(path: str) -> str:
     """Return ``path`` relative to the workspace, with ``/`` between names; empty for the workspace itself.
 
-    Raises ``SourceError`` for a path that is absolute, climbs out, or cannot be a name here.
+    Raises ``SourceError`` for a path that is absolute, leads out of the workspace, or cannot be a file name.
     """
     _check_characters(path)
     slashed = path.replace("\\", "/")
@@ -78,13 +78,13 @@ def _check_characters(path: str) -> None:
     if _UNFIT.search(path):
         raise SourceError(
             Code.BAD_NAME,
-            f"{display_path(path)} contains characters that cannot be shown; retype the path, or rename the file.",
+            f"{display_path(path)} contains characters that cannot be shown; type the path again, or rename the file.",
         )
 
 
 def _check_relative(path: str, slashed: str) -> None:
     if slashed.startswith("/") or _HOME.match(slashed) or _ON_A_DISK.match(slashed):
-        advice = "give the path from the workspace folder on, without a leading / or ~."
+        advice = "write the path relative to the workspace folder, without a leading / or ~."
     elif _ADDRESS.match(slashed):
         advice = "to fetch a page write @url: before its address."
     else:
@@ -99,7 +99,7 @@ def _without_dots(path: str, slashed: str) -> list[str]:
             if not names:
                 raise SourceError(
                     Code.PATH_TRAVERSAL,
-                    f"{display_path(path)} climbs out of the workspace; name a path inside it, "
+                    f"{display_path(path)} leads out of the workspace; name a path inside it, "
                     "or open the folder above as the workspace.",
                 )
             names.pop()
@@ -122,10 +122,10 @@ def _check_lengths(path: str, names: list[str]) -> None:
 
 
 class Root:
-    """An open workspace folder. Every path given to it is in normal form and is looked up beneath it.
+    """An open workspace folder. Every path given to it is in normal form and is opened beneath it.
 
-    With ``follow_symlinks`` a link is followed as long as it stays inside; without, every link is
-    refused. Nothing that happens on disk meanwhile can lead an open outside.
+    With ``follow_symlinks`` a link is followed as long as it stays inside; without, every link is refused. No change on
+    disk at the same time can make it open a file outside.
     """
 
     __slots__ = ("__weakref__", "_close", "_fd", "_open", "device", "follow_symlinks", "path")
@@ -145,15 +145,15 @@ class Root:
         self._open = _choose(opener, self._fd)
 
     def open_file(self, path: str) -> int:
-        """Return a descriptor to read ``path``; it never waits, and may not be a regular file."""
+        """Return a descriptor to read ``path``. Never blocks; the file may be a pipe or a device."""
         return self.open_real(path).fd
 
     def open_real(self, path: str) -> Opened:
-        """Return what ``open_file`` does and where it really is, which differs if links were followed."""
+        """Open like ``open_file``, and return the real path too, which differs if links were followed."""
         return self._opened(path, READ)
 
     def open_folder(self, path: str) -> int:
-        """Return a descriptor to list the folder ``path``; empty is the workspace itself."""
+        """Return a descriptor to list the folder ``path``; an empty path is the workspace itself."""
         try:
             return self._opened(path, LIST).fd
         except SourceError as error:
@@ -165,7 +165,7 @@ class Root:
             raise
 
     def kind_of(self, path: str) -> PathKind | None:
-        """Return what ``path`` is, or ``None`` if nothing is there. Never raises."""
+        """Return whether ``path`` is a file or a folder; ``None`` if nothing is there. Never raises."""
         try:
             fd = self._opened(path, PEEK).fd
         except SourceError as error:
@@ -180,8 +180,8 @@ class Root:
         return "folder" if stat.S_ISDIR(mode) else "other"
 
     def close(self) -> None:
-        """Give the folder back; whatever is opened through this root afterwards fails."""
-        # The number may be given to another file, which must not become our root.
+        """Close the folder; opening anything through this root fails afterwards."""
+        # The system may reuse the number for another file, which must not become our root.
         self._fd = -1
         self._close()
 
@@ -217,7 +217,7 @@ def _choose(opener: OpenerName, root: int) -> Opener:
 
 
 def _check_normal(path: str) -> None:
-    """Refuse what ``normalise`` would not have returned: the openers rely on it."""
+    """Raise ``SourceError`` for a path that ``normalise`` would not return: the openers rely on it."""
     if path and _NOT_NORMAL.search(path):
         raise SourceError(Code.PATH_TRAVERSAL, f"{display_path(path)} is not a plain path from the workspace folder.")
     _check_characters(path)
@@ -232,7 +232,7 @@ _CODES = {
     errno.EPERM: Code.PERMISSION_DENIED,
     errno.ENAMETOOLONG: Code.BAD_NAME,
     errno.EILSEQ: Code.BAD_NAME,
-    # What opening a socket or a device without a driver answers.
+    # The errors for opening a socket or a device without a driver.
     errno.ENXIO: Code.NOT_A_FILE,
     errno.ENODEV: Code.NOT_A_FILE,
     errno.EOPNOTSUPP: Code.NOT_A_FILE,
@@ -242,7 +242,7 @@ _REASONS = {
     Code.NOT_FOUND: "There is no {} in the workspace.",
     Code.SYMLINK: "{} leads through a symbolic link, and links are not followed; name the file it points to.",
     Code.PERMISSION_DENIED: "{} may not be read by this user; change its permissions or run as its owner.",
-    Code.BAD_NAME: "{} is not a name that a file can have here; check the spelling.",
+    Code.BAD_NAME: "{} is not a valid file name here; check the spelling.",
     Code.NOT_A_FILE: "{} is a socket or a device, not a file with text in it.",
 }
 

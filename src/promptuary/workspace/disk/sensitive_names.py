@@ -1,6 +1,6 @@
-"""The tables behind ``policy``: which names hold text, and which hold secrets.
+"""The tables of ``policy``: which names are text, and which are secrets.
 
-All in lower case. Data only: how a name is compared is the business of ``policy``.
+All in lower case. Data only: ``policy`` compares names with them.
 """
 
 import re
@@ -86,7 +86,7 @@ DATA_EXTENSIONS = """
 """
 
 ALLOWED = _words(f"{CODE_EXTENSIONS} {PROSE_EXTENSIONS} {DATA_EXTENSIONS}")
-"""Extensions, with their dot, of files that hold text."""
+"""Extensions, with their dot, of text files."""
 
 STEMS = _words(
     """
@@ -99,7 +99,7 @@ STEMS = _words(
     support thanks thorfile tiltfile todo upgrading vagrantfile version workspace wscript
     """
 )
-"""First parts of names that hold text whatever follows: ``Dockerfile.dev``, ``README.de``."""
+"""First parts of names of text files, whatever follows: ``Dockerfile.dev``, ``README.de``."""
 
 SECRET_ANYWHERE = _words(
     """
@@ -119,7 +119,7 @@ SECRET_ANYWHERE = _words(
     _netrc git~1
     """
 )
-"""Names that are secret as a file and, as a folder, with everything below."""
+"""Names of secret files, and of folders in which everything is secret."""
 
 SECRET_FILES = _words(
     """
@@ -144,7 +144,7 @@ SECRET_FILES = _words(
     vault_password.txt wallet.dat winscp.ini ws_ftp.ini
     """
 )
-"""Names that are secret as a file; folders of ordinary source are called so too."""
+"""Names of secret files; folders of ordinary source have these names, too."""
 
 SECRET_ENDINGS = _words(
     """
@@ -171,7 +171,7 @@ SECRET_PATHS = _words(
     library/cookies library/keychains run/secrets
     """
 )
-"""Neighbouring names that are secret together, with everything below."""
+"""Consecutive names in a path that are secret together, with everything below."""
 
 SECRET_SHAPES = re.compile(
     r"""
@@ -196,13 +196,13 @@ SECRET_SHAPES = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-"""Whole names that vary in a known way and are secret wherever they are."""
+"""Patterns of whole names that are secret anywhere."""
 
 SECRET_WORDS = re.compile(
     r"\.env|\.enc|\.asc|\.tfstate\.|\.tfvars\.|id_|ssh_host_|oauth|firebase|accesskey|_history|secr|private"
     r"|utc--|kubeconfig|cred|password|auth\.|token\.|cookies\.|logins\.|account"
 )
-"""One of these is in every name that ``SECRET_SHAPES`` or ``SECRET_UNLESS_DESCRIBED`` describes."""
+"""Every name that ``SECRET_SHAPES`` or ``SECRET_UNLESS_DESCRIBED`` matches contains one of these."""
 
 SECRET_UNLESS_DESCRIBED = re.compile(
     r"""
@@ -212,7 +212,7 @@ SECRET_UNLESS_DESCRIBED = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-"""Whole names that are secret, except below ``DESCRIBING``."""
+"""Patterns of whole names that are secret, except below the folders ``DESCRIBING``."""
 
 DESCRIBING = _words(
     """
@@ -220,13 +220,13 @@ DESCRIBING = _words(
     openapi swagger docs fixtures __fixtures__ testdata mocks __mocks__
     """
 )
-"""Folders whose files tell about secrets: the words for them, the form of them."""
+"""Folders whose files describe secrets: their translations, their schemas, examples of them."""
 
 TEMPLATES = _words("example examples sample template dist defaults tmpl tpl skel stub")
-"""Parts of a name that say: the form of a secret, without the secret."""
+"""Parts of a name that mark a template: the form of a secret, without the secret."""
 
 TEMPLATE_ENDINGS = _words("json jsonc yml yaml toml ini cfg conf env txt xml properties tfvars php")
-"""What may follow such a part: ``secrets.example.yml``."""
+"""Extensions that may follow such a part: ``secrets.example.yml``."""
 
 BACKUPS = _words("bak backup old orig save swp swo tmp new copy")
-"""Endings that leave a secret what it is."""
+"""Endings of copies: a copy of a secret is secret."""

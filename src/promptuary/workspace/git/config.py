@@ -1,9 +1,9 @@
-"""What of a repository's configuration we carry over: harmless settings, read as data.
+"""Which settings of a repository's configuration are used: harmless ones, read as data.
 
-Git's configuration can name programs to run (filters, hooks, pagers, diff drivers, monitors), files to
-read and servers to ask. None of that passes. What passes is an allow-list of switches that legitimately
-change what a diff says (line endings, file modes, rename detection, abbreviation), each checked against
-the values it may have. Pure: the text comes from ``git config --list -z`` and goes into our own file.
+Git's configuration can name programs to run (filters, hooks, pagers, diff drivers, monitors), files to read and servers
+to contact. None of these are used. An allow-list names the switches that legitimately change a diff (line endings, file
+modes, rename detection, abbreviation), and the values that each may have. Pure: the text comes from
+``git config --list -z`` and goes into our own configuration file.
 """
 
 import os
@@ -11,14 +11,14 @@ import re
 from collections.abc import Iterable, Mapping
 
 GitSettings = list[tuple[str, str]]
-"""Keys and values in the order git lists them; a key without a value means true."""
+"""Keys and values in the order in which git lists them; a key without a value means true."""
 
 TRUE = frozenset({"true", "yes", "on", "1"})
-"""The ways in which git spells a switch that is on, in lower case."""
+"""The values that git takes for true, in lower case."""
 
 _SWITCH = re.compile(r"true|false|yes|no|on|off|0|1", re.IGNORECASE)
 _NUMBER = re.compile(r"[0-9]{1,5}")
-_CARRIED: Mapping[str, re.Pattern[str]] = {
+_ALLOWED: Mapping[str, re.Pattern[str]] = {
     **dict.fromkeys(
         (
             "core.filemode",
@@ -45,7 +45,7 @@ _CARRIED: Mapping[str, re.Pattern[str]] = {
     "diff.algorithm": re.compile(r"default|myers|minimal|patience|histogram", re.IGNORECASE),
     "status.showuntrackedfiles": re.compile(r"no|normal|all", re.IGNORECASE),
 }
-# Files of the person's own choosing: taken from their configuration only, never from a repository's.
+# Files that the person chose: taken from the person's own configuration only, never from a repository's.
 _OWN_FILES = frozenset({"core.excludesfile", "core.attributesfile"})
 _NAME = re.compile(r"[\w./+@-]+")
 _FETCH = re.compile(r"\+?refs/[\w./*-]+:refs/[\w./*-]+")
@@ -67,7 +67,7 @@ _OURS: GitSettings = [
 
 
 def parse_settings(listed: bytes) -> GitSettings:
-    """Return the settings that ``git config --list -z`` printed."""
+    """Parse the output of ``git config --list -z``."""
     found = []
     for entry in os.fsdecode(listed).split("\0"):
         key, separator, value = entry.partition("\n")
@@ -77,22 +77,22 @@ def parse_settings(listed: bytes) -> GitSettings:
 
 
 def allowed_settings(settings: GitSettings, *, own: bool) -> dict[str, str]:
-    """Return the harmless ones; ``own`` says that they are the person's, not a repository's."""
-    kept = {}
+    """Return the settings that are on the allow-list; ``own`` says that they are the person's, not a repository's."""
+    found = {}
     for key, value in settings:
-        pattern = _CARRIED.get(key)
+        pattern = _ALLOWED.get(key)
         if (pattern and pattern.fullmatch(value)) or (own and key in _OWN_FILES and value.isprintable()):
-            kept[key] = value
-    return kept
+            found[key] = value
+    return found
 
 
 def upstream_settings(settings: GitSettings, branch: str) -> GitSettings:
-    """Return what relates ``branch`` to the one it follows, so that ``@{u}`` and "ahead 2" work."""
+    """Return the settings of the upstream of ``branch``, so that ``@{u}`` and "ahead 2" work."""
     mine = {f"branch.{branch}.remote", f"branch.{branch}.merge"}
-    kept = [(key, value) for key, value in settings if key in mine and _NAME.fullmatch(value)]
-    remotes = {value for key, value in kept if key.endswith(".remote")}
+    found = [(key, value) for key, value in settings if key in mine and _NAME.fullmatch(value)]
+    remotes = {value for key, value in found if key.endswith(".remote")}
     wanted = {f"remote.{remote}.fetch" for remote in remotes}
-    return kept + [(key, value) for key, value in settings if key in wanted and _FETCH.fullmatch(value)]
+    return found + [(key, value) for key, value in settings if key in wanted and _FETCH.fullmatch(value)]
 
 
 def format_settings(settings: Iterable[tuple[str, str]], *, sha256: bool) -> str:
@@ -100,7 +100,7 @@ def format_settings(settings: Iterable[tuple[str, str]], *, sha256: bool) -> str
     lines = [f"[core]\n\trepositoryformatversion = {int(sha256)}"]
     if sha256:
         lines.append("[extensions]\n\tobjectformat = sha256")
-    # Ours come last: the last word counts.
+    # Ours come last, because the last value counts.
     for key, value in (*settings, *_OURS):
         section, _, rest = key.partition(".")
         middle, _, name = rest.rpartition(".")

@@ -1,8 +1,7 @@
-"""Which git folder belongs to a workspace, and reading from it without following a link.
+"""Find the git folder of a workspace, and read from it without following a link.
 
-Git believes whatever a ``.git`` file, a link or a ``commondir`` says; here a claim counts only when
-the other side confirms it, so that a forged pointer cannot show another repository's history.
-Nothing here starts git or knows what the files mean.
+Git trusts a ``.git`` file, a link or a ``commondir``; here such a pointer counts only if its target points back, so
+that a forged pointer cannot show another repository's history. Starts no process and does not know what the files mean.
 """
 
 import os
@@ -23,10 +22,10 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class GitFolder:
-    """Where a repository keeps its things.
+    """The folders of a repository.
 
-    ``own`` holds HEAD and the index, ``common`` the objects and branches: they differ in a linked worktree.
-    ``proven`` is false while only ``core.worktree`` in its configuration can confirm that ``top`` is its own.
+    ``own`` has HEAD and the index, ``common`` the objects and branches: they differ in a linked worktree. ``proven`` is
+    false if only ``core.worktree`` in its configuration can confirm that ``top`` is its working tree.
     """
 
     top: Path
@@ -36,29 +35,29 @@ class GitFolder:
 
     @property
     def linked(self) -> bool:
-        """Whether this is one of several working trees of a repository."""
+        """Whether this is a linked worktree."""
         return self.own != self.common
 
 
 def locate(folder: Path) -> GitFolder:
-    """Return the repository that ``folder`` lies in: its own, or that of the nearest folder above.
+    """Return the repository of ``folder``: the one at it, or at the nearest folder above.
 
-    Like git, the search stops where another file system begins. A bare repository is none.
-    Only ``.git`` counts.
+    Like git, the search stops at the border of the file system. Only a ``.git`` counts; a bare repository does not.
+    Raises ``SourceError`` if there is none.
     """
     top = Path(os.path.realpath(folder))
     device = _device(top)
     for candidate in (top, *top.parents):
         if _device(candidate) != device:
             break
-        found = _at(candidate)
+        found = _repository_at(candidate)
         if found:
             return found
     raise not_a_repository("this workspace is not in a git repository; `git init` makes it one")
 
 
 def not_a_repository(reason: str) -> SourceError:
-    """Return the error for a folder whose history cannot be had."""
+    """Return the error for a folder without a usable repository."""
     return SourceError(Code.NOT_A_REPOSITORY, reason)
 
 
@@ -69,7 +68,7 @@ def _device(folder: Path) -> int | None:
         return None
 
 
-def _at(top: Path) -> GitFolder | None:
+def _repository_at(top: Path) -> GitFolder | None:
     pointer = top / ".git"
     try:
         mode = pointer.lstat().st_mode
@@ -79,18 +78,18 @@ def _at(top: Path) -> GitFolder | None:
         whole = all(os.path.lexists(pointer / name) for name in ("HEAD", "objects", "refs"))
         return GitFolder(top, pointer, pointer, proven=True) if whole else None
     if stat.S_ISLNK(mode):
-        return _claimed(top, Path(os.path.realpath(pointer)))
-    return _claimed(top, _pointed_at(top))
+        return _confirmed(top, Path(os.path.realpath(pointer)))
+    return _confirmed(top, _target_of_file(top))
 
 
-def _pointed_at(top: Path) -> Path:
+def _target_of_file(top: Path) -> Path:
     text = os.fsdecode(read_inside(top, ".git", _POINTER) or b"")
     if not text.startswith("gitdir:"):
         raise not_a_repository("the workspace's .git is neither a folder nor a pointer to one")
     return _resolved(top, text.removeprefix("gitdir:"))
 
 
-def _claimed(top: Path, own: Path) -> GitFolder:
+def _confirmed(top: Path, own: Path) -> GitFolder:
     if not own.is_dir():
         raise not_a_repository("the workspace's .git points at a folder that is not there")
     shared = read_inside(own, "commondir", _POINTER)
@@ -98,8 +97,8 @@ def _claimed(top: Path, own: Path) -> GitFolder:
         return GitFolder(top, own, own, proven=own.is_relative_to(top))
     common = _resolved(own, os.fsdecode(shared))
     back = read_inside(own, "gitdir", _POINTER)
-    # Lying in <common>/worktrees is what only the other repository can arrange; pointing back is its consent.
-    if own.parent != common / "worktrees" or back is None or _back(own, back) != top / ".git":
+    # Only the other repository can put a folder into <common>/worktrees, and only its owner can make it point back.
+    if own.parent != common / "worktrees" or back is None or _points_back_to(own, back) != top / ".git":
         raise not_a_repository(
             "the workspace's .git points at another repository that does not know this worktree; "
             "if it was moved, run `git worktree repair` in it"
@@ -107,7 +106,7 @@ def _claimed(top: Path, own: Path) -> GitFolder:
     return GitFolder(top, own, common, proven=True)
 
 
-def _back(own: Path, text: bytes) -> Path:
+def _points_back_to(own: Path, text: bytes) -> Path:
     pointer = own / os.fsdecode(text).strip()
     return Path(os.path.realpath(pointer.parent)) / pointer.name
 
@@ -117,20 +116,20 @@ def _resolved(base: Path, text: str) -> Path:
 
 
 @contextmanager
-def _holding(base: Path, relative: str) -> Iterator[tuple[int | None, str]]:
-    """Hold open the folder in which a file lies, reached without following a link."""
+def _folder_of(base: Path, relative: str) -> Iterator[tuple[int | None, str]]:
+    """Open the folder of a file without following a link; yield its descriptor and the file's name."""
     *folders, name = relative.split("/")
-    held = _step(base, None)
+    current = _step(base, None)
     try:
         for folder in folders:
-            lower = _step(folder, held)
-            if held is not None:
-                os.close(held)
-            held = lower
-        yield held, name
+            lower = _step(folder, current)
+            if current is not None:
+                os.close(current)
+            current = lower
+        yield current, name
     finally:
-        if held is not None:
-            os.close(held)
+        if current is not None:
+            os.close(current)
 
 
 def _step(folder: Path | str, above: int | None) -> int | None:
@@ -144,8 +143,8 @@ def _step(folder: Path | str, above: int | None) -> int | None:
 
 @contextmanager
 def open_inside(base: Path, relative: str) -> Iterator[tuple[BinaryIO, os.stat_result] | None]:
-    """Open a regular file below ``base`` without following any link on the way; ``None`` if there is none."""
-    with _holding(base, relative) as (folder, name):
+    """Open a regular file below ``base`` without following any link on the way; yield ``None`` if there is none."""
+    with _folder_of(base, relative) as (folder, name):
         try:
             opened = None if folder is None else os.open(name, _READ | os.O_NONBLOCK, dir_fd=folder)
         except PermissionError as error:
@@ -161,8 +160,8 @@ def open_inside(base: Path, relative: str) -> Iterator[tuple[BinaryIO, os.stat_r
 
 
 def link_inside(base: Path, relative: str) -> bytes | None:
-    """Return what the link below ``base`` holds, not what it leads to; ``None`` if it is no link."""
-    with _holding(base, relative) as (folder, name):
+    """Return the target of the link below ``base``; ``None`` if it is not a link."""
+    with _folder_of(base, relative) as (folder, name):
         try:
             return None if folder is None else os.readlink(os.fsencode(name), dir_fd=folder)
         except (OSError, ValueError):
@@ -170,7 +169,7 @@ def link_inside(base: Path, relative: str) -> bytes | None:
 
 
 def read_inside(base: Path, relative: str, limit: int) -> bytes | None:
-    """Return a file's content; ``None`` if it is absent, a link, no regular file or larger than ``limit``."""
+    """Return a file's content; ``None`` if it is missing, a link, not a regular file or larger than ``limit``."""
     with open_inside(base, relative) as opened:
         if opened is None or opened[1].st_size > limit:
             return None
@@ -179,9 +178,9 @@ def read_inside(base: Path, relative: str, limit: int) -> bytes | None:
 
 
 def copy_inside(base: Path, relative: str, target: Path, limit: int) -> bool:
-    """Copy a file with its times; false if it is absent, a link, or larger than ``limit``.
+    """Copy a file with its times; return False if it is missing, a link, or larger than ``limit``.
 
-    The times matter: git distrusts an index entry that is as young as the index itself.
+    The times matter: git does not trust an index entry that is as new as the index itself.
     """
     with open_inside(base, relative) as opened:
         if opened is None or opened[1].st_size > limit:

@@ -1,13 +1,12 @@
-"""Patches as values: what changed, in which files, and what may not be shown of it.
+"""Patches as values: what changed, in which files, without the files that policy withholds.
 
-Which files a patch touches is never guessed from its text. Git is asked twice with the same options:
-for the names, separated by NUL and unmunged (``--raw -z``), and for the patch. The header of every
-section of the patch is predicted from the names, and a text that does not follow them step by step is
-refused whole. So a name with quotes, a file that contains ``diff --git`` or a commit message that
-looks like a patch cannot carry a withheld file past the policy: inside a patch every line of content
-begins with a space, a sign or a backslash, and every line of a message with four spaces.
+The files of a patch are never guessed from its text. Git is called twice with the same options: for the names,
+separated by NUL and unquoted (``--raw -z``), and for the patch. The header of every section of the patch is predicted
+from the names; a patch that does not match them one by one is refused as a whole. So a name with quotes, a file that
+contains ``diff --git`` or a commit message that looks like a patch cannot get a withheld file past the policy: inside a
+patch every line of content begins with a space, a sign or a backslash, and every line of a message with four spaces.
 
-Pure: no file is read and no program started here.
+Pure: reads no file and starts no program.
 """
 
 import re
@@ -18,12 +17,12 @@ from itertools import pairwise
 from promptuary.core.errors import SourceError
 
 Refusal = Callable[[str], SourceError | None]
-"""Says why a path may not be shown, ``None`` if it may."""
+"""Returns the error for a path that may not be shown; ``None`` if it may."""
 
 _SECTION = re.compile(rb"^diff --(?:git|cc|combined) ", re.MULTILINE)
 _COMMIT = re.compile(rb"^commit ([0-9a-f]{40}(?:[0-9a-f]{24})?)$", re.MULTILINE)
 _HEX = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-# Where a file or a commit begins: no line of content or of a message can look like that.
+# The beginning of a file or a commit: no line of content or of a message can look like that.
 _PART = re.compile(r"^(?=diff --(?:git|cc|combined) |commit [0-9a-f]{40})", re.MULTILINE)
 _HUNK = re.compile(rb"^(@@+) ", re.MULTILINE)
 _ESCAPES = {7: b"a", 8: b"b", 9: b"t", 10: b"n", 11: b"v", 12: b"f", 13: b"r", 34: b'"', 92: b"\\"}
@@ -31,7 +30,7 @@ _ESCAPES = {7: b"a", 8: b"b", 9: b"t", 10: b"n", 11: b"v", 12: b"f", 13: b"r", 3
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """What a patch does to one file; counts are ``None`` where the text was cut before they were known."""
+    """The change of one file; the counts are ``None`` if the patch was truncated before they were known."""
 
     path: str
     added: int | None
@@ -40,7 +39,7 @@ class FileChange:
     previous: str | None = None
 
     def counts(self) -> str:
-        """Return the size of the change in a few characters."""
+        """Return the size of the change in short form."""
         if self.binary:
             return "binary"
         return "changed" if self.added is None or self.removed is None else f"+{self.added} −{self.removed}"
@@ -48,7 +47,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A patch and what it is about. ``withheld`` names files that policy keeps out of ``text``."""
+    """A patch and the files that it changes. ``withheld`` names files that policy keeps out of ``text``."""
 
     text: str
     files: tuple[FileChange, ...] = ()
@@ -57,7 +56,7 @@ class Patch:
     notes: tuple[str, ...] = ()
 
     def stat(self) -> str:
-        """Return one line a file with its counts, and their sum."""
+        """Return one line for each file with its counts, and a line with their sum."""
         lines = [f"{_title(file)} | {file.counts()}" for file in self.files]
         added = sum(file.added or 0 for file in self.files)
         removed = sum(file.removed or 0 for file in self.files)
@@ -65,11 +64,11 @@ class Patch:
         return "\n".join([*lines, f"{len(lines)} {noun} changed, +{added} −{removed}"])
 
     def names(self) -> str:
-        """Return the changed files, one a line."""
+        """Return the changed files, one per line."""
         return "\n".join(file.path for file in self.files)
 
     def without_the_largest(self, share: float) -> str:
-        """Return the text with at most ``share`` of it: the largest files give way to a line each."""
+        """Return at most ``share`` of the text: the largest files are replaced by one line each."""
         parts = _PART.split(self.text)
         room = int(len(self.text) * share) - sum(len(part) for part in parts if not part.startswith("diff --"))
         kept = set()
@@ -82,7 +81,7 @@ class Patch:
         return "".join(part if index in kept else _left_out(part) for index, part in enumerate(parts))
 
     def followed_by(self, other: "Patch") -> "Patch":
-        """Return both as one."""
+        """Return this patch with ``other`` appended."""
         return Patch(
             self.text + other.text,
             self.files + other.files,
@@ -94,12 +93,12 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class PatchEntry:
-    """One changed file as ``--raw`` lists it: every name it had, the present one last."""
+    """One changed file as ``--raw`` lists it: every name that it had, the current one last."""
 
     status: str
     names: tuple[bytes, ...]
     optional: bool
-    """Whether the patch may leave it out: a conflict, or a merge that took one side as it was."""
+    """Whether the patch may omit it: a conflict, or a merge that took one side unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +110,11 @@ class CommitEntries:
 
 
 class PatchMismatchError(ValueError):
-    """The patch does not follow the list of names: the files changed meanwhile, or something is wrong."""
+    """The patch does not match the list of names: the files changed in between, or something is wrong."""
 
 
 def parse_names(listed: bytes) -> list[CommitEntries]:
-    """Return what ``--raw -z`` (with ``--format=%H`` for a history) lists."""
+    """Parse the output of ``--raw -z`` (with ``--format=%H`` for a history)."""
     found: list[tuple[bytes, list[PatchEntry]]] = []
     tokens = iter(listed.split(b"\0"))
     for token in tokens:
@@ -128,7 +127,7 @@ def parse_names(listed: bytes) -> list[CommitEntries]:
             found.append((word, []))
         elif word:
             raise PatchMismatchError("the list of changed files cannot be read")
-    return [CommitEntries(sha, _with_conflicts(entries)) for sha, entries in found]
+    return [CommitEntries(sha, _mark_conflicts(entries)) for sha, entries in found]
 
 
 def _entry(head: bytes, tokens: Iterator[bytes]) -> PatchEntry:
@@ -141,7 +140,7 @@ def _entry(head: bytes, tokens: Iterator[bytes]) -> PatchEntry:
     return PatchEntry(status, names, optional=parents > 1 or status[0] == "U")
 
 
-def _with_conflicts(entries: list[PatchEntry]) -> tuple[PatchEntry, ...]:
+def _mark_conflicts(entries: list[PatchEntry]) -> tuple[PatchEntry, ...]:
     unmerged = {entry.names[-1] for entry in entries if entry.status[0] == "U"}
     return tuple(
         PatchEntry(entry.status, entry.names, optional=True) if entry.names[-1] in unmerged else entry
@@ -150,8 +149,8 @@ def _with_conflicts(entries: list[PatchEntry]) -> tuple[PatchEntry, ...]:
 
 
 @dataclass(slots=True)
-class _Tally:
-    """What is known so far of each file, over all commits."""
+class _FileTotals:
+    """The changes of each file so far, over all commits."""
 
     refusal: Refusal
     changes: dict[str, FileChange] = field(default_factory=dict)
@@ -159,7 +158,7 @@ class _Tally:
     _allowed: dict[bytes, bool] = field(default_factory=dict)
 
     def allows(self, entry: PatchEntry) -> bool:
-        """Say whether an entry may be shown; every name it ever had must be allowed."""
+        """Return whether an entry may be shown; every name that it had must be allowed."""
         allowed = True
         for name in entry.names:
             if name not in self._allowed:
@@ -189,8 +188,8 @@ def build_patch(
 ) -> Patch:
     """Return the patch without the sections of files that may not be shown.
 
-    ``quote_all`` says that git writes every byte outside ASCII as an escape (``core.quotePath``).
-    A truncated text counts up to its last complete line.
+    ``quote_all`` says that git writes every byte outside ASCII as an escape (``core.quotePath``). Of a truncated text,
+    only complete lines are used. Raises ``PatchMismatchError`` if ``text`` does not match ``commits``.
     """
     if truncated:
         text = text[: text.rfind(b"\n") + 1]
@@ -199,16 +198,16 @@ def build_patch(
     parts = _by_commit(text, named=bool(commits and commits[0].sha))
     if len(parts) > len(commits) or (len(parts) < len(commits) and not truncated):
         raise PatchMismatchError("the patch has other commits than the list")
-    tally = _Tally(refusal)
+    totals = _FileTotals(refusal)
     kept: list[bytes] = []
     for index, commit in enumerate(commits):
         sha, part = parts[index] if index < len(parts) else (commit.sha, b"")
         if sha != commit.sha:
             raise PatchMismatchError("the patch has other commits than the list")
         cut = truncated and index >= len(parts) - 1
-        kept += _allowed_sections(commit, part, tally, quote_all=quote_all, cut=cut)
+        kept += _allowed_sections(commit, part, totals, quote_all=quote_all, cut=cut)
     shown_text = b"".join(kept).decode("utf-8", "replace")
-    return Patch(shown_text, tuple(tally.changes.values()), tuple(tally.withheld), truncated)
+    return Patch(shown_text, tuple(totals.changes.values()), tuple(totals.withheld), truncated)
 
 
 def _by_commit(text: bytes, *, named: bool) -> list[tuple[bytes, bytes]]:
@@ -222,7 +221,7 @@ def _by_commit(text: bytes, *, named: bool) -> list[tuple[bytes, bytes]]:
 
 
 def _allowed_sections(
-    commit: CommitEntries, text: bytes, tally: _Tally, *, quote_all: bool, cut: bool
+    commit: CommitEntries, text: bytes, totals: _FileTotals, *, quote_all: bool, cut: bool
 ) -> Iterator[bytes]:
     starts = [match.start() for match in _SECTION.finditer(text)]
     yield text[: starts[0]] if starts else text
@@ -230,19 +229,19 @@ def _allowed_sections(
     position = 0
     for entry in commit.entries:
         mine = []
-        while position < len(sections) and _heads(sections[position], entry, quote_all=quote_all):
+        while position < len(sections) and _belongs_to(sections[position], entry, quote_all=quote_all):
             mine.append(sections[position])
             position += 1
         if not mine and not entry.optional and not (cut and position == len(sections)):
             raise PatchMismatchError("the patch leaves out a file of the list")
-        if tally.allows(entry):
-            tally.count(entry, mine, whole=not (cut and position == len(sections)))
+        if totals.allows(entry):
+            totals.count(entry, mine, whole=not (cut and position == len(sections)))
             yield from mine
     if position < len(sections):
         raise PatchMismatchError("the patch has a file that is not in the list")
 
 
-def _heads(section: bytes, entry: PatchEntry, *, quote_all: bool) -> bool:
+def _belongs_to(section: bytes, entry: PatchEntry, *, quote_all: bool) -> bool:
     old, new = entry.names[0], entry.names[-1]
     pair = quoted(b"a/" + old, quote_all=quote_all) + b" " + quoted(b"b/" + new, quote_all=quote_all)
     line = section.partition(b"\n")[0]
@@ -269,7 +268,7 @@ def _counts(sections: Sequence[bytes]) -> tuple[int, int, bool]:
 
 
 def quoted(name: bytes, *, quote_all: bool) -> bytes:
-    """Return a name as git writes it: in quotes with escapes when it holds anything unusual."""
+    """Return a name as git writes it: in quotes with escapes if it contains unusual characters."""
     if not any(byte < 32 or byte in b'"\\\x7f' or (quote_all and byte > 127) for byte in name):
         return name
     return b'"' + b"".join(_escaped(byte, quote_all=quote_all) for byte in name) + b'"'
@@ -284,12 +283,12 @@ def _escaped(byte: int, *, quote_all: bool) -> bytes:
 
 
 def display_name(name: bytes) -> str:
-    """Return a path as it is shown to people; bytes that are no text become a mark."""
+    """Return a path as text; invalid bytes become U+FFFD."""
     return name.decode("utf-8", "replace")
 
 
 def _left_out(section: str) -> str:
-    """Return the first line of a section and what the rest amounts to."""
+    """Return the first line of a section and the counts of the rest."""
     title, _, rest = section.partition("\n")
     lines = rest.split("\n")
     added = sum(line.startswith("+") and not line.startswith("+++ ") for line in lines)

@@ -1,9 +1,8 @@
-"""Starting a program and reading what it says, within bounds.
+"""Start a program and read its output, with limits on time and size.
 
-A command is a fixed argument list, never a shell line; it gets the environment it is given and
-nothing else, no input, and a process group of its own, so that whatever it started dies with it.
-Output is read as it comes: a command that says too much or takes too long is stopped, and memory
-stays bounded. What is run and what its words mean is the caller's business.
+A command is a fixed argument list, never a shell line. The process gets only the environment of the command, no input,
+and a process group of its own, so that its children are killed with it. Output is read as it arrives: a command that
+writes too much or takes too long is killed, and memory stays bounded. This module does not know what it runs.
 """
 
 import contextlib
@@ -27,17 +26,17 @@ _MAX_ERRORS = 8 << 10
 
 @dataclass(frozen=True, slots=True)
 class ProcessCommand:
-    """What to run, where, with which environment, and for how many seconds at most."""
+    """A program with its arguments, its working folder, its environment, and its time limit in seconds."""
 
     arguments: tuple[str, ...]
     folder: Path
     environment: Mapping[str, str]
-    deadline: float
+    timeout: float
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessResult:
-    """How a command ended. ``status`` means nothing when the output was cut: we stopped it then."""
+    """The result of a command. ``status`` means nothing if ``truncated``: the process was killed then."""
 
     status: int
     output: bytes
@@ -46,10 +45,10 @@ class ProcessResult:
 
 
 def find_program(name: str, outside: Path) -> str | None:
-    """Return the absolute path of a program, never one that lies in the folder ``outside``.
+    """Return the absolute path of a program, never one in the folder ``outside``; ``None`` if there is none.
 
-    A relative entry of ``PATH``, or one inside the workspace, would let the workspace choose what runs.
-    A workspace that holds the person's whole home is not a stranger's, and home may hold their tools.
+    A relative entry of ``PATH``, or one inside the workspace, would let the workspace choose the program. A workspace
+    that contains the person's home folder is not a stranger's, and the home folder may contain the person's tools.
     """
     home = Path(os.path.realpath(os.path.expanduser("~")))  # noqa: PTH111 - Path.home() may raise
     allowed = [
@@ -62,31 +61,31 @@ def find_program(name: str, outside: Path) -> str | None:
 
 
 def stream(command: ProcessCommand) -> Iterator[bytes]:
-    """Yield the output in large pieces as it comes; a failing command raises after its last piece."""
+    """Yield the output in large pieces as it arrives. Raises ``SourceError`` after the last piece if it failed."""
     with _Child(command) as child:
         yield from child.chunks()
         if child.wait() != 0:
-            raise SourceError(Code.GIT_FAILED, child.complaint() or "the command failed without saying why")
+            raise SourceError(Code.GIT_FAILED, child.error_output() or "the command failed without a message")
 
 
 def run(command: ProcessCommand, *, max_output: int) -> ProcessResult:
-    """Return what a command said, at most ``max_output`` bytes of it; the command is stopped there."""
+    """Return the output of a command; after ``max_output`` bytes the process is killed."""
     output = bytearray()
     with _Child(command) as child:
         for chunk in child.chunks():
             output += chunk[: max_output + 1 - len(output)]
             if len(output) > max_output:
-                return ProcessResult(0, bytes(output[:max_output]), child.complaint(), truncated=True)
-        return ProcessResult(child.wait(), bytes(output), child.complaint(), truncated=False)
+                return ProcessResult(0, bytes(output[:max_output]), child.error_output(), truncated=True)
+        return ProcessResult(child.wait(), bytes(output), child.error_output(), truncated=False)
 
 
 class _Child:
-    """One running command; leaving the ``with`` block ends it and everything it started."""
+    """One running process; leaving the ``with`` block kills it and its children."""
 
     def __init__(self, command: ProcessCommand) -> None:
         self._name = Path(command.arguments[0]).name
-        self._seconds = command.deadline
-        self._until = time.monotonic() + command.deadline
+        self._seconds = command.timeout
+        self._until = time.monotonic() + command.timeout
         self._errors = bytearray()
         self._process = _start(command)
 
@@ -100,7 +99,7 @@ class _Child:
             pipe.close()
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield what is written to standard output; keep the beginning of standard error."""
+        """Yield standard output as it arrives, and collect the beginning of standard error."""
         output, _ = self._pipes()
         with selectors.DefaultSelector() as ready:
             for pipe in self._pipes():
@@ -120,19 +119,19 @@ class _Child:
         try:
             return self._process.wait(self._remaining())
         except subprocess.TimeoutExpired:
-            raise self._late() from None
+            raise self._timeout() from None
 
-    def complaint(self) -> str:
-        """Return what was said on standard error."""
+    def error_output(self) -> str:
+        """Return the beginning of standard error."""
         return self._errors.decode("utf-8", "replace").strip()
 
     def _remaining(self) -> float:
         left = self._until - time.monotonic()
         if left <= 0:
-            raise self._late()
+            raise self._timeout()
         return left
 
-    def _late(self) -> SourceError:
+    def _timeout(self) -> SourceError:
         self._kill()
         return SourceError(Code.TIMEOUT, f"{self._name} took longer than {self._seconds:g} s and was stopped")
 
@@ -145,7 +144,7 @@ class _Child:
     def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
         output, errors = self._process.stdout, self._process.stderr
         if output is None or errors is None:
-            raise AssertionError("both pipes are asked for when the command is started")
+            raise AssertionError("both pipes are requested when the process is started")
         return output, errors
 
 

@@ -1,11 +1,11 @@
-"""The git door: the only code that asks git anything.
+"""The history and the changes of a workspace: the only code that runs git.
 
-Every answer is bounded in size and time, limited to the workspace and relative to it, and obeys the
-read policy: a file that may not be read never shows a hunk, in a diff as little as in a history; it is
-named in ``withheld``. Names and commit messages may be shown. A ``Repository`` is a snapshot of branches
-and index (see ``shadow``), made for one message; the working tree is read as it is at each call.
+Every result is limited in size and time, covers the workspace only, and follows the read policy: a file that may not
+be read never shows a hunk, neither in a diff nor in a history; it is named in ``withheld``. Names and commit messages
+may be shown. A ``Repository`` is a snapshot of branches and index (see ``shadow``), made for one message; the working
+tree is read at each call.
 
-What git says is text from outside: hidden characters are another layer's concern, as is the window.
+Git's output is text from outside: hidden characters and the size of the window are handled elsewhere.
 """
 
 import os
@@ -38,8 +38,8 @@ _PLAIN = (
     "--submodule=short",
 )
 _MESSAGES = ("--no-decorate", "--no-show-signature", "--encoding=UTF-8")
-# Looking into a submodule's working tree would start git in it, with its own configuration.
-_OUTSIDE_SUBMODULES = "--ignore-submodules=all"
+# To examine a submodule, git would start another git in it, with the submodule's own configuration.
+_SKIP_SUBMODULES = "--ignore-submodules=all"
 _REVISION = re.compile(r"(?:[\w@][\w./+@-]*|(?=@\{))(?:@\{-?[\w.+/:-]*\}|[~^][0-9]*)*")
 _RANGE = re.compile(r"(?P<old>.*?)(?P<dots>\.{2,3})(?P<new>[^.].*|)")
 _ESCAPING = re.compile(rb"[\0/](?:/|\.\.?[/\0]|\.git[/\0])", re.IGNORECASE)
@@ -57,22 +57,22 @@ class CommitLine:
 class Repository:
     """The history and the changes of a workspace; close it, or use it in a ``with`` block.
 
-    ``deadline`` bounds each git command in seconds, ``max_output`` each answer in bytes.
+    ``timeout`` limits each git command in seconds, ``max_output`` each result in bytes.
     """
 
     def __init__(self, folder: Path, shadow: Shadow, refusal: Refusal, *, below_top: bool, max_output: int) -> None:
         self._folder, self._shadow, self._refusal, self._max_output = folder, shadow, refusal, max_output
         self._relative = ("--relative",) if below_top else ()
-        self._here = ("--", ".") if below_top else ("--",)
+        self._pathspec = ("--", ".") if below_top else ("--",)
         self._quote_all = shadow.settings.get("core.quotepath", "true").lower() in TRUE
         self._checked = False
 
     @classmethod
-    def find(cls, worktree: Path, refusal: Refusal, *, deadline: float = 20.0, max_output: int = 8 << 20) -> Self:
-        """Open the repository that ``worktree`` lies in; ``refusal`` says which paths may not be shown."""
+    def find(cls, worktree: Path, refusal: Refusal, *, timeout: float = 20.0, max_output: int = 8 << 20) -> Self:
+        """Open the repository of ``worktree``; ``refusal`` returns the error for a path that may not be shown."""
         folder = Path(os.path.realpath(worktree))
         git = locate(folder)
-        shadow = Shadow(git, folder, deadline=deadline)
+        shadow = Shadow(git, folder, timeout=timeout)
         return cls(folder, shadow, refusal, below_top=folder != git.top, max_output=max_output)
 
     def __enter__(self) -> Self:
@@ -82,24 +82,24 @@ class Repository:
         self.close()
 
     def close(self) -> None:
-        """Remove what was made for git; closing twice is harmless."""
+        """Remove the temporary git folder; closing twice is harmless."""
         self._shadow.close()
 
     def diff(self) -> Patch:
-        """Return the changes that are not staged, then the untracked files, as new."""
+        """Return the unstaged changes, then the untracked files as added files."""
         self._check_index()
-        tracked = self._patch(("diff",), _OUTSIDE_SUBMODULES)
+        tracked = self._patch(("diff",), _SKIP_SUBMODULES)
         return tracked.followed_by(self._untracked(self._max_output - len(tracked.text)))
 
     def staged(self) -> Patch:
-        """Return the changes that the next commit would take."""
+        """Return the staged changes."""
         return self._patch(("diff", "--cached"))
 
     def status(self) -> str:
-        """Return git's short status with the branch; names only, so policy does not apply."""
+        """Return git's short status with the branch: names only, so the read policy does not apply."""
         self._check_index()
-        done = self._run("status", "--short", "--branch", _OUTSIDE_SUBMODULES, *self._here)
-        return done.output.decode("utf-8", "replace") + ("…\n" if done.truncated else "")
+        result = self._run("status", "--short", "--branch", _SKIP_SUBMODULES, *self._pathspec)
+        return result.output.decode("utf-8", "replace") + ("…\n" if result.truncated else "")
 
     def log(self, count: int) -> Patch:
         """Return the last ``count`` commits that touch the workspace, newest first, with their patches."""
@@ -114,21 +114,21 @@ class Repository:
         return self._history(MAX_COMMITS, f"{old}{match['dots']}{new}")
 
     def commit(self, revision: str) -> Patch:
-        """Return one commit, its message and its patch; of a merge, what the merge itself changed."""
+        """Return one commit with its message and patch; for a merge, what the merge itself changed."""
         sha = self._commit_id(revision)
         return self._patch(
             ("show", *_MESSAGES, "--cc"), names=("--combined-all-paths",), revisions=("--end-of-options", sha)
         )
 
     def recent(self, count: int) -> list[CommitLine]:
-        """Return the last commits, newest first; none in a fresh repository."""
+        """Return the last commits, newest first; none in an empty repository."""
         if not self._has_commits():
             return []
-        told = f"-{max(1, min(count, 1000))}"
-        done = self._run(
-            "log", told, "-z", "--format=%H%n%cI%n%s", "--no-show-signature", "--encoding=UTF-8", *self._here
+        limit = f"-{max(1, min(count, 1000))}"
+        result = self._run(
+            "log", limit, "-z", "--format=%H%n%cI%n%s", "--no-show-signature", "--encoding=UTF-8", *self._pathspec
         )
-        found = (entry.split("\n", 2) for entry in done.output.decode("utf-8", "replace").split("\0"))
+        found = (entry.split("\n", 2) for entry in result.output.decode("utf-8", "replace").split("\0"))
         return [CommitLine(parts[0], parts[2], parts[1]) for parts in found if len(parts) == 3]
 
     def branches(self) -> list[str]:
@@ -140,39 +140,39 @@ class Repository:
         return self._refs("refs/tags")
 
     def changed(self) -> set[str]:
-        """Return the paths that are changed, staged or untracked."""
+        """Return the paths of changed, staged and untracked files."""
         self._check_index()
-        quiet = ("--no-renames", "--untracked-files=all", _OUTSIDE_SUBMODULES)
-        done = self._run("status", "--porcelain", "-z", *quiet, *self._here, max_output=_MAX_NAMES)
+        quiet = ("--no-renames", "--untracked-files=all", _SKIP_SUBMODULES)
+        result = self._run("status", "--porcelain", "-z", *quiet, *self._pathspec, max_output=_MAX_NAMES)
         prefix = self._run("rev-parse", "--show-prefix").output.removesuffix(b"\n")
-        paths = (entry[3:] for entry in done.output.split(b"\0")[:-1])
+        paths = (entry[3:] for entry in result.output.split(b"\0")[:-1])
         return {os.fsdecode(path.removeprefix(prefix)) for path in paths}
 
     def tracked(self) -> Iterator[bytes]:
-        """Yield the names git tracks, NUL after each, in large pieces that end anywhere.
+        """Yield the names of tracked files, with a NUL after each, in large pieces that end anywhere.
 
-        They are what the index says, and a hostile index may say anything: open them by the file door only.
+        The names come from the index, and a hostile index may contain any name: open them through ``Root`` only.
         """
         return self._names("--cached", "--deduplicate")
 
     def untracked(self) -> Iterator[bytes]:
-        """Yield the names git neither tracks nor ignores; a nested repository is one name with a slash."""
+        """Yield the names of untracked files that are not ignored; a nested repository is one name with a slash."""
         return self._names("--others", "--exclude-standard")
 
     def tracked_and_untracked(self) -> Iterator[bytes]:
-        """Yield both; files that are deleted but tracked are among them."""
+        """Yield the names of ``tracked`` and ``untracked``, including files that are tracked but deleted."""
         return self._names("--cached", "--others", "--exclude-standard", "--deduplicate")
 
     def names(self, *paths: str) -> tuple[list[str], int]:
-        """Return both as they are now, all of them or those at and below ``paths``, and how many folders were closed.
+        """Return the tracked and untracked names, and how many folders git could not open.
 
-        What is said of ``tracked`` holds here, too.
+        With ``paths``, only the names at and below them. As with ``tracked``, open them through ``Root`` only.
         """
         asked = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate", "--", *paths)
-        done = self._run(*asked, max_output=_MAX_ALL_NAMES)
-        if done.truncated:
+        result = self._run(*asked, max_output=_MAX_ALL_NAMES)
+        if result.truncated:
             raise SourceError(Code.GIT_FAILED, "the repository has more files than can be listed")
-        return os.fsdecode(done.output).split("\0")[:-1], done.errors.count("could not open directory")
+        return os.fsdecode(result.output).split("\0")[:-1], result.errors.count("could not open directory")
 
     def _names(self, *options: str) -> Iterator[bytes]:
         try:
@@ -184,18 +184,18 @@ class Repository:
         if error.code is not Code.GIT_FAILED:
             return error
         reason = f"git {command} failed: {self._shadow.without_paths(error.reason)}"
-        return SourceError(error.code, f"{reason}{self._shadow.gaps}")
+        return SourceError(error.code, f"{reason}{self._shadow.missing_objects}")
 
     def _refs(self, folder: str) -> list[str]:
-        done = self._run("for-each-ref", "--format=%(refname)", folder)
-        names = done.output.decode("utf-8", "replace").splitlines()
+        result = self._run("for-each-ref", "--format=%(refname)", folder)
+        names = result.output.decode("utf-8", "replace").splitlines()
         return [name.removeprefix(f"{folder}/") for name in names]
 
     def _run(self, *arguments: str, max_output: int | None = None) -> ProcessResult:
-        done = run(self._shadow.command(*arguments), max_output=max_output or self._max_output)
-        if done.status:
-            raise self._explained(SourceError(Code.GIT_FAILED, done.errors), arguments[0])
-        return done
+        result = run(self._shadow.command(*arguments), max_output=max_output or self._max_output)
+        if result.status:
+            raise self._explained(SourceError(Code.GIT_FAILED, result.errors), arguments[0])
+        return result
 
     def _has_commits(self) -> bool:
         command = self._shadow.command("rev-parse", "--verify", "--quiet", "HEAD")
@@ -207,7 +207,7 @@ class Repository:
         command = self._shadow.command("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
         found = run(command, max_output=1024).output.decode("ascii", "replace").strip()
         if not re.fullmatch(r"[0-9a-f]{40,64}", found):
-            raise _bad_revision(revision, f"no commit, branch or tag has this name{self._shadow.gaps}")
+            raise _bad_revision(revision, f"no commit, branch or tag has this name{self._shadow.missing_objects}")
         return found
 
     def _history(self, count: int, revisions: str) -> Patch:
@@ -223,8 +223,8 @@ class Repository:
         if count < MAX_COMMITS:
             return ()
         more = f"--max-count={MAX_COMMITS + 1}"
-        done = self._run("rev-list", "--count", more, "--end-of-options", revisions, *self._here)
-        return (f"only the newest {MAX_COMMITS} commits are shown",) if int(done.output) > MAX_COMMITS else ()
+        result = self._run("rev-list", "--count", more, "--end-of-options", revisions, *self._pathspec)
+        return (f"only the newest {MAX_COMMITS} commits are shown",) if int(result.output) > MAX_COMMITS else ()
 
     def _patch(
         self,
@@ -233,28 +233,28 @@ class Repository:
         names: tuple[str, ...] = (),
         revisions: tuple[str, ...] = (),
     ) -> Patch:
-        """Ask for the names, then for the patch; again if the files changed in between."""
+        """Ask git for the names, then for the patch; repeat if the files changed in between."""
         fixed = (*options, *_PLAIN, *self._relative)
-        end = (*revisions, *self._here)
+        end = (*revisions, *self._pathspec)
         listed = (*asked, *fixed, "--raw", "-z", *names, *(("--format=%H",) if revisions else ()), *end)
         for _ in range(_ATTEMPTS):
-            told = self._run(*listed, max_output=_MAX_NAMES)
-            if told.truncated:
+            named = self._run(*listed, max_output=_MAX_NAMES)
+            if named.truncated:
                 raise SourceError(Code.GIT_FAILED, "more files changed than can be listed")
-            if not told.output:
+            if not named.output:
                 return Patch("")
-            done = self._run(*asked, *fixed, "--patch", *end)
+            result = self._run(*asked, *fixed, "--patch", *end)
             try:
-                commits = parse_names(told.output)
+                commits = parse_names(named.output)
                 return build_patch(
-                    commits, done.output, self._refusal, quote_all=self._quote_all, truncated=done.truncated
+                    commits, result.output, self._refusal, quote_all=self._quote_all, truncated=result.truncated
                 )
             except PatchMismatchError:
                 continue
-        raise SourceError(Code.GIT_FAILED, "the files kept changing while they were compared; try again")
+        raise SourceError(Code.GIT_FAILED, "the files were changed again and again during the comparison; try again")
 
     def _check_index(self) -> None:
-        """Refuse an index that names files outside the working tree: git would read them."""
+        """Raise ``SourceError`` for an index that names files outside the working tree: git would read them."""
         if self._checked:
             return
         rest = b""
@@ -267,11 +267,11 @@ class Repository:
     def _untracked(self, budget: int) -> Patch:
         if self._shadow.settings.get("status.showuntrackedfiles", "").lower() == "no":
             return Patch("")
-        done = self._run("ls-files", "-z", "--others", "--exclude-standard", max_output=_MAX_NAMES)
+        result = self._run("ls-files", "-z", "--others", "--exclude-standard", max_output=_MAX_NAMES)
         modes = self._shadow.settings.get("core.filemode", "true").lower() in TRUE
         return as_new_files(
             self._folder,
-            [name for name in done.output.split(b"\0")[:-1] if not name.endswith(b"/")],
+            [name for name in result.output.split(b"\0")[:-1] if not name.endswith(b"/")],
             self._refusal,
             budget=budget,
             quote_all=self._quote_all,

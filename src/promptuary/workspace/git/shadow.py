@@ -1,15 +1,15 @@
-"""A git folder of our own, through which git sees a repository without obeying it.
+"""A temporary git folder, with which git reads a repository without using its configuration.
 
-Plain git in a stranger's repository runs what its configuration names. The shadow is a temporary git
-folder with our configuration, validated copies of HEAD, branches and index, and the repository's own
-objects; git is pointed at it and at the working tree, and finds nothing to run and nothing to ask.
-It is a snapshot: what is staged or committed later is seen by the next shadow.
+Plain git in a stranger's repository runs the programs that its configuration names. The shadow is a temporary git
+folder with our configuration, validated copies of HEAD, branches and index, and the repository's own objects; git gets
+this folder and the working tree, and finds no program to run and no server to contact. It is a snapshot: it does not
+show what is staged or committed later.
 
-A filter that ``.gitattributes`` names (git-lfs) is not configured here, so git takes content as it is:
-a changed file under git-lfs is compared with its pointer. Objects borrowed from other repositories
-(``objects/info/alternates``) are not followed, because a forged list would show another history.
+A filter that ``.gitattributes`` names (git-lfs) is not configured here, so git compares the plain content: a changed
+file under git-lfs is compared with its pointer. Objects of other repositories (``objects/info/alternates``) are not
+read, because a forged list would show another history.
 
-Not knowing what anyone asks of git, it offers commands ready to run, nothing more.
+Returns commands that are ready to run; does not know what they are used for.
 """
 
 import os
@@ -45,18 +45,18 @@ _NOT_IN_A_NAME = re.compile(r"\.\.|@\{|\.lock(/|$)|\.$")
 _OBJECTS = re.compile("[0-9a-f]{2}")
 _HEX = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _OTHER_HEADS = ("ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD")
-_PASSED_ON = ("HOME", "XDG_CONFIG_HOME", "TMPDIR")
-_PERSONS_OWN = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
+_PASSED_VARIABLES = ("HOME", "XDG_CONFIG_HOME", "TMPDIR")
+_CONFIG_VARIABLES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 
 
 class Shadow:
-    """The temporary git folder of one repository, removed by ``close`` or with the object."""
+    """The temporary git folder of one repository; removed by ``close``, or when the object is deleted."""
 
-    def __init__(self, git: GitFolder, workspace: Path, *, deadline: float) -> None:
+    def __init__(self, git: GitFolder, workspace: Path, *, timeout: float) -> None:
         program = find_program("git", workspace)
         if program is None:
             raise SourceError(Code.GIT_FAILED, "git is not installed: install it to use history and changes")
-        self._program, self._workspace, self._deadline = program, workspace, deadline
+        self._program, self._workspace, self._timeout = program, workspace, timeout
         self._folder = Path(tempfile.mkdtemp(prefix="promptuary-git-"))
         self.close = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._environment = _environment(self._folder, git.top)
@@ -70,14 +70,14 @@ class Shadow:
             undo.pop_all()
 
     def command(self, *arguments: str) -> ProcessCommand:
-        """Return the command ``git <arguments>``, run in the workspace against this shadow."""
+        """Return the command ``git <arguments>``, which runs in the workspace with this git folder."""
         return ProcessCommand(
-            (self._program, "--no-pager", *arguments), self._workspace, self._environment, self._deadline
+            (self._program, "--no-pager", *arguments), self._workspace, self._environment, self._timeout
         )
 
-    def without_paths(self, complaint: str) -> str:
-        """Return git's complaint in one line that names no folder of this machine."""
-        lines = [line for line in complaint.splitlines() if not line.startswith(("warning:", "hint:"))]
+    def without_paths(self, error_output: str) -> str:
+        """Return git's error message as one line, without the paths of this machine."""
+        lines = [line for line in error_output.splitlines() if not line.startswith(("warning:", "hint:"))]
         first = lines[0] if lines else "git gave no reason"
         return re.sub(r"(?<![\w.])/[^\s'\":]+", "…", first).removeprefix("fatal: ").removeprefix("error: ")
 
@@ -87,20 +87,20 @@ class Shadow:
         sha256 = dict(theirs).get("extensions.objectformat", "sha1").lower() == "sha256"
         length = 64 if sha256 else 40
         head = _head(git)
-        kept = allowed_settings(self._persons_settings(), own=True) | allowed_settings(theirs, own=False)
-        follows = upstream_settings(theirs, head.removeprefix("ref: refs/heads/"))
-        (self._folder / "config").write_bytes(os.fsencode(format_settings([*kept.items(), *follows], sha256=sha256)))
+        kept = allowed_settings(self._user_settings(), own=True) | allowed_settings(theirs, own=False)
+        upstream = upstream_settings(theirs, head.removeprefix("ref: refs/heads/"))
+        (self._folder / "config").write_bytes(os.fsencode(format_settings([*kept.items(), *upstream], sha256=sha256)))
         (self._folder / "HEAD").write_bytes(os.fsencode(f"{head}\n"))
         self._copy_files(git)
         self._copy_refs(git, length)
         _share_objects(git.common / "objects", self._folder / "objects")
-        self.gaps = _gaps(git, dict(theirs))
+        self.missing_objects = _missing_objects(git, dict(theirs))
         return kept
 
-    def _persons_settings(self) -> GitSettings:
+    def _user_settings(self) -> GitSettings:
         """Read the person's own configuration, outside any repository."""
-        own = {name: os.environ[name] for name in _PERSONS_OWN if name in os.environ}
-        kept = {name: value for name, value in self._environment.items() if name not in _PERSONS_OWN}
+        own = {name: os.environ[name] for name in _CONFIG_VARIABLES if name in os.environ}
+        kept = {name: value for name, value in self._environment.items() if name not in _CONFIG_VARIABLES}
         return self._list_settings(kept | own, "config", "--list", "-z")
 
     def _repository_settings(self, git: GitFolder) -> GitSettings:
@@ -116,7 +116,7 @@ class Shadow:
         return self._list_settings(self._environment, "config", "--file", str(copy), "--no-includes", "--list", "-z")
 
     def _list_settings(self, environment: dict[str, str], *arguments: str) -> GitSettings:
-        command = ProcessCommand((self._program, *arguments), self._folder, environment, self._deadline)
+        command = ProcessCommand((self._program, *arguments), self._folder, environment, self._timeout)
         return parse_settings(run(command, max_output=_MAX_CONFIG).output)
 
     def _copy_files(self, git: GitFolder) -> None:
@@ -139,7 +139,7 @@ class Shadow:
             copy_inside(base, name, self._folder / name, _MAX_LIST)
 
     def _copy_refs(self, git: GitFolder, length: int) -> None:
-        """Write every branch and tag into one file: thousands of small ones would take long."""
+        """Write all branches and tags into one file: writing thousands of small files would take long."""
         (self._folder / "refs").mkdir()
         refs = _packed(git.common, length)
         symbolic: dict[str, str] = {}
@@ -162,8 +162,8 @@ class Shadow:
 
 
 def _environment(folder: Path, top: Path) -> dict[str, str]:
-    """Return all that git gets to see: of the caller's environment only what finds their ignore file."""
-    kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    """Return the environment of git: of the person's own only the variables that locate the global ignore file."""
+    kept = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
     encoding = os.environ.get("LC_ALL") or os.environ.get("LC_CTYPE") or os.environ.get("LANG") or "C"
     return kept | {
         "PATH": os.defpath,
@@ -202,8 +202,8 @@ def _check(git: GitFolder, settings: dict[str, str]) -> None:
         )
 
 
-def _gaps(git: GitFolder, settings: dict[str, str]) -> str:
-    """Say why objects may be missing, to follow git's own complaint; empty if they should all be there."""
+def _missing_objects(git: GitFolder, settings: dict[str, str]) -> str:
+    """Return why objects may be missing, to append to git's error message; empty if none should be."""
     if os.path.lexists(git.common / "objects/info/alternates"):
         return "; it borrows objects from another repository, which is not read: `git repack -a -d` copies them"
     if "extensions.partialclone" in settings:
@@ -236,7 +236,7 @@ def _packed(common: Path, length: int) -> dict[str, str]:
 
 
 def _loose(base: Path) -> list[tuple[str, str]]:
-    """Return the branches and tags that lie in files of their own; links are not looked at."""
+    """Return the branches and tags that have files of their own; links are skipped."""
     found: list[tuple[str, str]] = []
     folders = ["refs"]
     while folders and len(found) < _MAX_LOOSE_REFS:
@@ -249,12 +249,12 @@ def _loose(base: Path) -> list[tuple[str, str]]:
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(name)
                 elif entry.is_file(follow_symlinks=False) and _is_ref_name(name):
-                    found.append((name, os.fsdecode(_beginning(entry.path)).strip()))
+                    found.append((name, os.fsdecode(_read_start(entry.path)).strip()))
     return found
 
 
-def _beginning(path: str) -> bytes:
-    """Return as much of a small file as a branch can need; by the thousand, so without ceremony."""
+def _read_start(path: str) -> bytes:
+    """Return the start of a file, as much as a branch needs. Fast, because there may be thousands."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -266,7 +266,7 @@ def _beginning(path: str) -> bytes:
 
 
 def _share_objects(theirs: Path, ours: Path) -> None:
-    """Make the repository's objects ours, but never those of the stores that it lists in turn."""
+    """Let git read the repository's objects, but not those of the alternates that it lists."""
     (ours / "info").mkdir(parents=True)
     if theirs.is_symlink():
         raise _linked("objects")
@@ -282,7 +282,7 @@ def _share_objects(theirs: Path, ours: Path) -> None:
         store = quoted(os.fsencode(theirs), quote_all=False)
         (ours / "info/alternates").write_bytes(store + b"\n")
         return
-    # Git would follow the list; through links to its folders, slower to make, the store shows none.
+    # Git would follow the list of alternates; links to the folders, which take longer to create, leave it out.
     for folder in folders:
         (ours / folder.name).symlink_to(folder.path)
 

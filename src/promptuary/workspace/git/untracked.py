@@ -1,8 +1,8 @@
 """Untracked files as patches that add them.
 
-Git shows nothing of a file it does not track, and to make it show one would mean to write into an index.
-So these files are read here: bounded, without following a link, a link shown as the name it holds.
-Attributes and line-ending rules are not applied: the patch shows the bytes that are there.
+Git shows no diff of an untracked file, and could only be made to by writing into an index. So these files are read
+here: with a size limit and without following links; a link is shown as its target. Attributes and line-ending rules are
+not applied: the patch shows the bytes on disk.
 """
 
 import os
@@ -25,7 +25,7 @@ def as_new_files(
 ) -> Patch:
     """Return the files below ``folder`` as one patch of at most ``budget`` characters.
 
-    ``modes`` says whether the executable bit means anything here (``core.fileMode``).
+    ``modes`` says whether the executable bit counts (``core.fileMode``).
     """
     text: list[str] = []
     files: list[FileChange] = []
@@ -58,14 +58,14 @@ def _section(folder: Path, name: bytes, *, quote_all: bool, modes: bool) -> tupl
 
 
 def _read(folder: Path, path: str, *, modes: bool) -> tuple[int, bytes | str]:
-    """Return a file's mode and content, or a sentence why there is none."""
+    """Return a file's mode, and its content or a sentence that says why it is not shown."""
     target = link_inside(folder, path)
     if target is not None:
         return stat.S_IFLNK, target
     try:
         with open_inside(folder, path) as opened:
             if opened is None:
-                return 0o100644, "No regular file: not shown"
+                return 0o100644, "Not a regular file: not shown"
             file, found = opened
             mode = 0o100755 if modes and found.st_mode & stat.S_IXUSR else 0o100644
             if found.st_size > MAX_BYTES:
@@ -76,7 +76,7 @@ def _read(folder: Path, path: str, *, modes: bool) -> tuple[int, bytes | str]:
 
 
 def _is_binary(content: bytes) -> bool:
-    """Say whether git takes content for binary: a NUL near its beginning."""
+    """Return whether git takes content for binary: it has a NUL near its beginning."""
     return b"\0" in content[:_BINARY_IN]
 
 
@@ -87,7 +87,7 @@ def _head(name: bytes, mode: int, *, quote_all: bool) -> bytes:
 
 
 def new_file(name: bytes, mode: int, content: bytes, *, quote_all: bool) -> bytes:
-    """Return the patch that adds a file, as git would write it but without its hash."""
+    """Return the patch that adds a file, as git would write it, but without its hash."""
     head = _head(name, mode, quote_all=quote_all)
     target = quoted(b"b/" + name, quote_all=quote_all)
     if _is_binary(content):

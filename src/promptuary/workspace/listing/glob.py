@@ -1,9 +1,9 @@
 """Wildcards: the patterns of ``@glob:`` and of ignore files, as regular expressions.
 
 ``*`` and ``?`` stay within one path segment, ``**`` as a whole segment spans any number of them,
-``[...]`` is a class with ranges, negation and POSIX names. Each expression takes time proportional to
-the path: every star but the last is atomic, so a hostile pattern cannot make the matcher search.
-This module knows patterns and strings, and nothing of files.
+``[...]`` is a class with ranges, negation and POSIX names. Matching takes time linear in the length of the path: every
+star but the last is atomic, so a hostile pattern cannot make the matcher backtrack. Knows patterns and strings, not
+files.
 """
 
 import re
@@ -13,10 +13,10 @@ from itertools import pairwise
 from promptuary.core.errors import Code, SourceError
 
 MAX_ALTERNATIVES = 256
-"""How many patterns the braces of one pattern may stand for."""
+"""How many patterns the braces of one pattern may expand to."""
 
 NOTHING = re.compile(r"(?!)")
-"""Matches no text: what a malformed pattern means."""
+"""Matches no text; a malformed pattern becomes this."""
 
 _POSIX = {
     "alnum": "0-9A-Za-z",
@@ -36,14 +36,14 @@ _GLOBSTAR = re.compile(r"\*{2,}")
 
 
 class MalformedPatternError(ValueError):
-    """A class without its bracket or a name that does not exist: such a pattern matches nothing."""
+    """A class without its closing bracket, or with an unknown POSIX name; such a pattern matches nothing."""
 
 
 def match_glob(paths: Iterable[str], patterns: Iterable[str], excludes: Iterable[str] = ()) -> list[str]:
     """Return the paths that match a pattern and no exclude, sorted.
 
-    A pattern is matched against the whole path from the workspace on; one that ends in ``/`` means
-    everything below that folder.
+    A pattern is matched against the whole path, relative to the workspace; one that ends in ``/`` means everything
+    below that folder.
     """
     wanted = union(patterns)
     unwanted = union(excludes)
@@ -61,7 +61,7 @@ def union(patterns: Iterable[str]) -> re.Pattern[str]:
 
 
 def glob_expression(pattern: str) -> str:
-    """Return the source of an expression that matches whole paths; malformed patterns match none."""
+    """Return the source of an expression that matches whole paths; a malformed pattern matches none."""
     try:
         return _path_expression([part for part in segments(pattern) if part]) + r"\Z"
     except MalformedPatternError:
@@ -69,7 +69,7 @@ def glob_expression(pattern: str) -> str:
 
 
 def segments(pattern: str) -> list[str]:
-    """Split a pattern at its slashes; one inside a class is a member of it, which nothing can match."""
+    """Split a pattern at its slashes; a slash inside a class is a member of the class, which nothing can match."""
     found = [""]
     index = 0
     while index < len(pattern):
@@ -85,7 +85,10 @@ def segments(pattern: str) -> list[str]:
 
 
 def expand_braces(pattern: str) -> list[str]:
-    """Return what ``{a,b}`` stands for: ``src/{a,b}.py`` is ``src/a.py`` and ``src/b.py``."""
+    """Expand ``{a,b}``: ``src/{a,b}.py`` gives ``src/a.py`` and ``src/b.py``.
+
+    Raises ``SourceError`` for more than ``MAX_ALTERNATIVES`` patterns.
+    """
     done: list[str] = []
     pending = [pattern]
     while pending:
@@ -100,7 +103,7 @@ def expand_braces(pattern: str) -> list[str]:
         if len(done) + len(pending) > MAX_ALTERNATIVES:
             raise SourceError(
                 Code.BAD_PATTERN,
-                f"The braces stand for more than {MAX_ALTERNATIVES} patterns; write fewer alternatives.",
+                f"The braces expand to more than {MAX_ALTERNATIVES} patterns; write fewer alternatives.",
             )
     return list(dict.fromkeys(done))
 
@@ -114,7 +117,7 @@ def _innermost_braces(pattern: str) -> tuple[int, int] | None:
 
 
 def _path_expression(parts: list[str]) -> str:
-    """Join segments; each run between two ``**`` may be taken at the first place where it fits."""
+    """Join segments; each run between two ``**`` matches at the first place where it fits."""
     runs: list[list[str]] = [[]]
     for part, following in pairwise([*parts, ""]):
         if _GLOBSTAR.fullmatch(part):
@@ -181,7 +184,7 @@ def _tokens(segment: str) -> Iterator[str]:
 
 
 def _class(segment: str, index: int) -> tuple[str, int]:
-    """Read a class that opened just before ``index``; return its expression and where it ends."""
+    """Parse the class that opens just before ``index``; return its expression and the index after it."""
     negated = segment[index : index + 1] in {"!", "^"}
     index += negated
     members = ""

@@ -1,9 +1,9 @@
-"""What the ignore files say: the rules of ``.gitignore``, nested, negated, anchored, for folders only.
+"""Ignore files: the rules of ``.gitignore``, with nesting, negation, anchors and folder-only patterns.
 
-Used where git does not decide: folders outside git, and the two files that git does not know,
-``.ignore`` and ``.promptuaryignore``. These can hide more than git hides, never show more, so that
-a workspace looks the same to us inside a repository and copied out of it. A malformed line is
-skipped. This module reads ignore files; it does not walk.
+Used where git does not decide: for folders outside git, and for the two files that git does not know, ``.ignore`` and
+``.promptuaryignore``. These can hide more than git hides, but never show more, so that a workspace has the same files
+inside a repository and copied out of it. A malformed line is skipped. This module reads ignore files; it does not walk
+folders.
 """
 
 import os
@@ -42,7 +42,7 @@ NOISE_FOLDERS = frozenset(
         "venv",
     }
 )
-"""Folders that nobody means outside git, unless an ignore file speaks of them."""
+"""Folders that are hidden outside git, unless a rule of an ignore file matches them."""
 
 _MAX_RULES_FILE = 1 << 20
 
@@ -57,19 +57,19 @@ class _Rule:
 
 
 class IgnoreFile:
-    """The rules of one ignore file: in it, the last rule that matches decides."""
+    """The rules of one ignore file; the last rule that matches decides."""
 
     __slots__ = ("_any_name", "_any_path", "_rules")
 
     def __init__(self, text: str) -> None:
         rules = [rule for line in text.removeprefix("\ufeff").split("\n") if (rule := _parse(line))]
         self._rules = tuple(reversed(rules))
-        # Nearly every path meets no rule at all: one expression for all of them says so at once.
+        # Most paths match no rule at all: one expression for all rules finds that out quickly.
         self._any_name = _any([rule.expression for rule in rules if not rule.anchored])
         self._any_path = _any([rule.expression for rule in rules if rule.anchored])
 
     def verdict(self, path: str, *, folder: bool) -> bool | None:
-        """Return whether ``path``, relative to this file's folder, is hidden; ``None`` if no rule speaks."""
+        """Return whether ``path``, relative to this file's folder, is hidden; ``None`` if no rule matches."""
         path = _bytewise(path)
         name = path.rpartition("/")[2]
         if not ((self._any_name and self._any_name.match(name)) or (self._any_path and self._any_path.match(path))):
@@ -82,10 +82,10 @@ class IgnoreFile:
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRules:
-    """The ignore files that hold inside one folder, the nearest first.
+    """The ignore files that apply inside one folder, the nearest first.
 
-    ``noise`` says whether ``NOISE_FOLDERS`` is hidden where no rule speaks; a repository turns it off, since
-    there its own rules decide.
+    ``noise`` says whether ``NOISE_FOLDERS`` are hidden where no rule matches; a repository turns it off, since there
+    its own rules decide.
     """
 
     git: tuple[tuple[int, IgnoreFile], ...] = ()
@@ -104,7 +104,7 @@ class IgnoreRules:
         return bool(by_git) or bool(by_own)
 
     def within(self, folder: str, rules: "FolderRules") -> "IgnoreRules":
-        """Return the rules that hold inside ``folder``, which ends in ``/`` or is empty for the root."""
+        """Return the rules that apply inside ``folder``, which ends in ``/`` or is empty for the root."""
         offset = len(folder)
         git = () if rules.repository else self.git
         return IgnoreRules(
@@ -116,7 +116,7 @@ class IgnoreRules:
 
 @dataclass(frozen=True, slots=True)
 class FolderRules:
-    """What one folder adds: its ignore files, the strongest first, and whether a repository begins there."""
+    """What one folder adds: its ignore files, the strongest first, and whether it is the top of a repository."""
 
     git: tuple[IgnoreFile, ...] = ()
     own: tuple[IgnoreFile, ...] = ()
@@ -125,10 +125,10 @@ class FolderRules:
 
 @dataclass(slots=True)
 class OwnIgnoreRules:
-    """The verdict of ``.ignore`` and ``.promptuaryignore`` on whole paths, for a list that git made.
+    """The rules of ``.ignore`` and ``.promptuaryignore``, applied to whole paths: for a list that git made.
 
-    A file is hidden if a rule hides it or any folder above it; folders are decided once. ``counts`` says in which
-    folders, empty or ending in ``/``, such a file counts at all; without it, wherever one lies.
+    A file is hidden if a rule hides it or any folder above it; each folder is decided once. ``counts`` returns whether
+    the ignore files of a folder (empty, or ending in ``/``) apply; without it, those of every folder do.
     """
 
     root: Path
@@ -158,7 +158,7 @@ class OwnIgnoreRules:
 
 
 def folder_rules(folder: Path, names: frozenset[str] | set[str]) -> FolderRules:
-    """Return what ``folder``, which holds ``names``, adds to the rules from above."""
+    """Return what ``folder``, which contains ``names``, adds to the rules from above."""
     if names.isdisjoint((".git", *GIT_IGNORE_FILES, *OWN_IGNORE_FILES)):
         return FolderRules()
 
@@ -170,7 +170,7 @@ def folder_rules(folder: Path, names: frozenset[str] | set[str]) -> FolderRules:
 
 
 def read_ignore_file(path: Path) -> IgnoreFile | None:
-    """Read one ignore file; a link, a pipe, a huge or unreadable file says nothing."""
+    """Read one ignore file; return ``None`` for a link, a pipe, and a huge or unreadable file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -212,7 +212,7 @@ def _parse(line: str) -> _Rule | None:
 
 
 def _can_match(pattern: str) -> bool:
-    """Return whether a path could match at all: not if a class is open or a segment empty."""
+    """Return whether any path can match: none does if a class is unclosed or a segment empty."""
     try:
         return "" not in segments(pattern)
     except MalformedPatternError:
@@ -220,12 +220,12 @@ def _can_match(pattern: str) -> bool:
 
 
 def _bytewise(text: str) -> str:
-    """Return one character a byte: to git ``?`` is a byte, not a letter."""
+    """Return one character for each byte: in git ``?`` matches a byte, not a letter."""
     return text if text.isascii() else os.fsencode(text).decode("latin-1")
 
 
 def _in_one_segment(pattern: str) -> str:
-    """Two stars alone match one name here, not a path."""
+    """Return the pattern for a name: ``**`` alone matches one name here, not a path."""
     return "*" if set(pattern) == {"*"} else pattern
 
 

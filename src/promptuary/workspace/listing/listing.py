@@ -1,9 +1,9 @@
-"""The files of a workspace, listed in the background, to be asked while still growing.
+"""The files of a workspace, listed in the background; the list can be read while it still grows.
 
-Inside git the list is what git says (tracked and untracked, ignore rules applied), with nested
-repositories and submodules walked besides; elsewhere it is a walk with the ignore files found on the
-way. There is no cap. A ``Listing`` starts no process: git's output comes from the streams it is given.
-It holds names only and does not know which of them policy refuses.
+Inside git the list is what git reports (tracked and untracked, ignore rules applied), and nested repositories and
+submodules are walked; elsewhere it is a walk that applies the ignore files on its way. There is no limit. A ``Listing``
+starts no process: git's output comes from the streams it is given. It holds names only and does not know which of them
+policy refuses.
 """
 
 import os
@@ -21,16 +21,16 @@ from promptuary.workspace.listing.ignore import OWN_IGNORE_FILES, IgnoreRules, O
 from promptuary.workspace.listing.walk import FileFilter, SkipReason, walk
 
 NameStream = Callable[[], Iterator[bytes]]
-"""Starts ``git ls-files -z`` and yields its output as it comes; may raise ``SourceError``."""
+"""Starts ``git ls-files -z`` and yields its output as it arrives; may raise ``SourceError``."""
 
 FRESH_FOR: Final = 5.0
-"""Seconds for which a list is taken as true if neither the folder nor the index has changed."""
+"""Seconds for which a list is not stale if neither the folder nor git's index has changed."""
 
 _NESTED_RULES = tuple(f"/{name}" for name in OWN_IGNORE_FILES)
 
 
 class Listing:
-    """The workspace's files. ``start`` begins the scan; ``paths`` may be read at any time."""
+    """The files of a workspace. ``start`` starts the scan; ``paths`` may be read at any time."""
 
     def __init__(
         self, root: Path, streams: Sequence[NameStream] = (), *, links: bool = False, show_ignored: bool = False
@@ -55,7 +55,7 @@ class Listing:
         self._took = 0.0
 
     def start(self) -> Self:
-        """Begin to list in the background, unless that was done; return at once."""
+        """Start listing in the background, unless it was started; return at once."""
         if self._scan is None:
             self.refresh()
         return self
@@ -72,7 +72,7 @@ class Listing:
 
     @property
     def skipped(self) -> dict[SkipReason, int]:
-        """How many names were left out, by reason."""
+        """How many names were skipped, by reason."""
         return dict(self._skipped)
 
     @property
@@ -90,7 +90,7 @@ class Listing:
         return self.complete
 
     def refresh(self) -> None:
-        """List again in the background and swap when done; until then the old list answers."""
+        """List again in the background; the old list stays in place until the new one is complete."""
         with self._lock:
             if self._running or self._closed:
                 return
@@ -104,14 +104,14 @@ class Listing:
         concurrency.start_daemon(lambda: self._run(scan), name="promptuary-listing")
 
     def stale(self) -> bool:
-        """Return whether it is worth listing again: two system calls and a look at the clock."""
+        """Return whether it is worth listing again. Cheap: two system calls and the clock."""
         if not self.complete or self._running:
             return False
         age = time.monotonic() - self._finished
         return age > max(FRESH_FOR, 10 * self._took) or self._seen != _signature(self.root)
 
     def close(self) -> None:
-        """Stop a scan that is under way; what was listed stays."""
+        """Stop a running scan; what was listed stays."""
         self._closed = True
 
     def _run(self, scan: "_Scan") -> None:
@@ -138,7 +138,7 @@ class Listing:
 
 @dataclass(slots=True)
 class _Scan:
-    """One pass over the workspace. ``paths`` grows as it goes and is never changed otherwise."""
+    """One scan of the workspace. ``paths`` only grows."""
 
     root: Path
     file_filter: FileFilter
@@ -149,15 +149,15 @@ class _Scan:
     by_git: bool = False
 
     def list_all(self, streams: Sequence[NameStream], *, hide: bool) -> list[str]:
-        """Return every file, sorted: those that git names if it names any, else those that a walk finds."""
+        """Return every file, sorted: those that git lists, or those that a walk finds if git lists none."""
         self.by_git = bool(streams) and self._ask_git(streams)
         if not self.by_git:
             self._walk("", IgnoreRules() if hide else None)
-        # Not a set: git's output is in order already, which makes sorting it again cheap.
+        # Not a set: git's output is sorted already, which makes sorting it again cheap.
         return sorted(dict.fromkeys(self._shown(self.paths)))
 
     def verified(self, paths: list[str]) -> list[str]:
-        """Return the paths that are files now: git also names deleted files, links and submodules."""
+        """Return the paths that are files now: git also lists deleted files, links and submodules."""
         if not self.by_git:
             return paths
         before = len(self.paths)
@@ -169,7 +169,7 @@ class _Scan:
         return sorted(found.union(files)) if found else files
 
     def _ask_git(self, streams: Sequence[NameStream]) -> bool:
-        """Take what git lists; return whether it listed anything."""
+        """Add what git lists; return whether it listed anything."""
         if any((self.root / name).exists() for name in OWN_IGNORE_FILES):
             self.own = OwnIgnoreRules(self.root)
         try:
@@ -205,7 +205,7 @@ class _Scan:
 
 
 def split_names(chunks: Iterable[bytes]) -> Iterator[str]:
-    """Yield NUL-separated output as text, cut between names, as much at a time as a chunk completes."""
+    """Yield NUL-separated output as text, split between names only: as much at a time as a chunk completes."""
     rest = b""
     for chunk in chunks:
         complete, nul, last = chunk.rpartition(b"\0")
@@ -230,7 +230,7 @@ def folders_of(paths: Iterable[str]) -> list[str]:
 
 
 def _signature(root: Path) -> tuple[object, ...]:
-    """Return what changes when a file comes or goes at the top, or git's index is written."""
+    """Return a value that changes when a file is added or removed at the top, or git's index is written."""
     return tuple(_modified(path) for path in (root, root / ".git" / "index"))
 
 

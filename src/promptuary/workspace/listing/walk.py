@@ -1,7 +1,7 @@
-"""Walk folders without git, with the ignore files that lie in them.
+"""Walk folders without git, applying the ignore files in them.
 
-Used outside repositories, inside nested ones, and to show ignored files too. Links to folders are
-never followed. Only names come out of here: whoever opens one of them goes through ``Root``.
+Used outside repositories, inside nested ones, and to show ignored files too. Links to folders are never followed. This
+module yields names only; to open one, use ``Root``.
 """
 
 import os
@@ -15,20 +15,20 @@ from typing import Literal
 from promptuary.workspace.listing.ignore import VERSION_CONTROL, IgnoreRules, folder_rules
 
 SkipReason = Literal["unreadable", "broken link", "link", "missing", "special"]
-"""Why a name is not listed: a folder that may not be read, a link that leads nowhere, a link that the
-workspace does not follow, a file that git knows but that is gone, a pipe or a socket."""
+"""Why a name is not listed: a folder that may not be read, a link to nothing, a link that the workspace does not
+follow, a file that git tracks but that is gone, a pipe or a socket."""
 
 
 @dataclass(slots=True)
 class FileFilter:
-    """Which names of one workspace are files to list; counts the others in ``skipped``."""
+    """Decides which names of a workspace are files to list, and counts the others in ``skipped``."""
 
     root: Path
     links: bool = False
     skipped: Counter[SkipReason] = field(default_factory=Counter)
 
     def classify(self, paths: list[str]) -> tuple[list[str], list[str]]:
-        """Return the files among ``paths``, and the folders; one system call a path."""
+        """Return the files among ``paths``, and the folders. Makes one system call for each path."""
         files: list[str] = []
         folders: list[str] = []
         prefix, lstat = f"{self.root}/", os.lstat
@@ -47,7 +47,7 @@ class FileFilter:
         return files, folders
 
     def lists_link(self, path: str) -> bool:
-        """Return whether the link ``path`` is listed: links are allowed and it leads to a file inside."""
+        """Return whether the link ``path`` is listed: links are allowed, and it leads to a file in the workspace."""
         try:
             target = (self.root / path).resolve(strict=True)
         except (OSError, RuntimeError):
@@ -60,7 +60,7 @@ class FileFilter:
 
 
 def walk(file_filter: FileFilter, start: str = "", ignores: IgnoreRules | None = None) -> Iterator[list[str]]:
-    """Yield the files below the folder ``start``, a list for each folder; no ``ignores`` hides nothing."""
+    """Yield the files below the folder ``start``, a list for each folder. Without ``ignores`` nothing is hidden."""
     pending: list[tuple[str, IgnoreRules | None]] = [(f"{start}/" if start else "", ignores)]
     while pending:
         folder, outer = pending.pop()

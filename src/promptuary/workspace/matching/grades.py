@@ -1,6 +1,6 @@
 """How well a path answers a query: the tiers of a menu, from the exact name to letters in order.
 
-Pure: a query, a path, a grade. Which paths to grade is decided in ``match``.
+Pure: a query, a path, a grade. ``ranker`` decides which paths to grade.
 """
 
 import re
@@ -18,13 +18,13 @@ class Tier(IntEnum):
     EXACT = 0
     """The name, with or without its extension."""
     PREFIX = 1
-    """The name begins so."""
+    """The name begins with the query."""
     WORDS = 2
-    """Beginnings of the name's words: ``conf`` and ``uc`` in ``user_config.py`` and ``UserConfig.ts``."""
+    """The beginnings of the name's words: ``conf`` and ``uc`` in ``user_config.py`` and ``UserConfig.ts``."""
     SUBSTRING = 3
-    """Somewhere in the name."""
+    """The query is somewhere in the name."""
     PATH = 4
-    """Somewhere in the folders above."""
+    """The query is somewhere in the folders above."""
     LOOSE = 5
     """The letters in order with gaps, or with one typing error."""
 
@@ -39,23 +39,23 @@ SHORTEST_WITH_TYPO = 4
 
 @dataclass(frozen=True)
 class PathQuery:
-    """What was typed. Letters in both cases mean their case; all small letters mean either."""
+    """What a person typed. Case counts if the query has a capital letter."""
 
     text: str
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """The parts that must all match."""
+        """The words of the query, which must all match."""
         return tuple(word.removeprefix("./") for word in self.text.split())
 
     @cached_property
     def exact_case(self) -> bool:
-        """Whether the case of letters counts."""
+        """Whether the match is case-sensitive."""
         return self.text.lower() != self.text
 
     @cached_property
     def names_only(self) -> bool:
-        """Whether a file's name alone can answer: one word, no folder."""
+        """Whether the query is about file names alone: one word, no folder."""
         return len(self.words) == 1 and "/" not in self.text
 
     @cached_property
@@ -63,7 +63,7 @@ class PathQuery:
         return {}
 
     def grade(self, path: str) -> Grade:
-        """Return how well ``path`` matches; whether it matches loosely at all is not checked here."""
+        """Return how well ``path`` matches; a path that does not match at all is graded ``LOOSE``."""
         known = self._grades.get(path)
         if known is None:
             known = self._grades[path] = self._grade(path)
@@ -77,28 +77,28 @@ class PathQuery:
         return worst, first[1] + sum(tier + finer for tier, finer in others)
 
     def _grade_word(self, word: str, path: str) -> Grade:
-        shown = path if self.exact_case else path.lower()
+        compared = path if self.exact_case else path.lower()
         if "/" in word:
-            return _grade_path(word, shown)
-        tier = self._grade_name(word, path, shown)
+            return _grade_path(word, compared)
+        tier = self._grade_name(word, path, compared)
         if tier is not Tier.LOOSE:
             return tier, 0
-        name = shown[shown.rfind("/") + 1 :]
+        name = compared[compared.rfind("/") + 1 :]
         if has_one_typo(word, name):
             return tier, 0
         joined = _WORD_GAPS.sub("", name)
         return tier, int(joined == name or not has_one_typo(word, joined))
 
-    def _grade_name(self, word: str, path: str, shown: str) -> Tier:
+    def _grade_name(self, word: str, path: str, compared: str) -> Tier:
         start = path.rfind("/") + 1
-        name = shown[start:]
+        name = compared[start:]
         if name.startswith(word):
             return Tier.EXACT if _is_stem(name, word) else Tier.PREFIX
         if abbreviates(word, path[start:], exact_case=self.exact_case):
             return Tier.WORDS
         if word in name:
             return Tier.SUBSTRING
-        return Tier.PATH if word in shown else Tier.LOOSE
+        return Tier.PATH if word in compared else Tier.LOOSE
 
 
 def _is_stem(name: str, word: str) -> bool:
@@ -108,7 +108,7 @@ def _is_stem(name: str, word: str) -> bool:
 
 
 def _grade_path(word: str, path: str) -> Grade:
-    """Grade a word with ``/`` in it: as a path from the workspace, as the end of one, as folders in order."""
+    """Grade a word that contains ``/``: as the start of a path, as its end, as folders in order."""
     if path.startswith(word):
         exact = len(path) == len(word) or ("/" not in path[len(word) :] and path[len(word)] == ".")
         return (Tier.EXACT if exact else Tier.PREFIX), 0
@@ -117,14 +117,14 @@ def _grade_path(word: str, path: str) -> Grade:
         return Tier.WORDS if "/" not in path[at + 1 + len(word) :] else Tier.SUBSTRING, 0
     if word in path:
         return Tier.SUBSTRING, 1
-    if _in_order(word.split("/"), path.split("/")):
+    if _are_in_order(word.split("/"), path.split("/")):
         return Tier.PATH, 0
     folders, _, name = word.rpartition("/")
     return Tier.LOOSE, int(folders not in path or not has_one_typo(name, path[path.rfind("/") + 1 :]))
 
 
-def _in_order(parts: list[str], segments: list[str]) -> bool:
-    """Return whether each part is found in a later segment than the part before, the last one in the name."""
+def _are_in_order(parts: list[str], segments: list[str]) -> bool:
+    """Return whether each part is in a later segment than the part before, and the last part in the name."""
     *folders, name = parts
     above = iter(segments[:-1])
     return name in segments[-1] and all(any(part in segment for segment in above) for part in folders)
@@ -137,18 +137,18 @@ def abbreviates(text: str, name: str, *, exact_case: bool = False) -> bool:
     wanted = _WORD_GAPS.sub("", text)
     if not wanted or len(words) > _MOST_WORDS:
         return False
-    # Each word extends every reach by as many letters as fit: a set of reached lengths, no search.
+    # ``reached`` holds the lengths of ``wanted`` that are matched so far; each word extends them. No backtracking.
     reached = {0}
     for word in words if exact_case else map(str.lower, words):
-        # Most words begin with a letter that is not wanted next: told before anything is made.
+        # Most words begin with a letter that is not wanted next: checked first, because it is cheap.
         begun = [length for length in reached if wanted[length] == word[0]]
         if begun:
             reached.update(_extended(wanted, word, begun))
             if len(wanted) in reached:
                 return True
-    shown = name if exact_case else name.lower()
-    # Whole at the beginning of a word, running on over the next ones with what stands between them.
-    return text in shown and any(shown.startswith(text, match.start()) for match in pattern.finditer(name))
+    compared = name if exact_case else name.lower()
+    # The whole text from the beginning of a word on, separators between words included.
+    return text in compared and any(compared.startswith(text, match.start()) for match in pattern.finditer(name))
 
 
 def _extended(wanted: str, word: str, begun: list[int]) -> Iterator[int]:
@@ -160,19 +160,19 @@ def _extended(wanted: str, word: str, begun: list[int]) -> Iterator[int]:
 
 
 def has_one_typo(text: str, name: str) -> bool:
-    """Return whether ``text`` stands in ``name`` but for one slip: letters swapped, one too many or wrong."""
+    """Return whether ``text`` is in ``name`` but for one typing error: a swapped, surplus, missing or wrong letter."""
     if len(text) < SHORTEST_WITH_TYPO:
         return False
-    # One slip leaves one half whole, unless it swaps the letters where the halves meet.
+    # One typing error leaves one half correct, unless it swaps the letters where the halves meet.
     half = len(text) // 2
     left, right = text[:half] in name, text[half:] in name
-    slips = _corrections(text)
+    corrections = _corrections(text)
     if not left and not right:
-        return slips.in_the_middle in name
-    for slip in slips.any if left and right else slips.behind if left else slips.before:
-        if slip in name:
+        return corrections.in_the_middle in name
+    for correction in corrections.any if left and right else corrections.behind if left else corrections.before:
+        if correction in name:
             return True
-    # A wrong letter, or a missing one, leaves one half as it should be and the other half near it.
+    # A wrong or missing letter leaves both sides of it correct, one letter apart.
     for at in range(1 if right else half, len(text) if left else half):
         if text[:at] not in name:
             return False
@@ -183,14 +183,14 @@ def has_one_typo(text: str, name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Corrections:
-    """What may have been meant: two letters the other way round, or one letter less."""
+    """What may have been meant: the text with two letters swapped, or with one letter removed."""
 
     in_the_middle: str
     any: tuple[str, ...]
     before: tuple[str, ...]
-    """Without those that need the first half as it was typed."""
+    """Those that change the first half."""
     behind: tuple[str, ...]
-    """Without those that need the second."""
+    """Those that change the second half."""
 
 
 @lru_cache(maxsize=64)
@@ -201,8 +201,8 @@ def _corrections(text: str) -> _Corrections:
     return _Corrections(
         swapped[half - 1],
         every,
-        tuple(slip for slip in every if text[:half] not in slip),
-        tuple(slip for slip in every if text[half:] not in slip),
+        tuple(correction for correction in every if text[:half] not in correction),
+        tuple(correction for correction in every if text[half:] not in correction),
     )
 
 

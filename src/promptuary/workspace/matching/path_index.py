@@ -1,8 +1,8 @@
-"""Paths laid out for the compiled matcher, which is asked for better tiers first.
+"""Paths in the layout of the compiled matcher, which is asked for better tiers first.
 
-Looser kinds of match are looked for only while there are too few better ones, since they cost more and
-are worth less. The order of a shelf is the order of equal matches, so the first N are enough. What a question
-left is remembered: typing on can only narrow it, so the next letter is looked for in these paths alone.
+Looser kinds of match are searched only while there are too few better ones, since they cost more and are worth less.
+The order of an index is the order of equal matches, so the first N are enough. The index remembers what matched a
+query: typing on can only narrow it, so the next letter is searched in these paths alone.
 """
 
 import os
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 MatchMode = Literal["exact", "prefix", "substring", "fuzzy"]
 
 ENOUGH_GOOD_MATCHES: Final = 5
-"""With so many good matches nobody looks for letters with gaps or for slips of the finger."""
+"""With this many good matches, letters with gaps and typing errors are not searched."""
 
 _THREADS: Final = min(4, os.cpu_count() or 1)
 _WORTH_THREADS: Final = 100_000
 
-_AS_COSTLY: Final[dict[MatchMode, int]] = {"exact": 200, "prefix": 200, "substring": 40, "fuzzy": 40}
-"""How many texts the matcher goes through where they lie while one is handed to it."""
+_COPY_COST: Final[dict[MatchMode, int]] = {"exact": 200, "prefix": 200, "substring": 40, "fuzzy": 40}
+"""How many texts of a column the matcher searches in the time in which one text is copied to it."""
 
-_QUESTIONS: Final = 16
-"""Of how many questions: what was typed last, and what deleting a few letters leads back to."""
+_MAX_REMEMBERED: Final = 16
+"""How many queries to remember: what was typed last, and what deleting a few letters leads back to."""
 
 _LOOSENESS: Final[dict[MatchMode, int]] = {"exact": 0, "prefix": 1, "substring": 2, "fuzzy": 3}
 
@@ -43,14 +43,14 @@ def sort_paths(paths: Iterable[str]) -> list[str]:
     return ordered
 
 
-def _place(path: str) -> tuple[int, int, str]:
-    """Return what ``sort_paths`` goes by."""
+def _sort_key(path: str) -> tuple[int, int, str]:
+    """Return the key that ``sort_paths`` sorts by."""
     return path.count("/"), len(path), path
 
 
 @dataclass(frozen=True, slots=True)
 class MatchPattern:
-    """What the matcher is asked for: words that must all match, in what way."""
+    """A query to the matcher: words that must all match, and how."""
 
     words: tuple[str, ...]
     matching: MatchMode
@@ -58,7 +58,7 @@ class MatchPattern:
     typos: int = 0
 
     def narrows(self, other: "MatchPattern") -> bool:
-        """Return whether every match of this is one of ``other``: as strict or stricter, and typed on from it."""
+        """Return whether every match of this also matches ``other``: as strict or stricter, and typed on from it."""
         return (
             self.exact_case == other.exact_case
             and _LOOSENESS[self.matching] + self.typos <= _LOOSENESS[other.matching] + other.typos
@@ -67,7 +67,7 @@ class MatchPattern:
         )
 
     def matcher(self, most: int | None = None) -> "Matcher":
-        """Return the compiled matcher, which finds the ``most`` best."""
+        """Return the compiled matcher; it finds the ``most`` best matches."""
         from frizbee import Matcher  # noqa: PLC0415 - costs every start 6 ms, used only for menus
 
         return Matcher.from_patterns(
@@ -80,7 +80,7 @@ class MatchPattern:
 
 
 class TextColumn:
-    """One text for each path, such as its name, copied to where the matcher reads it."""
+    """One text for each path, such as its name, in the memory of the matcher."""
 
     def __init__(self, text_of: Callable[[str], str]) -> None:
         from frizbee import Haystacks  # noqa: PLC0415 - see Pattern
@@ -88,19 +88,19 @@ class TextColumn:
         self._text_of = text_of
         self._paths: list[str] = []
         self._haystacks = Haystacks()
-        self._left: deque[tuple[MatchPattern, Sequence[int]]] = deque(maxlen=_QUESTIONS)
+        self._remembered: deque[tuple[MatchPattern, Sequence[int]]] = deque(maxlen=_MAX_REMEMBERED)
 
     def extend(self, paths: Sequence[str]) -> None:
-        """Add the texts of these paths; what is remembered knows nothing of them and is forgotten."""
+        """Add the texts of these paths; remembered matches are dropped, because they lack the new paths."""
         self._paths += paths
         self._haystacks.extend([self._text_of(path) for path in paths])
-        self._left.clear()
+        self._remembered.clear()
 
     def ask(self, pattern: MatchPattern, most: int) -> list[tuple[int, int]]:
         """Return the ``most`` best matches, as indices with the matcher's score, the best first."""
-        among = self.left(pattern)
+        among = self.narrowed(pattern)
         if among is None:
-            few = self._few(pattern)
+            few = self._copy_limit(pattern)
             matcher = pattern.matcher(max(most, few + 1))
             wide = len(self._haystacks) > _WORTH_THREADS and pattern.matching in {"substring", "fuzzy"}
             found = matcher.match_list_parallel(self._haystacks, _THREADS if wide else 1)
@@ -114,24 +114,24 @@ class TextColumn:
             self.remember(pattern, [among[at] for at in sorted([match.index for match in found])])
         return [(among[match.index], match.score) for match in found[:most]]
 
-    def left(self, pattern: MatchPattern) -> Sequence[int] | None:
-        """Return in order a few indices with every match of ``pattern`` among them, if so much is known."""
-        few = self._few(pattern)
-        known = [left for before, left in self._left if len(left) <= few and pattern.narrows(before)]
+    def narrowed(self, pattern: MatchPattern) -> Sequence[int] | None:
+        """Return, sorted, a few indices that include every match of ``pattern``; ``None`` if that is not known."""
+        few = self._copy_limit(pattern)
+        known = [left for before, left in self._remembered if len(left) <= few and pattern.narrows(before)]
         return min(known, key=len, default=None)
 
-    def _few(self, pattern: MatchPattern) -> int:
-        """Return how many texts are better handed to the matcher than looked for among all."""
-        return len(self._paths) // _AS_COSTLY[pattern.matching]
+    def _copy_limit(self, pattern: MatchPattern) -> int:
+        """Return up to how many texts it is faster to copy them to the matcher than to search the whole column."""
+        return len(self._paths) // _COPY_COST[pattern.matching]
 
     def remember(self, pattern: MatchPattern, indices: Sequence[int]) -> None:
-        """Keep for the next questions that every match of ``pattern`` is among these."""
-        if pattern.matching != "exact":  # typing on from a whole name is none of its kind
-            self._left.append((pattern, indices))
+        """Remember for the next queries that every match of ``pattern`` is among these."""
+        if pattern.matching != "exact":  # typing on from a whole name does not narrow it
+            self._remembered.append((pattern, indices))
 
 
 class PathIndex:
-    """Paths in three columns: whole, by name, and the folders they are in."""
+    """Searchable paths in three columns: the whole path, the name, and the folder."""
 
     def __init__(self) -> None:
         self.received = 0
@@ -141,7 +141,7 @@ class PathIndex:
         self._folders = TextColumn(_folder_of)
 
     def extend(self, paths: Sequence[str]) -> None:
-        """Add paths; one that is not valid text cannot be written in a message and is left out."""
+        """Add paths. One that is not valid text is skipped, because it cannot be written in a message."""
         self.received += len(paths)
         fit = [path for path in paths if path.isascii() or is_valid_text(path)]
         self._paths += fit
@@ -150,14 +150,14 @@ class PathIndex:
         self._folders.extend(list({_folder_of(path): path for path in fit}.values()))
 
     def contains(self, path: str) -> bool:
-        """Return whether ``path`` is here, if the paths were added in order."""
-        at = bisect_left(self._paths, _place(path), key=_place)
+        """Return whether ``path`` was added; only correct if the paths were added in the order of ``sort_paths``."""
+        at = bisect_left(self._paths, _sort_key(path), key=_sort_key)
         return self._paths[at : at + 1] == [path]
 
     def search(self, query: PathQuery, limit: int, *, loosely: bool = True) -> list[tuple[str, int]]:
-        """Return candidates with the matcher's score: among them the ``limit`` best.
+        """Return candidates with the matcher's score; they include the ``limit`` best paths.
 
-        Without ``loosely`` letters with gaps in the folders and slips of the finger are not looked for.
+        Without ``loosely``, letters with gaps in the folders and typing errors are not searched.
         """
         if not self._paths or not is_valid_text(query.text):
             return []
@@ -173,12 +173,12 @@ class PathIndex:
     def _search_names(self, search: "_Search") -> None:
         word = search.query.words[0]
         if search.ask(self._names, word, "prefix").enough(Tier.PREFIX):
-            # More begin so than were asked for: the exact names may be among the rest.
+            # More names begin so than are wanted: the exact names may be among the rest.
             search.ask(self._names, word, "exact").ask(self._names, f"{word}.", "prefix")
             return
         if search.ask(self._names, word, "fuzzy").enough(Tier.SUBSTRING):
             return
-        self._rule_out(word, search.query)
+        self._narrow_by_folders(word, search.query)
         if search.ask(self._whole, word, "substring").enough(Tier.PATH):
             return
         if search.enough(Tier.PATH, search.few):
@@ -195,7 +195,7 @@ class PathIndex:
         if "/" not in search.query.text and search.ask(self._names, words, "substring").enough(Tier.SUBSTRING):
             return
         if len(words) == 1:
-            self._rule_out(words[0], search.query)
+            self._narrow_by_folders(words[0], search.query)
         if search.ask(self._whole, words, "substring").enough(Tier.PATH):
             return
         # Cheaper than letters with gaps, and nearly always what a person means by ``src/conf``.
@@ -206,26 +206,26 @@ class PathIndex:
         if len(words) == 1 and not search.enough(Tier.LOOSE, ENOUGH_GOOD_MATCHES):
             search.ask(self._whole, words, "fuzzy", typos=1)
 
-    def _rule_out(self, word: str, query: PathQuery) -> None:
-        """Tell the whole paths where ``word`` can stand if no folder has it: folders are few, and quick to ask.
+    def _narrow_by_folders(self, word: str, query: PathQuery) -> None:
+        """Let the column of whole paths remember where ``word`` can be if no folder contains it.
 
-        Of a word with ``/`` in it what comes before the last one stands in a folder; of another word either all
-        stands in one, or all in the name.
+        Folders are few and quick to search. The part of a word before its last ``/`` must be in a folder; a word
+        without ``/`` is either wholly in a folder or wholly in the name.
         """
         inside, slash, _ = word.rpartition("/")
         pattern = MatchPattern((word,), "substring", query.exact_case)
-        if self._whole.left(pattern) is not None or (slash and not inside):
+        if self._whole.narrowed(pattern) is not None or (slash and not inside):
             return
         if self._folders.ask(MatchPattern((inside if slash else word,), "substring", query.exact_case), 1):
             return
-        among = () if slash else self._names.left(pattern)
+        among = () if slash else self._names.narrowed(pattern)
         if among is not None:
             self._whole.remember(pattern, among)
 
 
 @dataclass(slots=True)
 class _Search:
-    """One question to one shelf: the candidates so far, by index, with the matcher's score."""
+    """One query to one index: the candidates so far, by position, with the matcher's score."""
 
     query: PathQuery
     limit: int
@@ -236,21 +236,21 @@ class _Search:
     def ask(
         self, column: TextColumn, words: str | tuple[str, ...], matching: MatchMode, *, typos: int = 0, most: int = 0
     ) -> "_Search":
-        """Add what the matcher finds; a looser kind of match is asked for more, since grading reorders it."""
+        """Add what the matcher finds. More fuzzy matches are requested than needed, since grading reorders them."""
         most = most or (self.limit * 5 if matching == "fuzzy" else self.limit)
         words = (words,) if isinstance(words, str) else words
         for index, score in column.ask(MatchPattern(words, matching, self.query.exact_case, typos), most):
-            if not typos or self._one_slip(index):
+            if not typos or self._is_one_typo(index):
                 self.scores.setdefault(index, score)
         return self
 
-    def _one_slip(self, index: int) -> bool:
-        """Return whether it is a slip of the finger: a letter missing among scattered ones is noise."""
+    def _is_one_typo(self, index: int) -> bool:
+        """Return whether a match is a typing error; a letter missing among scattered ones is noise."""
         tier, finer = self.query.grade(self.paths[index])
         return tier is not Tier.LOOSE or not finer
 
     def enough(self, tier: Tier, wanted: int | None = None) -> bool:
-        """Return whether there are as many matches of this tier or better as were asked for, or ``wanted``."""
+        """Return whether there are ``wanted`` matches of this tier or better; by default as many as the limit."""
         wanted = self.limit if wanted is None else min(wanted, self.limit)
         if len(self.scores) < wanted or tier is Tier.LOOSE:
             return len(self.scores) >= wanted
@@ -266,7 +266,7 @@ def _folder_of(path: str) -> str:
 
 
 def is_valid_text(path: str) -> bool:
-    """Return whether ``path`` is text: a name may hold bytes that are not."""
+    """Return whether ``path`` is valid Unicode; a file name may contain bytes that are not."""
     try:
         path.encode()
     except UnicodeEncodeError:

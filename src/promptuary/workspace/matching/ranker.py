@@ -1,8 +1,8 @@
 """The paths that answer a query best: fuzzy search over a ``Listing``, fast enough for every keystroke.
 
-Candidates come from a ``PathIndex``; ``tiers`` grades the few hundred that are left. Files that are changed
-in git or often used have a shelf of their own, in the order of preference, so that they cannot be
-missed among thousands of equal matches. Knows paths only as text.
+Candidates come from a ``PathIndex``; ``grades`` grades the few hundred that are left. Files that are changed in git or
+often used have an index of their own, sorted by preference, so that they are not missed among thousands of equal
+matches. Knows paths only as text.
 """
 
 import gc
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 MatchKind = Literal["file", "folder"]
 
 _BATCH: Final = 10_000
-"""How many new paths one question may take in while the scan is running: about 10 ms."""
+"""How many new paths one query adds to the index while the listing is still growing: about 10 ms."""
 
-_AT_ONCE: Final = 20_000
-"""Up to this many paths are put in order while the question waits."""
+_SORT_AT_ONCE: Final = 20_000
+"""Up to this many paths are sorted while the query waits; more are sorted in the background."""
 
-_A_LOOK: Final = 100
-"""To look one path up costs as much as to pass so many."""
+_LOOKUP_COST: Final = 100
+"""Looking up one path costs as much as iterating over this many."""
 
 
 class PathList(Protocol):
-    """What a ``Listing`` offers: ``paths`` only grows until ``generation`` changes."""
+    """What the ranker needs of a ``Listing``: ``paths`` only grows until ``generation`` changes."""
 
     @property
     def paths(self) -> Sequence[str]:
@@ -45,30 +45,30 @@ class PathList(Protocol):
 
     @property
     def complete(self) -> bool:
-        """Whether these are all."""
+        """Whether every file is known."""
         ...
 
     @property
     def generation(self) -> int:
-        """Which list this is."""
+        """Changes when ``paths`` is replaced by another list."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """What decides between equal matches: changed in git first, then the score of use."""
+    """The order of equal matches: files changed in git first, then by their score of use."""
 
     changed: frozenset[str] = frozenset()
     used: Mapping[str, float] = field(default_factory=dict)
 
     def rank(self, path: str) -> tuple[bool, float]:
-        """Return the order of ``path`` among equal matches, the smallest first."""
+        """Return the sort key of ``path`` among equal matches; the smallest comes first."""
         return path not in self.changed, round(-self.used.get(path, 0.0), 3)
 
 
 @dataclass(frozen=True, slots=True)
 class PathMatch:
-    """A path that matches, how, and which of its characters do."""
+    """A path that matches, how well, and the ``positions`` of the characters that do."""
 
     path: str
     kind: MatchKind
@@ -77,17 +77,17 @@ class PathMatch:
 
 
 class Ranker:
-    """Answers queries over a listing's files and folders; safe to use from several threads."""
+    """Answers queries over a listing's files and folders. Thread-safe."""
 
     def __init__(self, listing: PathList) -> None:
         self._listing = listing
         self._lock = threading.Lock()
-        self._shelves: dict[MatchKind, PathIndex] = {"file": PathIndex(), "folder": PathIndex()}
+        self._indexes: dict[MatchKind, PathIndex] = {"file": PathIndex(), "folder": PathIndex()}
         self._live_folders: set[str] = set()
-        self._ordered = 0
-        self._ordering: threading.Thread | None = None
-        self._favourites: tuple[object, PathIndex] = (None, PathIndex())
-        self._met = _ListedPaths()
+        self._sorted_generation = 0
+        self._sorting: threading.Thread | None = None
+        self._preferred: tuple[object, PathIndex] = (None, PathIndex())
+        self._listed = _ListedPaths()
 
     def rank(
         self,
@@ -97,86 +97,86 @@ class Ranker:
         kinds: Sequence[MatchKind] = ("file", "folder"),
         preferred: Preferences | None = None,
     ) -> list[PathMatch]:
-        """Return the ``limit`` best paths for ``query``; the same paths and query give the same answer."""
+        """Return the ``limit`` best paths for ``query``, the best first. Deterministic for the same paths and query."""
         asked = PathQuery(query.strip())
         preferred = preferred or Preferences()
         with self._lock:
-            self._take_in()
-            shelves = [(kind, self._shelves[kind]) for kind in kinds]
+            self._update()
+            indexes = [(kind, self._indexes[kind]) for kind in kinds]
             found: dict[tuple[MatchKind, str], int] = {}
-            for kind, shelf in shelves:
-                hits = shelf.search(asked, limit, loosely=len(found) < ENOUGH_GOOD_MATCHES)
+            for kind, index in indexes:
+                hits = index.search(asked, limit, loosely=len(found) < ENOUGH_GOOD_MATCHES)
                 found |= {(kind, path): score for path, score in hits}
             if "file" in kinds:
-                favourites = self._favourite_shelf(preferred)
-                found |= {("file", path): score for path, score in favourites.search(asked, limit)}
+                preferred_index = self._preferred_index(preferred)
+                found |= {("file", path): score for path, score in preferred_index.search(asked, limit)}
         return _best(found, asked, limit, preferred)
 
     def wait_until_sorted(self) -> None:
-        """Wait until a complete listing is in order: for a single question, and for tests."""
-        self._take_in()
-        if self._ordering:
-            self._ordering.join()
+        """Wait until a complete listing is sorted: for a single query, and for tests."""
+        self._update()
+        if self._sorting:
+            self._sorting.join()
 
-    def _take_in(self) -> None:
-        """Bring the shelves nearer to the listing, without keeping the question waiting."""
+    def _update(self) -> None:
+        """Bring the indexes closer to the listing, without making the query wait for long."""
         if not self._listing.complete:
             self._append()
-        elif self._ordered != self._listing.generation and not (self._ordering and self._ordering.is_alive()):
-            if len(self._listing.paths) <= _AT_ONCE:
-                self._order()
+        elif self._sorted_generation != self._listing.generation and not (self._sorting and self._sorting.is_alive()):
+            if len(self._listing.paths) <= _SORT_AT_ONCE:
+                self._sort()
             else:
-                self._ordering = concurrency.start_daemon(self._order_aside, name="promptuary-order")
+                self._sorting = concurrency.start_daemon(self._sort_in_background, name="promptuary-sort")
 
     def _append(self) -> None:
-        files = self._shelves["file"]
+        files = self._indexes["file"]
         new = self._listing.paths[files.received : files.received + _BATCH]
         files.extend(new)
         folders = {path.rpartition("/")[0] for path in new} - self._live_folders - {""}
         self._live_folders |= folders
-        self._shelves["folder"].extend(sorted(folders))
+        self._indexes["folder"].extend(sorted(folders))
 
-    def _order_aside(self) -> None:
-        self._order()
-        # Lists of this length are young only once: otherwise they are walked through twice while somebody types.
+    def _sort_in_background(self) -> None:
+        self._sort()
+        # Moves the long lists out of the youngest generation now: else they are traversed twice while somebody types.
         if gc.isenabled():
             gc.collect(1)
 
-    def _order(self) -> None:
+    def _sort(self) -> None:
         generation = self._listing.generation
-        shelves: dict[MatchKind, PathIndex] = {"file": PathIndex(), "folder": PathIndex()}
-        shelves["file"].extend(sort_paths(self._listing.paths))
-        shelves["folder"].extend(sort_paths(self._listing.folders))
-        self._shelves = shelves
-        self._ordered = generation
+        indexes: dict[MatchKind, PathIndex] = {"file": PathIndex(), "folder": PathIndex()}
+        indexes["file"].extend(sort_paths(self._listing.paths))
+        indexes["folder"].extend(sort_paths(self._listing.folders))
+        self._indexes = indexes
+        self._sorted_generation = generation
 
-    def _favourite_shelf(self, preferred: Preferences) -> PathIndex:
-        ordered = self._shelves["file"] if self._ordered == self._listing.generation else None
-        present = self._met.among(self._listing, preferred.changed.union(preferred.used), ordered)
+    def _preferred_index(self, preferred: Preferences) -> PathIndex:
+        sorted_index = self._indexes["file"] if self._sorted_generation == self._listing.generation else None
+        present = self._listed.among(self._listing, preferred.changed.union(preferred.used), sorted_index)
         key = (self._listing.generation, present, preferred)
-        if self._favourites[0] != key:
-            shelf = PathIndex()
-            shelf.extend(sorted(sort_paths(present), key=preferred.rank))
-            self._favourites = (key, shelf)
-        return self._favourites[1]
+        if self._preferred[0] != key:
+            index = PathIndex()
+            index.extend(sorted(sort_paths(present), key=preferred.rank))
+            self._preferred = (key, index)
+        return self._preferred[1]
 
 
 @dataclass(slots=True)
 class _ListedPaths:
-    """Which of some paths a listing has; the listing is gone through once, not again for every new score of use."""
+    """Which of some paths a listing has. Iterates over the listing once, not again for every new score of use."""
 
     wanted: frozenset[str] = frozenset()
     generation: int = -1
     seen: int = 0
     present: frozenset[str] = frozenset()
 
-    def among(self, listing: PathList, wanted: frozenset[str], ordered: PathIndex | None) -> frozenset[str]:
-        """Return those of ``wanted`` that are listed so far; few are looked up if the listing is in order."""
+    def among(self, listing: PathList, wanted: frozenset[str], sorted_index: PathIndex | None) -> frozenset[str]:
+        """Return those of ``wanted`` that are listed so far; a few are looked up if there is a sorted index."""
         generation, paths = listing.generation, listing.paths
         if (generation, wanted) != (self.generation, self.wanted) or len(paths) < self.seen:
             self.wanted, self.generation, self.seen, self.present = wanted, generation, 0, frozenset()
-            if ordered and len(wanted) * _A_LOOK < len(paths):
-                self.seen, self.present = len(paths), frozenset(filter(ordered.contains, wanted))
+            if sorted_index and len(wanted) * _LOOKUP_COST < len(paths):
+                self.seen, self.present = len(paths), frozenset(filter(sorted_index.contains, wanted))
         new = paths[self.seen :]
         if new:
             self.present |= wanted.intersection(new)
@@ -190,17 +190,17 @@ def _best(
     def key(item: tuple[tuple[MatchKind, str], int]) -> tuple[object, ...]:
         (kind, path), score = item
         tier, finer = query.grade(path)
-        # Steps of eight: less than one letter's worth is a near tie, which use decides.
+        # Steps of eight, which is less than one letter is worth: a near tie is decided by use.
         loose = -(score // 8) if tier is Tier.LOOSE else 0
         return tier, finer, loose, preferred.rank(path), path.count("/"), len(path), path, kind
 
     best = sorted(found.items(), key=key)[:limit]
-    marks = _Highlights(query)
-    return [PathMatch(path, kind, query.grade(path)[0], marks.of(path)) for (kind, path), _ in best]
+    highlights = _Highlights(query)
+    return [PathMatch(path, kind, query.grade(path)[0], highlights.of(path)) for (kind, path), _ in best]
 
 
 class _Highlights:
-    """Which characters of a path to show as matching."""
+    """Which characters of a path to highlight as matching."""
 
     def __init__(self, query: PathQuery) -> None:
         self._query = query
@@ -217,7 +217,7 @@ class _Highlights:
         return tuple(sorted(index for index in marked if index < len(path)))
 
     def _scattered(self, word: str, path: str) -> list[int]:
-        # To make a matcher costs more than to use it for one path.
+        # Building a matcher costs more than using it for one path.
         matcher = self._matchers.get(word)
         if matcher is None:
             matcher = self._matchers[word] = MatchPattern((word,), "fuzzy", exact_case=False, typos=1).matcher()

@@ -75,7 +75,7 @@ class Usage:
         return decayed_weight(use, self._clock()) if use else 0.0
 
     def scores(self) -> dict[str, float]:
-        """Return the score of every path that was used."""
+        """Return the weight of every path that was used, now."""
         now = self._clock()
         return {path: decayed_weight(use, now) for path, use in self._known().items()}
 

@@ -1,9 +1,9 @@
-"""Where a fetch may go: how a URL may be spelled, and which IP addresses are public.
+"""Which URLs may be fetched: how a URL may be written, and which IP addresses are public.
 
-Pure: nothing here looks a name up or opens a connection. A URL is taken apart once, strictly, into
-a ``Target``; what two parsers could read differently is refused, not repaired. Whether an address
-is public is decided by the lists below, which name every special range; ``ipaddress.is_global`` is
-not asked, because its answer changed between releases and it trusts addresses that wrap others.
+Pure: resolves no name and opens no connection. A URL is parsed once, strictly, into a ``Target``; a URL that two
+parsers could read differently is refused, not repaired. The lists below decide whether an address is public; they name
+every special range. ``ipaddress.is_global`` is not used, because its results changed between releases and it trusts
+addresses that embed others.
 """
 
 import re
@@ -16,7 +16,7 @@ from urllib.parse import quote, urljoin
 from promptuary.core.errors import Code, SourceError
 
 MAX_URL = 4096
-"""Longer than any address a person writes; servers refuse at about twice this."""
+"""Longer than any URL that a person writes; servers refuse at about twice this."""
 
 _PUBLIC_V6 = IPv6Network("2000::/3")
 
@@ -58,21 +58,21 @@ _NOT_PUBLIC_V6 = tuple(
     )
 )
 
-# Names that never lead to the public internet, refused without asking anyone where they lead.
+# Names that are never on the public internet; refused without a lookup.
 _LOCAL_NAMES = ("localhost", "local", "internal", "home.arpa")
 
 _PARTS = re.compile(r"(https?)://([^/?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", re.IGNORECASE)
 _AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]{0,5}))?")
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
-# The old and the new rules for these lead to different hosts, so a name with one of them is ambiguous.
+# The old and the new IDNA rules for these give different hosts, so a name with one of them is ambiguous.
 _DEVIATIONS = frozenset("ßẞς\u200c\u200d")
 _UNQUOTED = "!#$%&'()*+,/:;=?@[]~"
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One place to ask: the parts of a URL, checked. ``host`` is lower-case ASCII without brackets."""
+    """The checked parts of a URL. ``host`` is lower-case ASCII without brackets."""
 
     scheme: str
     host: str
@@ -88,18 +88,18 @@ class Target:
 
     @property
     def authority(self) -> str:
-        """The host, with the port unless it is the scheme's own."""
+        """The host, with the port unless it is the default port of the scheme."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _default_port(self.scheme) else f"{host}:{self.port}"
 
     @property
     def url(self) -> str:
-        """The URL as it is asked for: no fragment, everything in ASCII."""
+        """The URL as it is requested: without a fragment, in ASCII."""
         return f"{self.scheme}://{self.authority}{self.path}"
 
     @property
     def local(self) -> bool:
-        """Whether the name is one that only ever means this machine or this site."""
+        """Whether the name always means this machine or this site."""
         return any(self.host == name or self.host.endswith(f".{name}") for name in _LOCAL_NAMES)
 
     def named_in(self, hosts: Iterable[str]) -> bool:
@@ -110,7 +110,7 @@ class Target:
 
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:
-    """Whether ``address`` belongs to the public internet, and is not a way of writing one that does not."""
+    """Whether ``address`` is on the public internet, and does not embed an address that is not."""
     if isinstance(address, IPv4Address):
         return not any(address in network for network in _NOT_PUBLIC_V4)
     if address.scope_id is not None or address not in _PUBLIC_V6:
@@ -119,7 +119,7 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
 
 
 def parse_url(url: str) -> Target:
-    """Take ``url`` apart. Raises ``SourceError`` (``BAD_URL``) for all but a plain http or https URL."""
+    """Parse ``url``. Raises ``SourceError`` (``BAD_URL``) for all but a plain http or https URL."""
     if len(url) > MAX_URL:
         raise _bad(f"The URL is longer than {MAX_URL} characters.")
     _check_characters(url)
@@ -128,29 +128,29 @@ def parse_url(url: str) -> Target:
         raise _bad("Only http:// and https:// URLs with a host can be fetched.")
     scheme, authority, path, query = parts[1].lower(), parts[2], parts[3], parts[4] or ""
     if "@" in authority:
-        raise _bad("The URL carries a user name or password: write it without the part before '@'.")
+        raise _bad("The URL contains a user name or password; write it without the part before '@'.")
     host, port = _split(authority, scheme)
     return Target(scheme, host, port, quote((path or "/") + query, safe=_UNQUOTED))
 
 
 def join_url(base: Target, location: str) -> Target:
-    """Return where ``location``, the answer of the server at ``base``, leads."""
+    """Return the target of ``location``, a redirect of the server at ``base``."""
     _check_characters(location)
     try:
         return parse_url(urljoin(base.url, location))
     except ValueError:
-        raise _bad("The redirect's URL cannot be read.") from None
+        raise _bad("The URL of the redirect cannot be parsed.") from None
 
 
 def _check_characters(url: str) -> None:
     if "\\" in url or " " in url or not url.isprintable():
-        raise _bad("The URL contains white space, a control character or a backslash: percent-encode it.")
+        raise _bad("The URL contains white space, a control character or a backslash; percent-encode it.")
 
 
 def _split(authority: str, scheme: str) -> tuple[str, int]:
     parts = _AUTHORITY.fullmatch(authority)
     if parts is None:
-        raise _bad("The host and port of the URL cannot be read: write host or host:port.")
+        raise _bad("The host and port of the URL cannot be parsed; write host or host:port.")
     port = int(parts[2]) if parts[2] else _default_port(scheme)
     if not 1 <= port <= 65535:
         raise _bad("The port of the URL is not between 1 and 65535.")
@@ -164,7 +164,7 @@ def _ipv6(text: str) -> str:
     except ValueError:
         raise _bad("The URL's host in brackets is not an IPv6 address.") from None
     if address.scope_id is not None:
-        raise _bad("The URL's IPv6 address carries a zone, which means a network of this machine only.")
+        raise _bad("The URL's IPv6 address has a zone, which is valid on this machine only.")
     return str(address)
 
 
@@ -173,9 +173,9 @@ def _name(text: str) -> str:
     labels = host.split(".")
     if _NUMBER.fullmatch(labels[-1]):
         address = _ipv4(labels)
-        # 010.8.8.8 is public if the zero means octal and private if it means nothing.
+        # 010.8.8.8 is public if the zero means octal, and private if it does not.
         if is_public(address) and str(address) != host:
-            raise _bad("The URL's host is an IPv4 address in an odd spelling: write four decimal numbers.")
+            raise _bad("The URL's host is an IPv4 address in an unusual form; write four decimal numbers.")
         return str(address)
     if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
         raise _bad("The URL's host is not a valid name.")
@@ -186,8 +186,8 @@ def _ascii(text: str) -> str:
     if text.isascii():
         return text.lower()
     if len(text) > 253 or _DEVIATIONS.intersection(text):
-        raise _bad("The URL's host is ambiguous or too long: write it in its xn-- form.")
-    # The codec knows the other full stops, but not all the characters that stand for a digit.
+        raise _bad("The URL's host is ambiguous or too long; write it in its xn-- form.")
+    # The codec handles other full stops, but not all characters that stand for a digit.
     plain = unicodedata.normalize("NFKC", text).lower()
     try:
         return plain.encode("idna").decode("ascii").lower()
@@ -196,7 +196,7 @@ def _ascii(text: str) -> str:
 
 
 def _ipv4(labels: list[str]) -> IPv4Address:
-    """Read an IPv4 address as resolvers do: parts may be hexadecimal or octal, and fewer than four."""
+    """Parse an IPv4 address as resolvers do: parts may be hexadecimal or octal, and fewer than four."""
     wrong = _bad("The URL's host ends in a number but is not an IPv4 address.")
     if len(labels) > 4 or not all(_NUMBER.fullmatch(label) for label in labels):
         raise wrong

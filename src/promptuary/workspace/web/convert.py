@@ -1,9 +1,8 @@
-"""A page or a PDF from a stranger becomes text, in a process of its own that may not grow or linger.
+"""Convert an untrusted page or PDF to text, in a child process with limits on memory and time.
 
-Parsers of hostile bytes are written in C and can be made to take minutes, gigabytes or to crash: some
-take quadratic time for deep nesting. So ``workspace.pages`` runs this file as a program, which first
-takes limits upon itself. It knows nothing of the rest of the library and imports none of it: it starts
-fast, and what it answers is data (one JSON object). Input: the URL on a line, then the bytes.
+Parsers are written in C, and hostile input can make them take minutes or gigabytes, or crash: some take quadratic time
+for deep nesting. So ``workspace.web.pages`` runs this file as a program, which first limits itself. It imports nothing
+of the rest of the library, so that it starts fast. Input: the URL on a line, then the bytes. Output: one JSON object.
 """
 
 import json
@@ -22,7 +21,7 @@ MAX_PAGES = 500
 
 
 class Converted(TypedDict):
-    """What was read; with ``failed``, a sentence that says why nothing was."""
+    """The converted text; ``failed`` is a sentence that says why there is none."""
 
     text: str
     title: NotRequired[str]
@@ -32,13 +31,13 @@ class Converted(TypedDict):
     failed: NotRequired[str]
 
 
-# Never part of what a reader sees, whatever else the page says.
+# Elements that a reader never sees, whatever the styles of the page.
 _UNSEEN = (
     "script, style, noscript, template, iframe, object, embed, svg, canvas, button, input, select, textarea, "
     "dialog:not([open]), [hidden], [aria-hidden='true' i], .sr-only, .visually-hidden, .screen-reader-text, "
     "a.headerlink, .mw-editsection"
 )
-# The frame around the content. A site that wraps everything in one of these keeps it: see _drop_chrome.
+# The frame around the content. If a site puts all its content into one of these, it is kept: see _drop_chrome.
 _CHROME = (
     "nav, form, [role='navigation' i], [role='banner' i], [role='contentinfo' i], [role='search' i], "
     "[role='dialog' i], [role='alertdialog' i], [class*='cookie-banner' i], [class*='cookie-consent' i], "
@@ -68,7 +67,7 @@ _DATES = (
 
 
 def convert_html(markup: str, url: str) -> Converted:
-    """Return the page's content as Markdown, without its frame and without what a reader would not see."""
+    """Return the page's content as Markdown, without its frame and without what a reader does not see."""
     from html_to_markdown import ConversionOptions, PreprocessingOptions, convert  # noqa: PLC0415  (34 ms)
     from selectolax.lexbor import LexborHTMLParser  # noqa: PLC0415
 
@@ -138,7 +137,7 @@ def _pdf_page(document: object, number: int) -> str:
 
 
 def _drop_unseen(tree: "LexborHTMLParser", body: "LexborNode") -> int:
-    """Remove what is not shown. Returns how many elements with text a style or attribute had hidden."""
+    """Remove what is not shown; return how many elements with text were hidden by a style or attribute."""
     rules = "\n".join(node.text() for node in tree.css("style"))
     candidates = [node for node in body.css("[style]") if _hides(node.attributes.get("style") or "")]
     for selector in _hiding_selectors(rules):
@@ -156,7 +155,7 @@ def _hides(style: str) -> bool:
 
 
 def _hiding_selectors(rules: str) -> list[str]:
-    """Name what the page's own style sheet hides by class or id; rules for print or a width do not count."""
+    """Return the classes and ids that the page's own style sheet hides, not counting rules for print or a width."""
     plain = _CSS_AT_BLOCK.sub("", _CSS_COMMENT.sub("", rules[:200_000]))
     hiding = (match[1] for match in _CSS_RULE.finditer(plain) if _hides(match[2]))
     selectors = (part.strip() for group in hiding for part in group.split(","))
@@ -175,13 +174,13 @@ def _drop_chrome(body: "LexborNode") -> None:
 
 
 def _remove(node: "LexborNode") -> None:
-    # One that went away together with an ancestor has no parent any more.
+    # An element that was removed together with an ancestor has no parent any more.
     if node.parent is not None:
         node.remove()
 
 
 def _prepare(body: "LexborNode") -> None:
-    """Take away texts that hide in attributes, and tell the converter each code block's language."""
+    """Remove texts in attributes, and mark each code block with its language for the converter."""
     for node in body.css("a[title], img[title]"):
         del node.attrs["title"]
     for node in body.css("a[href^='javascript:' i], a[href^='data:' i]"):
@@ -203,7 +202,7 @@ def _language(pre: "LexborNode") -> str:
 
 
 def _main(body: "LexborNode") -> "LexborNode":
-    """Return the element that the page itself calls its content, if it holds most of the text."""
+    """Return the element that the page marks as its main content, if it holds most of the text."""
     whole = len(body.text(strip=True))
     marked = body.css("main, [role='main' i], article")
     best = max(marked, key=lambda node: len(node.text(strip=True)), default=body)
@@ -254,7 +253,7 @@ def _failed(reason: str) -> Converted:
 
 
 def confine(seconds: int) -> None:
-    """Give up memory, time and the right to write files beyond what a page needs."""
+    """Limit the memory, the time and the files of this process to what a page needs."""
     for limit, value in (
         (resource.RLIMIT_AS, MAX_MEMORY),
         (resource.RLIMIT_CPU, seconds),
@@ -267,7 +266,7 @@ def confine(seconds: int) -> None:
 
 
 def main(kind: str, seconds: str) -> None:
-    """Convert what stands on the standard input."""
+    """Convert the standard input, and print the result."""
     confine(int(seconds))
     url, _, body = sys.stdin.buffer.read().partition(b"\n")
     done = convert_pdf(body) if kind == "pdf" else convert_html(body.decode(), url.decode())

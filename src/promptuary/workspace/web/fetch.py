@@ -1,10 +1,9 @@
-"""The door to the network: the only code that fetches a URL.
+"""Fetch a page: the only code that fetches a URL.
 
-Each hop, redirects too, is parsed strictly, looked up once, refused if any of its addresses is not
-public, and connected by one of exactly those addresses; the name stays for the Host header and the
-certificate. Nothing is taken from the environment: no proxy, no cookie, no stored password. One
-deadline covers everything, and sizes are counted before bytes are kept. What the bytes mean is the
-concern of ``workspace.pages``. Synchronous: callers run it in a thread.
+Each hop, redirects too, is parsed strictly, resolved once, refused if any of its addresses is not public, and connected
+to one of exactly those addresses; the name is used for the Host header and the certificate. Nothing is taken from the
+environment: no proxy, no cookie, no stored password. One deadline covers everything, and sizes are checked before bytes
+are stored. ``workspace.web.pages`` turns the bytes into text. Synchronous: callers run it in a thread.
 """
 
 import socket
@@ -25,20 +24,20 @@ if TYPE_CHECKING:
     from promptuary.workspace.web.http import HttpResponse
     from promptuary.workspace.web.pages import PageText
 
-__all__ = ["Page", "Resolver", "fetch", "look_up", "system_resolver"]
+__all__ = ["Page", "Resolver", "fetch", "resolve_host", "system_resolver"]
 
 Resolver = Callable[[str, int], Sequence[str]]
-"""Looks up a host for a port: all its addresses as text. Raises ``OSError`` if there are none."""
+"""Resolves a host for a port to all its addresses, as text. Raises ``OSError`` if there are none."""
 
 DateSource = Literal["published", "modified", "fetched"]
-"""Where a page's date comes from: the page itself, the server, or the day it was fetched."""
+"""Where a page's date comes from: the page itself, the server, or the day of the fetch."""
 
 _MAX_ADDRESSES = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A fetched text. ``date`` is a day, ``fetched`` a time; ``size`` and ``sha256`` the body's."""
+    """A fetched page as text. ``date`` is a day, ``fetched`` a time; ``size`` and ``sha256`` are those of the body."""
 
     url: str
     final_url: str
@@ -61,47 +60,47 @@ def system_resolver(host: str, port: int) -> Sequence[str]:
 
 
 def fetch(url: str, policy: FetchPolicy, *, resolve: Resolver = system_resolver) -> Page:
-    """Return what stands at ``url``, as text. Raises ``SourceError`` if it may not or cannot be had."""
+    """Return the page at ``url`` as text. Raises ``SourceError`` if it is refused or cannot be fetched."""
     target = parse_url(url)
-    deadline = Deadline(target.host, policy.deadline, time.monotonic() + policy.deadline)
-    opened = target.named_in(policy.allow_hosts)
+    deadline = Deadline(target.host, policy.timeout, time.monotonic() + policy.timeout)
+    allowed_host = target.named_in(policy.allow_hosts)
     for _ in range(policy.max_redirects + 1):
-        addresses = _vetted(target, policy, resolve, deadline, opened=opened)
+        addresses = _allowed_addresses(target, policy, resolve, deadline, allowed_host=allowed_host)
         from promptuary.workspace.web.http import get  # noqa: PLC0415  (90 ms, not for what is refused)
 
-        reply = get(target, addresses, max_bytes=policy.max_bytes, deadline=deadline)
-        if reply.redirect is None:
-            return _page(url, target, reply, deadline)
-        following = _follow(target, reply.redirect)
-        # A stranger's page may not lead into a private place, even if that place is open to the person.
-        opened = opened and following.named_in(policy.allow_hosts)
+        response = get(target, addresses, max_bytes=policy.max_bytes, deadline=deadline)
+        if response.redirect is None:
+            return _page(url, target, response, deadline)
+        following = _follow(target, response.redirect)
+        # A public page may not redirect to a private host, even if the person allowed that host.
+        allowed_host = allowed_host and following.named_in(policy.allow_hosts)
         target = following
-    raise SourceError(Code.FETCH_FAILED, f"More than {policy.max_redirects} redirects: {target.host} leads nowhere.")
+    raise SourceError(Code.FETCH_FAILED, f"{target.host} redirects more than {policy.max_redirects} times.")
 
 
-def _vetted(
-    target: Target, policy: FetchPolicy, resolve: Resolver, deadline: Deadline, *, opened: bool
+def _allowed_addresses(
+    target: Target, policy: FetchPolicy, resolve: Resolver, deadline: Deadline, *, allowed_host: bool
 ) -> tuple[str, ...]:
-    """Return the addresses that may be connected to for ``target``; refuse if one of them may not."""
-    if not opened and target.port not in policy.ports:
+    """Return the addresses of ``target``. Raises ``SourceError`` if one of them is not allowed."""
+    if not allowed_host and target.port not in policy.ports:
         allowed = ", ".join(map(str, sorted(policy.ports)))
         name = target.authority
         raise _blocked(f"Port {target.port} is not one of {allowed}. If you trust {name}: --allow-host {name}")
-    if not opened and target.local:
+    if not allowed_host and target.local:
         raise _not_public(target)
     literal = target.address
-    found = (literal,) if literal else look_up(target, resolve, deadline)
-    if not opened and not all(is_public(address) for address in found):
+    found = (literal,) if literal else resolve_host(target, resolve, deadline)
+    if not allowed_host and not all(is_public(address) for address in found):
         raise _not_public(target)
     return tuple(str(address) for address in found[:_MAX_ADDRESSES])
 
 
-def look_up(target: Target, resolve: Resolver, deadline: Deadline) -> tuple[IPv4Address | IPv6Address, ...]:
-    """Resolve a name once. A lookup cannot be cancelled: past the deadline it is left to end by itself."""
+def resolve_host(target: Target, resolve: Resolver, deadline: Deadline) -> tuple[IPv4Address | IPv6Address, ...]:
+    """Resolve a name once. A lookup cannot be cancelled: past the deadline it is abandoned."""
     lookup = concurrency.begin(lambda: resolve(target.host, target.port))
     if not lookup.wait(deadline.left()):
         raise deadline.passed()
-    unknown = _failed(f"{target.host} has no address: is the name right?")
+    unknown = _failed(f"{target.host} has no address; check the name.")
     try:
         found = tuple(dict.fromkeys(map(ip_address, lookup.result())))
     except (OSError, ValueError) as error:
@@ -117,18 +116,18 @@ def _follow(target: Target, location: str) -> Target:
     except SourceError as error:
         raise SourceError(error.code, f"{target.host} redirects to a bad URL. {error.reason}") from None
     if target.scheme == "https" and following.scheme == "http":
-        raise _failed(f"{target.host} redirects from https to http, where anyone on the way could change the page.")
+        raise _failed(f"{target.host} redirects from https to http, where anyone on the network could change the page.")
     return following
 
 
-def _page(url: str, target: Target, reply: "HttpResponse", deadline: Deadline) -> Page:
+def _page(url: str, target: Target, response: "HttpResponse", deadline: Deadline) -> Page:
     from promptuary.workspace.web.pages import read_body  # noqa: PLC0415  (starts processes; only a success needs it)
 
-    body = reply.body
-    content_type = reply.headers.get("content-type", "")
+    body = response.body
+    content_type = response.headers.get("content-type", "")
     content = read_body(body, content_type, url=target.url, seconds=deadline.left())
     now = datetime.now(UTC)
-    date, dated = _dated(content, reply.headers.get("last-modified", ""), now)
+    date, dated = _page_date(content, response.headers.get("last-modified", ""), now)
     return Page(
         url=url,
         final_url=target.url,
@@ -146,7 +145,7 @@ def _page(url: str, target: Target, reply: "HttpResponse", deadline: Deadline) -
     )
 
 
-def _dated(content: "PageText", modified: str, now: datetime) -> tuple[str, DateSource]:
+def _page_date(content: "PageText", modified: str, now: datetime) -> tuple[str, DateSource]:
     from email.utils import parsedate_to_datetime  # noqa: PLC0415
 
     if content.published:

@@ -1,8 +1,8 @@
-"""One HTTP exchange with a server whose addresses were already found fit.
+"""One HTTP request to a server whose addresses were already checked.
 
-The only importer of the HTTP library, and itself imported only when something is fetched. It knows no
-policy and follows nothing: it connects to exactly the addresses it is given, whatever the name, keeps
-to the deadline on every read and write, and counts sizes before it keeps bytes.
+The only importer of the HTTP library; imported only when something is fetched. Knows no policy and follows no
+redirects: it connects to exactly the given addresses, whatever the name, applies the deadline to every read and write,
+and checks sizes before it stores bytes.
 """
 
 import zlib
@@ -36,7 +36,7 @@ _HEADERS = (
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """A successful answer: its body, unpacked; or, instead of one, where the server says to look."""
+    """A response with its body, decompressed; or with the URL of its ``redirect`` and no body."""
 
     headers: dict[str, str]
     body: bytes
@@ -44,17 +44,17 @@ class HttpResponse:
 
 
 def get(target: "Target", addresses: Sequence[str], *, max_bytes: int, deadline: "Deadline") -> HttpResponse:
-    """Ask ``target``, at one of ``addresses``. Raises ``SourceError`` for all but a success or a redirect."""
-    guard = _PinnedBackend(addresses, deadline, max_bytes + _HEAD_ROOM)
+    """Send a GET request to one of ``addresses``. Raises ``SourceError`` for all but a success or a redirect."""
+    backend = _PinnedBackend(addresses, deadline, max_bytes + _HEAD_ROOM)
     url = httpcore2.URL(scheme=target.scheme, host=target.host, port=target.port, target=target.path)
     headers = [("Host", target.authority), *_HEADERS]
     with (
         _translated(target.host, deadline),
-        httpcore2.ConnectionPool(network_backend=guard) as pool,
+        httpcore2.ConnectionPool(network_backend=backend) as pool,
         pool.stream("GET", url, headers=headers) as response,
     ):
-        reply = _reply(target.host, response, max_bytes, deadline)
-    return reply if reply.redirect is not None else _unpacked(target.host, reply, max_bytes)
+        answer = _read_response(target.host, response, max_bytes, deadline)
+    return answer if answer.redirect is not None else _decompressed(target.host, answer, max_bytes)
 
 
 def post(
@@ -66,38 +66,38 @@ def post(
     max_bytes: int,
     deadline: "Deadline",
 ) -> tuple[int, HttpResponse]:
-    """Send ``body`` to ``target``, at one of ``addresses``; return the answer with its status, whatever it is."""
-    guard = _PinnedBackend(addresses, deadline, max_bytes + _HEAD_ROOM)
+    """Send a POST request to one of ``addresses``; return the status, whatever it is, and the response."""
+    backend = _PinnedBackend(addresses, deadline, max_bytes + _HEAD_ROOM)
     url = httpcore2.URL(scheme=target.scheme, host=target.host, port=target.port, target=target.path)
     sent = [("Host", target.authority), _HEADERS[0], *_HEADERS[2:], *headers, ("Content-Length", str(len(body)))]
     with (
         _translated(target.host, deadline),
-        httpcore2.ConnectionPool(network_backend=guard) as pool,
+        httpcore2.ConnectionPool(network_backend=backend) as pool,
         pool.stream("POST", url, headers=sent, content=body) as response,
     ):
-        told = _headers(target.host, response)
-        reply = HttpResponse(told, _body(target.host, response, told, max_bytes, deadline))
-    return response.status, _unpacked(target.host, reply, max_bytes)
+        received = _headers(target.host, response)
+        answer = HttpResponse(received, _body(target.host, response, received, max_bytes, deadline))
+    return response.status, _decompressed(target.host, answer, max_bytes)
 
 
 @contextmanager
 def _translated(host: str, deadline: "Deadline") -> Iterator[None]:
-    """Turn the errors of the HTTP library into ours, at one edge."""
+    """Translate the errors of the HTTP library into ``SourceError``."""
     try:
         yield
     except httpcore2.TimeoutException as error:
         raise deadline.passed() from error
     except httpcore2.ConnectError as error:
         tls = "SSL" in str(error)
-        why = "does not prove who it is (TLS)" if tls else "refuses the connection or cannot be reached"
+        why = "has no valid certificate (TLS)" if tls else "refuses the connection or cannot be reached"
         raise _failed(f"{host} {why}.") from error
     except httpcore2.NetworkError as error:
-        raise _failed(f"{host} broke the connection off.") from error
+        raise _failed(f"{host} closed the connection early.") from error
     except httpcore2.ProtocolError as error:
         raise _failed(f"{host} does not answer in valid HTTP.") from error
 
 
-def _reply(host: str, response: httpcore2.Response, max_bytes: int, deadline: "Deadline") -> HttpResponse:
+def _read_response(host: str, response: httpcore2.Response, max_bytes: int, deadline: "Deadline") -> HttpResponse:
     headers = _headers(host, response)
     if response.status in _REDIRECTS and "location" in headers:
         return HttpResponse(headers, b"", headers["location"])
@@ -127,30 +127,30 @@ def _body(
     return bytes(body)
 
 
-def _unpacked(host: str, reply: HttpResponse, max_bytes: int) -> HttpResponse:
-    """Undo the content encoding, never producing more than the limit and one byte."""
-    encoding = reply.headers.get("content-encoding", "").strip().lower()
+def _decompressed(host: str, answer: HttpResponse, max_bytes: int) -> HttpResponse:
+    """Decompress the body, to at most one byte more than the limit."""
+    encoding = answer.headers.get("content-encoding", "").strip().lower()
     window = _ENCODINGS.get(encoding)
     if window is None:
-        raise SourceError(Code.UNSUPPORTED_TYPE, f"{host} compresses in a way that was not asked for.")
-    if not window or not reply.body:
-        return reply
-    # Servers send both kinds of "deflate": with the header that the standard wants, and without.
-    bare = encoding == "deflate" and (reply.body[0] & 15 != 8 or int.from_bytes(reply.body[:2], "big") % 31)
-    unpacker = zlib.decompressobj(-15 if bare else window)
+        raise SourceError(Code.UNSUPPORTED_TYPE, f"{host} uses a compression that was not requested.")
+    if not window or not answer.body:
+        return answer
+    # Servers send both kinds of "deflate": with the header that the standard requires, and without.
+    bare = encoding == "deflate" and (answer.body[0] & 15 != 8 or int.from_bytes(answer.body[:2], "big") % 31)
+    decompressor = zlib.decompressobj(-15 if bare else window)
     try:
-        body = unpacker.decompress(reply.body, max_bytes + 1)
+        body = decompressor.decompress(answer.body, max_bytes + 1)
     except zlib.error as error:
         raise _failed(f"{host} sends a body that cannot be decompressed.") from error
     if len(body) > max_bytes:
         raise _too_large(host, max_bytes)
-    if not unpacker.eof or unpacker.unused_data:
-        raise _failed(f"{host} sends a compressed body that is not whole.")
-    return HttpResponse(reply.headers, body)
+    if not decompressor.eof or decompressor.unused_data:
+        raise _failed(f"{host} sends an incomplete compressed body.")
+    return HttpResponse(answer.headers, body)
 
 
 class _PinnedBackend(httpcore2.NetworkBackend):
-    """Connects to the addresses that were checked, whatever name it is given: there is no second lookup."""
+    """Connects to the addresses that were checked, whatever the name: there is no second lookup."""
 
     def __init__(self, addresses: Sequence[str], deadline: "Deadline", budget: int) -> None:
         self._addresses = addresses
@@ -167,7 +167,7 @@ class _PinnedBackend(httpcore2.NetworkBackend):
     ) -> httpcore2.NetworkStream:
         failure: Exception = httpcore2.ConnectError(f"{host} has no address")
         for tried, address in enumerate(self._addresses):
-            # Each address gets an equal share, so that one that swallows packets leaves time for the next.
+            # Each address gets an equal share of the time, so that one that drops packets leaves time for the next.
             share = self._deadline.left() / (len(self._addresses) - tried)
             try:
                 stream = httpcore2.SyncBackend().connect_tcp(address, port, share, local_address, socket_options)
@@ -179,7 +179,7 @@ class _PinnedBackend(httpcore2.NetworkBackend):
 
 
 class _GuardedStream(httpcore2.NetworkStream):
-    """A connection on which each read and write gets what is left of the time, and reads are counted."""
+    """A connection that applies the deadline to each read and write, and limits the bytes that are read."""
 
     def __init__(self, inner: httpcore2.NetworkStream, deadline: "Deadline", budget: int) -> None:
         self._inner = inner

@@ -1,9 +1,9 @@
-"""From the bytes of a response to text that a model can read.
+"""Turn the bytes of a response into text that a model can read.
 
-Decides what the bytes are (by what the server says, and by looking where it does not know), finds the
-encoding, and hands pages and PDFs to ``workspace.convert``, which runs as a process of its own under
-limits. Knows nothing of the network: who sent the bytes, and whether they may be had, is ``fetch``'s.
-Invisible characters are passed on; the layer that shows text to a model deals with them.
+Decides what the bytes are (by the server's content type, or by the content if that does not tell), detects the
+encoding, and passes HTML and PDF to ``workspace.web.convert``, which runs as a child process with limits. Does not know
+the network: ``workspace.web.fetch`` decides what may be fetched. Invisible characters are kept; they are made visible
+when a block is rendered.
 """
 
 import codecs
@@ -21,18 +21,18 @@ from promptuary.core.errors import Code, SourceError
 if TYPE_CHECKING:
     from promptuary.workspace.web.convert import Converted
 
-_MAX_SECONDS = 8.0  # an honest page takes a tenth of one; what takes longer is made to
+_MAX_SECONDS = 8.0  # an ordinary page takes a tenth of a second
 
-# What a Python needs to find its packages. Keys and tokens in the environment are no business of a parser.
+# What Python needs to find its packages. A parser must not see the keys and tokens in the environment.
 _ENVIRONMENT = ("PATH", "HOME", "PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
 
 PageKind = Literal["html", "pdf", "text"]
-"""How the bytes are read: converted, converted, or as they are."""
+"""What the bytes are: HTML and PDF are converted, text is only decoded."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """A body as text. ``language`` is the tag for a code fence; ``published`` a date or empty."""
+    """A body as text. ``language`` is the tag for a code fence; ``published`` is a date or empty."""
 
     text: str
     content_type: str
@@ -79,12 +79,12 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# Encodings of text on the web. Python knows others that are transformations, or slow, or both.
+# Encodings of text on the web. Python has others that are transformations, or slow, or both.
 _KNOWN = re.compile(
     r"utf-?8|utf-?16(?:le|be)?|iso-?8859-?\d{1,2}|windows-?125\d|cp125\d|koi8-[ru]|shift[_-]?jis|sjis|euc-(?:jp|kr)"
     r"|iso-2022-jp|gb2312|gbk|gb18030|big5(?:-hkscs)?|macintosh|ibm866|windows-874|tis-620",
 )
-# Browsers read these as the larger encoding that came after them, and so do people who write pages.
+# Browsers read these as the larger encodings that succeeded them, and authors of pages rely on it.
 _READ_AS = {"us-ascii": "cp1252", "ascii": "cp1252", "latin1": "cp1252", "latin-1": "cp1252"} | {
     "iso-8859-1": "cp1252",
     "iso8859-1": "cp1252",
@@ -95,7 +95,7 @@ _READ_AS = {"us-ascii": "cp1252", "ascii": "cp1252", "latin1": "cp1252", "latin-
 
 
 def read_body(body: bytes, content_type: str, *, url: str, seconds: float) -> PageText:
-    """Return ``body`` as text, or raise ``SourceError``: not text, unreadable, or not within ``seconds``."""
+    """Return ``body`` as text. Raises ``SourceError`` if it is not text, broken, or takes longer than ``seconds``."""
     media = content_type.split(";", 1)[0].strip().lower()
     media = media if _MEDIA.fullmatch(media) else ""
     kind = _kind(body, media)
@@ -111,7 +111,7 @@ def read_body(body: bytes, content_type: str, *, url: str, seconds: float) -> Pa
 
 
 def decode(body: bytes, content_type: str) -> tuple[str, tuple[str, ...]]:
-    """Return ``body`` as text, with a remark if its encoding had to be guessed or was not kept to."""
+    """Return ``body`` as text, with a note if its encoding was guessed or if it has invalid bytes."""
     bom = next((name for mark, name in _BOMS if body.startswith(mark)), None)
     if bom:
         return _well_formed(body.decode(bom, "replace")), ()
@@ -130,9 +130,7 @@ def _decode_as(body: bytes, codec: str, name: str) -> tuple[str, tuple[str, ...]
     try:
         return _well_formed(body.decode(codec)), ()
     except UnicodeDecodeError:
-        return _well_formed(body.decode(codec, "replace")), (
-            f"not valid {name.lower()}: replaced what could not be read",
-        )
+        return _well_formed(body.decode(codec, "replace")), (f"not valid {name.lower()}: invalid bytes were replaced",)
 
 
 def _declared(body: bytes) -> str:
@@ -203,7 +201,7 @@ def _converted(
 
 
 def _run(kind: PageKind, body: bytes, url: str, seconds: float) -> "Converted":
-    """Run ``workspace.convert`` on ``body``. -P: its imports come neither from here nor from our folder."""
+    """Run ``workspace.web.convert`` on ``body``. With -P it imports nothing from the current folder or our own."""
     program = str(Path(__file__).with_name("convert.py"))
     seconds = min(seconds, _MAX_SECONDS)
     command = [sys.executable, "-P", program, kind, str(int(seconds) + 1)]
@@ -220,11 +218,11 @@ def _run(kind: PageKind, body: bytes, url: str, seconds: float) -> "Converted":
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise SourceError(Code.TIMEOUT, "The page took too long to read.") from None
+        raise SourceError(Code.TIMEOUT, "The page took too long to convert.") from None
     except OSError as error:
         raise SourceError(Code.FETCH_FAILED, f"The converter could not be started: {error.strerror}.") from error
     if done.returncode != 0:
-        raise SourceError(Code.FETCH_FAILED, "The page is too large or too broken to be read.")
+        raise SourceError(Code.FETCH_FAILED, "The page is too large or too broken to be converted.")
     return cast("Converted", json.loads(done.stdout))
 
 

@@ -1,4 +1,4 @@
-"""What may be fetched from the network, and for how long. Loads faster than ``fetch``, which is seldom needed."""
+"""What may be fetched from the network, and for how long. Separate from ``fetch``, which is slow to import."""
 
 import time
 from dataclasses import dataclass
@@ -8,10 +8,13 @@ from promptuary.core.errors import Code, SourceError
 
 @dataclass(frozen=True, slots=True)
 class FetchPolicy:
-    """What may be fetched. ``allow_hosts`` (``host`` or ``host:port``) opens a name wherever it leads."""
+    """What may be fetched. ``allow_hosts`` (``host`` or ``host:port``) are allowed even if they are not public.
+
+    ``timeout`` is in seconds and covers the whole fetch.
+    """
 
     allow_hosts: frozenset[str] = frozenset()
-    deadline: float = 15.0
+    timeout: float = 15.0
     max_bytes: int = 2 * 1024 * 1024
     max_redirects: int = 5
     ports: frozenset[int] = frozenset({80, 443})
@@ -19,19 +22,19 @@ class FetchPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """The moment at which the whole fetch ends, lookups and reading included."""
+    """The time at which the whole fetch must be finished, lookups and reading included."""
 
     host: str
     seconds: float
     ends: float
 
     def left(self) -> float:
-        """Return the seconds that remain; raise ``SourceError`` (``TIMEOUT``) if none do."""
+        """Return the remaining seconds. Raises ``SourceError`` (``TIMEOUT``) if there are none."""
         left = self.ends - time.monotonic()
         if left <= 0:
             raise self.passed()
         return left
 
     def passed(self) -> SourceError:
-        """Return the error that says so."""
-        return SourceError(Code.TIMEOUT, f"{self.host} did not deliver within {self.seconds:g} seconds.")
+        """Return the error for a fetch that took too long."""
+        return SourceError(Code.TIMEOUT, f"{self.host} did not answer within {self.seconds:g} seconds.")

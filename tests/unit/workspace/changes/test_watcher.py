@@ -167,11 +167,11 @@ def test_who_wants_to_wait_longer_is_not_told_sooner() -> None:
     ],
 )
 def test_only_what_concerns_anybody_is_hinted(path: str, hint: str | None) -> None:
-    assert path_to_check(path, comes_or_goes=True) == hint
+    assert path_to_check(path, created_or_deleted=True) == hint
 
 
 def test_our_folder_is_not_hinted_for_what_goes_on_in_it() -> None:
-    assert path_to_check(".promptuary", comes_or_goes=False) is None
+    assert path_to_check(".promptuary", created_or_deleted=False) is None
 
 
 TABLE = """\

@@ -361,7 +361,7 @@ def test_a_pdf_is_recognised_where_the_server_does_not_know() -> None:
             "text/plain; charset=utf-8",
             b"a\xffb",
             "a\ufffdb",
-            ("not valid utf-8: replaced what could not be read",),
+            ("not valid utf-8: invalid bytes were replaced",),
         ),
         ("text/plain", b"\xed\xa0\x80", None, None),
         ("text/plain; charset=utf-16le", b"\x00\xd8x\x00", "\ufffdx", None),

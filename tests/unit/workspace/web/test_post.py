@@ -13,7 +13,7 @@ from promptuary.testing.loopback import RESET, Loopback, Route, Step, answer, re
 from promptuary.workspace.web.post import PostPolicy, post_json
 
 KEY = "sk-very-secret"
-POLICY = PostPolicy(deadline=5.0, attempts=3, pause=0.0)
+POLICY = PostPolicy(timeout=5.0, attempts=3, pause=0.0)
 OK = answer('{"ok": true}', "application/json")
 
 
@@ -140,7 +140,7 @@ def test_a_redirect_is_not_followed(server: Loopback, status: int) -> None:
 
 @pytest.mark.parametrize("body", ["", "<html>", "{", "[" * 100_000])
 def test_what_is_not_json_is_told(server: Loopback, body: str) -> None:
-    with pytest.raises(PromptuaryError, match="does not answer in JSON"):
+    with pytest.raises(PromptuaryError, match="does not answer with JSON"):
         post(server, answer(body))
 
 
@@ -150,8 +150,8 @@ def test_an_answer_that_is_too_large_is_not_read(server: Loopback) -> None:
 
 
 def test_a_silent_service_is_left_when_time_is_up(server: Loopback) -> None:
-    with pytest.raises(PromptuaryError, match=r"did not deliver within 0\.3 seconds"):
-        post(server, lambda: (3600.0,), policy=replace(POLICY, deadline=0.3))
+    with pytest.raises(PromptuaryError, match=r"did not answer within 0\.3 seconds"):
+        post(server, lambda: (3600.0,), policy=replace(POLICY, timeout=0.3))
 
 
 def test_a_service_that_is_not_there_is_told() -> None:
