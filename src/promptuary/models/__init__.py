@@ -1,1 +1,1 @@
-"""Models that Promptuary can use and does not need: embedders."""
+"""Optional models: embedders."""

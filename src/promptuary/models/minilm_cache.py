@@ -1,7 +1,7 @@
-"""A model as onnxruntime makes it ready, kept so that the next start need not do it again: half the time of loading.
+"""A cache of the model in the optimised form of onnxruntime, which loads in half the time.
 
-A copy is made of one model by one installation of the library, and beside it lies a hash of it; one that is not whole
-is as good as none. It belongs in a folder that only the person can write to. Knows nothing of what the model is for.
+A copy belongs to one model and one installation of the library, and has its hash in a file next to it; a damaged copy
+counts as missing. The folder must be writable by the person alone. Does not know what the model is for.
 """
 
 import hashlib
@@ -18,24 +18,26 @@ logger = logging.getLogger(__name__)
 
 
 def find(folder: Path, model: str) -> Path | None:
-    """Return where the copy of ``model`` (the name or hash of its weights) is; ``None`` if there is none."""
+    """Return the path of the copy of ``model`` (the name or hash of its weights); ``None`` if there is none."""
     try:
         path = _path(folder, model)
-        return path if path.is_file() and _sum(path).is_file() else None
-    except OSError:  # a folder that may not be looked into
+        return path if path.is_file() and _hash_file(path).is_file() else None
+    except OSError:  # no access to the folder
         return None
 
 
 def is_intact(path: Path) -> bool:
-    """Tell whether a copy is what was written."""
+    """Return whether a copy has the hash that was written with it."""
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest() == _sum(path).read_text(encoding="ascii", errors="replace")
+        return hashlib.sha256(path.read_bytes()).hexdigest() == _hash_file(path).read_text(
+            encoding="ascii", errors="replace"
+        )
     except OSError:
         return False
 
 
 def write(folder: Path, model: str, weights: bytes, onnxruntime: Any, options: Any) -> None:
-    """Make the copy; ``options`` are those of the session that it is for. Failing is not worth an error."""
+    """Write the copy; ``options`` are those of its session. A failure is logged, not raised."""
     new = folder / f"{model}.{os.getpid()}.new"  # written by the library itself
     try:
         path = _path(folder, model)
@@ -44,22 +46,22 @@ def write(folder: Path, model: str, weights: bytes, onnxruntime: Any, options: A
         options.add_session_config_entry("session.save_model_format", "ORT")
         onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
         content = new.read_bytes()
-        # The hash last: until it is there, there is no copy.
-        _sum(path).unlink(missing_ok=True)
+        # The hash last: without it, the copy does not count.
+        _hash_file(path).unlink(missing_ok=True)
         durable.replace(path, content, sync=False)
-        durable.replace(_sum(path), hashlib.sha256(content).hexdigest().encode(), sync=False)
+        durable.replace(_hash_file(path), hashlib.sha256(content).hexdigest().encode(), sync=False)
         for old in (*folder.glob(f"{model}-*.ort"), *folder.glob(f"{model}-*.ort.sha256")):
-            if old not in {path, _sum(path)}:
+            if old not in {path, _hash_file(path)}:
                 old.unlink(missing_ok=True)
-    except Exception:  # a full disk, a folder that cannot be written to, a library that cannot do it: all the same
-        logger.debug("no optimised copy of the model could be kept", exc_info=True)
+    except Exception:  # whatever the reason, the model works without a copy
+        logger.debug("the optimised copy of the model could not be written", exc_info=True)
     finally:
         with suppress(OSError):
             new.unlink()
 
 
 def _path(folder: Path, model: str) -> Path:
-    """Return where the copy is. Its name changes with the library: another version may do it better."""
+    """Return the path of the copy. Its name changes with the library: another version may optimise better."""
     found = importlib.util.find_spec("onnxruntime")
     origin = found.origin if found is not None and found.origin else ""
     changed = Path(origin).stat().st_mtime_ns if origin else 0
@@ -67,5 +69,5 @@ def _path(folder: Path, model: str) -> Path:
     return folder / f"{model}-{library[:12]}.ort"
 
 
-def _sum(path: Path) -> Path:
+def _hash_file(path: Path) -> Path:
     return path.with_name(f"{path.name}.sha256")

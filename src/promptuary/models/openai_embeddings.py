@@ -1,8 +1,7 @@
-"""Vectors by a service: any that answers ``/v1/embeddings`` as OpenAI does, on this machine or elsewhere.
+"""Embeddings from a service with an API like OpenAI's ``/v1/embeddings``, on this machine or elsewhere.
 
-The address is the person's own and must never come out of a workspace: texts and a key are sent there. How it is
-reached, and what is tried again, is the concern of ``workspace.post``; here an answer is believed only as far as it was
-checked. Knows nothing of chunks or indexes.
+The address is the person's own and must never come from a workspace: texts and a key are sent there.
+``workspace.web.post`` connects and retries; this module validates every answer. Does not know chunks or indexes.
 """
 
 import math
@@ -18,15 +17,15 @@ from promptuary.core.ports.models import Purpose
 from promptuary.workspace.web.post import PostPolicy, post_json
 
 _CHARACTERS: Final = 24_000
-"""More of a text is not sent: services refuse the whole request for one text above the model's window."""
+"""Longer texts are cut: services refuse the whole request for one text that exceeds the model's window."""
 
 
 class EndpointEmbedder:
-    """An ``Embedder`` at ``url``, the address that ``/embeddings`` is added to.
+    """An ``Embedder`` at ``url``, to which ``/embeddings`` is appended.
 
-    ``key_variable`` names the environment variable that holds the key. ``dimensions`` asks for shorter vectors, of
-    models that have them; if not given they are learnt from the first answer. ``prefixes`` stand before every text of a
-    purpose, as some models want it. ``batch`` texts are sent at once.
+    ``key_variable`` names the environment variable that holds the key. ``dimensions`` requests shorter vectors, from
+    models that support them; by default they are those of the first answer. ``prefixes`` are put before every text of a
+    purpose, as some models require. ``batch`` texts are sent in one request.
     """
 
     def __init__(
@@ -43,8 +42,8 @@ class EndpointEmbedder:
         self._url = url.rstrip("/")
         self._model = model
         self._key_variable = key_variable
-        self._asked = dimensions
-        self._learnt = dimensions
+        self._requested_dimensions = dimensions
+        self._dimensions = dimensions
         self._prefixes = dict(prefixes or {})
         self._batch = max(1, batch)
         self._policy = policy or PostPolicy()
@@ -52,41 +51,41 @@ class EndpointEmbedder:
 
     @property
     def id(self) -> str:
-        """The service, the model and everything else that decides about its vectors."""
-        shorter = f" {self._asked}" if self._asked else ""
+        """The service, the model and everything else that affects its vectors."""
+        shorter = f" {self._requested_dimensions}" if self._requested_dimensions else ""
         prefixes = "".join(f" {purpose}={prefix!r}" for purpose, prefix in sorted(self._prefixes.items()))
         return f"{self._model} at {self._url}{shorter}{prefixes}"
 
     @property
     def dimensions(self) -> int:
-        """How many numbers a vector has. Asks the service if no text was embedded yet and none were given."""
-        if self._learnt is None:
+        """The length of a vector. Calls the service if it is not known yet."""
+        if self._dimensions is None:
             self.embed(["dimensions"], "passage")
-        return self._learnt or 0
+        return self._dimensions or 0
 
     def prepare(self) -> None:
-        """There is nothing to load."""
+        """Do nothing: there is nothing to load."""
 
     def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[bytes]:
-        """Return one vector a text, in order."""
+        """Return one vector for each text, in order. Raises ``PromptuaryError`` if the service fails."""
         prefix = self._prefixes.get(purpose, "")
         inputs = [prefix + _sendable(text) for text in texts]
         vectors: list[bytes] = []
         for start in range(0, len(inputs), self._batch):
-            vectors += self._ask(inputs[start : start + self._batch])
+            vectors += self._embed_batch(inputs[start : start + self._batch])
         return vectors
 
-    def _ask(self, inputs: Sequence[str]) -> list[bytes]:
-        asked: dict[str, object] = {"model": self._model, "input": inputs, "encoding_format": "float"}
-        if self._asked:
-            asked["dimensions"] = self._asked
-        answer = post_json(f"{self._url}/embeddings", asked, self._policy, key=self._key())
-        vectors = [_one_long(numbers) for numbers in _in_order(answer, len(inputs))]
+    def _embed_batch(self, inputs: Sequence[str]) -> list[bytes]:
+        request: dict[str, object] = {"model": self._model, "input": inputs, "encoding_format": "float"}
+        if self._requested_dimensions:
+            request["dimensions"] = self._requested_dimensions
+        answer = post_json(f"{self._url}/embeddings", request, self._policy, key=self._key())
+        vectors = [_unit_vector(numbers) for numbers in _in_order(answer, len(inputs))]
         with self._lock:
-            self._learnt = self._learnt or len(vectors[0])
-            wrong = next((len(vector) for vector in vectors if len(vector) != self._learnt), None)
+            self._dimensions = self._dimensions or len(vectors[0])
+            wrong = next((len(vector) for vector in vectors if len(vector) != self._dimensions), None)
             if wrong is not None:
-                raise _bad(f"vectors of {wrong} numbers where {self._learnt} were expected")
+                raise _bad(f"vectors of {wrong} numbers where {self._dimensions} were expected")
         return [_packed(vector) for vector in vectors]
 
     def _key(self) -> str:
@@ -99,33 +98,33 @@ class EndpointEmbedder:
 
 
 def _sendable(text: str) -> str:
-    """Return what is sent of a text: valid Unicode, not too much and not nothing, which services refuse."""
+    """Return the text to send: valid Unicode, cut to the limit, and never empty, which services refuse."""
     valid = text[:_CHARACTERS].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return valid or " "
 
 
 def _in_order(answer: object, count: int) -> list[Sequence[float]]:
-    """Return the vectors of an answer in the order of the texts."""
+    """Return the vectors of an answer, in the order of the texts."""
     rows = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise _bad("an answer without a list called data")
+        raise _bad("an answer without a list 'data'")
     by_index = {str(row.get("index", place)): row.get("embedding") for place, row in enumerate(rows)}
     if len(rows) != count or by_index.keys() != set(map(str, range(count))):
         raise _bad(f"{len(rows)} vectors for {count} texts, or not one for each")
     found = [by_index[str(place)] for place in range(count)]
     if not all(isinstance(numbers, list) and numbers for numbers in found):
-        raise _bad("a vector that is no list of numbers")
+        raise _bad("a vector that is not a list of numbers")
     return found
 
 
-def _one_long(numbers: Sequence[float]) -> list[float]:
+def _unit_vector(numbers: Sequence[float]) -> list[float]:
     try:
         values = array("d", numbers)
     except (TypeError, OverflowError):
-        raise _bad("a vector with something that is no number") from None
+        raise _bad("a vector with a value that is not a number") from None
     length = math.hypot(*values)
     if not 0 < length < math.inf:
-        raise _bad("a vector without a direction")
+        raise _bad("a vector of length zero or infinity")
     return [value / length for value in values]
 
 

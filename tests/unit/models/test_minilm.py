@@ -124,7 +124,7 @@ def test_other_files_than_the_known_ones_are_not_used(tmp_path: Path, name: str)
     changed[len(changed) // 2] ^= 1
     (tmp_path / name).write_bytes(changed)
 
-    with pytest.raises(PromptuaryError, match=f"{name} of all-MiniLM-L6-v2 is not the file that Promptuary knows"):
+    with pytest.raises(PromptuaryError, match=f"{name} of all-MiniLM-L6-v2 is not the file that Promptuary expects"):
         MiniLM(folder=tmp_path).embed(["x"], "query")
 
 
@@ -148,7 +148,10 @@ except Exception as error:
 """
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
 
-    assert 'PromptuaryError Search by meaning needs a package more: pip install "promptuary[embeddings]"' in done.stdout
+    assert (
+        "PromptuaryError Semantic search needs the 'embeddings' extra: pip install \"promptuary[embeddings]\""
+        in done.stdout
+    )
 
 
 def test_asking_whether_it_is_there_loads_nothing_heavy() -> None:

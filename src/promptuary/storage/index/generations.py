@@ -1,7 +1,8 @@
-"""The folders that an index lives in: one that is read, and at times the next, which is being made.
+"""The folders of an index: the current generation, and during a rebuild the next one.
 
-An index that is made anew is made beside the old one, which answers until the new one is whole; then a file of one line
-is replaced, and from then on the new one answers. Also the lock of the one writer. Knows nothing of what is in them.
+A rebuild writes a new generation next to the old one, which is read until the new one is complete; then the file
+``current``, which names the generation to read, is replaced. Also has the lock of the one writer. Does not know what is
+in the folders.
 """
 
 import os
@@ -17,15 +18,15 @@ _LOCK: Final = "lock"
 
 
 class Generations:
-    """The generations of one index, numbered from 1 on, in ``folder``, which must be there."""
+    """The generations of one index, numbered from 1 on, in the existing folder ``folder``."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def current(self) -> Path | None:
-        """Return the one that is read; none if there is none yet, or what says so cannot be made out."""
+        """Return the folder of the current generation; ``None`` if there is none, or ``current`` is invalid."""
         try:
-            # Whatever lies there in a stranger's workspace, it is not waited for.
+            # A stranger's workspace may have a pipe or a link in its place: neither block on it nor follow it.
             descriptor = os.open(self.folder / _CURRENT, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:
                 name = os.read(descriptor, 20).decode("ascii", "replace").strip()
@@ -37,18 +38,18 @@ class Generations:
         return path if _is_number(name) and path.is_dir() and not path.is_symlink() else None
 
     def begin(self) -> Path:
-        """Make the folder of the next; only the writer may."""
+        """Create the folder of the next generation. Only the writer may call this."""
         taken = [int(path.name) for path in self.folder.iterdir() if _is_number(path.name)]
         path = self.folder / str(max(taken, default=0) + 1)
         path.mkdir(mode=0o700)
         return path
 
     def publish(self, path: Path) -> None:
-        """Have ``path`` read from now on."""
+        """Make ``path`` the current generation."""
         durable.replace(self.folder / _CURRENT, f"{path.name}\n".encode(), mode=0o600)
 
     def sweep(self) -> None:
-        """Remove every folder but the one that is read; who still reads in one may go on. Only the writer may."""
+        """Remove all other generations. Readers that have one open can continue. Only the writer may call this."""
         current = self.current()
         for path in self.folder.iterdir():
             if _is_number(path.name) and path != current and path.is_dir() and not path.is_symlink():
@@ -57,8 +58,8 @@ class Generations:
 
     @contextmanager
     def lock(self) -> Iterator[bool]:
-        """Become the writer, if nobody is; tell whether that worked. It ends with the process, however that ends."""
-        # Anybody may remove the whole index.
+        """Try to become the one writer; yield whether that worked. The lock ends with the process."""
+        # Somebody may have removed the whole index.
         with suppress(FileExistsError):
             self.folder.mkdir(mode=0o700)
         with ExitStack() as held:
@@ -75,7 +76,7 @@ def _is_number(name: str) -> bool:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder with everything in it, or as much as can be: the next writer tries again."""
+    """Remove a folder and its content as far as possible; the next writer tries again."""
     with suppress(OSError):
         for path in sorted(folder.rglob("*"), reverse=True):
             if path.is_dir() and not path.is_symlink():

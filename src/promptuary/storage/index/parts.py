@@ -1,4 +1,4 @@
-"""One generation of the index, open: its catalogue, its full text index, its vectors."""
+"""One open generation of the index: its catalogue, its full-text index and its vectors."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,9 +11,9 @@ from promptuary.storage.index.vectors.index import TurboVectors
 
 
 class Generation:
-    """The parts of the index in the folder ``path``. It has vectors only where there is somebody to make them.
+    """The parts of the index in the folder ``path``. It has vectors only if there are a ``store`` and an ``embedder``.
 
-    ``verified`` are the files of the full text index that need not be verified again.
+    ``verified`` are the files of the full-text index that were verified before.
     """
 
     def __init__(
@@ -37,14 +37,14 @@ class Generation:
 
     @property
     def vectors(self) -> TurboVectors | None:
-        """The vectors, opened when first asked for: how long one is, an embedder far away may have to be asked."""
+        """The vectors, opened on first use: a remote embedder may have to be asked for their dimensions."""
         if self._vectors is None and self._store is not None and self._embedder is not None:
             dimensions = self._embedder.dimensions
             self._vectors = TurboVectors(self.path / "vectors", dimensions, self._exact, writing=True)
         return self._vectors
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         try:
             self.lexical.close()
         finally:
@@ -53,9 +53,9 @@ class Generation:
             self.catalog.close()
 
     def _exact(self, chunks: Sequence[int]) -> Mapping[int, bytes]:
-        """Return the vectors of chunks as they were made."""
+        """Return the exact vectors of chunks."""
         if self._store is None or self._embedder is None:
             return {}
         hashes = self.catalog.hashes(chunks)
-        kept = self._store.get(vector_space_id(self._embedder), list(set(hashes.values())))
-        return {one: kept[sha] for one, sha in hashes.items() if sha in kept}
+        stored = self._store.get(vector_space_id(self._embedder), list(set(hashes.values())))
+        return {one: stored[sha] for one, sha in hashes.items() if sha in stored}

@@ -215,7 +215,7 @@ def test_a_reader_sees_commits_and_needs_no_index_to_begin_with(folder: Path) ->
     for number in range(1, 4):
         filled(writer, document(number, "word"))
         assert found(reader, "word") == list(range(1, number + 1))
-    with pytest.raises(PromptuaryError, match="reading only"):
+    with pytest.raises(PromptuaryError, match="read-only"):
         reader.write([], ())
     reader.commit()
     writer.close()

@@ -28,7 +28,7 @@ SIZE = 16
 def amount(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run everything twice: as long as the library is not needed, and with the library from the first vector on."""
     if request.param == "many":
-        monkeypatch.setattr(vector_index, "_SLACK", 0)
+        monkeypatch.setattr(vector_index, "_MAX_CHANGES", 0)
 
 
 with_the_library = pytest.mark.parametrize("amount", ["many"], indirect=True)
@@ -228,7 +228,7 @@ def test_changes_do_not_grow_without_end(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("amount", ["few"], indirect=True)
 def test_few_become_many_without_anybody_noticing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vector_index, "_SLACK", 10_000)
+    monkeypatch.setattr(vector_index, "_MAX_CHANGES", 10_000)
     index, kept = filled(tmp_path, 50)
     reader = opened(tmp_path, kept, writing=False)
     before = reader.search(some(-1), 20)
@@ -283,7 +283,7 @@ def test_a_number_that_is_not_finite_is_refused_and_changes_nothing(tmp_path: Pa
 
 
 def test_one_that_was_opened_to_be_read_does_not_write(tmp_path: Path) -> None:
-    with pytest.raises(PromptuaryError, match="read only"):
+    with pytest.raises(PromptuaryError, match="read-only"):
         opened(tmp_path, Kept(), writing=False).write({1: some(1)}, ())
 
     assert list(tmp_path.iterdir()) == []

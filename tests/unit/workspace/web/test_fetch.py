@@ -133,7 +133,7 @@ def test_redirects_end(server: Loopback) -> None:
     server.requests.clear()
     error = failure(server, redirect("/page"), replace(POLICY, max_redirects=3))
     assert (error.code, len(server.requests)) == (Code.FETCH_FAILED, 4)
-    assert "More than 3 redirects" in error.reason
+    assert "redirects more than 3 times" in error.reason
 
 
 @pytest.mark.parametrize(

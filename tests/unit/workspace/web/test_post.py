@@ -121,7 +121,7 @@ def test_a_key_that_a_service_repeats_is_in_no_error(
 @pytest.mark.parametrize("key", ["a\r\nX: y", "a b", "schlüssel", "a\0"])
 def test_a_key_that_cannot_be_one_is_refused_before_anything_is_sent(server: Loopback, key: str) -> None:
     asked = server.accepted
-    with pytest.raises(PromptuaryError, match="The key holds") as caught:
+    with pytest.raises(PromptuaryError, match="The key contains") as caught:
         post(server, OK, key=key)
 
     assert server.accepted == asked

@@ -1,8 +1,8 @@
-"""The files of a full text index as they lie on disk: which belong to it, whether they are whole, what an error means.
+"""The files of a full-text index on disk: which belong to it, whether they are intact, and what an error means.
 
 A tantivy index is one ``meta.json`` that names immutable segments, each of a few files that end with their checksum.
-tantivy itself does not compare the checksums when it opens them; a flipped bit would be a wrong answer, or a panic.
-Knows nothing of what is indexed.
+tantivy itself does not verify the checksums when it opens the files; a flipped bit would be a wrong result, or a panic.
+Does not know what is indexed.
 """
 
 import errno
@@ -20,7 +20,7 @@ from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports.index import IndexDamagedError
 
 CommitStamp = tuple[int, int, int]
-"""What changes when ``meta.json`` is replaced: every commit and every merge puts a new file in its place."""
+"""The ``stat`` of ``meta.json``: it changes with every commit and every merge, which replace the file."""
 
 _META: Final = "meta.json"
 _PARTS: Final = ("fast", "fieldnorm", "idx", "pos", "store", "term")
@@ -29,11 +29,11 @@ _MAGIC: Final = 1337
 _OS_ERROR = re.compile(r"(?:os error |code: )(\d+)")
 
 _ADVICE = {
-    errno.ENOSPC: "the disk is full; make room and repeat.",
-    errno.EDQUOT: "your share of the disk is used up; make room and repeat.",
-    errno.EACCES: "it may not be used by this user; change its permissions.",
-    errno.EPERM: "it may not be used by this user; change its permissions.",
-    errno.EROFS: "the disk cannot be written.",
+    errno.ENOSPC: "the disk is full; free some space and try again.",
+    errno.EDQUOT: "your disk quota is used up; free some space and try again.",
+    errno.EACCES: "this user has no access to it; change its permissions.",
+    errno.EPERM: "this user has no access to it; change its permissions.",
+    errno.EROFS: "the file system is read-only.",
     errno.EMFILE: "this process has too many files open; close some, or raise the limit.",
     errno.ENFILE: "the system has too many files open; try again.",
     errno.ENOMEM: "there is not enough memory; try again.",
@@ -41,11 +41,11 @@ _ADVICE = {
 
 
 class IndexBusyError(PromptuaryError):
-    """Somebody else is at work on the index."""
+    """Another process holds the lock of the index."""
 
 
 def commit_stamp(folder: Path) -> CommitStamp | None:
-    """Return what tells whether the index has changed; ``None`` if there is none."""
+    """Return a value that changes with every commit; ``None`` if there is no index."""
     try:
         found = _meta(folder).stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -55,11 +55,11 @@ def commit_stamp(folder: Path) -> CommitStamp | None:
 
 @lru_cache(maxsize=16)
 def _meta(folder: Path) -> Path:
-    return folder / _META  # made once: every search asks
+    return folder / _META  # cached, because every search needs it
 
 
 def verify_no_index(folder: Path) -> None:
-    """See to it that no index was here: segments without what names them are the rest of one."""
+    """Raise ``IndexDamagedError`` if segments exist without a ``meta.json``: they are the rest of a damaged index."""
     try:
         names = [path.name for path in folder.iterdir()]
     except FileNotFoundError:
@@ -69,7 +69,10 @@ def verify_no_index(folder: Path) -> None:
 
 
 def verify(folder: Path, known: Collection[str]) -> frozenset[str]:
-    """Compare the checksums of all files of the index but the ``known``; return the names of all its files."""
+    """Verify the checksums of all files of the index except the ``known``; return the names of all its files.
+
+    Raises ``IndexDamagedError`` if a file is missing or damaged.
+    """
     for _ in range(100):
         seen = commit_stamp(folder)
         try:
@@ -78,22 +81,22 @@ def verify(folder: Path, known: Collection[str]) -> frozenset[str]:
                 if name not in known:
                     _verify_file(folder, name, documents)
         except FileNotFoundError as error:
-            # A merge may have put another file in its place meanwhile.
+            # A merge may have replaced the file meanwhile.
             if commit_stamp(folder) == seen:
                 raise damaged(folder, f"{Path(error.filename).name} is missing") from error
             continue
         return frozenset(live)
-    raise PromptuaryError(f"{folder.name} changes too fast to be read; try again.")
+    raise PromptuaryError(f"The index {folder.name} changes too fast to be read; try again.")
 
 
 def damaged(folder: Path, detail: str) -> IndexDamagedError:
     """Return the error for an index that cannot be read."""
-    return IndexDamagedError(f"The index {folder.name} is damaged ({detail}). Make it again: the files are its source.")
+    return IndexDamagedError(f"The index {folder.name} is damaged ({detail}). Rebuild it: nothing is lost.")
 
 
 @contextmanager
 def translate_errors(folder: Path) -> Iterator[None]:
-    """Raise errors that say what to do; the original is their cause. Whatever is not known otherwise is damage."""
+    """Translate the errors of tantivy into errors that say what to do. An unknown error counts as damage."""
     try:
         yield
     except PromptuaryError:
@@ -101,7 +104,7 @@ def translate_errors(folder: Path) -> Iterator[None]:
     except Exception as error:
         raise _translation(folder, error) from error
     except BaseException as error:
-        # A panic in Rust is no Exception, lest anybody go on after it; here only what was read from the disk panics.
+        # A panic of Rust is not an ``Exception``; here only damaged files cause one.
         if type(error).__name__ != "PanicException":
             raise
         raise damaged(folder, str(error)) from error
@@ -127,7 +130,7 @@ def _segments(folder: Path) -> list[dict[str, Any]]:
 
 
 def _names(segment: dict[str, Any]) -> Iterator[tuple[str, int]]:
-    """Yield the names of a segment's files, and how many documents each of them is about."""
+    """Yield the names of a segment's files, and how many documents each of them covers."""
     number, documents = str(segment["segment_id"]).replace("-", ""), int(segment["max_doc"])
     for part in _PARTS:
         yield f"{number}.{part}", documents
@@ -142,13 +145,13 @@ def _verify_file(folder: Path, name: str, documents: int) -> None:
         except ValueError as error:
             raise damaged(folder, f"{name} is empty") from error
         with content, memoryview(content) as view:
-            whole = _is_whole(view, documents if name.endswith(".fieldnorm") else None)
-    if not whole:
-        raise damaged(folder, f"{name} is not as it was written")
+            intact = _is_intact(view, documents if name.endswith(".fieldnorm") else None)
+    if not intact:
+        raise damaged(folder, f"{name} has a wrong checksum")
 
 
-def _is_whole(view: memoryview, documents: int | None) -> bool:
-    """Tell whether a file is what its end says: the body, the checksum as JSON, the length of that, a number."""
+def _is_intact(view: memoryview, documents: int | None) -> bool:
+    """Return whether a file matches its footer: the checksum of the body as JSON, its length, a magic number."""
     length, magic = int.from_bytes(view[-8:-4], "little"), int.from_bytes(view[-4:], "little")
     end = len(view) - 8 - length
     if magic != _MAGIC or end < 0:
@@ -158,7 +161,7 @@ def _is_whole(view: memoryview, documents: int | None) -> bool:
             return False
         if documents is None:
             return True
-        # One byte for each document and text field: what ``meta.json``, which has no checksum, says must agree.
+        # One byte for each document and text field: must agree with ``meta.json``, which has no checksum.
         norms = end - 4 - int.from_bytes(body[-4:], "little")
         return documents > 0 and norms % documents == 0 and norms // documents in {1, 2, 3}
     return False

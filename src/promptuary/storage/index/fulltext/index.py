@@ -1,7 +1,7 @@
-"""The full text index of the file memory, on tantivy: BM25 over texts, headings and paths of chunks.
+"""The full-text index of files, built on tantivy: BM25 over the texts, headings and paths of chunks.
 
-Disposable: everything in it can be made again. One process writes at a time, any number read and never wait for it.
-What a question means is decided in ``lexical_query``, whether the files are whole in ``segments``.
+Disposable: everything in it can be rebuilt. One process writes at a time; any number of processes read, and never wait
+for the writer. ``query`` builds the queries, ``files`` verifies the files.
 """
 
 import os
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
     from tantivy import Index, IndexWriter, Query, Schema, Searcher
 
 MOST_HITS: Final = 100_000
-"""Hits that one search returns at most."""
+"""The greatest number of hits of one search."""
 
 _HEAP: Final = 160_000_000
-"""Bytes in which the writer collects before it writes a segment, of all its threads together: few segments are fast."""
+"""Size of the writer's buffer in bytes, for all its threads together: a large one makes few segments, which is fast."""
 _THREADS: Final = 2
 _SPARE: Final = 8
-"""Hits that are asked for beyond the limit, to see whether the last one stands in a tie."""
+"""Hits requested beyond the limit, to detect a tie with the last one."""
 
 
 class TantivyIndex:
-    """The index in ``folder``, which is made when ``writing``. May be used by several threads at once.
+    """The index in ``folder``, which is created if ``writing``. Thread-safe.
 
-    ``verified`` are files of it that somebody has compared with their checksums already.
+    ``verified`` are the names of files whose checksums were verified before.
     """
 
     def __init__(self, folder: Path, *, writing: bool, verified: frozenset[str] = frozenset()) -> None:
@@ -51,8 +51,8 @@ class TantivyIndex:
         self._writing = writing
         self._process = os.getpid()
         self._closed = False
-        self._reading = threading.Lock()
-        self._changing = threading.Lock()
+        self._read_lock = threading.Lock()
+        self._write_lock = threading.Lock()
         self.verified = verified
         self._state: tuple[CommitStamp, Index, Searcher] | None = None
         self._writer: IndexWriter | None = None
@@ -64,55 +64,56 @@ class TantivyIndex:
                 if commit_stamp(folder) is None:
                     verify_no_index(folder)
                     _open(folder, self._schema, self._analyzers)
-            self._newest()
+            self._last_commit()
 
     def write(self, documents: Sequence[Document], dropped: Collection[int], *, fresh: bool = False) -> None:
-        """Take ``dropped`` out and put ``documents`` in, replacing those of the same number; not yet to be seen.
+        """Remove ``dropped`` and add ``documents``, replacing those of the same number; visible after ``commit``.
 
-        ``fresh`` promises that there were never any of these numbers: deletes cost more than they look.
+        ``fresh`` promises that the numbers are new: deleting is expensive.
         """
-        from tantivy import Document as Entry  # noqa: PLC0415  (only who writes needs it)
+        from tantivy import Document as Entry  # noqa: PLC0415  (only a writer needs it)
 
-        with self._changing, translate_errors(self._folder):
+        with self._write_lock, translate_errors(self._folder):
             writer = self._opened_writer()
             for number in dropped:
                 writer.delete_documents_by_term("id", number)
             for one in documents:
                 if not fresh:
                     writer.delete_documents_by_term("id", one.id)
-                writer.add_document(_filled(Entry(), one))
+                writer.add_document(_fill(Entry(), one))
 
     def commit(self) -> None:
-        """Make what was written lasting and visible, to other processes too."""
-        with self._changing, translate_errors(self._folder):
+        """Make what was written durable and visible, to other processes too."""
+        with self._write_lock, translate_errors(self._folder):
             self._check()
             if self._writer is None:
                 return
             try:
                 self._writer.commit()
             except BaseException:
-                # Nobody knows what it holds now; the next one starts from what is on the disk.
+                # Its state is unknown now; the next writer starts from the files.
                 self._writer = None
                 raise
 
     def search(self, words: Words, limit: int, *, files: Collection[int] | None = None) -> Sequence[tuple[int, float]]:
-        """Return the best chunks with their BM25 scores, the best first, of equals the older; ``files``: only of these.
+        """Return the best chunks with their BM25 scores, the best first, of equal ones the older first.
 
-        A smaller limit gives the beginning of what a larger one gives.
+        ``files`` restricts the search to these files. The result for a smaller limit is a prefix of that for a larger
+        one.
         """
         if limit < 1 or not words or (files is not None and not files):
             return []
         with translate_errors(self._folder):
-            newest = self._newest()
-            if newest is None:
+            last = self._last_commit()
+            if last is None:
                 return []
-            _, _, searcher = newest
+            _, _, searcher = last
             query = QueryBuilder(self._schema, searcher, self._analyzers).build(words, files)
             return [] if query is None else _best(searcher, query, min(limit, MOST_HITS))
 
     def close(self) -> None:
-        """Let go of the files, when merges are done; what was not committed is lost."""
-        with self._changing, self._reading, translate_errors(self._folder):
+        """Close the files after pending merges; uncommitted changes are lost."""
+        with self._write_lock, self._read_lock, translate_errors(self._folder):
             self._closed = True
             writer, self._writer, self._state = self._writer, None, None
             if writer is not None and os.getpid() == self._process:
@@ -126,16 +127,16 @@ class TantivyIndex:
                 f"The index {self._folder.name} was opened before this process forked; open it again."
             )
 
-    def _newest(self) -> "tuple[CommitStamp, Index, Searcher] | None":
-        """Return the last commit, opened; ``None`` if there has been none."""
+    def _last_commit(self) -> "tuple[CommitStamp, Index, Searcher] | None":
+        """Return the last commit, opened; ``None`` if there is none."""
         state, seen = self._state, commit_stamp(self._folder)
         if state is not None and seen in {state[0], None}:
-            # An index that was removed as a whole can still be read by who has it open.
+            # A removed index can still be read by a process that has it open.
             return state
-        with self._reading:
+        with self._read_lock:
             if self._closed:
                 raise PromptuaryError(f"The index {self._folder.name} is closed; open it again.")
-            # Before anything is read: what comes later is another mark, and is read next time.
+            # Taken before reading: a later commit has another stamp, and is read next time.
             seen = commit_stamp(self._folder)
             if seen is None:
                 if self._state is None:
@@ -154,7 +155,7 @@ class TantivyIndex:
                 index.reload()
                 return seen, index, index.searcher()
         except IndexBusyError:
-            # Somebody holds the files for longer than tantivy waits; what was read last is still whole.
+            # Another process locks the files for longer than tantivy waits; the last commit is still valid.
             if before is None:
                 raise
             return before
@@ -166,27 +167,27 @@ class TantivyIndex:
     def _opened_writer(self) -> "IndexWriter":
         self._check()
         if not self._writing:
-            raise PromptuaryError(f"The index {self._folder.name} was opened for reading only.")
+            raise PromptuaryError(f"The index {self._folder.name} was opened read-only.")
         if self._writer is None:
-            newest = self._newest() or self._remade()
-            self._writer = newest[1].writer(_HEAP, _THREADS)
+            last = self._last_commit() or self._recreated()
+            self._writer = last[1].writer(_HEAP, _THREADS)
         return self._writer
 
-    def _remade(self) -> "tuple[CommitStamp, Index, Searcher]":
+    def _recreated(self) -> "tuple[CommitStamp, Index, Searcher]":
         _open(self._folder, self._schema, self._analyzers)
-        newest = self._newest()
-        if newest is None:
+        last = self._last_commit()
+        if last is None:
             raise PromptuaryError(f"The index {self._folder.name} is being removed by another process; try again.")
-        return newest
+        return last
 
 
 def _best(searcher: "Searcher", query: "Query", limit: int) -> list[tuple[int, float]]:
-    """Return the ``limit`` best, in an order that does not depend on how the index is cut into segments."""
+    """Return the ``limit`` best, in an order that does not depend on the segments of the index."""
     asked = limit + _SPARE
     while True:
         hits = searcher.search(query, asked, count=False).hits
         scores = [_rounded(score) for score, _ in hits]
-        # tantivy breaks ties by segment: all that tie with the last one wanted must be here.
+        # tantivy breaks ties by segment: all hits that tie with the last wanted one must be among these.
         if len(hits) < asked or scores[-1] < scores[limit - 1]:
             break
         asked *= 4
@@ -196,20 +197,20 @@ def _best(searcher: "Searcher", query: "Query", limit: int) -> list[tuple[int, f
 
 
 def _rounded(score: float) -> float:
-    """Return a score without the digits that depend on the order in which tantivy happened to add up its parts."""
+    """Return a score without the digits that depend on the order in which tantivy adds its parts."""
     return round(score, 4) if score >= 1 else round(score, 6)
 
 
-def _filled(entry: "Entry", one: Document) -> "Entry":
-    """Return an empty entry with a chunk in it, as it is indexed."""
+def _fill(entry: "Entry", one: Document) -> "Entry":
+    """Return ``entry``, an empty one, filled with a chunk as it is indexed."""
     body = folded(one.text)
     entry.add_integer("id", one.id)
     entry.add_integer("file", one.file)
     entry.add_text("body", body)
-    # Values of their own: no phrase reaches from the text into them.
+    # Separate values: no phrase matches across the text and them.
     if extra := extra_terms(body):
         entry.add_text("body", extra)
-    # Everything in a language is about it: so its name tells nothing apart, and is found all the same.
+    # So that the name of a language finds its files; since all of them have it, it does not change their order.
     if language := language_of(one.path):
         entry.add_text("body", language)
     entry.add_text("path", _short(one.path))
@@ -220,7 +221,7 @@ def _filled(entry: "Entry", one: Document) -> "Entry":
 
 @lru_cache(maxsize=256)
 def _short(text: str) -> str:
-    """Return a path or a trail as it is indexed. Neighbours share them."""
+    """Return a path or a trail as it is indexed. Cached, because neighbouring chunks share them."""
     text = folded(text)
     return f"{text} {extra}" if (extra := extra_terms(text)) else text
 
@@ -240,7 +241,7 @@ def _schema() -> "Schema":
 def _analyzers() -> Analyzers:
     from tantivy import Filter, TextAnalyzerBuilder, Tokenizer  # noqa: PLC0415  (start-up counts)
 
-    # Accents are folded before: most texts have none, and the filter looks at every word.
+    # Accents are folded before: most texts have none, and a filter would examine every word.
     def words() -> TextAnalyzerBuilder:
         simple = TextAnalyzerBuilder(Tokenizer.simple())
         return simple.filter(Filter.remove_long(LONGEST_WORD)).filter(Filter.lowercase())
@@ -249,12 +250,12 @@ def _analyzers() -> Analyzers:
 
 
 def _open(folder: Path, schema: "Schema", analyzers: Analyzers) -> "Index":
-    """Open the index, or make it if there is none."""
+    """Open the index, or create it if there is none."""
     from tantivy import Index  # noqa: PLC0415  (start-up counts)
 
     index = Index(schema, str(folder))
     index.register_tokenizer("stems", analyzers.stems)
     index.register_tokenizer("plain", analyzers.plain)
-    # Otherwise a thread looks for commits all the time.
+    # Otherwise a thread polls for commits all the time.
     index.config_reader("manual")
     return index

@@ -1,6 +1,6 @@
-"""The words of a question as a query of the full text index: what must match, what may, and what it is worth.
+"""Build the query of the full-text index for the words of a question: what must match, what may, and its weight.
 
-Questions are analysed exactly as texts are. No query language is involved, so nothing in a question can be an error.
+Questions are analysed exactly like texts. There is no query language, so nothing in a question can be an error.
 """
 
 from collections.abc import Collection, Iterator
@@ -14,40 +14,40 @@ if TYPE_CHECKING:
     from tantivy import Query, Schema, Searcher, TextAnalyzer
 
 TRAIL_WEIGHT: Final = 0.6
-"""What a word in the headings or names around a chunk is worth, beside one in its text."""
+"""The weight of a word in the headings or names around a chunk, relative to one in its text."""
 PATH_WEIGHT: Final = 0.4
 """The same for a word in the path of its file."""
 PART_WEIGHT: Final = 0.4
-"""What a part of a name counts, beside the whole name, which was asked for."""
+"""The weight of a part of a name, relative to the whole name that was asked for."""
 TOGETHER_WEIGHT: Final = 0.5
-"""What it adds that the words of ``snake_case`` or ``v1.2`` stand together."""
+"""The extra weight if the words of ``snake_case`` or ``v1.2`` are adjacent."""
 PREFIX_SCORE: Final = 3.0
-"""What a word with the right beginning scores: about as much as a word that is neither rare nor common."""
+"""The score of a word that matches a prefix: about that of a word that is neither rare nor common."""
 MOST_WORDS: Final = 160
-"""Analysed words that a query may hold."""
+"""The greatest number of analysed words in a query."""
 LONGEST_WORD: Final = 64
-"""Bytes of a word that is indexed; longer ones are data."""
+"""The greatest length in bytes of an indexed word; longer ones are data."""
 
 _ENDINGS = tuple(
     """e s es ed d ing ng g ion on n ions ation tion ations ate able ible ble al ally ly y ies ness ment ments ive ity
     er or""".split()  # noqa: SIM905  (read as the text it is)
 )
-"""How a word may go on: the index holds stems, and that of ``configuration`` is shorter than ``configurat``."""
+"""How a word may continue: the index holds stems, and that of ``configuration`` is shorter than ``configurat``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Analyzers:
-    """How texts become words: ``stems`` for prose, ``plain`` for paths and beginnings."""
+    """How texts become words: ``stems`` for prose, ``plain`` for paths and prefixes."""
 
     stems: "TextAnalyzer"
     plain: "TextAnalyzer"
 
 
 class QueryBuilder:
-    """Makes one query for one state of the index."""
+    """Builds one query for one state of the index."""
 
     def __init__(self, schema: "Schema", searcher: "Searcher", analyzers: Analyzers) -> None:
-        from tantivy import Occur, Query  # noqa: PLC0415  (only who searches needs it)
+        from tantivy import Occur, Query  # noqa: PLC0415  (only a search needs it)
 
         self._query = Query
         self._must, self._should = Occur.Must, Occur.Should
@@ -81,7 +81,7 @@ class QueryBuilder:
         )
 
     def _weighted(self) -> "Iterator[Query]":
-        """Yield the single words side by side: tantivy is fastest with a flat list of words that it has."""
+        """Yield the single words: tantivy is fastest with a flat list of words that the index contains."""
         for (field, word), weight in self._terms.items():
             query = self._query.term_query(self._schema, field, word)
             yield query if weight == 1.0 else self._query.boost_query(query, weight)
@@ -104,7 +104,7 @@ class QueryBuilder:
 
     def _plain(self, text: str) -> list[str]:
         if text.isascii() and text.isalnum() and len(text) < LONGEST_WORD:
-            return [text.lower()]  # what it would be, without asking
+            return [text.lower()]  # the same result, faster
         return self._analyzers.plain.analyze(text)
 
     def _term(self, term: str) -> None:
@@ -118,7 +118,7 @@ class QueryBuilder:
             self._words(part, PART_WEIGHT)
 
     def _phrase(self, phrase: str) -> "Iterator[Query]":
-        """Yield what must match: the phrase in any field, each stretch between changes of script on its own."""
+        """Yield what must match: the phrase in any field; the parts between changes of script separately."""
         found = reading(phrase)
         for text in (*found.texts, *found.runs):
             places = [
@@ -151,7 +151,7 @@ class QueryBuilder:
         *before, beginning = words
         for word in before:
             self._words(word, 1.0)
-        # An analysed word is letters and digits only: nothing in it means anything to a regular expression.
+        # An analysed word has letters and digits only: none of them is special in a regular expression.
         pattern = f"{beginning}.*"
         stems = set(self._analyzers.stems.analyze(" ".join(beginning + ending for ending in _ENDINGS)))
         shorter = [stem for stem in stems if len(stem) > 2 and not stem.startswith(beginning)]

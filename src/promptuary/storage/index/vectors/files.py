@@ -1,9 +1,9 @@
-"""The files of a vector index: one big file that is replaced now and then, and the changes made since.
+"""The files of a vector index: a base file that is replaced now and then, and a log of the changes since.
 
-``changes`` begins with a head that says how much of it counts and which big file it goes with; what follows are the
-changes, each with a checksum. A change is written behind what counts, then the head is written over: so a reader sees
-all of a change or nothing, and a writer that is killed leaves nothing behind. Everything that counts is checked when it
-is read. Knows bytes only, neither vectors nor who searches.
+The log ``changes`` begins with a head, which has the valid length of the log and the number of the base file; then come
+the changes, each with a checksum. A change is appended after the valid length, then the head is overwritten: so a
+reader sees all of a change or nothing, and a writer that is killed leaves nothing visible. Everything is verified when
+it is read. Knows bytes only, not vectors.
 """
 
 import struct
@@ -27,12 +27,12 @@ _ENTRY: Final = struct.Struct("<QI")
 _SUM: Final = struct.Struct("<I")
 _START: Final = _HEAD.size + _SUM.size
 _TRIES: Final = 50
-"""How often a reader begins again because a writer replaced the files under it."""
+"""How often a reader retries because a writer overwrites the head."""
 
 
 @dataclass(frozen=True, slots=True)
 class VectorFilesHead:
-    """Where an index stands: two that are equal hold the same. ``kind`` is the caller's mark of what is in it."""
+    """The version of an index: equal heads mean equal content. ``kind`` is the caller's number for what is in it."""
 
     kind: int
     number: int = 0
@@ -41,17 +41,17 @@ class VectorFilesHead:
     checksum: int = 0
 
     def continues(self, earlier: "VectorFilesHead") -> bool:
-        """Whether what ``earlier`` holds is the beginning of what this holds."""
+        """Whether this index is the ``earlier`` one with more changes appended."""
         return self.number == earlier.number and self.length >= earlier.length
 
     @property
     def changed(self) -> int:
-        """How many bytes of changes there are."""
+        """The size of the changes in bytes."""
         return self.length - _START
 
 
 class VectorFiles:
-    """The files in ``folder``. One writes at a time; any number read."""
+    """The files in ``folder``. One process writes at a time; any number of processes read."""
 
     def __init__(self, folder: Path, kind: int) -> None:
         self._folder = folder
@@ -60,7 +60,7 @@ class VectorFiles:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Wait until nobody else writes, and keep others from it; a process that ends lets go of it."""
+        """Wait for the lock of the writer, and hold it."""
         with ExitStack() as held:
             try:
                 self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -70,7 +70,7 @@ class VectorFiles:
             yield
 
     def head(self) -> VectorFilesHead:
-        """Return where the index stands now; it is empty if there are no files."""
+        """Return the current head; that of an empty index if there are no files."""
         for _ in range(_TRIES):
             try:
                 with self._path.open("rb", buffering=0) as file:
@@ -80,12 +80,12 @@ class VectorFiles:
             except OSError as error:
                 raise _unreadable(error) from error
             if len(data) == _START and _SUM.unpack_from(data, _HEAD.size)[0] == zlib.crc32(data[: _HEAD.size]):
-                return self._understood(data)
-        # A head that a writer is writing over is whole a moment later; this one never is.
-        raise _damaged("the beginning of its changes is not what was written")
+                return self._parsed(data)
+        # A head that is being overwritten is valid a moment later; this one never is.
+        raise _damaged("the head of its changes has a wrong checksum")
 
     def base(self, head: VectorFilesHead) -> bytes | None:
-        """Return the big file that ``head`` goes with, empty if it has none; ``None`` if a writer replaced it."""
+        """Return the base file of ``head``, empty if it has none; ``None`` if a writer replaced it."""
         if not head.size:
             return b""
         try:
@@ -97,11 +97,11 @@ class VectorFiles:
         except OSError as error:
             raise _unreadable(error) from error
         if len(data) != head.size or zlib.crc32(data) != head.checksum:
-            raise _damaged("its content is not what was written")
+            raise _damaged("its base file has a wrong checksum")
         return data
 
     def changes(self, head: VectorFilesHead, known: int | None = None) -> Sequence[bytes] | None:
-        """Return the changes behind the length ``known`` in order; ``None`` if a writer replaced the files."""
+        """Return the changes after the length ``known``, in order; ``None`` if a writer replaced the files."""
         after = _START if known is None else known
         if head.length == after:
             return ()
@@ -118,7 +118,7 @@ class VectorFiles:
         return _entries(data, head.length - after)
 
     def append(self, head: VectorFilesHead, change: bytes) -> VectorFilesHead:
-        """Write a change behind what ``head`` holds; when this returns it is on the disk."""
+        """Append a change to the index of ``head``, and return the new head. Durable when it returns."""
         entry = _ENTRY.pack(len(change), zlib.crc32(change)) + change
         after = replace(head, length=head.length + len(entry))
         try:
@@ -132,8 +132,8 @@ class VectorFiles:
         return after
 
     def replace(self, head: VectorFilesHead, base: bytes) -> VectorFilesHead:
-        """Put one big file in the place of all that ``head`` holds."""
-        # By the clock, so that files that are removed and made again are not taken for the ones before.
+        """Replace the whole content of ``head`` by the base file ``base``, and return the new head."""
+        # The clock makes it unique, so that files that are removed and created again are not taken for the old ones.
         number = max(head.number + 1, time.time_ns())
         after = VectorFilesHead(self._kind, number, _START, len(base), zlib.crc32(base))
         try:
@@ -152,10 +152,10 @@ class VectorFiles:
     def _base(self, number: int) -> Path:
         return self._folder / f"base-{number}"
 
-    def _understood(self, data: bytes) -> VectorFilesHead:
+    def _parsed(self, data: bytes) -> VectorFilesHead:
         magic, kind, _, number, length, size, checksum = _HEAD.unpack_from(data)
         if magic != _MAGIC:
-            raise _damaged("it is of another version")
+            raise _damaged("it has another version")
         if kind != self._kind:
             raise _damaged(f"its vectors have {kind} numbers and not {self._kind}")
         return VectorFilesHead(kind, number, length, size, checksum)
@@ -168,30 +168,28 @@ def _packed(head: VectorFilesHead) -> bytes:
 
 def _entries(data: bytes, length: int) -> list[bytes]:
     if len(data) != length:
-        raise _damaged("its changes are cut off")
+        raise _damaged("its changes are truncated")
     found: list[bytes] = []
     place = 0
     while place < length:
         if length - place < _ENTRY.size:
-            raise _damaged("its changes are cut off")
+            raise _damaged("its changes are truncated")
         size, checksum = _ENTRY.unpack_from(data, place)
         change = data[place + _ENTRY.size : place + _ENTRY.size + size]
         if len(change) != size or zlib.crc32(change) != checksum:
-            raise _damaged("its changes are not what was written")
+            raise _damaged("a change has a wrong checksum")
         found.append(change)
         place += _ENTRY.size + size
     return found
 
 
 def _damaged(why: str) -> IndexDamagedError:
-    return IndexDamagedError(
-        f"The index of vectors is damaged ({why}). Nothing is lost: it is made again from the files."
-    )
+    return IndexDamagedError(f"The vector index is damaged ({why}). Nothing is lost: it is rebuilt from the files.")
 
 
 def _unreadable(error: OSError) -> PromptuaryError:
-    return PromptuaryError(f"The index of vectors cannot be read ({error.strerror}); check its folder.")
+    return PromptuaryError(f"The vector index cannot be read ({error.strerror}); check its folder.")
 
 
 def _unwritable(error: OSError) -> PromptuaryError:
-    return PromptuaryError(f"The index of vectors cannot be written ({error.strerror}); check its folder.")
+    return PromptuaryError(f"The vector index cannot be written ({error.strerror}); check its folder.")

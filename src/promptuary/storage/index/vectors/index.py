@@ -1,8 +1,8 @@
-"""An index of vectors: turbovec finds candidates among 4-bit vectors, the exact vectors decide; a few need no turbovec.
+"""The vector index: turbovec finds candidates among 4-bit vectors, and the exact vectors rank them.
 
-The index holds numbers of chunks and shortened vectors, in the files of ``vector_files``; the exact vectors are asked
-for, so what is found never depends on how they were shortened, only what is overlooked. A process that reads takes over
-what another wrote before each search. Knows neither chunks nor where vectors come from.
+The index holds numbers of chunks and quantised vectors, in the files of ``files``. The exact vectors are loaded for the
+candidates, so quantisation can only make a search miss a chunk, never change its score. A few vectors need no turbovec.
+Before each search, a reader loads what other processes wrote. Knows neither chunks nor where vectors come from.
 """
 
 import importlib
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.uint64]
 
 ExactVectors = Callable[[Sequence[int]], Mapping[int, bytes]]
-"""Returns the vectors of those chunks that it knows."""
+"""Returns the exact vectors of chunks, by number; unknown chunks are missing from the result."""
 
 _STEP: Final = 100
-_POOL: Final = 128
-"""Candidates for up to ``_STEP`` results. The same for all such limits, so that more results begin with the fewer."""
+_CANDIDATES: Final = 128
+"""Candidates for up to ``_STEP`` results: the same for all these limits, so that fewer results are a prefix of more."""
 
-_SLACK: Final = 6 << 20
-"""Bytes of changes that are never worth writing the whole index again for; nor is a quarter of its size.
+_MAX_CHANGES: Final = 6 << 20
+"""The index is rewritten when its changes exceed this many bytes and a quarter of its size.
 
-Up to here (4,000 vectors of 384 numbers) there are only changes, and the library is not needed.
+Up to this size (4,000 vectors of 384 numbers) there are only changes, and turbovec is not needed.
 """
 
 _COUNTS: Final = struct.Struct("<II")
 
 
 class TurboVectors:
-    """The ``Vectors`` in ``folder``, which is made if something is written; ``writing`` says whether that may be.
+    """The vectors in ``folder``, which is created by the first write; ``writing`` allows writes.
 
-    ``exact`` gives the vectors as they were stored. It is called from any thread that searches.
+    ``exact`` is called from any thread that searches.
     """
 
     def __init__(self, folder: Path, dimensions: int, exact: ExactVectors, *, writing: bool) -> None:
@@ -56,9 +56,9 @@ class TurboVectors:
         self._head = VectorFilesHead(dimensions)
 
     def write(self, vectors: Mapping[int, bytes], dropped: Collection[int]) -> None:
-        """Take ``dropped`` out and put ``vectors`` in, replacing those of the same number; lasting when it returns."""
+        """Remove ``dropped`` and add ``vectors``, replacing those of the same number. Durable when it returns."""
         if not self._writing:
-            raise PromptuaryError("This index of vectors was opened to be read only.")
+            raise PromptuaryError("The vector index was opened read-only.")
         matrix = self._matrix(list(vectors.values()))
         with self._lock, self._files.locked():
             self._refresh()
@@ -67,23 +67,23 @@ class TurboVectors:
                 return
             try:
                 self._apply(gone, list(vectors), matrix)
-                self._keep(
+                self._save(
                     _COUNTS.pack(len(gone), len(vectors)) + _numbers(gone) + _numbers(vectors) + matrix.tobytes()
                 )
             except BaseException:
-                self._index = None  # is read again: it may hold what the files do not
+                self._index = None  # loaded again: it may hold what the files do not
                 raise
 
     def search(
         self, vector: bytes, limit: int, *, chunks: Collection[int] | None = None
     ) -> Sequence[tuple[int, float]]:
-        """Return the nearest chunks with their cosines, the nearest first; ``chunks``: only among these."""
+        """Return the nearest chunks with their cosines, the nearest first; ``chunks`` restricts the search to these."""
         query = self._matrix([vector])
         if limit <= 0:
             return []
         with self._lock:
             self._refresh()
-            candidates = self._candidates(query, _POOL * -(-limit // _STEP), chunks)
+            candidates = self._candidates(query, _CANDIDATES * -(-limit // _STEP), chunks)
         found = self._cosines(query, candidates)
         return sorted(found.items(), key=lambda each: (-each[1], each[0]))[:limit]
 
@@ -92,7 +92,7 @@ class TurboVectors:
         return self._cosines(self._matrix([vector]), chunks)
 
     def clear(self) -> None:
-        """Take every vector out, also of an index that cannot be read; lasting when it returns."""
+        """Remove all vectors, even if the index cannot be read. Durable when it returns."""
         with self._lock, self._files.locked():
             try:
                 head = self._files.head()
@@ -102,13 +102,13 @@ class TurboVectors:
             self._index = None
 
     def prepare(self) -> None:
-        """Load the index now and not at the first search."""
+        """Load the index now instead of at the first search."""
         with self._lock:
             self._refresh()
             self._index.prepare()
 
     def close(self) -> None:
-        """Let go of the memory; the files are not held open."""
+        """Free the memory; the files are not kept open."""
         with self._lock:
             self._index = None
 
@@ -128,7 +128,7 @@ class TurboVectors:
             allowed = np.fromiter(known, np.uint64, len(known))
         if not len(self._index):
             return []
-        with _sound():
+        with _translate_errors():
             found: list[int] = self._index.search(self._padded(query), pool, allowlist=allowed)[1][0].tolist()
         return found
 
@@ -137,13 +137,13 @@ class TurboVectors:
         if not known:
             return {}
         matrix = self._matrix(list(known.values()))
-        # Row by row and not by a product of matrices, whose last digits depend on how many rows there are.
+        # Row by row: the last digits of a matrix product depend on the number of rows.
         lengths = (matrix * matrix).sum(axis=1) * (query * query).sum()
         cosines = (matrix * query).sum(axis=1) / lengths.clip(min=1e-24) ** 0.5
         return dict(zip(known, cosines.tolist(), strict=True))
 
     def _refresh(self) -> None:
-        """Bring the index in memory to where the files stand."""
+        """Load what the files have and the index in memory has not."""
         while (head := self._files.head()) != self._head or self._index is None:
             known = self._head.length if self._index is not None and head.continues(self._head) else None
             base = self._files.base(head) if known is None else b""
@@ -164,10 +164,10 @@ class TurboVectors:
         if not base:
             return InMemoryVectors()
         turbovec = _library()
-        with _sound():
+        with _translate_errors():
             index = turbovec.IdMapIndex.from_bytes(base)
         if index.dim != self._width:
-            raise IndexDamagedError(f"The index of vectors has {index.dim} numbers each and not {self._width}.")
+            raise IndexDamagedError(f"The vector index has {index.dim} dimensions and not {self._width}.")
         return index
 
     def _replay(self, change: bytes) -> None:
@@ -177,7 +177,7 @@ class TurboVectors:
         numbers = np.frombuffer(change, "<u8", gone + added, _COUNTS.size).tolist()
         start = _COUNTS.size + 8 * (gone + added)
         matrix = np.frombuffer(change, "<f4", added * self._dimensions, start).reshape(added, self._dimensions)
-        with _sound():
+        with _translate_errors():
             self._apply(numbers[:gone], numbers[gone:], matrix)
 
     def _apply(self, gone: Sequence[int], added: Sequence[int], matrix: "Matrix") -> None:
@@ -188,9 +188,9 @@ class TurboVectors:
         if added:
             self._index.add_with_ids(self._padded(matrix), np.array(added, np.uint64))
 
-    def _keep(self, change: bytes) -> None:
-        """Write a change, or all, if the changes have become too many to be read at each start."""
-        if self._head.changed + len(change) > max(_SLACK, self._head.size // 4):
+    def _save(self, change: bytes) -> None:
+        """Write a change, or the whole index if the changes are too many to be replayed at each start."""
+        if self._head.changed + len(change) > max(_MAX_CHANGES, self._head.size // 4):
             if isinstance(self._index, InMemoryVectors):
                 self._index = self._index.moved_to(_library().IdMapIndex(dim=self._width, bit_width=4))
             self._head = self._files.replace(self._head, self._index.to_bytes() if len(self._index) else b"")
@@ -201,7 +201,7 @@ class TurboVectors:
 
     @property
     def _width(self) -> int:
-        """The library wants a multiple of eight; zeros change no cosine."""
+        """The dimensions rounded up to a multiple of eight, as turbovec requires; zeros change no cosine."""
         return -(-self._dimensions // 8) * 8
 
     def _padded(self, matrix: "Matrix") -> "Matrix":
@@ -236,22 +236,22 @@ def _numbers(numbers: Collection[int]) -> bytes:
 
 
 def _missing() -> PromptuaryError:
-    return PromptuaryError('Search by meaning needs a package more: pip install "promptuary[embeddings]"')
+    return PromptuaryError("Semantic search needs the 'embeddings' extra: pip install \"promptuary[embeddings]\"")
 
 
 @contextmanager
-def _sound() -> Iterator[None]:
-    """Translate what the library says of content that it did not write; its panics are no ordinary exceptions."""
+def _translate_errors() -> Iterator[None]:
+    """Translate the library's errors about damaged content; its panics are not of the class ``Exception``."""
     try:
         yield
     except BaseException as error:
         if isinstance(error, (OSError, ValueError, KeyError)) or type(error).__name__ == "PanicException":
-            raise IndexDamagedError(f"The index of vectors is damaged ({error}); it is made again.") from error
+            raise IndexDamagedError(f"The vector index is damaged ({error}); it is rebuilt.") from error
         raise
 
 
 class InMemoryVectors:
-    """Vectors by number, in memory."""
+    """Vectors by number, in memory, with the interface of turbovec's index."""
 
     def __init__(self) -> None:
         self._rows: dict[int, Matrix] = {}
@@ -264,22 +264,22 @@ class InMemoryVectors:
         return number in self._rows
 
     def add_with_ids(self, vectors: "Matrix", ids: "Numbers") -> None:
-        """Add one vector a number; none of the numbers may be there."""
+        """Add one vector for each id; the ids must be new."""
         self._rows.update(zip(ids.tolist(), vectors, strict=True))
         self._matrix = None
 
     def remove(self, number: int) -> bool:
-        """Take a vector out; tell whether it was there."""
+        """Remove a vector; return whether it existed."""
         self._matrix = None
         return self._rows.pop(number, None) is not None
 
     def prepare(self) -> None:
-        """Do nothing: there is nothing to prepare."""
+        """Do nothing: the vectors are in memory."""
 
     def search(
         self, queries: "Matrix", k: int, *, allowlist: "Numbers | None" = None
     ) -> "tuple[NDArray[np.floating[Any]], Numbers]":
-        """Return cosines and numbers of the ``k`` vectors nearest to the one query; ``allowlist``: only of these."""
+        """Return cosines and numbers of the ``k`` vectors nearest to the one query, among ``allowlist`` if given."""
         import numpy as np  # noqa: PLC0415  (loaded by now)
 
         if self._matrix is None:
@@ -293,7 +293,7 @@ class InMemoryVectors:
         return cosines[None, best], numbers[None, best]
 
     def moved_to(self, index: Any) -> Any:
-        """Return ``index``, an empty one of the library, with these vectors in it."""
+        """Add these vectors to ``index``, an empty one of the library, and return it."""
         import numpy as np  # noqa: PLC0415  (loaded by now)
 
         if self._rows:
