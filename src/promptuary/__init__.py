@@ -31,11 +31,10 @@ if TYPE_CHECKING:
     from promptuary.core.messages import Message
     from promptuary.core.ports.models import ChatModel, Embedder
     from promptuary.core.receipts import Receipt
-    from promptuary.core.references import LineRange, Reference, format_reference
+    from promptuary.core.references import Completion, LineRange, MenuItem, Reference, format_reference
     from promptuary.core.search import Filters, Hit, SearchQuery, SearchResult
     from promptuary.engine import Promptuary
     from promptuary.layers.static import StaticContent
-    from promptuary.references.completion.menu import Completion, MenuItem
     from promptuary.references.scan import scan
     from promptuary.threads.turn import Turn
     from promptuary.tokens import Counter
@@ -46,7 +45,7 @@ _HOMES = {
     "Changed": "core.layers",
     "ChatModel": "core.ports.models",
     "Code": "core.errors",
-    "Completion": "references.completion.menu",
+    "Completion": "core.references",
     "ConfigError": "core.errors",
     "Counter": "tokens",
     "Detail": "core.blocks",
@@ -59,7 +58,7 @@ _HOMES = {
     "Layer": "core.layers",
     "LayerContext": "core.layers",
     "LineRange": "core.references",
-    "MenuItem": "references.completion.menu",
+    "MenuItem": "core.references",
     "Message": "core.messages",
     "Omitted": "core.layers",
     "Outcome": "core.expansion",

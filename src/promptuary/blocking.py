@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from promptuary.core.ports.models import ChatModel
     from promptuary.core.ports.threads import ThreadInfo, TurnRecord
     from promptuary.core.receipts import Receipt
+    from promptuary.core.references import Completion
     from promptuary.core.search import SearchResult
-    from promptuary.references.completion.menu import Completion
     from promptuary.search.service import IndexStatus, SearchService
     from promptuary.search.sync import Progress, SyncReport
     from promptuary.search.updater import IndexUpdate

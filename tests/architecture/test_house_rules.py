@@ -12,6 +12,7 @@ import promptuary
 from tests.architecture.source import ROOT, modules
 
 LOADED_ON_USE = {
+    "promptuary.core.json",
     "promptuary.models.openai_embeddings",
     "promptuary.plugins",
     "promptuary.references",

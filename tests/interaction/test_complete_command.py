@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from promptuary import MenuItem
-from promptuary.cli.complete import _told
+from promptuary.cli.complete import _details
 from promptuary.cli.main import main
 from tests.conftest import Files, git
 
@@ -97,8 +97,8 @@ def test_a_commit_is_shown_with_its_subject_and_its_date(project: Path, capsys: 
 
 
 def test_a_file_without_a_size_does_not_repeat_its_path() -> None:
-    assert _told(MenuItem('@file:"a b.md"', "a b.md", "file")) == ""
-    assert _told(MenuItem("@url:https://a.b", "https://a.b", "url")) == ""
+    assert _details(MenuItem('@file:"a b.md"', "a b.md", "file")) == ""
+    assert _details(MenuItem("@url:https://a.b", "https://a.b", "url")) == ""
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_json_is_the_promised_object(project: Path, capsys: pytest.CaptureFixtur
             {
                 "raw": "@file:src/app.py:1-2",
                 "kind": "file",
-                "target": "src/app.py:1-2",
+                "target": "src/app.py",
                 "start": 4,
                 "end": 24,
                 "lines": [1, 2],

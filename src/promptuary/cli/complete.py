@@ -2,11 +2,11 @@
 
 import argparse
 import sys
-from typing import Any
 
-from promptuary import Completion, MenuItem
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import message, opened, print_json
+from promptuary.core.json import completion_json
+from promptuary.core.references import Completion, MenuItem
 from promptuary.core.table import Column, table
 from promptuary.core.text import one_line
 
@@ -23,30 +23,17 @@ def main(options: argparse.Namespace) -> int:
         )
         why = "" if completion.items else _why_nothing(completion, promptuary)
     if options.json:
-        print_json(_as_json(completion))
+        print_json(completion_json(completion))
     elif completion.items:
-        rows = [(one_line(one.insert), one.kind, one_line(_told(one))) for one in completion.items]
+        rows = [(one_line(one.insert), one.kind, one_line(_details(one))) for one in completion.items]
         print(table((Column("insert"), Column("kind"), Column("")), rows))
     if why and not options.quiet:
         print(one_line(why), file=sys.stderr)
     return DONE if completion.items else NOTHING
 
 
-def _as_json(completion: Completion) -> dict[str, Any]:
-    items = [
-        {"insert": one.insert, "label": one.label, "kind": one.kind, "hint": one.hint, "matches": one.matches}
-        for one in completion.items
-    ]
-    return {
-        "start": completion.start,
-        "prefix": completion.prefix,
-        "items": items,
-        "scanning": completion.scanning,
-    }
-
-
-def _told(item: MenuItem) -> str:
-    """Return what an offer says of itself beyond what it inserts."""
+def _details(item: MenuItem) -> str:
+    """Return what ``insert`` does not already say."""
     repeated = item.kind in {"file", "folder"} or item.label in item.insert
     return item.hint if repeated else " · ".join(filter(None, (item.label, item.hint)))
 

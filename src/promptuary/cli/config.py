@@ -5,6 +5,7 @@ from typing import Any
 
 from promptuary.cli.common import opened, print_json
 from promptuary.config.settings import SETTINGS, Settings
+from promptuary.core.json import settings_json
 from promptuary.core.table import Column, table
 from promptuary.core.text import one_line
 
@@ -13,11 +14,11 @@ def main(options: argparse.Namespace) -> int:
     """Print every setting with its value and its origin."""
     with opened(options) as promptuary:
         settings, workspace = promptuary.settings, str(promptuary.path)
-    held = {name: {"value": _value(settings, name), "origin": _origin(settings, name)} for name in SETTINGS}
+    shown = {name: (_value(settings, name), _origin(settings, name)) for name in SETTINGS}
     if options.json:
-        print_json({"workspace": workspace, "settings": held, "notes": settings.notes})
+        print_json(settings_json(workspace, shown, settings.notes))
     else:
-        rows = [(name, one_line(_shown(one["value"])), one["origin"]) for name, one in held.items()]
+        rows = [(name, one_line(_text(value)), origin) for name, (value, origin) in shown.items()]
         print(f"workspace: {one_line(workspace)}\n")
         print(table((Column("setting"), Column("value"), Column("from")), rows))
     return 0
@@ -32,5 +33,5 @@ def _origin(settings: Settings, name: str) -> str:
     return "flag" if origin == "option" else origin
 
 
-def _shown(value: object) -> str:
+def _text(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)

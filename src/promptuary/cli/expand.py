@@ -2,10 +2,9 @@
 
 import argparse
 import sys
-from typing import Any
 
 from promptuary.cli.common import message, opened, print_json
-from promptuary.core.expansion import Expansion, Outcome
+from promptuary.core.expansion import Expansion
 from promptuary.core.table import Column, table
 from promptuary.core.text import one_line, visible
 
@@ -18,46 +17,14 @@ def main(options: argparse.Namespace) -> int:
     with opened(options) as promptuary:
         expansion = promptuary.expand(text)
     if options.json:
-        print_json(as_json(expansion))
+        from promptuary.core.json import expansion_json  # noqa: PLC0415  (loads the receipts, too)
+
+        print_json(expansion_json(expansion))
     else:
         _print_message(expansion)
     if not options.quiet:
         _print_account(expansion)
     return NOT_ALL if expansion.blocked or any(one.code for one in expansion.outcomes) else DONE
-
-
-def as_json(expansion: Expansion) -> dict[str, Any]:
-    """Return the object that ``expand --json`` prints; its shape is a promise."""
-    return {
-        "text": expansion.text,
-        "messages": list(expansion.messages),
-        "references": [_reference(one) for one in expansion.outcomes],
-        "tokens": {
-            "injected": expansion.spend.injected,
-            "window": expansion.spend.window,
-            "warn_at": expansion.spend.warn_at,
-            "limit": expansion.spend.limit,
-        },
-        "warnings": list(expansion.warnings),
-        "blocked": expansion.blocked,
-    }
-
-
-def _reference(one: Outcome) -> dict[str, Any]:
-    return {
-        "raw": one.reference.raw,
-        "kind": one.reference.kind,
-        "target": one.target,
-        "start": one.reference.start,
-        "end": one.reference.end,
-        "lines": list(one.lines) if one.lines else None,
-        "status": one.status,
-        "code": one.code,
-        "reason": one.reason,
-        "detail": one.detail,
-        "tokens": one.tokens,
-        "sha256": one.sha256,
-    }
 
 
 def _print_message(expansion: Expansion) -> None:
@@ -88,9 +55,8 @@ def _print_account(expansion: Expansion) -> None:
             Column(""),
         )
         print(table(columns, rows), file=sys.stderr)
-    for warning in expansion.warnings:
-        if not any(one.code and warning.startswith(one.reference.raw) for one in expansion.outcomes):
-            print(f"warning: {one_line(warning)}", file=sys.stderr)
+    for warning in expansion.general_warnings:  # the table has those of single references
+        print(f"warning: {one_line(warning)}", file=sys.stderr)
     if expansion.blocked:
         print("blocked: not everything fits, not even by name; attach less or raise --limit", file=sys.stderr)
     print(f"[@ context: {expansion.spend.injected:,} tokens injected]", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""What ``expand`` answers: the message as sent, each reference's outcome, and the cost."""
+"""What ``expand`` returns: the message as sent, the outcome of each reference, and the cost."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,11 @@ from promptuary.core.references import Reference
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How one reference ended. ``tokens`` counts only what this reference added."""
+    """How one reference ended.
+
+    ``target`` is the path that the reference leads to, or its value, without a range. ``lines`` is the range that was
+    attached. ``tokens`` counts only what this reference added.
+    """
 
     reference: Reference
     status: Status
@@ -25,7 +29,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """The cost of the injected context beside the limits that held."""
+    """The tokens of the attached context, and the limits that applied."""
 
     injected: int
     window: int
@@ -35,7 +39,7 @@ class Spend:
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """A message with everything it points at, ready to send.
+    """A message with everything it refers to, ready to send.
 
     ``text`` is the person's own part of it, and starts at ``words_start`` of the message's content; ``attachments`` say
     where in the content the bodies of ``blocks`` are.
@@ -46,9 +50,16 @@ class Expansion:
     outcomes: tuple[Outcome, ...]
     blocks: tuple[Block, ...]
     spend: Spend
-    warnings: tuple[str, ...] = ()
+    general_warnings: tuple[str, ...] = ()
+    """What concerns the message as a whole; why a single reference failed is in its outcome."""
     blocked: bool = False
     named: tuple[str, ...] = ()
-    """The files that were named outright, for whoever learns from use."""
+    """The files that were named outright: completion prefers them later."""
     attachments: tuple[Attachment, ...] = ()
     words_start: int = 0
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The general warnings, then one for each reference that failed."""
+        failed = (f"{one.reference.raw}: {one.reason}" for one in self.outcomes if one.code)
+        return (*self.general_warnings, *failed)

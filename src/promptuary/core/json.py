@@ -3,11 +3,61 @@
 Every shape is written here and nowhere else. Whatever an older version stored can still be read.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from promptuary.core.blocks import Detail, Trust
+from promptuary.core.expansion import Expansion, Outcome
 from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry
+from promptuary.core.references import Completion
+
+
+def expansion_json(expansion: Expansion) -> dict[str, Any]:
+    """Return what ``expand --json`` prints."""
+    return {
+        "text": expansion.text,
+        "messages": list(expansion.messages),
+        "references": [_outcome(one) for one in expansion.outcomes],
+        "tokens": _fields(expansion.spend),
+        "warnings": list(expansion.warnings),
+        "blocked": expansion.blocked,
+    }
+
+
+def _outcome(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "raw": outcome.reference.raw,
+        "kind": outcome.reference.kind,
+        "target": outcome.target,
+        "start": outcome.reference.start,
+        "end": outcome.reference.end,
+        "lines": list(outcome.lines) if outcome.lines else None,
+        "status": outcome.status,
+        "code": outcome.code,
+        "reason": outcome.reason,
+        "detail": outcome.detail,
+        "tokens": outcome.tokens,
+        "sha256": outcome.sha256,
+    }
+
+
+def completion_json(completion: Completion) -> dict[str, Any]:
+    """Return what ``complete --json`` prints."""
+    return {
+        "start": completion.start,
+        "prefix": completion.prefix,
+        "items": [_fields(item) for item in completion.items],
+        "scanning": completion.scanning,
+    }
+
+
+def settings_json(workspace: str, settings: Mapping[str, tuple[object, str]], notes: Sequence[str]) -> dict[str, Any]:
+    """Return what ``config --json`` prints. ``settings`` has the value and the origin of each setting."""
+    return {
+        "workspace": workspace,
+        "settings": {name: {"value": value, "origin": origin} for name, (value, origin) in settings.items()},
+        "notes": list(notes),
+    }
 
 
 def receipt_json(receipt: Receipt) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""What a reference in a message is, and how one is written.
+"""What a reference in a message is, how one is written, and the menu that completes one.
 
 A reference is ``@kind:value``, a bare keyword (``@diff``), a bare ``@path`` or a tracked ``#path``.
-This module holds the value and its spelling; ``references.scan`` finds them in a text.
+``references.scan`` finds references in a text; ``references.completion`` fills the menu.
 """
 
 import re
@@ -102,3 +102,27 @@ def format_reference(kind: str, value: str = "", suffix: str = "") -> str:
     # With a colon in the path, only quotes tell where the suffix begins.
     written = _quoted(value) if suffix and ":" in value else quote(value)
     return f"@{kind}:{written}{suffix}"
+
+
+@dataclass(frozen=True, slots=True)
+class MenuItem:
+    """One line of a menu. ``insert`` replaces what is being typed; ``matches`` are offsets in ``label``."""
+
+    insert: str
+    label: str
+    kind: str
+    hint: str = ""
+    matches: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """The menu at the end of a text. An item's ``insert`` replaces ``prefix``, the text from ``start`` on.
+
+    ``scanning`` means that the workspace is still being listed, so that a later answer may have more items.
+    """
+
+    start: int
+    prefix: str
+    items: tuple[MenuItem, ...] = ()
+    scanning: bool = False

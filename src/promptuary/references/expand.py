@@ -6,13 +6,15 @@ from dataclasses import dataclass, replace
 from promptuary.core.blocks import Block, Detail, Source
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.expansion import Expansion, Outcome, Spend
-from promptuary.core.references import Reference
+from promptuary.core.references import PATH_KINDS, Reference
 from promptuary.core.render import preamble, render_message
 from promptuary.core.text import one_line, unique_slug
 from promptuary.references.fit import RankedSource, fit
 from promptuary.references.resolve import Resolution, classify, resolve
 from promptuary.references.resolve_context import Kind, ResolveContext
 from promptuary.references.scan import MAX_REFERENCES, Span, scan
+from promptuary.references.selection import interpretations
+from promptuary.workspace.workspace import Workspace
 
 _BRING_ALONG = frozenset({"glob", "folder"})
 _DETAILS = tuple(Detail)
@@ -53,7 +55,7 @@ def expand(
     sent = _linked(text, resolutions, links)
     room = _room(sent, limits, context)
     blocks, absent = _fitted(shelf, resolutions, room, context)
-    outcomes = [shelf.outcome(one, blocks) for one in resolutions]
+    outcomes = [shelf.outcome(one, blocks, _target(one, context.workspace)) for one in resolutions]
     attached = [replace(block, reason=_why(block)) for block in blocks if block]
     message = render_message(sent, attached, absent)
     frame = context.counter.count(preamble([""], absent)) if message.words_start else 0
@@ -68,7 +70,7 @@ def expand(
         blocks=tuple(attached),
         spend=spend,
         # Two searches have the same to tell of the index they share.
-        warnings=(*_warnings(spend, outcomes, blocks, room, too_many=too_many), *dict.fromkeys(context.notes)),
+        general_warnings=(*_warnings(spend, blocks, room, too_many=too_many), *dict.fromkeys(context.notes)),
         blocked=room < 0 or any(one.code is Code.BUDGET_EXCEEDED for one in outcomes),
         named=tuple(shelf.named()),
         attachments=message.attachments,
@@ -147,20 +149,20 @@ class _Shelf:
         elif rank < self.candidates[place].rank:
             self.candidates[place] = replace(self.candidates[place], rank=rank)
 
-    def outcome(self, one: Resolution, blocks: Sequence[Block | None]) -> Outcome:
+    def outcome(self, one: Resolution, blocks: Sequence[Block | None], target: str) -> Outcome:
         if one.error:
-            return _failed(one.reference, one.error)
+            return _failed(one.reference, one.error, target)
         own = {source.key for source in one.sources if self.owners[source.key] is one.reference}
         mine = [blocks[self.places[source.key]] for source in one.sources]
         shown = [block for block in mine if block]
         if not shown:
-            return _failed(one.reference, _over_budget())
+            return _failed(one.reference, _over_budget(), target)
         detail = max((block.detail for block in shown), key=_DETAILS.index)
         whole = detail is Detail.FULL and len(shown) == len(mine) and not any(source.partial for source in one.sources)
         return Outcome(
             one.reference,
             "included" if whole else "degraded",
-            target=_target(one),
+            target=target,
             tokens=sum(block.tokens for block in shown if block.source.key in own),
             lines=one.sources[0].lines if len(one.sources) == 1 else None,
             detail=detail,
@@ -181,18 +183,24 @@ def _reason(blocks: Sequence[Block | None], sources: Sequence[Source]) -> str | 
     return "; ".join(reasons) or None
 
 
-def _failed(reference: Reference, error: SourceError) -> Outcome:
-    return Outcome(reference, error.code.status, target=reference.value, code=error.code, reason=one_line(error.reason))
+def _failed(reference: Reference, error: SourceError, target: str) -> Outcome:
+    return Outcome(reference, error.code.status, target=target, code=error.code, reason=one_line(error.reason))
 
 
 def _over_budget() -> SourceError:
     return SourceError(Code.BUDGET_EXCEEDED, "not even its name fits into the limit; attach less, or raise --limit")
 
 
-def _target(one: Resolution) -> str:
-    if len(one.sources) == 1 and one.reference.kind in {"file", "folder", "symbol"}:
-        return one.sources[0].label.rstrip("/") if one.reference.kind == "folder" else one.sources[0].label
-    return one.reference.value or one.reference.kind
+def _target(one: Resolution, workspace: Workspace) -> str:
+    """Return the path of the file or folder that a reference leads to, else its value; never with a range."""
+    reference = one.reference
+    if reference.kind in {"file", "symbol"} and len(one.sources) == 1:
+        return one.sources[0].path
+    if reference.kind in PATH_KINDS:
+        *_, part = interpretations(reference)
+        path = part.path if workspace.kind_of(reference.value) is None else reference.value
+        return path.removesuffix(":contents").rstrip("/") or path if reference.kind == "folder" else path
+    return reference.value or reference.kind
 
 
 def _links(resolutions: Sequence[Resolution]) -> dict[str, str]:
@@ -220,9 +228,7 @@ def _linked(text: str, resolutions: Sequence[Resolution], links: Mapping[str, st
     return "".join([*parts, text[position:]])
 
 
-def _warnings(
-    spend: Spend, outcomes: Sequence[Outcome], blocks: Sequence[Block | None], room: int, *, too_many: bool
-) -> list[str]:
+def _warnings(spend: Spend, blocks: Sequence[Block | None], room: int, *, too_many: bool) -> list[str]:
     warnings = []
     if room < 0:
         warnings.append(f"the message alone is {spend.window - room:,} tokens, and the window is {spend.window:,}")
@@ -234,5 +240,4 @@ def _warnings(
         warnings.append(f"not everything fits into {allowed:,} tokens: some of it is shown in less detail")
     if too_many:
         warnings.append(f"only the first {MAX_REFERENCES:,} references were looked at; the rest is sent as text")
-    warnings += [f"{one.reference.raw}: {one.reason}" for one in outcomes if one.code]
     return warnings

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from promptuary.core.layers import Layer
     from promptuary.core.ports.models import ChatModel
     from promptuary.core.principals import Principal
+    from promptuary.core.references import Completion
     from promptuary.core.search import SearchQuery, SearchResult
-    from promptuary.references.completion.menu import Completion
     from promptuary.references.completion.sources import Completer
     from promptuary.search.service import SearchService
     from promptuary.search.updater import IndexUpdate, IndexUpdater

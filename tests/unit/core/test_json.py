@@ -3,8 +3,11 @@
 import json
 
 from promptuary.core.blocks import Detail
-from promptuary.core.json import receipt_from_json, receipt_json
+from promptuary.core.errors import Code
+from promptuary.core.expansion import Expansion, Outcome, Spend
+from promptuary.core.json import completion_json, expansion_json, receipt_from_json, receipt_json, settings_json
 from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry
+from promptuary.core.references import Completion, MenuItem, Reference
 
 RECEIPT = Receipt(
     turn="turn-1",
@@ -33,3 +36,71 @@ def test_a_receipt_of_an_earlier_version_is_read() -> None:
         entry["fate"] = entry.pop("status")
 
     assert receipt_from_json(json.loads(json.dumps(stored))) == RECEIPT
+
+
+def test_an_expansion_has_the_promised_shape() -> None:
+    asked = Reference("@file:a.py:1-2", "@", "file", "a.py:1-2", 4, 18)
+    gone = Reference("@b.py", "@", "file", "b.py", 19, 24)
+    outcomes = (
+        Outcome(asked, "included", "a.py", 9, (1, 2), Detail.FULL, "ab"),
+        Outcome(gone, "missing", "b.py", code=Code.NOT_FOUND, reason="there is no b.py"),
+    )
+    spend = Spend(9, 8_000, 2_000, 4_000)
+    expansion = Expansion("See it", ({"role": "user", "content": "See it"},), outcomes, (), spend, ("large",))
+
+    assert json.loads(json.dumps(expansion_json(expansion))) == {
+        "text": "See it",
+        "messages": [{"role": "user", "content": "See it"}],
+        "references": [
+            {
+                "raw": "@file:a.py:1-2",
+                "kind": "file",
+                "target": "a.py",
+                "start": 4,
+                "end": 18,
+                "lines": [1, 2],
+                "status": "included",
+                "code": None,
+                "reason": None,
+                "detail": "full",
+                "tokens": 9,
+                "sha256": "ab",
+            },
+            {
+                "raw": "@b.py",
+                "kind": "file",
+                "target": "b.py",
+                "start": 19,
+                "end": 24,
+                "lines": None,
+                "status": "missing",
+                "code": "NOT_FOUND",
+                "reason": "there is no b.py",
+                "detail": None,
+                "tokens": 0,
+                "sha256": None,
+            },
+        ],
+        "tokens": {"injected": 9, "window": 8_000, "warn_at": 2_000, "limit": 4_000},
+        "warnings": ["large", "@b.py: there is no b.py"],
+        "blocked": False,
+    }
+
+
+def test_a_completion_has_the_promised_shape() -> None:
+    completion = Completion(5, "@a", (MenuItem("@a.py", "a.py", "file", "12 B", (0,)),), scanning=True)
+
+    assert json.loads(json.dumps(completion_json(completion))) == {
+        "start": 5,
+        "prefix": "@a",
+        "items": [{"insert": "@a.py", "label": "a.py", "kind": "file", "hint": "12 B", "matches": [0]}],
+        "scanning": True,
+    }
+
+
+def test_settings_have_the_promised_shape() -> None:
+    assert json.loads(json.dumps(settings_json("/w", {"allow_hosts": (("a", "b"), "flag")}, ["a note"]))) == {
+        "workspace": "/w",
+        "settings": {"allow_hosts": {"value": ["a", "b"], "origin": "flag"}},
+        "notes": ["a note"],
+    }

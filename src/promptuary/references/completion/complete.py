@@ -9,13 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
-from promptuary.core.references import KINDS, Sigil
+from promptuary.core.references import KINDS, Completion, MenuItem, Sigil
 from promptuary.core.text import one_line
 from promptuary.references.completion.menu import (
     SPELLINGS,
-    Completion,
     CompletionSources,
-    MenuItem,
     kind_item,
     path_items,
     spell_value,

@@ -1,4 +1,4 @@
-"""The values of a completion, and how one item is written.
+"""Where the items of a menu come from, and how one is written.
 
 ``complete`` decides what to offer; this module builds one item. Nothing here reads a disk: ``CompletionSources`` holds
 functions that do, and each of them is optional.
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from promptuary.core.errors import SourceError
-from promptuary.core.references import KEYWORDS, Sigil, format_reference, quote
+from promptuary.core.references import KEYWORDS, MenuItem, Sigil, format_reference, quote
 from promptuary.core.text import human_size, one_line
 from promptuary.references.scan import scan
 from promptuary.workspace.disk.root import normalise
@@ -37,30 +37,6 @@ HELP: Mapping[str, str] = {
     "memory": 'the best passages of saved memories: @memory:"deploy"',
 }
 """Every kind with a one-line explanation, in menu order."""
-
-
-@dataclass(frozen=True, slots=True)
-class MenuItem:
-    """One line of a menu. ``insert`` replaces what is being typed; ``matches`` are offsets in ``label``."""
-
-    insert: str
-    label: str
-    kind: str
-    hint: str = ""
-    matches: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """The menu at the end of a text. An item's ``insert`` replaces ``prefix``, the text from ``start`` on.
-
-    ``scanning`` means that the workspace is still being listed, so that a later answer may have more items.
-    """
-
-    start: int
-    prefix: str
-    items: tuple[MenuItem, ...] = ()
-    scanning: bool = False
 
 
 @dataclass(frozen=True, slots=True)

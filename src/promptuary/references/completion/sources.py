@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import Final, Generic, TypeVar
 
 from promptuary.core.errors import SourceError
+from promptuary.core.references import Completion
 from promptuary.references.completion.complete import LIMIT, complete
-from promptuary.references.completion.menu import Completion, CompletionSources, Size, extensions_of
+from promptuary.references.completion.menu import CompletionSources, Size, extensions_of
 from promptuary.references.completion.symbols import Symbols
 from promptuary.references.selection import count_lines
 from promptuary.tokens import Counter

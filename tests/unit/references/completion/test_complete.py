@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from promptuary.core.references import KEYWORDS, KINDS
+from promptuary.core.references import KEYWORDS, KINDS, MenuItem
 from promptuary.core.text import human_size
 from promptuary.references.completion.complete import complete
-from promptuary.references.completion.menu import HELP, CompletionSources, MenuItem, extensions_of, size_hint
+from promptuary.references.completion.menu import HELP, CompletionSources, extensions_of, size_hint
 from promptuary.references.scan import scan
 from promptuary.workspace.git.repository import CommitLine
 from promptuary.workspace.listing.listing import folders_of

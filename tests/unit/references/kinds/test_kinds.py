@@ -298,3 +298,37 @@ def test_an_excerpt_names_the_lines_that_come_next(files: Files) -> None:
 
     assert first
     assert f"read on with @file:a.txt:{first[1]}-{int(first[1]) + 199}" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "lines"),
+    [
+        ("@file:a.py", "a.py", None),
+        ("@file:./a.py", "a.py", None),
+        ("@file:a.py:1-2", "a.py", (1, 2)),
+        ('@file:"a.py":1-2', "a.py", (1, 2)),
+        ("@file:a.py#L2", "a.py", (2, 2)),
+        ("@file:a.py#one", "a.py", (1, 2)),
+        ("@file:odd:1-2", "odd:1-2", None),
+        ("@a.py:2", "a.py", (2, 2)),
+        ("@symbol:one", "a.py", (1, 2)),
+        ("@folder:src/", "src", None),
+        ("@folder:src:contents", "src", None),
+        ('@folder:"src":contents', "src", None),
+        ("@folder:.", ".", None),
+        ("@glob:src/*.py", "src/*.py", None),
+        ("@status", "status", None),
+        ("@file:a.py:90-99", "a.py", None),
+        ("@file:gone.py:1-2", "gone.py", None),
+        ("@file:a.py#three", "a.py", None),
+        ("@symbol:three", "three", None),
+        ("@folder:gone:contents", "gone", None),
+    ],
+)
+def test_the_target_is_the_path_or_the_value_and_the_range_is_apart(
+    files: Files, repository: Path, text: str, target: str, lines: tuple[int, int] | None
+) -> None:
+    files({"a.py": "def one():\n    pass\n", "odd:1-2": "x\n", "src/b.py": "x = 1\n"})
+    (outcome,) = expand(repository, text, allowed_extensions=[""]).outcomes
+
+    assert (outcome.target, outcome.lines) == (target, lines)
