@@ -62,4 +62,4 @@ class Expansion:
     def warnings(self) -> tuple[str, ...]:
         """The general warnings, then one for each reference that failed."""
         failed = (f"{one.reference.raw}: {one.reason}" for one in self.outcomes if one.code)
-        return (*self.general_warnings, *failed)
+        return tuple(dict.fromkeys((*self.general_warnings, *failed)))

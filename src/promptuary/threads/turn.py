@@ -135,8 +135,8 @@ class Thread:
         spent += said + before
         if available <= MESSAGE_OVERHEAD and self._runner.active:
             warnings = (*warnings, "the message leaves no room for anything else")
-        told = dict.fromkeys((*expansion.general_warnings, *kept.notes, *warnings))
-        expansion = replace(expansion, general_warnings=tuple(told))
+        general = dict.fromkeys((*expansion.general_warnings, *kept.notes, *warnings))
+        expansion = replace(expansion, general_warnings=tuple(general))
         receipt = self._receipt(parts, expansion, spent, kept)
         blocks = tuple(block for part in parts for block in part.blocks)
         turn = Turn(receipt.turn, self.name, stored.last_number + 1, text, prompt, receipt, expansion, blocks)

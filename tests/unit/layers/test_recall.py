@@ -434,6 +434,16 @@ def test_what_was_said_before_is_not_recalled(indexed: Path) -> None:
     assert prompt(turn).count("# Lunch") == 1
 
 
+def test_lines_that_were_attached_before_are_not_recalled_with_those_beside_them(indexed: Path) -> None:
+    with opened(indexed) as promptuary:
+        first = promptuary.threads.prepare("Read @file:notes/deploy.md:1-3, please.")
+        promptuary.threads.finish(first, "I have.")
+        turn = promptuary.threads.prepare("How do we put the last image back?")
+
+    assert recalled(turn) == ["notes/deploy.md:4-7"]
+    assert prompt(turn).count("Run the release script.") == 1
+
+
 def test_a_message_that_nothing_answers_brings_nothing_along(indexed: Path) -> None:
     with opened(indexed) as promptuary:
         turn = promptuary.threads.prepare("What about giraffes?")

@@ -642,6 +642,26 @@ def test_everything_in_the_prompt_is_a_block_with_its_source_revision_trust_deta
         )
 
 
+def test_the_history_records_what_was_attached_to_a_message_and_where_in_another_program_too(project: Path) -> None:
+    text = "Compare @file:src/app.py with @file:docs/style.md:1 and @file:missing.py, please."
+    with opened(project) as promptuary:
+        turn = promptuary.threads.prepare(text)
+        promptuary.threads.finish(turn, "Done.")
+    with opened(project) as promptuary:
+        asked, answered = promptuary.threads.history()
+
+    assert [(one.source, one.label, one.lines, one.detail) for one in asked.attachments] == [
+        ("file:src/app.py", "src/app.py", None, "full"),
+        ("file:docs/style.md", "docs/style.md:1", (1, 1), "full"),
+    ]
+    assert [one.revision for one in asked.attachments] == [block.source.revision for block in turn.expansion.blocks]
+    assert [asked.content[one.start : one.end] for one in asked.attachments] == [
+        block.source.text for block in turn.expansion.blocks
+    ]
+    assert asked.words == text
+    assert (answered.attachments, answered.words) == ((), "Done.")
+
+
 def test_the_account_is_a_table(project: Path) -> None:
     with opened(project) as promptuary:
         turn = promptuary.threads.prepare("See @file:src/app.py and @file:missing.py")
