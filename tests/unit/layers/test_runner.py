@@ -22,6 +22,7 @@ from promptuary.core.layers import (
 )
 from promptuary.core.messages import Item
 from promptuary.core.ports.threads import LayerState, StateKey, StateScope
+from promptuary.core.principals import Principal
 from promptuary.layers.runner import Account, InitError, LoadStates, Runner, dispose
 from promptuary.tokens import Counter
 from tests.stores import thread_state
@@ -425,3 +426,20 @@ def test_a_layer_may_leave_what_changed_for_the_next_turn() -> None:
 
     assert [turn("one"), turn("two"), turn("three")] == ["one", "one", "three"]
     assert layer.asked == 2
+
+
+def test_what_a_layer_caches_under_differs_by_scope_and_owner() -> None:
+    seen: list[str] = []
+
+    class Noting(Layer):
+        async def init(self, context: LayerContext) -> None:
+            seen.append(context.scope_key)
+
+    for scope in ("thread", "user"):
+        for principal in (Principal(), Principal("ada"), Principal("ada", "reviewer"), Principal("ada", group="team")):
+            layer = Noting()
+            layer.id, layer.scope = "noting", scope  # type: ignore[assignment]
+            made = Runner([layer], "t1", "r1", Counter(), 1_000, principal=principal)
+            asyncio.run(made.init(nothing_kept, Account()))
+
+    assert len(set(seen)) == len(seen) == 8

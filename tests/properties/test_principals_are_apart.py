@@ -1,0 +1,250 @@
+"""Two principals of one workspace never see anything of each other, on any read path there is.
+
+Every way to read threads is in a registry below. A new public method of a store, of a facade or of the command line
+that is in none of the registries fails ``test_every_read_path_is_registered``.
+"""
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, redirect_stderr, redirect_stdout, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from promptuary import Layer, LayerContext, Principal, Recall, RecallRequest
+from promptuary.blocking import BlockingSearch, BlockingThreads, Promptuary
+from promptuary.cli.arguments import COMMANDS, make_parser
+from promptuary.cli.main import main
+from promptuary.core.errors import SourceError
+from promptuary.core.layers import Scope
+from promptuary.core.ports.threads import PRIVATE_SCOPES, StateDatabase, StateKey, ThreadStore
+from promptuary.core.principals import LOCAL
+from promptuary.storage.sqlite.state import SqliteState
+from tests.conftest import TORTURE
+
+PRINCIPALS: Final = (
+    LOCAL,
+    Principal("ada"),
+    Principal("ada", agent="reviewer"),
+    Principal("ada", group="team"),
+    Principal("bob", group="team"),
+)
+OWNERS: Final = dict(zip(PRINCIPALS, (0, 1, 2, 3, 3), strict=True))
+"""The last two act in one group, and so have the same threads; each of the others has threads of their own."""
+
+THREADS: Final = ("main", "review")
+
+
+class Diary(Layer):
+    """A layer that keeps what it reads, for the thread or for the user, and shows it."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.id, self.scope = f"diary of the {scope}", scope
+
+    async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | str | None:
+        context.state = [*(context.state or []), request.query]
+        return "\n".join(context.state)
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something that a principal does: a turn with a secret in it, and how it ends; or an attachment."""
+
+    who: int
+    thread: str
+    kind: str
+    number: int
+
+    @property
+    def secret(self) -> str:
+        return f"secret-of-{OWNERS[PRINCIPALS[self.who]]}-number-{self.number}-"
+
+
+def steps() -> st.SearchStrategy[list[Step]]:
+    kinds = st.sampled_from(["finish", "abandon", "prepare", "attach", "queue"])
+    each = st.tuples(st.integers(0, len(PRINCIPALS) - 1), st.sampled_from(THREADS), kinds)
+    return st.lists(each, min_size=2, max_size=7).map(
+        lambda drawn: [Step(*one, number) for number, one in enumerate(drawn)]
+    )
+
+
+# The registries: every public name of these classes is either read here or said to read nothing of a principal.
+
+STORE_READS: Final[dict[str, Callable[[ThreadStore], object]]] = {
+    "history": lambda store: [store.history(name) for name in THREADS],
+    "items": lambda store: store.items(EVERY_ITEM),
+    "turn": lambda store: [store.turn(name, number) for name in THREADS for number in (None, 1, 2, 3)],
+    "last_number": lambda store: [store.last_number(name) for name in THREADS],
+    "turns": lambda store: [store.turns(name) for name in THREADS],
+    "threads": lambda store: store.threads(),
+    "states": lambda store: store.states(EVERY_STATE),
+}
+STORE_WRITES: Final = {"apply"}
+DATABASE: Final = {"threads", "transaction", "close"}
+"""``threads`` gives a store, whose reads are above; the others read nothing."""
+
+THREAD_READS: Final[dict[str, Callable[[Promptuary], object]]] = {
+    "attachments": lambda p: [p.threads.attachments(thread=name) for name in THREADS],
+    "list": lambda p: p.threads.list(),
+    "turns": lambda p: [p.threads.turns(thread=name) for name in THREADS],
+    "history": lambda p: [p.threads.history(thread=name, everything=whole) for name in THREADS for whole in (0, 1)],
+    "replay": lambda p: [replayed(p, name, number) for name in THREADS for number in (None, 1, 2)],
+    "stats": lambda p: [p.threads.stats(thread=name) for name in THREADS],
+    "needs_compaction": lambda p: [p.threads.needs_compaction(thread=name) for name in THREADS],
+    "prepare": lambda p: p.threads.prepare("what do you know?", thread="main").messages,
+}
+THREAD_WRITES: Final = {"finish", "abandon", "attach", "detach", "detach_all", "pin"}
+ENGINE: Final = {"open", "path", "settings", "principal", "expand", "complete", "find_files", "close"}
+"""These read the files of the workspace, which its principals share."""
+SEARCH: Final = {"index", "remove", "embed", "find", "status", "watch"}
+"""The index of the workspace's folders, which its principals share."""
+
+COMMAND_READS: Final[dict[str, Sequence[Sequence[str]]]] = {
+    "expand": [["what?", "--thread", name, "--json"] for name in THREADS],
+    "context": [["list", "--json", "-t", name] for name in THREADS],
+    "thread": [
+        ["list", "--json"],
+        *([action, "--json", "-t", name] for action in ("show", "history", "replay") for name in THREADS),
+    ],
+}
+COMMAND_ACTIONS: Final = {
+    "context": {"add", "drop", "pin", "unpin", "list", "tokens", "find", "clear"},
+    "thread": {"list", "show", "history", "replay"},
+}
+COMMANDS_WITHOUT_THREADS: Final = {"complete", "index", "search", "watch", "config"}
+
+EVERY_STATE: Final = [
+    StateKey(layer, scope, name)
+    for layer in ("diary of the thread", "diary of the user", "file_reference", "attachments")
+    for scope in ("thread", "user")
+    for name in ("", *THREADS)
+]
+EVERY_ITEM: list[str] = []
+"""The ids of all items of all principals: who knows an id must still not get what is not theirs."""
+
+
+def replayed(p: Promptuary, thread: str, number: int | None) -> object:
+    with suppress(SourceError):
+        return p.threads.replay(thread=thread, number=number)
+    return None
+
+
+def test_every_read_path_is_registered() -> None:
+    def public(cls: type) -> set[str]:
+        return {name for name in vars(cls) if not name.startswith("_")}
+
+    assert public(ThreadStore) == STORE_READS.keys() | STORE_WRITES
+    assert public(StateDatabase) == DATABASE
+    assert public(BlockingThreads) == THREAD_READS.keys() | THREAD_WRITES
+    assert public(BlockingSearch) == SEARCH
+    assert public(Promptuary) == ENGINE
+    assert {command.name for command in COMMANDS} == COMMAND_READS.keys() | COMMANDS_WITHOUT_THREADS
+    assert set(get_args(Scope)) - {"execution", "resource", "global"} == PRIVATE_SCOPES
+    for command, known in COMMAND_ACTIONS.items():
+        assert set(choices(command)) == known
+
+
+def choices(command: str) -> Sequence[str]:
+    parser = make_parser(command)._subparsers._group_actions[0].choices[command]  # type: ignore[union-attr,index]
+    (found,) = [action.choices for action in parser._actions if action.dest == "action"]
+    return list(found or ())
+
+
+@contextmanager
+def opened(folder: Path, principal: Principal) -> Iterator[Promptuary]:
+    layers = [Diary("thread"), Diary("user")]
+    with Promptuary.open(folder, principal=principal, exact=True, layers=layers) as promptuary:
+        yield promptuary
+
+
+def carry_out(folder: Path, done: Sequence[Step]) -> None:
+    with ExitStack() as stack:
+        engines = [stack.enter_context(opened(folder, principal)) for principal in PRINCIPALS]
+        for step in done:
+            threads = engines[step.who].threads
+            if step.kind == "attach":
+                (folder / f"{step.secret}.md").write_text(step.secret)
+                threads.attach(f"{step.secret}.md", thread=step.thread)
+                (folder / f"{step.secret}.md").unlink()
+            elif step.kind == "queue":
+                threads.attach(f"@git:{step.secret}", thread=step.thread)
+            else:
+                turn = threads.prepare(step.secret, thread=step.thread)
+                if step.kind == "finish":
+                    threads.finish(turn, f"reply to {step.secret}")
+                elif step.kind == "abandon":
+                    threads.abandon(turn)
+
+
+def strangers(who: Principal, done: Sequence[Step]) -> list[str]:
+    """Return the secrets of everybody who has other threads than ``who``."""
+    return [step.secret for step in done if OWNERS[PRINCIPALS[step.who]] != OWNERS[who]]
+
+
+def own(who: Principal, done: Sequence[Step]) -> list[Step]:
+    return [step for step in done if OWNERS[PRINCIPALS[step.who]] == OWNERS[who]]
+
+
+@settings(max_examples=300 if TORTURE else 12)
+@given(done=steps())
+def test_no_principal_sees_a_thread_turn_item_state_receipt_or_count_of_another(done: list[Step]) -> None:
+    with TemporaryDirectory() as place:
+        folder = Path(place)
+        carry_out(folder, done)
+        with closing(SqliteState(folder / ".promptuary" / "state.db")) as state:
+            every = [
+                one.id for principal in PRINCIPALS for name in THREADS for one in state.threads(principal).history(name)
+            ]
+            EVERY_ITEM[:] = every
+            for principal in PRINCIPALS:
+                store, mine = state.threads(principal), own(principal, done)
+                seen = {name: repr(read(store)) for name, read in STORE_READS.items()}
+                assert_apart(seen, strangers(principal, done))
+                turns = [step for step in mine if step.kind not in {"attach", "queue"}]
+                assert sum(one.turns for one in store.threads()) == len(turns)
+                assert {one.id for one in store.threads()} == {step.thread for step in mine}
+        for principal in PRINCIPALS:
+            with opened(folder, principal) as promptuary:
+                seen = {name: repr(read(promptuary)) for name, read in THREAD_READS.items()}
+            assert_apart(seen, strangers(principal, done))
+            finished = [step.secret for step in own(principal, done) if step.kind == "finish" and step.thread == "main"]
+            assert [secret for secret in finished if secret not in seen["prepare"]] == []
+        assert_apart(commanded(folder), strangers(LOCAL, done))
+
+
+def commanded(folder: Path) -> dict[str, str]:
+    """Return what each command prints; the person on this machine uses the command line."""
+    seen: dict[str, str] = {}
+    for command, each in COMMAND_READS.items():
+        for arguments in each:
+            printed = io.StringIO()
+            with redirect_stdout(printed), redirect_stderr(printed):
+                main([command, *arguments, "--workspace", str(folder)])
+            seen[" ".join([command, *arguments])] = printed.getvalue()
+    assert all(seen.values())
+    return seen
+
+
+def assert_apart(seen: dict[str, str], secrets: Sequence[str]) -> None:
+    assert [(path, secret) for path, text in seen.items() for secret in secrets if secret in text] == []
+
+
+def test_the_check_sees_what_is_shared(tmp_path: Path) -> None:
+    """The control: in one group, what one does is seen by the other on every read path."""
+    done = [Step(3, "main", "finish", 0)]
+    carry_out(tmp_path, done)
+    with opened(tmp_path, PRINCIPALS[4]) as promptuary:
+        seen = {
+            name: repr(read(promptuary))
+            for name, read in THREAD_READS.items()
+            if name in {"turns", "history", "prepare"}
+        }
+
+    with pytest.raises(AssertionError):
+        assert_apart(seen, [done[0].secret])
+    assert all(done[0].secret in text for text in seen.values())
