@@ -92,7 +92,9 @@ THREAD_READS: Final[dict[str, Callable[[Promptuary], object]]] = {
     "attachments": lambda p: [p.threads.attachments(thread=name) for name in THREADS],
     "list": lambda p: p.threads.list(),
     "turns": lambda p: [p.threads.turns(thread=name) for name in THREADS],
-    "history": lambda p: [p.threads.history(thread=name, everything=whole) for name in THREADS for whole in (0, 1)],
+    "history": lambda p: [
+        p.threads.history(thread=name, everything=whole) for name in THREADS for whole in (False, True)
+    ],
     "replay": lambda p: [replayed(p, name, number) for name in THREADS for number in (None, 1, 2)],
     "stats": lambda p: [p.threads.stats(thread=name) for name in THREADS],
     "needs_compaction": lambda p: [p.threads.needs_compaction(thread=name) for name in THREADS],
@@ -118,7 +120,7 @@ COMMAND_ACTIONS: Final = {
 }
 COMMANDS_WITHOUT_THREADS: Final = {"complete", "index", "search", "watch", "config"}
 
-EVERY_STATE: Final = [
+EVERY_STATE: list[StateKey] = [
     StateKey(layer, scope, name)
     for layer in ("diary of the thread", "diary of the user", "file_reference", "attachments")
     for scope in ("thread", "user")

@@ -438,7 +438,7 @@ def test_what_a_layer_caches_under_differs_by_scope_and_owner() -> None:
     for scope in ("thread", "user"):
         for principal in (Principal(), Principal("ada"), Principal("ada", "reviewer"), Principal("ada", group="team")):
             layer = Noting()
-            layer.id, layer.scope = "noting", scope  # type: ignore[assignment]
+            layer.id, layer.scope = "noting", scope
             made = Runner([layer], "t1", "r1", Counter(), 1_000, principal=principal)
             asyncio.run(made.init(nothing_kept, Account()))
 
