@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from promptuary.config.settings import Settings
     from promptuary.context.history import Stats
     from promptuary.core.blocks import Block, Detail, Source, Trust
-    from promptuary.core.errors import Code, ConfigError, PromptuaryError, SourceError
+    from promptuary.core.errors import Code, ConfigError, ConflictError, PromptuaryError, SourceError, StorageError
     from promptuary.core.expansion import Expansion, Outcome, Spend
     from promptuary.core.layers import (
         Between,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
     from promptuary.core.messages import Attachment, Item, Message, Prompt, Replacement, ToolCall
     from promptuary.core.ports.models import ChatModel, Embedder
-    from promptuary.core.ports.threads import ConflictError, ThreadInfo, TurnRecord
+    from promptuary.core.ports.threads import ThreadInfo, TurnRecord
     from promptuary.core.principals import Principal
     from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry
     from promptuary.core.references import Completion, LineRange, MenuItem, Reference, format_reference
@@ -57,7 +57,7 @@ _HOMES = {
     "Code": "core.errors",
     "Completion": "core.references",
     "ConfigError": "core.errors",
-    "ConflictError": "core.ports.threads",
+    "ConflictError": "core.errors",
     "Counter": "tokens",
     "Detail": "core.blocks",
     "Drift": "threads.ledger",
@@ -99,6 +99,7 @@ _HOMES = {
     "Spend": "core.expansion",
     "StaticContent": "layers.static",
     "Stats": "context.history",
+    "StorageError": "core.errors",
     "ThreadInfo": "core.ports.threads",
     "ToolCall": "core.messages",
     "Trust": "core.blocks",
@@ -163,6 +164,7 @@ __all__ = [
     "Spend",
     "StaticContent",
     "Stats",
+    "StorageError",
     "ThreadInfo",
     "ToolCall",
     "Trust",

@@ -25,7 +25,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from promptuary.core.errors import PromptuaryError
+from promptuary.core.errors import LockTimeoutError
 
 _NO_HARD_LINKS: Final = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 _NO_FOLDER_SYNC: Final = frozenset({errno.EINVAL, errno.EOPNOTSUPP})
@@ -33,10 +33,6 @@ _PREFIX: Final = ".promptuary-"
 _SUFFIX: Final = ".tmp"
 _FIRST_WAIT: Final = 0.001
 _LONGEST_WAIT: Final = 0.05
-
-
-class LockTimeoutError(PromptuaryError):
-    """Another process or thread kept the lock for longer than the timeout."""
 
 
 def replace(

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.errors import PromptuaryError
+from promptuary.core.errors import ConflictError, PromptuaryError
 from promptuary.core.messages import Item
-from promptuary.core.ports.threads import ConflictError, ThreadChange
+from promptuary.core.ports.threads import ThreadChange
 from promptuary.testing.conformance import said, turned
 from tests.conftest import Figure
 from tests.durability.writer import written

@@ -10,8 +10,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from promptuary.core.errors import ConflictError
 from promptuary.core.messages import Item, Replacement, ToolCall
-from promptuary.core.ports.threads import ConflictError, LayerState, StateKey, ThreadChange, ThreadStore, TurnRecord
+from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, ThreadStore, TurnRecord
 from promptuary.testing.conformance import turned
 from tests.conftest import TORTURE
 from tests.stores import FileStore, MemoryStore, thread_state

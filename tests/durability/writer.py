@@ -14,16 +14,9 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+from promptuary.core.errors import ConflictError
 from promptuary.core.messages import Item, Replacement
-from promptuary.core.ports.threads import (
-    ConflictError,
-    LayerState,
-    StateKey,
-    ThreadChange,
-    ThreadStore,
-    TurnRecord,
-    TurnStatus,
-)
+from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, ThreadStore, TurnRecord, TurnStatus
 from promptuary.core.principals import LOCAL
 from promptuary.core.receipts import Receipt
 from promptuary.storage.sqlite.state import SqliteState

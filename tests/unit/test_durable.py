@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from promptuary import durable
+from promptuary.core.errors import LockTimeoutError
 
 OLD, NEW = b"old " * 3_000, b"new " * 5_000
 STEPS = ("open", "stat", "fchmod", "write", "fsync", "close", "rename", "link", "unlink")
@@ -76,7 +77,7 @@ def is_locked(path: Path, timeout: float = 0) -> bool:
     try:
         with durable.locked(path, timeout=timeout):
             return False
-    except durable.LockTimeoutError as error:
+    except LockTimeoutError as error:
         return str(error) == f"{path.name} is locked by another process; try again."
 
 

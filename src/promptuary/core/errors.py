@@ -1,24 +1,32 @@
-"""Every error of the library, and every code a reference can end with.
+"""Every error of the package, and every code that a reference can fail with.
 
-    PromptuaryError
-    ├── ConfigError      a setting is wrong; nothing was done
-    └── SourceError      one source could not be had; carries a Code and says what to do
+    PromptuaryError                  catch this to catch all
+    ├── ConfigError                  a setting or an argument is wrong; nothing was done
+    ├── SourceError                  one source could not be fetched; it has a Code and a reason
+    ├── LayerInitError               a layer that is required could not be started
+    ├── ConflictError                a thread was changed by somebody else since it was read
+    └── StorageError                 something stored cannot be used
+        ├── DatabaseDamagedError     a database cannot be read
+        ├── UnknownFormatError       a file is not ours, or is of a later version
+        ├── IndexDamagedError        a part of the index cannot be read; it is rebuilt from the files
+        ├── IndexBusyError           another process is writing the index
+        └── LockTimeoutError         another process or thread holds a lock
 
-A ``SourceError`` is never a reason to lose the rest of a message: whoever resolves references
-turns it into that reference's outcome.
+A ``PromptuaryError`` without a subclass says in its message what went wrong and what to do. A ``SourceError`` never
+loses the rest of a message: inside ``expand`` it becomes the outcome of its reference.
 """
 
 from enum import StrEnum
 from typing import Literal
 
 Status = Literal["included", "degraded", "refused", "missing", "failed"]
-"""How a reference ended: in whole, in less detail, not allowed, not there, or tried without success."""
+"""How a reference ended: whole, in less detail, refused by a rule, not there, or failed."""
 
 
 class Code(StrEnum):
     """Why a source was refused, missing or failed. Stable: programs match on these."""
 
-    # What a rule refuses.
+    # Refused by a rule.
     PATH_TRAVERSAL = "PATH_TRAVERSAL"
     ABSOLUTE_PATH = "ABSOLUTE_PATH"
     SYMLINK = "SYMLINK"
@@ -38,12 +46,12 @@ class Code(StrEnum):
     UNSUPPORTED_TYPE = "UNSUPPORTED_TYPE"
     RESPONSE_TOO_LARGE = "RESPONSE_TOO_LARGE"
     BUDGET_EXCEEDED = "BUDGET_EXCEEDED"
-    # What is not there.
+    # Missing.
     NOT_FOUND = "NOT_FOUND"
     NO_MATCH = "NO_MATCH"
     NOT_INDEXED = "NOT_INDEXED"
     NOT_A_REPOSITORY = "NOT_A_REPOSITORY"
-    # What was tried in vain.
+    # Failed.
     PERMISSION_DENIED = "PERMISSION_DENIED"
     READ_FAILED = "READ_FAILED"
     GIT_FAILED = "GIT_FAILED"
@@ -54,7 +62,7 @@ class Code(StrEnum):
 
     @property
     def status(self) -> Status:
-        """The family this code belongs to."""
+        """The status of a reference that ends with this code."""
         if self in _MISSING:
             return "missing"
         if self in _FAILED:
@@ -77,15 +85,15 @@ _FAILED = frozenset(
 
 
 class PromptuaryError(Exception):
-    """Something went wrong in Promptuary."""
+    """Something went wrong. The message says what to do."""
 
 
 class ConfigError(PromptuaryError):
-    """A setting is wrong; the message names it and what it may be."""
+    """A setting or an argument is wrong. The message names it and the values that it may have."""
 
 
 class SourceError(PromptuaryError):
-    """One source could not be had.
+    """One source could not be fetched.
 
     ``reason`` is a sentence for the person who wrote the reference: what is wrong and what to do.
     It names the source as the person wrote it, never an absolute path of the host.
@@ -95,3 +103,35 @@ class SourceError(PromptuaryError):
         super().__init__(f"{code}: {reason}")
         self.code = code
         self.reason = reason
+
+
+class LayerInitError(PromptuaryError):
+    """A layer that is required could not be started, so no turn can be prepared."""
+
+
+class ConflictError(PromptuaryError):
+    """The thread has changed since it was read. Read it again and repeat."""
+
+
+class StorageError(PromptuaryError):
+    """Something that Promptuary stored cannot be used."""
+
+
+class DatabaseDamagedError(StorageError):
+    """A database cannot be read, or does not hold what was written to it."""
+
+
+class UnknownFormatError(StorageError):
+    """A database is not ours, or of a later version than this one. It was not changed."""
+
+
+class IndexDamagedError(StorageError):
+    """A part of the index cannot be read. Nothing is lost: it is rebuilt from the files."""
+
+
+class IndexBusyError(StorageError):
+    """Another process holds the lock of the index."""
+
+
+class LockTimeoutError(StorageError):
+    """Another process or thread held a lock for longer than the timeout."""

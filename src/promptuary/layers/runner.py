@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from promptuary.core.blocks import Block, Detail, Trust
 from promptuary.core.counting import TokenCounter
-from promptuary.core.errors import ConfigError, PromptuaryError
+from promptuary.core.errors import ConfigError, LayerInitError
 from promptuary.core.layers import (
     TIMEOUTS,
     Changed,
@@ -41,10 +41,6 @@ _FAILED = object()
 
 LoadStates = Callable[[Sequence[StateKey]], Awaitable[Sequence[LayerState | None]]]
 """Returns the state under each key, in the order of the keys."""
-
-
-class InitError(PromptuaryError):
-    """A layer could not be prepared, and says that nothing should be done without it."""
 
 
 @dataclass(slots=True)
@@ -193,7 +189,7 @@ class Runner:
     def _init_failed(self, run: LayerRun, account: Account) -> None:
         reason = account.failures[-1].reason
         if run.layer.on_init_error == "raise":
-            raise InitError(f"layer {run.layer.id!r} could not be prepared: {reason}")
+            raise LayerInitError(f"layer {run.layer.id!r} could not be prepared: {reason}")
         account.failures.append(Failure(run.layer.id, "init", "DISABLED", "left out because it could not be prepared"))
         run.disabled = True
 

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from promptuary.core.counting import TokenCounter
-from promptuary.core.errors import Code
-from promptuary.core.ports.index import IndexDamagedError
+from promptuary.core.errors import Code, IndexDamagedError
 from promptuary.core.search import Folder, IndexedFile
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.folders import IndexedFolders

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from promptuary import concurrency
 from promptuary.core.counting import TokenCounter
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.ports.index import Counts, IndexDamagedError, VectorStore
+from promptuary.core.errors import IndexDamagedError, PromptuaryError
+from promptuary.core.ports.index import Counts, VectorStore
 from promptuary.core.ports.models import Embedder, vector_space_id
 from promptuary.core.query import parse
 from promptuary.core.search import Folder, SearchQuery, SearchResult

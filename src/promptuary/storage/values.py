@@ -9,9 +9,9 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from promptuary.core.errors import PromptuaryError
+from promptuary.core.errors import ConflictError, PromptuaryError
 from promptuary.core.layers import Json
-from promptuary.core.ports.threads import ConflictError, LayerState, TurnRecord
+from promptuary.core.ports.threads import LayerState, TurnRecord
 from promptuary.core.receipts import Receipt
 
 

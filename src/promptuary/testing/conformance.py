@@ -21,18 +21,10 @@ from typing import Final
 
 from promptuary import concurrency
 from promptuary.core.blocks import Detail
-from promptuary.core.errors import PromptuaryError
+from promptuary.core.errors import ConflictError, PromptuaryError
 from promptuary.core.layers import Json
 from promptuary.core.messages import Attachment, Item, ItemKind, Message, Replacement, ToolCall
-from promptuary.core.ports.threads import (
-    ConflictError,
-    LayerState,
-    StateDatabase,
-    StateKey,
-    ThreadChange,
-    ThreadStore,
-    TurnRecord,
-)
+from promptuary.core.ports.threads import LayerState, StateDatabase, StateKey, ThreadChange, ThreadStore, TurnRecord
 from promptuary.core.principals import LOCAL, Principal
 from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry
 

@@ -27,21 +27,13 @@ from promptuary.context.history import (
 from promptuary.context.receipt_entries import PromptPart
 from promptuary.core.blocks import Block
 from promptuary.core.counting import TokenCounter
-from promptuary.core.errors import PromptuaryError
+from promptuary.core.errors import ConflictError, PromptuaryError
 from promptuary.core.expansion import Expansion
 from promptuary.core.ids import new_id
 from promptuary.core.layers import Ending, Incoming, Layer, Omitted, Recall, RecallRequest, Reply, check
 from promptuary.core.messages import Item, Message, Prompt, Replacement, ToolCall
 from promptuary.core.ports.models import ChatModel
-from promptuary.core.ports.threads import (
-    ConflictError,
-    LayerState,
-    StateKey,
-    ThreadChange,
-    ThreadStore,
-    TurnRecord,
-    TurnStatus,
-)
+from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, ThreadStore, TurnRecord, TurnStatus
 from promptuary.core.principals import Principal
 from promptuary.core.receipts import Failure, Receipt
 from promptuary.layers.runner import Account, LayerRun, Runner

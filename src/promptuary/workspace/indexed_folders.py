@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from promptuary import durable
-from promptuary.core.errors import ConfigError
+from promptuary.core.errors import ConfigError, LockTimeoutError
 from promptuary.core.search import Folder
 from promptuary.workspace.user_folders import state_folder, workspace_file
 
@@ -81,7 +81,7 @@ class IndexedFoldersFile:
             raise ConfigError(
                 f"The list of indexed folders cannot be written ({error.strerror}); check {self._file.parent}."
             ) from error
-        except durable.LockTimeoutError as error:
+        except LockTimeoutError as error:
             raise ConfigError(
                 "Another process is changing the list of indexed folders; try again when it is done."
             ) from error

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from promptuary.core.blocks import Block
-from promptuary.core.errors import ConfigError
+from promptuary.core.errors import ConfigError, LayerInitError
 from promptuary.core.layers import (
     Between,
     Changed,
@@ -23,7 +23,7 @@ from promptuary.core.layers import (
 from promptuary.core.messages import Item
 from promptuary.core.ports.threads import LayerState, StateKey, StateScope
 from promptuary.core.principals import Principal
-from promptuary.layers.runner import Account, InitError, LoadStates, Runner, dispose
+from promptuary.layers.runner import Account, LoadStates, Runner, dispose
 from promptuary.tokens import Counter
 from tests.stores import thread_state
 
@@ -337,7 +337,7 @@ class Unready(Layer):
 
 
 def test_a_layer_that_cannot_be_prepared_stops_everything_unless_it_may_be_left_out() -> None:
-    with pytest.raises(InitError, match="'unready' could not be prepared: OSError: no disk"):
+    with pytest.raises(LayerInitError, match="'unready' could not be prepared: OSError: no disk"):
         started(Unready())
     layer = Unready()
     layer.on_init_error = "disable"

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from promptuary.core.blocks import Detail
-from promptuary.core.errors import Code, ConfigError, SourceError
+from promptuary.core.errors import Code, ConfigError, LayerInitError, SourceError
 from promptuary.core.layers import Layer, LayerContext, Recall, RecallRequest, Slot, check
 from promptuary.core.ports.threads import StateKey
-from promptuary.layers.runner import Account, InitError, Runner
+from promptuary.layers.runner import Account, Runner
 from promptuary.layers.sections import escaped, unescaped
 from promptuary.layers.static import Named, StaticContent
 from promptuary.tokens import Counter
@@ -599,7 +599,7 @@ def test_the_runner_stops_for_a_layer_that_raises_and_goes_on_without_one_that_d
     page = Page()
     page.error = OSError("gone")
 
-    with pytest.raises(InitError, match="could not be loaded"):
+    with pytest.raises(LayerInitError, match="could not be loaded"):
         run(StaticContent(page.load))
     account, said = run(StaticContent(page.load, on_error="disable"))
     assert (list(account.failures), said) == ([], "")

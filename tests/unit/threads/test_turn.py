@@ -14,12 +14,12 @@ from promptuary.blocking import Promptuary
 from promptuary.context.assemble import Room
 from promptuary.context.history import CompactionPolicy
 from promptuary.core.blocks import Block, Trust
-from promptuary.core.errors import PromptuaryError
+from promptuary.core.errors import ConflictError, PromptuaryError
 from promptuary.core.expansion import Expansion, Spend
 from promptuary.core.json import receipt_from_json, receipt_json
 from promptuary.core.layers import Changed, Ending, Incoming, Layer, LayerContext, Recall, RecallRequest, Reply
 from promptuary.core.messages import Item, Message
-from promptuary.core.ports.threads import ConflictError, ThreadChange
+from promptuary.core.ports.threads import ThreadChange
 from promptuary.core.principals import LOCAL
 from promptuary.threads.turn import Thread, ThreadOptions, Turn
 from promptuary.tokens import Counter

@@ -7,12 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from promptuary.core.errors import PromptuaryError
 from promptuary.core.search import Chunk, Filters, Folder, Hit, IndexedFile, Words
-
-
-class IndexDamagedError(PromptuaryError):
-    """Part of the index cannot be read. Nothing is lost: it is made again from the files."""
 
 
 class Document(NamedTuple):

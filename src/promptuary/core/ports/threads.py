@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, Protocol
 
-from promptuary.core.errors import PromptuaryError
 from promptuary.core.layers import Json
 from promptuary.core.messages import Item, Message, Replacement
 from promptuary.core.principals import Principal
@@ -18,10 +17,6 @@ from promptuary.core.receipts import Receipt
 
 TurnStatus = Literal["prepared", "finished", "failed", "abandoned"]
 """A prepared turn has been shown to somebody; only a finished one has a reply in the history."""
-
-
-class ConflictError(PromptuaryError):
-    """The thread has changed since it was read. Read it again and repeat."""
 
 
 StateScope = Literal["thread", "user", "resource", "global"]

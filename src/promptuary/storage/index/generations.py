@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from promptuary import durable
+from promptuary.core.errors import LockTimeoutError
 
 _CURRENT: Final = "current"
 _LOCK: Final = "lock"
@@ -65,7 +66,7 @@ class Generations:
         with ExitStack() as held:
             try:
                 held.enter_context(durable.locked(self.folder / _LOCK, timeout=0))
-            except durable.LockTimeoutError:
+            except LockTimeoutError:
                 yield False
                 return
             yield True

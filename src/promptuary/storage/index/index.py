@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.ports.index import Counts, IndexDamagedError, Row, Unembedded, VectorStore
+from promptuary.core.errors import IndexDamagedError, PromptuaryError
+from promptuary.core.ports.index import Counts, Row, Unembedded, VectorStore
 from promptuary.core.ports.models import Embedder, vector_space_id
 from promptuary.core.search import Filters, Folder, IndexedFile, Words
 from promptuary.storage.index.catalog.rows import Filed

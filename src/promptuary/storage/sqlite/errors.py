@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from promptuary.core.errors import PromptuaryError
+from promptuary.core.errors import DatabaseDamagedError, PromptuaryError
 
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
@@ -19,18 +19,14 @@ _ADVICE = {
 }
 
 
-class DamagedError(PromptuaryError):
-    """A database cannot be read, or does not hold what was written to it."""
-
-
 def is_busy(error: sqlite3.Error) -> bool:
     """Tell whether somebody else is at work on the database, so that it is worth trying again."""
     return _code(error) in _BUSY
 
 
-def damaged(name: str, detail: str) -> DamagedError:
+def damaged(name: str, detail: str) -> DatabaseDamagedError:
     """Return the error for a database that cannot be read."""
-    return DamagedError(
+    return DatabaseDamagedError(
         f"{name} is damaged ({detail}). It was left as it is. Put a backup in its place, or move it and the files "
         "beside it whose names begin with its name away: a new one is made when there is none."
     )

@@ -8,16 +8,12 @@ end. Knows nothing of what the tables mean, nor of files.
 import sqlite3
 from collections.abc import Sequence
 
-from promptuary.core.errors import PromptuaryError
+from promptuary.core.errors import UnknownFormatError
 from promptuary.storage.sqlite.errors import damaged
 from promptuary.storage.sqlite.queries import statements
 
 APPLICATION = 0x50524D54
 """Marks a database as ours ("PRMT")."""
-
-
-class UnknownFormatError(PromptuaryError):
-    """A database is not ours, or of a version after this one; it was not changed."""
 
 
 def version(connection: sqlite3.Connection) -> int:

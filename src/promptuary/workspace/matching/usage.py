@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from promptuary import durable
+from promptuary.core.errors import LockTimeoutError
 from promptuary.workspace.user_folders import state_folder, workspace_file
 
 MAX_ENTRIES: Final = 1_000
@@ -66,7 +67,7 @@ class Usage:
                 uses = with_uses(_read(self._file), paths, now)
                 durable.replace(self._file, _packed(uses), sync=False)
                 self._uses = uses
-        except (OSError, durable.LockTimeoutError):
+        except (OSError, LockTimeoutError):
             self._uses = with_uses(self._known(), paths, now)
 
     def score(self, path: str) -> float:

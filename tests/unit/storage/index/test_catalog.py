@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.ports.index import IndexDamagedError
+from promptuary.core.errors import IndexDamagedError
 from promptuary.core.search import Chunk, Filters, Folder, IndexedFile, Stamp
 from promptuary.storage.index.catalog import catalog as catalogs
 from promptuary.storage.index.catalog.catalog import Catalog

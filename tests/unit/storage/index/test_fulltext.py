@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.ports.index import Document, IndexDamagedError
+from promptuary.core.errors import IndexDamagedError, PromptuaryError
+from promptuary.core.ports.index import Document
 from promptuary.core.query import parse
 from promptuary.storage.index.fulltext import files
 from promptuary.storage.index.fulltext.index import TantivyIndex

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.ports.index import IndexDamagedError
+from promptuary.core.errors import IndexDamagedError, PromptuaryError
 from promptuary.storage.index.vectors import index as vector_index
 from promptuary.storage.index.vectors.index import TurboVectors
 

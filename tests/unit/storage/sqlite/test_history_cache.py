@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.core.errors import ConflictError
 from promptuary.core.messages import Item, Replacement
-from promptuary.core.ports.threads import ConflictError, ThreadChange
+from promptuary.core.ports.threads import ThreadChange
 from promptuary.storage.sqlite import history_cache
 from tests.stores import FileStore
 

@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, cast
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.ports.index import Document, IndexDamagedError, Row, Unembedded
+from promptuary.core.errors import DatabaseDamagedError, IndexDamagedError, PromptuaryError, UnknownFormatError
+from promptuary.core.ports.index import Document, Row, Unembedded
 from promptuary.core.search import FILE_KINDS, Chunk, FileKind, Folder, Hit, IndexedFile, Stamp, Why
 from promptuary.storage.sqlite.columns import from_column, to_column
-from promptuary.storage.sqlite.errors import DamagedError
-from promptuary.storage.sqlite.migrate import UnknownFormatError
 from promptuary.storage.sqlite.queries import queries
 
 _QUERIES = queries(__package__, "queries.sql")
@@ -56,7 +54,7 @@ def as_damage() -> Iterator[None]:
     """Raise whatever is wrong with the catalogue as damage that can be made good: nothing of it is lost."""
     try:
         yield
-    except (DamagedError, UnknownFormatError) as error:
+    except (DatabaseDamagedError, UnknownFormatError) as error:
         raise IndexDamagedError(f"the index is damaged ({error.__cause__ or error})") from error
     except PromptuaryError as error:
         # A table or a column that is not there: an index of a shape that this version does not know.

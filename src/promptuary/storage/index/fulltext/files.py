@@ -16,8 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.ports.index import IndexDamagedError
+from promptuary.core.errors import IndexBusyError, IndexDamagedError, PromptuaryError
 
 CommitStamp = tuple[int, int, int]
 """The ``stat`` of ``meta.json``: it changes with every commit and every merge, which replace the file."""
@@ -38,10 +37,6 @@ _ADVICE = {
     errno.ENFILE: "the system has too many files open; try again.",
     errno.ENOMEM: "there is not enough memory; try again.",
 }
-
-
-class IndexBusyError(PromptuaryError):
-    """Another process holds the lock of the index."""
 
 
 def commit_stamp(folder: Path) -> CommitStamp | None:

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from promptuary import durable
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.ports.index import IndexDamagedError
+from promptuary.core.errors import IndexDamagedError, PromptuaryError
 
 _CHANGES: Final = "changes"
 _LOCK: Final = "lock"

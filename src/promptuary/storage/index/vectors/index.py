@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.ports.index import IndexDamagedError
+from promptuary.core.errors import IndexDamagedError, PromptuaryError
 from promptuary.storage.index.vectors.files import VectorFiles, VectorFilesHead
 
 if TYPE_CHECKING:
