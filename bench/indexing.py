@@ -17,7 +17,7 @@ from bench.passages import PER_FILE, passages
 from bench.report import Row, report
 from promptuary.blocking import Promptuary
 from promptuary.core.search import Chunk, Folder, IndexedFile, SearchQuery, Stamp
-from promptuary.storage.index.index import EmbeddedIndex
+from promptuary.storage.index.index import DiskIndex
 
 CHUNKS = 100_000
 ROUNDS = 3
@@ -62,7 +62,7 @@ def build(texts: Sequence[str], folder: Path) -> None:
 
 def ours(texts: Sequence[str], place: Path) -> None:
     """Index passages as files of twenty chunks."""
-    index, folder = EmbeddedIndex(place, "bench"), Folder("/bench")
+    index, folder = DiskIndex(place, "bench"), Folder("/bench")
     with index.writing() as writer:
         assert writer is not None
         for number in range(0, len(texts), PER_FILE):
@@ -111,14 +111,14 @@ def change(texts: Sequence[str], folder: Path) -> None:
         vault = folder / f"vault{count}"
         _write(texts[:count], vault)
         path = vault / "0" / "5.md"
-        with Promptuary.open(vault, exact=True, embedder="none") as promptuary:
+        with Promptuary.open(vault, exact=True, embedder="none", watch_debounce=0.01) as promptuary:
             began = time.perf_counter()
             promptuary.search.index([vault])
             whole = time.perf_counter() - began
             known = promptuary.search.status().counts
-            memory = promptuary._core.search()
-            watcher = memory.watch(debounce=0.01)
-            memory.refresh()
+            service = promptuary._core.search()
+            watcher = service.watcher()
+            service.refresh()
             times: list[float] = []
             for turn in range(9):
                 seen = watcher.generation

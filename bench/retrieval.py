@@ -76,14 +76,14 @@ def main() -> None:
 def measure(collection: Collection) -> None:
     folder = written(collection)
     began = time.perf_counter()
-    with Promptuary.open(folder, exact=True) as promptuary:
+    with Promptuary.open(folder, exact=True, watch_debounce=0.05) as promptuary:
         promptuary.search.index([folder])
         indexed = time.perf_counter() - began
         promptuary.search.embed()
         embedded = time.perf_counter() - began - indexed
         counts = promptuary.search.status().counts
         # So that a search need not look at every file whether it has changed.
-        promptuary._core.search().watch(debounce=0.05)
+        promptuary._core.search().watcher()
 
         def ours(question: str, *, lexical_only: bool = False) -> Sequence[str]:
             found = promptuary.search.find(SearchQuery(question, DEPTH, lexical_only=lexical_only))

@@ -22,8 +22,8 @@ from bench.report import Row, report
 from promptuary.core.ports.models import vector_space_id
 from promptuary.core.search import SearchQuery
 from promptuary.models.minilm import MiniLM, available
-from promptuary.search.answer import search
-from promptuary.storage.index.index import EmbeddedIndex
+from promptuary.search.answer import answer
+from promptuary.storage.index.index import DiskIndex
 from promptuary.storage.sqlite.vectors import EmbeddedVectorStore
 
 QUESTIONS = 200
@@ -112,8 +112,8 @@ def _bare_fts5(folder: Path) -> Callable[[str], object]:
 
 
 def _ours(folder: Path) -> Callable[[str], object]:
-    index = EmbeddedIndex(folder, "bench")
-    return lambda question: search(SearchQuery(question), index, None)
+    index = DiskIndex(folder, "bench")
+    return lambda question: answer(SearchQuery(question), index, None)
 
 
 def _hybrid(texts: Sequence[str], folder: Path) -> dict[str, Callable[[str], object]]:
@@ -122,7 +122,7 @@ def _hybrid(texts: Sequence[str], folder: Path) -> dict[str, Callable[[str], obj
 
     model = MiniLM()
     store = EmbeddedVectorStore(folder / "state.db")
-    index = EmbeddedIndex(folder / "ours", "bench", store=store, embedder=model)
+    index = DiskIndex(folder / "ours", "bench", store=store, embedder=model)
     generator = np.random.default_rng(7)
     # Some hundred topics with much noise, so that near and far exist as among real texts.
     topics = generator.standard_normal((300, model.dimensions)).astype(np.float32)
@@ -146,7 +146,7 @@ def _hybrid(texts: Sequence[str], folder: Path) -> dict[str, Callable[[str], obj
         return best[np.argsort(-scores[best])]
 
     return {
-        "ours, hybrid, with the question's vector": lambda question: search(SearchQuery(question), index, model),
+        "ours, hybrid, with the question's vector": lambda question: answer(SearchQuery(question), index, model),
         "bare numpy scan, with the question's vector": scan,
         "the question's vector alone": lambda question: model.embed([question], "query"),
     }

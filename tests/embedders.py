@@ -1,4 +1,4 @@
-"""Small embedders to test with, and a file memory that uses one; nothing here needs a model or a home."""
+"""Small embedders to test with, and a search that uses one; nothing here needs a model or a home."""
 
 import hashlib
 import re
@@ -13,7 +13,8 @@ from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports.models import Embedder, Purpose
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.folders import IndexedFolders
-from promptuary.search.service import SearchService
+from promptuary.search.service import SearchBackend, SearchService
+from promptuary.storage.index.index import DiskIndex
 from promptuary.storage.sqlite.vectors import EmbeddedVectorStore
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.wiring.workspace import open_door
@@ -52,22 +53,22 @@ class HashedWords:
 
 
 @contextmanager
-def memory_with(
-    workspace: Path, embedder: Embedder | None = None, *, sizes: Sizes | None = None
+def search_with(
+    workspace: Path, embedder: Embedder | None = None, *, sizes: Sizes | None = None, debounce: float = 0.05
 ) -> Iterator[SearchService]:
-    """Open the file memory of ``workspace`` with this embedder; the list of its folders lies beside the workspace."""
+    """Open the search of ``workspace`` with this embedder; the list of its folders lies beside the workspace."""
+    sizes = sizes or Sizes(256, 32)
     store = EmbeddedVectorStore(private_folder(workspace) / "state.db") if embedder else None
-    memory = SearchService(
-        private_folder(workspace, "index"),
-        IndexedFolders(
-            IndexedFoldersFile(workspace, folder=workspace.parent / "folders"), lambda path: open_door(path, Settings())
-        ),
+    index = DiskIndex(private_folder(workspace, "index"), sizes.recipe, store=store, embedder=embedder)
+    listed = IndexedFoldersFile(workspace, folder=workspace.parent / "folders")
+    service = SearchService(
+        IndexedFolders(listed, lambda path: open_door(path, Settings())),
+        lambda: SearchBackend(index, store, embedder),
         Counter(DEFAULT_VOCABULARY),
-        sizes or Sizes(256, 32),
-        store=store,
-        embedder=embedder,
+        sizes,
+        debounce=debounce,
     )
     try:
-        yield memory
+        yield service
     finally:
-        memory.close()
+        service.close()

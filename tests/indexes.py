@@ -1,4 +1,4 @@
-"""A file memory to test with, and everything that can be found in it."""
+"""A search to test with, and everything that can be found with it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from promptuary.config.settings import load
-from promptuary.core.ports.index import Counts
-from promptuary.core.search import SearchQuery
+from promptuary.core.search import IndexCounts, SearchQuery
 from promptuary.search.service import SearchService
+from promptuary.storage.index.index import DiskIndex
 from promptuary.wiring.search import open_search
 from promptuary.wiring.workspace import open_door
 
@@ -17,23 +17,30 @@ Place = tuple[str, int, int, str]
 
 
 @contextmanager
-def file_memory(workspace: Path, **options: Any) -> Iterator[SearchService]:
-    """Open the file memory of ``workspace``, by words alone unless ``options`` say otherwise."""
+def search_of(workspace: Path, **options: Any) -> Iterator[SearchService]:
+    """Open the search of ``workspace``, by words only unless ``options`` say otherwise."""
     settings = load(workspace, {"embedder": "none", **options})
-    files = open_search(open_door(workspace, settings), settings)
+    service = open_search(open_door(workspace, settings), settings)
     try:
-        yield files
+        yield service
     finally:
-        files.close()
+        service.close()
 
 
-def places(files: SearchService, words: str) -> set[Place]:
+def index_of(service: SearchService) -> DiskIndex:
+    """Return the index that a search reads and writes."""
+    index = service._opened().index
+    assert isinstance(index, DiskIndex)
+    return index
+
+
+def places(service: SearchService, words: str) -> set[Place]:
     """Return every place that a search for ``words`` finds."""
-    hits = files.search(SearchQuery(words, 100_000)).hits
+    hits = service.find(SearchQuery(words, 100_000)).hits
     return {(hit.path, hit.start_line, hit.end_line, hit.text) for hit in hits}
 
 
-def everything(files: SearchService, *probes: str) -> tuple[Counts, list[set[Place]]]:
+def everything(service: SearchService, *probes: str) -> tuple[IndexCounts, list[set[Place]]]:
     """Return how much is indexed, and what each probe finds."""
-    found = [places(files, probe) for probe in probes]
-    return files.status().counts, found
+    found = [places(service, probe) for probe in probes]
+    return service.status().counts, found

@@ -9,19 +9,18 @@ from __future__ import annotations
 import threading
 import weakref
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from promptuary import concurrency
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.principals import LOCAL, Principal
-from promptuary.core.search import SearchQuery
 from promptuary.wiring.core import Core
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Event
     from collections.abc import Callable, Coroutine, Sequence
     from concurrent.futures import Future
+    from pathlib import Path
     from types import TracebackType
 
     from promptuary.config.settings import Settings
@@ -33,10 +32,16 @@ if TYPE_CHECKING:
     from promptuary.core.ports.threads import ThreadInfo, TurnRecord
     from promptuary.core.receipts import Receipt
     from promptuary.core.references import Completion
-    from promptuary.core.search import SearchResult
-    from promptuary.search.service import IndexStatus, SearchService
-    from promptuary.search.sync import Progress, SyncReport
-    from promptuary.search.updater import IndexUpdate
+    from promptuary.core.search import (
+        EmbedProgress,
+        IndexStatus,
+        IndexUpdate,
+        SearchQuery,
+        SearchResult,
+        SyncProgress,
+        SyncReport,
+    )
+    from promptuary.search.service import SearchService
     from promptuary.threads.attachments import AttachmentList
     from promptuary.threads.ledger import Replay
     from promptuary.threads.threads import Threads
@@ -202,39 +207,39 @@ class BlockingSearch:
         label: str = "",
         rebuild: bool = False,
         prune: bool = False,
-        progress: Progress | None = None,
+        progress: SyncProgress | None = None,
     ) -> SyncReport:
         """Index folders from now on, and bring the index up to date; it can be searched by words at once."""
-        named = [paths] if isinstance(paths, str | Path) else paths
         return self._run(
-            lambda search: search.index(
-                [*map(Path, named)], label=label, rebuild=rebuild, prune=prune, progress=progress
-            ),
-            create=True,
+            lambda search: search.index(paths, label=label, rebuild=rebuild, prune=prune, progress=progress)
         )
 
     def remove(self, path: str | Path) -> bool:
         """Stop indexing a folder; return whether it was indexed."""
-        return self._run(lambda search: search.remove(str(Path(path).absolute())))
+        return self._run(lambda search: search.remove(path))
 
-    def embed(self, progress: Callable[[int], bool] = lambda _: True) -> int:
+    def embed(self, progress: EmbedProgress | None = None) -> int:
         """Compute the vectors that are missing, and return how many."""
         return self._run(lambda search: search.embed(progress))
 
     def find(self, query: str | SearchQuery, *, limit: int = 10) -> SearchResult:
         """Return the best answers from the indexed files, as the files are now."""
-        return self._run(lambda search: search.search(SearchQuery(query, limit) if isinstance(query, str) else query))
+        return self._run(lambda search: search.find(query, limit=limit))
 
     def status(self) -> IndexStatus:
         """Return what is indexed."""
         return self._run(lambda search: search.status())
 
     def watch(self, on_update: Callable[[IndexUpdate], None] | None = None) -> None:
-        """Keep the index up to date in the background from now on; ``on_update`` is called after every sync."""
-        self._calls.run(lambda: self._core.watch(on_update))
+        """Keep the index up to date in the background until ``stop``; ``on_update`` is called with every update."""
+        self._run(lambda search: search.watch(on_update))
 
-    def _run(self, work: Callable[[SearchService], Result], *, create: bool = False) -> Result:
-        return self._calls.run(lambda: work(self._core.search(create=create)))
+    def stop(self) -> None:
+        """Stop watching. Does nothing if it is not watching."""
+        self._run(lambda search: search.stop())
+
+    def _run(self, work: Callable[[SearchService], Result]) -> Result:
+        return self._calls.run(lambda: work(self._core.search()))
 
 
 class _Calls:

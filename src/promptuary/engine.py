@@ -5,17 +5,16 @@ Whatever blocks runs in a thread, so nothing of the disk or the database runs on
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from promptuary import concurrency
 from promptuary.core.principals import LOCAL, Principal
-from promptuary.core.search import SearchQuery
 from promptuary.wiring.core import Core
 
 # Types only: each part is imported when it is used.
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
     from types import TracebackType
 
     from promptuary.config.settings import Settings
@@ -27,10 +26,16 @@ if TYPE_CHECKING:
     from promptuary.core.ports.threads import ThreadInfo, TurnRecord
     from promptuary.core.receipts import Receipt
     from promptuary.core.references import Completion
-    from promptuary.core.search import SearchResult
-    from promptuary.search.service import IndexStatus, SearchService
-    from promptuary.search.sync import Progress, SyncReport
-    from promptuary.search.updater import IndexUpdate
+    from promptuary.core.search import (
+        EmbedProgress,
+        IndexStatus,
+        IndexUpdate,
+        SearchQuery,
+        SearchResult,
+        SyncProgress,
+        SyncReport,
+    )
+    from promptuary.search.service import SearchService
     from promptuary.threads.attachments import AttachmentList
     from promptuary.threads.ledger import Replay
     from promptuary.threads.threads import Threads
@@ -210,25 +215,21 @@ class AsyncSearch:
         label: str = "",
         rebuild: bool = False,
         prune: bool = False,
-        progress: Progress | None = None,
+        progress: SyncProgress | None = None,
     ) -> SyncReport:
         """Index folders from now on, and bring the index up to date; it can be searched by words at once.
 
         ``rebuild`` discards the old index; ``prune`` drops files that are gone even if a whole folder is.
         """
-        named = [paths] if isinstance(paths, str | Path) else paths
         return await self._run(
-            lambda search: search.index(
-                [*map(Path, named)], label=label, rebuild=rebuild, prune=prune, progress=progress
-            ),
-            create=True,
+            lambda search: search.index(paths, label=label, rebuild=rebuild, prune=prune, progress=progress)
         )
 
     async def remove(self, path: str | Path) -> bool:
         """Stop indexing a folder; return whether it was indexed."""
-        return await self._run(lambda search: search.remove(str(Path(path).absolute())))
+        return await self._run(lambda search: search.remove(path))
 
-    async def embed(self, progress: Callable[[int], bool] = lambda _: True) -> int:
+    async def embed(self, progress: EmbedProgress | None = None) -> int:
         """Compute the vectors that are missing, and return how many.
 
         ``progress`` is called with the number computed so far and returns whether to go on.
@@ -237,17 +238,19 @@ class AsyncSearch:
 
     async def find(self, query: str | SearchQuery, *, limit: int = 10) -> SearchResult:
         """Return the best answers from the indexed files, as the files are now."""
-        return await self._run(
-            lambda search: search.search(SearchQuery(query, limit) if isinstance(query, str) else query)
-        )
+        return await self._run(lambda search: search.find(query, limit=limit))
 
     async def status(self) -> IndexStatus:
         """Return what is indexed."""
         return await self._run(lambda search: search.status())
 
     async def watch(self, on_update: Callable[[IndexUpdate], None] | None = None) -> None:
-        """Keep the index up to date in the background from now on; ``on_update`` is called after every sync."""
-        await concurrency.run(lambda: self._core.watch(on_update))
+        """Keep the index up to date in the background until ``stop``; ``on_update`` is called with every update."""
+        await self._run(lambda search: search.watch(on_update))
 
-    async def _run(self, work: Callable[[SearchService], Result], *, create: bool = False) -> Result:
-        return await concurrency.run(lambda: work(self._core.search(create=create)))
+    async def stop(self) -> None:
+        """Stop watching. Does nothing if it is not watching."""
+        await self._run(lambda search: search.stop())
+
+    async def _run(self, work: Callable[[SearchService], Result]) -> Result:
+        return await concurrency.run(lambda: work(self._core.search()))

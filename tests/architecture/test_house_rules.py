@@ -13,6 +13,7 @@ from tests.architecture.source import ROOT, modules
 
 LOADED_ON_USE = {
     "promptuary.core.json",
+    "promptuary.core.references",
     "promptuary.models.openai_embeddings",
     "promptuary.plugins",
     "promptuary.references",

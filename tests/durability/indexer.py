@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from promptuary.core.errors import PromptuaryError
-from tests.indexes import file_memory
+from tests.indexes import search_of
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta"]
 
@@ -46,12 +46,12 @@ def main() -> None:
     """Index for ever."""
     workspace, seed = Path(sys.argv[1]), int(sys.argv[2])
     chance = random.Random(seed)
-    with file_memory(workspace) as memory:
+    with search_of(workspace) as service:
         print("ready", flush=True)
         while True:
             change(workspace, chance)
             try:
-                memory.index([workspace], rebuild=chance.random() < 0.1)
+                service.index([workspace], rebuild=chance.random() < 0.1)
             except PromptuaryError as error:
                 print(f"error {error}", flush=True)
                 return

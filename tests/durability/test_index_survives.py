@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.search import SearchQuery
+from promptuary.core.search import IndexRebuilt, SearchQuery
 from tests.conftest import Figure
 from tests.durability.indexer import WORDS, change
-from tests.indexes import everything, file_memory
+from tests.indexes import everything, search_of
 
 INDEXER = Path(__file__).with_name("indexer.py")
 ROOT = Path(__file__).parents[2]
@@ -23,9 +23,9 @@ def fresh(workspace: Path, into: Path) -> object:
     """Return what an index made from scratch of the same files holds."""
     shutil.rmtree(into, ignore_errors=True)
     shutil.copytree(workspace, into, ignore=shutil.ignore_patterns(".promptuary"))
-    with file_memory(into) as memory:
-        memory.index([into])
-        return everything(memory, *WORDS)
+    with search_of(into) as service:
+        service.index([into])
+        return everything(service, *WORDS)
 
 
 def indexer(workspace: Path, seed: int) -> "subprocess.Popen[bytes]":
@@ -50,8 +50,8 @@ def test_an_index_whose_process_was_killed_equals_one_made_from_scratch(tmp_path
             time.sleep(chance.uniform(0, 0.25))
             process.kill()
             said += process.stdout.read().count(b"error")
-        with file_memory(workspace) as memory:
-            assert everything(memory, *WORDS) == fresh(workspace, tmp_path / "copy")
+        with search_of(workspace) as service:
+            assert everything(service, *WORDS) == fresh(workspace, tmp_path / "copy")
     print(f"{kills} kills in the middle of a sync: the index equals one made from scratch every time")
 
     assert said == 0
@@ -65,9 +65,9 @@ def test_bytes_that_change_in_an_index_are_noticed_or_harmless(tmp_path: Path, f
     for _ in range(10):
         change(workspace, chance)
     expected = fresh(workspace, tmp_path / "copy")
-    with file_memory(workspace) as memory:
-        memory.index([workspace])
-        assert everything(memory, *WORDS) == expected
+    with search_of(workspace) as service:
+        service.index([workspace])
+        assert everything(service, *WORDS) == expected
     good = tmp_path / "good"
     shutil.copytree(workspace / ".promptuary", good)
     made_again = 0
@@ -75,10 +75,10 @@ def test_bytes_that_change_in_an_index_are_noticed_or_harmless(tmp_path: Path, f
         shutil.rmtree(workspace / ".promptuary")
         shutil.copytree(good, workspace / ".promptuary")
         _damage(workspace / ".promptuary/index", chance)
-        with file_memory(workspace) as memory:
-            answers = [memory.search(SearchQuery(word, 100_000)) for word in WORDS]
-            made_again += any("made again" in note or "anew" in note for one in answers for note in one.notes)
-            assert everything(memory, *WORDS) == expected
+        with search_of(workspace) as service:
+            answers = [service.find(SearchQuery(word, 100_000)) for word in WORDS]
+            made_again += any(IndexRebuilt() in one.notes for one in answers)
+            assert everything(service, *WORDS) == expected
     print(f"{rounds} damaged indexes: every answer right, {made_again} of them made again")
 
     assert made_again
@@ -101,11 +101,11 @@ def _damage(index: Path, chance: random.Random) -> None:
 
 def test_what_lasts_is_not_touched_when_the_index_is_thrown_away(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("alpha")
-    with file_memory(tmp_path) as memory:
-        memory.index([tmp_path])
+    with search_of(tmp_path) as service:
+        service.index([tmp_path])
     shutil.rmtree(tmp_path / ".promptuary/index")
-    with file_memory(tmp_path) as memory:
-        found = memory.search(SearchQuery("alpha"))
+    with search_of(tmp_path) as service:
+        found = service.find(SearchQuery("alpha"))
 
         assert [hit.path for hit in found.hits] == ["a.md"]
         assert found.auto_synced
@@ -118,17 +118,17 @@ def test_two_processes_search_while_a_third_syncs(tmp_path: Path, figure: Figure
     workspace.mkdir()
     for _ in range(5):
         change(workspace, chance)
-    with file_memory(workspace) as memory:
-        memory.index([workspace])
+    with search_of(workspace) as service:
+        service.index([workspace])
     searcher = (
         "import sys, time\n"
         "from pathlib import Path\n"
         "from promptuary.core.search import SearchQuery\n"
-        "from tests.indexes import file_memory\n"
+        "from tests.indexes import search_of\n"
         "done, until = 0, time.monotonic() + float(sys.argv[2])\n"
-        "with file_memory(Path(sys.argv[1])) as memory:\n"
+        "with search_of(Path(sys.argv[1])) as service:\n"
         "    while time.monotonic() < until:\n"
-        "        for hit in memory.search(SearchQuery('alpha gamma', 1000)).hits:\n"
+        "        for hit in service.search(SearchQuery('alpha gamma', 1000)).hits:\n"
         "            assert hit.text, hit\n"
         "        done += 1\n"
         "print(done)\n"

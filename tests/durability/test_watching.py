@@ -12,17 +12,16 @@ from pathlib import Path
 import pytest
 
 from promptuary.config.settings import Settings
-from promptuary.core.search import SearchQuery
-from promptuary.search.answer import search
+from promptuary.core.search import FilesSynced, IndexUpdate, SearchQuery, WatchModeChanged
+from promptuary.search.answer import answer
 from promptuary.search.chunks.chunker import chunks
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.service import SearchService
-from promptuary.search.updater import IndexUpdate, IndexUpdater
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.wiring.workspace import open_door
 from promptuary.workspace.changes.snapshot import snapshot
 from tests.conftest import Figure
-from tests.indexes import Place, file_memory
+from tests.indexes import Place, index_of, search_of
 
 PATIENCE = 20.0
 """Seconds after which waiting is a failure; the goal is 2 after the last event, and what it took is printed."""
@@ -123,9 +122,9 @@ def from_scratch(root: Path) -> list[set[Place]]:
     copy = root.parent / "copy"
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(root, copy, ignore=shutil.ignore_patterns(".promptuary"))
-    with file_memory(copy) as memory:
-        memory.index([copy])
-        return held(memory)
+    with search_of(copy) as service:
+        service.index([copy])
+        return held(service)
 
 
 def on_disk(root: Path) -> list[set[Place]]:
@@ -142,29 +141,28 @@ def on_disk(root: Path) -> list[set[Place]]:
     return found
 
 
-def held(memory: SearchService) -> list[set[Place]]:
+def held(service: SearchService) -> list[set[Place]]:
     """Return what the index holds, without looking whether it is up to date."""
-    answered = [search(SearchQuery(probe, 100_000), memory._index, None) for probe in PROBES]
+    answered = [answer(SearchQuery(probe, 100_000), index_of(service), None) for probe in PROBES]
     return [{(hit.path, hit.start_line, hit.end_line, hit.text) for hit in one.hits} for one in answered]
 
 
 @contextmanager
-def keeping(memory: SearchService) -> Iterator[list[IndexUpdate]]:
-    told: list[IndexUpdate] = []
-    keeper = IndexUpdater(memory, debounce=0.1, told=told.append)
-    keeper.start()
+def keeping(service: SearchService) -> Iterator[list[IndexUpdate]]:
+    updates: list[IndexUpdate] = []
+    service.watch(updates.append)
     try:
-        yield told
+        yield updates
     finally:
-        keeper.close()
+        service.stop()
 
 
-def wait_for(memory: SearchService, expected: list[set[Place]], patience: float = PATIENCE) -> None:
+def wait_for(service: SearchService, expected: list[set[Place]], patience: float = PATIENCE) -> None:
     """Wait until the index holds what is expected; fail if it never does."""
     began = time.monotonic()
-    while held(memory) != expected:
+    while held(service) != expected:
         assert time.monotonic() - began < patience, [
-            one ^ other for one, other in zip(held(memory), expected, strict=True)
+            one ^ other for one, other in zip(held(service), expected, strict=True)
         ]
         time.sleep(0.02)
 
@@ -173,20 +171,20 @@ def wait_for(memory: SearchService, expected: list[set[Place]], patience: float 
 @pytest.mark.timeout(900)
 def test_a_kept_index_comes_to_equal_one_made_from_scratch_after_every_kind_of_change(root: Path) -> None:
     took: list[tuple[float, str]] = []
-    with file_memory(root) as memory:
-        memory.index([root])
-        with keeping(memory) as told:
-            wait_for(memory, on_disk(root))
+    with search_of(root) as service:
+        service.index([root])
+        with keeping(service) as updates:
+            wait_for(service, on_disk(root))
             for change in CHANGES:
                 change(root)
                 done = time.monotonic()
-                wait_for(memory, on_disk(root))
+                wait_for(service, on_disk(root))
                 took.append((time.monotonic() - done, change.__name__))
-        assert held(memory) == from_scratch(root)
+        assert held(service) == from_scratch(root)
     longest, what = max(took)
     print(f"{len(took)} kinds of changes; the longest until it was found took {longest:.2f} s: {what}")
 
-    assert [note for one in told for note in one.notes] == []
+    assert [one for one in updates if not isinstance(one, WatchModeChanged | FilesSynced)] == []
 
 
 @pytest.mark.torture
@@ -194,15 +192,15 @@ def test_a_kept_index_comes_to_equal_one_made_from_scratch_after_every_kind_of_c
 @pytest.mark.parametrize("watched", [False, True], ids=["looked at", "watched"])
 def test_many_files_at_once_are_found_and_half_of_them_gone_again(root: Path, figure: Figure, watched: bool) -> None:
     many = figure(300, 10_000)
-    with file_memory(root) as memory:
-        memory.index([root])
-        with keeping(memory) if watched else nullcontext():
-            there = memory.status().counts.files + many
-            made = after(MAKE_MANY, root, many, lambda: settled(memory, there, watched=watched))
-            assert held(memory) == on_disk(root)
-            removed = after(REMOVE_HALF, root, many, lambda: settled(memory, there - many // 2, watched=watched))
-            assert held(memory) == on_disk(root)
-        assert held(memory) == from_scratch(root)
+    with search_of(root) as service:
+        service.index([root])
+        with keeping(service) if watched else nullcontext():
+            there = service.status().counts.files + many
+            made = after(MAKE_MANY, root, many, lambda: settled(service, there, watched=watched))
+            assert held(service) == on_disk(root)
+            removed = after(REMOVE_HALF, root, many, lambda: settled(service, there - many // 2, watched=watched))
+            assert held(service) == on_disk(root)
+        assert held(service) == from_scratch(root)
     print(f"{many} files at once: found {made:.2f} s after the last was written; half of them gone: {removed:.2f} s")
 
 
@@ -227,44 +225,44 @@ def after(change: str, root: Path, many: int, wait: Callable[[], None]) -> float
     return time.monotonic() - done
 
 
-def settled(memory: SearchService, files: int, *, watched: bool) -> None:
+def settled(service: SearchService, files: int, *, watched: bool) -> None:
     """Wait until so many files can be found; who is not watched is looked at by a search."""
     if not watched:
-        memory.search(SearchQuery("gamma"))
+        service.find(SearchQuery("gamma"))
     began = time.monotonic()
     # Cheap, so that the waiting takes nothing from the work: what is held is compared afterwards.
-    while memory.status().counts.files != files or not memory._index.is_whole():
+    while service.status().counts.files != files or not index_of(service).is_complete():
         assert time.monotonic() - began < PATIENCE + files / 100
         time.sleep(0.02)
 
 
 @pytest.mark.torture
 def test_without_a_watcher_a_search_equals_an_index_made_from_scratch_after_every_kind_of_change(root: Path) -> None:
-    with file_memory(root) as memory:
-        memory.index([root])
+    with search_of(root) as service:
+        service.index([root])
         for change in CHANGES:
             change(root)
-            memory.search(SearchQuery("alpha"))
-            assert held(memory) == on_disk(root), change.__name__
-        assert held(memory) == from_scratch(root)
+            service.find(SearchQuery("alpha"))
+            assert held(service) == on_disk(root), change.__name__
+        assert held(service) == from_scratch(root)
 
 
 @pytest.mark.torture
 def test_with_a_watcher_whose_events_have_come_a_search_looks_only_where_they_point(root: Path) -> None:
-    with file_memory(root) as memory:
-        memory.index([root])
-        watcher = memory.watch(debounce=0.05)
-        memory.refresh()
+    with search_of(root, watch_debounce=0.05) as service:
+        service.index([root])
+        watcher = service.watcher()
+        service.refresh()
         for change in CHANGES:
             before = watcher.generation
             change(root)
             assert watcher.wait(before, PATIENCE)
             expected = on_disk(root)
             began = time.monotonic()
-            while held(memory) != expected:
+            while held(service) != expected:
                 assert time.monotonic() - began < PATIENCE, change.__name__
                 watcher.wait(watcher.generation, 0.1)
-                memory.search(SearchQuery("alpha"))
+                service.find(SearchQuery("alpha"))
 
 
 @pytest.mark.torture
@@ -277,12 +275,12 @@ def test_what_changes_while_a_sync_runs_is_not_lost(root: Path, watched: bool) -
             reading.set()
             assert changed.wait(PATIENCE)
 
-    with file_memory(root) as memory:
-        memory.index([root])
+    with search_of(root, watch_debounce=0.05) as service:
+        service.index([root])
         if watched:
-            memory.watch(debounce=0.05)
-            memory.refresh()
-        sync = threading.Thread(target=lambda: memory.index([], rebuild=True, progress=slow), daemon=True)
+            service.watcher()
+            service.refresh()
+        sync = threading.Thread(target=lambda: service.index([], rebuild=True, progress=slow), daemon=True)
         sync.start()
         assert reading.wait(PATIENCE)
         for change in CHANGES:
@@ -290,14 +288,14 @@ def test_what_changes_while_a_sync_runs_is_not_lost(root: Path, watched: bool) -
         changed.set()
         sync.join(PATIENCE)
         assert not sync.is_alive()
-        memory.refresh()
+        service.refresh()
         expected = on_disk(root)
         began = time.monotonic()
-        while held(memory) != expected:
+        while held(service) != expected:
             assert watched, "without a watcher one look is enough"
             assert time.monotonic() - began < PATIENCE
             time.sleep(0.05)
-            memory.refresh()
+            service.refresh()
         assert expected == from_scratch(root)
 
 
@@ -306,12 +304,12 @@ def test_a_folder_that_is_indexed_while_others_are_kept_is_kept_too(root: Path, 
     other = tmp_path / "other"
     other.mkdir()
     (other / "note.md").write_text("alpha elsewhere\n")
-    with file_memory(root) as memory:
-        memory.index([root])
-        with keeping(memory):
-            memory.index([other])
+    with search_of(root) as service:
+        service.index([root])
+        with keeping(service):
+            service.index([other])
             (other / "note.md").write_text("gamma elsewhere\n")
             began = time.monotonic()
-            while ("note.md", 1, 1, "gamma elsewhere") not in held(memory)[2]:
+            while ("note.md", 1, 1, "gamma elsewhere") not in held(service)[2]:
                 assert time.monotonic() - began < PATIENCE
                 time.sleep(0.02)

@@ -194,7 +194,7 @@ def test_what_was_indexed_is_found_by_words_and_the_index_is_the_same(yesterday:
         indexed = promptuary.search.status()
 
     assert (indexed.counts.files, indexed.counts.chunks) == (6, 6)
-    assert [(Path(folder.path).name, files) for folder, files in indexed.folders] == [("project", 5), ("handbook", 1)]
+    assert [(Path(folder.path).name, folder.files) for folder in indexed.folders] == [("project", 5), ("handbook", 1)]
     assert indexed_chunks(yesterday) == before
 
 

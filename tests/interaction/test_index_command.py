@@ -94,7 +94,8 @@ def test_json_is_the_promised_object(run: Run, project: Path, files: Files) -> N
         "skipped": {},
         "skipped_files": [],
         "held": [],
-        "folders": [{"path": str(project), "label": "", "files": 2, "there": True}],
+        "rebuilt": False,
+        "folders": [{"path": str(project), "label": "", "files": 2, "missing": False}],
         "files": 2,
         "chunks": 2,
         "unembedded": 2,
@@ -124,8 +125,8 @@ def test_files_that_are_skipped_are_named_some_to_people_and_all_to_programs(
     assert told.json["skipped"] == {"BINARY": 7}
     named = [{"path": f"{project}/data/{number}.txt", "code": "BINARY"} for number in range(7)]
     assert told.json["skipped_files"] == named
-    assert f"note: {project}/data/0.txt was skipped: BINARY\n" in told.err
-    assert "note: 2 more were skipped; promptuary index --rebuild --json names all\n" in told.err
+    some = ", ".join(f"{project}/data/{number}.txt (BINARY)" for number in range(5))
+    assert f"note: skipped {some} and 2 more (promptuary index --rebuild --json lists all)\n" in told.err
     assert run("--rebuild", "--json").json["skipped_files"] == named
 
 
@@ -144,7 +145,7 @@ def test_what_changed_is_told_and_what_cannot_be_read_is_counted_by_its_code(
 def test_folders_are_listed_with_their_labels(run: Run, project: Path, tmp_path: Path) -> None:
     nothing = run("--list")
     assert (nothing.code, nothing.out) == (1, "")
-    assert "promptuary index FOLDER begins" in nothing.err
+    assert "promptuary index FOLDER indexes a folder" in nothing.err
     assert run("--list", "--json").json["folders"] == []
 
     notes = tmp_path / "notes"
@@ -157,7 +158,7 @@ def test_folders_are_listed_with_their_labels(run: Run, project: Path, tmp_path:
         ["folder", "label", "files"],
         [str(project), "2"],
         [str(notes), "ada", "1"],
-        ["3", "files,", "3", "chunks,", "searched", "by", "words", "alone"],
+        ["3", "files,", "3", "chunks,", "searched", "by", "words", "only"],
     ]
     # Indexing again without --label keeps the label.
     run(str(notes))
@@ -165,7 +166,7 @@ def test_folders_are_listed_with_their_labels(run: Run, project: Path, tmp_path:
         "path": str(notes),
         "label": "ada",
         "files": 1,
-        "there": True,
+        "missing": False,
     }
     run(str(notes), "--label", "bob")
     assert run("--list", "--json").json["folders"][1]["label"] == "bob"
@@ -178,8 +179,8 @@ def test_a_folder_that_is_not_there_is_listed_as_such(project: Path, run: Run, t
     run(str(project), str(away))
     away.rename(tmp_path / "elsewhere")
 
-    assert f"{away} (not there now)" in run("--list").out
-    assert [one["there"] for one in run("--list", "--json").json["folders"]] == [True, False]
+    assert f"{away} (missing)" in run("--list").out
+    assert [one["missing"] for one in run("--list", "--json").json["folders"]] == [False, True]
 
 
 def test_folders_may_come_from_standard_input(project: Path) -> None:
@@ -235,21 +236,21 @@ def test_a_folder_that_is_not_there_keeps_none_of_the_others_from_being_indexed(
     assert answer.code == 1
     assert answer.out.startswith("indexed 1 file (1 new)")
     assert answer.err.splitlines() == [
-        f"promptuary: {project}/nowhere is not there; name a folder",
-        f"promptuary: {project}/src/app.py is a file; name the folder that it is in",
+        f"promptuary: {project}/nowhere does not exist; name a folder",
+        f"promptuary: {project}/src/app.py is a file; name the folder that contains it",
     ]
 
 
 @pytest.mark.parametrize(
     ("named", "told"),
     [
-        ("nowhere", "nowhere is not there; name a folder"),
-        ("src/app.py/more", "src/app.py/more is not there; name a folder"),
-        ("src/app.py", "src/app.py is a file; name the folder that it is in"),
+        ("nowhere", "nowhere does not exist; name a folder"),
+        ("src/app.py/more", "src/app.py/more does not exist; name a folder"),
+        ("src/app.py", "src/app.py is a file; name the folder that contains it"),
         ("", "an empty name is no folder"),
         ("/dev/null", "/dev/null is not a folder"),
-        ("a" * 5_000, "cannot be looked at (File name too long)"),
-        ("a\0b", "cannot be looked at (embedded null byte)"),
+        ("a" * 5_000, "cannot be read (File name too long)"),
+        ("a\0b", "cannot be read (embedded null byte)"),
     ],
 )
 def test_if_none_of_the_named_folders_is_one_nothing_is_done_and_the_exit_code_is_2(
@@ -267,16 +268,16 @@ def test_if_none_of_the_named_folders_is_one_nothing_is_done_and_the_exit_code_i
 def test_folders_are_taken_out_again(run: Run, project: Path) -> None:
     run(str(project / "docs"), str(project / "src"))
     removed = run("--remove", str(project / "docs"))
-    assert (removed.code, removed.out) == (0, f"{project}/docs is indexed no more (1 file)\n")
+    assert (removed.code, removed.out) == (0, f"removed {project}/docs from the index (1 file)\n")
     assert run("Roll back", command="search").code == 1
     unknown = run("--remove", str(project / "docs"), "--json")
     assert (unknown.code, unknown.out) == (2, "")
-    assert "is not an indexed folder" in unknown.err
+    assert "docs is not indexed;" in unknown.err
     run(str(project / "docs"))
     some = run("--remove", str(project / "docs"), str(project / "nowhere"), "--json")
     assert some.code == 1
     assert [one["path"] for one in some.json["folders"]] == [f"{project}/src"]
-    assert f"{project}/nowhere is not an indexed folder" in some.err
+    assert f"{project}/nowhere is not indexed;" in some.err
     shutil.rmtree(project / "src")
     assert run("--remove", f"{project}/src/").code == 0
     assert run("--list").code == 1
@@ -287,10 +288,14 @@ def test_a_folder_that_vanished_is_kept_until_told_otherwise(run: Run, project: 
     (project / "docs").rename(project / "elsewhere")
     held = run()
     assert held.code == 0
-    assert f"note: {project}/docs: " in held.err
+    assert f"note: {project}/docs is missing; what is indexed of it was kept" in held.err
     assert "(if it is gone for good: promptuary index --prune)" in held.err
     value = run("--json").json
-    assert (value["files"], value["removed"], len(value["held"])) == (1, 0, 1)
+    assert (value["files"], value["removed"]) == (1, 0)
+    text = f"{project}/docs is missing; what is indexed of it was kept"
+    assert value["held"] == [
+        {"code": "FOLDER_HELD", "text": text, "folder": f"{project}/docs", "reason": "missing", "inside": ""}
+    ]
     pruned = run("--prune", "--json").json
     assert (pruned["files"], pruned["removed"], pruned["held"]) == (0, 1, [])
 
@@ -312,7 +317,7 @@ def test_a_folder_that_may_not_be_listed_is_kept_and_not_said_to_be_gone(run: Ru
     finally:
         (project / "docs").chmod(0o755)
 
-    assert (held.code, held.err) == (0, f"note: {project}: docs cannot be listed; kept as it was\n")
+    assert (held.code, held.err) == (0, f"note: {project}/docs cannot be listed; what is indexed of it was kept\n")
 
 
 def test_rebuild_makes_everything_anew(run: Run) -> None:
@@ -332,17 +337,17 @@ def test_quiet_leaves_only_the_result(run: Run, project: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--list", "docs"), "--list names no folders"),
-        (("--remove",), "--remove names the folders"),
+        (("--list", "docs"), "--list takes no folders"),
+        (("--remove",), "--remove needs the folders"),
         (("--remove", "--rebuild", "x"), "not allowed with argument"),
         (("--list", "--remove", "x"), "not allowed with argument"),
         (("--list", "--rebuild"), "not allowed with argument"),
         (("--list", "--prune"), "index --list only shows what is indexed; leave out --prune"),
         (("--list", "--label", "ada"), "index --list only shows what is indexed; leave out --label"),
         (("--list", "--no-embed", "--prune"), "index --list only shows what is indexed; leave out --prune, --no-embed"),
-        (("--remove", "x", "--label", "ada"), "index --remove only takes folders out; leave out --label"),
-        (("--remove", "x", "--prune"), "index --remove only takes folders out; leave out --prune"),
-        (("--remove", "x", "--no-embed"), "index --remove only takes folders out; leave out --no-embed"),
+        (("--remove", "x", "--label", "ada"), "index --remove only removes folders; leave out --label"),
+        (("--remove", "x", "--prune"), "index --remove only removes folders; leave out --prune"),
+        (("--remove", "x", "--no-embed"), "index --remove only removes folders; leave out --no-embed"),
         (("--recall", "3"), "unrecognized arguments"),
         (("--timeout", "3"), "unrecognized arguments"),
         (("--fetch-timeout", "3"), "unrecognized arguments"),
@@ -388,7 +393,8 @@ def test_without_the_extra_it_is_told_how_to_search_by_meaning(run: Run, monkeyp
     answer = run()
 
     assert answer.code == 0
-    assert answer.err == 'search is by words; for search by meaning, too: pip install "promptuary[embeddings]"\n'
+    extra = "semantic search needs the 'embeddings' extra: pip install \"promptuary[embeddings]\""
+    assert answer.err == f"search is by words only; {extra}\n"
     assert run("--quiet").err == ""
 
 
@@ -398,7 +404,9 @@ def test_a_service_that_fails_leaves_search_by_words(run: Run, endpoint: Loopbac
 
     assert failed.code == 1
     assert (failed.json["added"], failed.json["unembedded"]) == (2, 2)
-    assert failed.err.splitlines()[-1].startswith("promptuary: search is by words until promptuary index can make")
+    assert failed.err.splitlines()[-1].startswith(
+        "promptuary: search is by words only until promptuary index can embed"
+    )
 
 
 def test_an_interrupt_while_embedding_leaves_everything_searchable(project: Path, endpoint: Loopback) -> None:
@@ -414,7 +422,7 @@ def test_an_interrupt_while_embedding_leaves_everything_searchable(project: Path
     assert b"Traceback" not in err
     told = err.decode().splitlines()[-1]
     assert told.startswith("stopped: everything can be searched by words")
-    assert told.endswith("2 chunks are left for the next promptuary index or watch")
+    assert told.endswith("2 chunks left for the next promptuary index or watch")
     found = subprocess.run([*PROMPTUARY, "search", "-q", "roll back"], cwd=project, capture_output=True, check=True)
     assert b"docs/deploy.md:1-3" in found.stdout
     del endpoint.routes[PASSAGES]
@@ -436,7 +444,7 @@ def test_an_interrupt_while_indexing_loses_nothing(files: Files) -> None:
     os.close(leader)
 
     assert running.wait() == 130
-    assert written.endswith(b"\rstopped: the next promptuary index goes on from here\r\n")
+    assert written.endswith(b"\rstopped: the next promptuary index continues from here\r\n")
     done = subprocess.run([*PROMPTUARY, "index", "--json"], cwd=project, capture_output=True, check=True)
     assert json.loads(done.stdout)["files"] == 1_000
 

@@ -102,11 +102,11 @@ def test_json_is_the_promised_object(indexed: Run, project: Path) -> None:
         "notes": [],
         "hits": [
             {
-                "path": "journal/2024-05-06.md",
+                "place": "journal/2024-05-06.md:1-1",
                 "folder": str(project),
+                "path": "journal/2024-05-06.md",
                 "start_line": 1,
                 "end_line": 1,
-                "lines": "1-1",
                 "heading": [],
                 "kind": "markdown",
                 "date": "2024-05-06T00:00:00+00:00",
@@ -198,11 +198,11 @@ def test_nothing_found_is_exit_code_1_and_told(indexed: Run) -> None:
     missed, filtered = indexed("zebra"), indexed("restart", "--path", "nowhere/**")
 
     assert (missed.code, missed.out, filtered.code, filtered.out) == (1, "", 1, "")
-    place = "promptuary index --list shows where was looked"
-    assert missed.err == f"search by words\nnothing found for zebra: ask in other words; {place}\n"
+    place = "promptuary index --list shows what is searched"
+    assert missed.err == f"search by words\nnothing found for zebra: use other words; {place}\n"
     assert filtered.err == (
         "nothing found for restart: nothing passes the filters and matches; "
-        f"loosen the filters, or ask in other words; {place}\n"
+        f"loosen the filters, or use other words; {place}\n"
     )
     assert indexed("zebra", "--json").json["hits"] == []
 

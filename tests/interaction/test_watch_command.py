@@ -13,6 +13,8 @@ from typing import IO, Any
 import pytest
 
 from promptuary.cli.main import main
+from promptuary.cli.watch import UpdatePrinter
+from promptuary.core.search import ChunksEmbedded, UpdateFailed, WatchModeChanged
 from promptuary.storage.index.generations import Generations
 from tests.conftest import Files
 
@@ -62,11 +64,11 @@ def found(project: Path, words: str) -> bool:
 
 def test_the_workspace_is_indexed_first_and_then_kept_up_to_date(project: Path) -> None:
     with watching(project) as running:
-        told = until(running.stderr, "Ctrl-C ends it")
+        told = until(running.stderr, "Ctrl-C")
         assert told == [
-            f"nothing is indexed yet, so {project} is\n",
+            f"nothing is indexed yet, so {project} is indexed\n",
             f"watching {project}\n",
-            "Ctrl-C ends it\n",
+            "press Ctrl-C to stop\n",
         ]
         assert until(running.stdout, "indexed")[0].startswith("indexed 1 file (1 new)")
         (project / "b.md").write_text("A zebra.\n")
@@ -114,7 +116,7 @@ def test_a_closed_pipe_ends_it(project: Path) -> None:
                 continue
         assert running.returncode == 0
         assert running.stderr
-        assert running.stderr.read() == f"nothing is indexed yet, so {project} is\n"
+        assert running.stderr.read() == f"nothing is indexed yet, so {project} is indexed\n"
 
 
 def test_once_brings_everything_up_to_date_and_ends(
@@ -124,7 +126,7 @@ def test_once_brings_everything_up_to_date_and_ends(
     assert main(watch) == 0
     out, err = capsys.readouterr()
     assert out.startswith("indexed 1 file (1 new)")
-    assert err == f"nothing is indexed yet, so {project} is\n"
+    assert err == f"nothing is indexed yet, so {project} is indexed\n"
     files({"b.md": "A zebra.\n"})
     assert main([*watch, "--json"]) == 0
     out, err = capsys.readouterr()
@@ -134,17 +136,14 @@ def test_once_brings_everything_up_to_date_and_ends(
 
 
 def test_a_failure_is_told_once_and_not_all_the_time(capsys: pytest.CaptureFixture[str]) -> None:
-    from promptuary.cli.watch import _Lines
-    from promptuary.search.updater import IndexUpdate
-
-    lines = _Lines(as_json=False, quiet=False)
+    printer = UpdatePrinter(as_json=False, quiet=False)
     for _ in range(3):
-        lines.tell(IndexUpdate(notes=("the disk is full\x1b[31m",)))
-    lines.tell(IndexUpdate(notes=("the disk is on fire",)))
-    lines.tell(IndexUpdate(embedded=1_200))
-    lines.tell(IndexUpdate(embedded=34))
-    lines.tell_embedded()
-    lines.tell_embedded()
+        printer.show(UpdateFailed("the disk is full\x1b[31m"))
+    printer.show(UpdateFailed("the disk is on fire"))
+    printer.show(ChunksEmbedded(1_200))
+    printer.show(ChunksEmbedded(34))
+    printer.flush()
+    printer.flush()
     out, err = capsys.readouterr()
 
     assert [line.partition(" ")[2] for line in err.splitlines()] == [
@@ -155,18 +154,15 @@ def test_a_failure_is_told_once_and_not_all_the_time(capsys: pytest.CaptureFixtu
 
 
 def test_how_changes_are_noticed_is_told_unless_it_is_to_be_quiet(capsys: pytest.CaptureFixture[str]) -> None:
-    from promptuary.cli.watch import _Lines
-    from promptuary.search.updater import IndexUpdate
-
     for as_json, quiet in ((False, False), (False, True), (True, True)):
-        lines = _Lines(as_json=as_json, quiet=quiet)
-        lines.tell(IndexUpdate(watching="events"))
-        lines.tell(IndexUpdate(notes=("the disk is full",)))
+        printer = UpdatePrinter(as_json=as_json, quiet=quiet)
+        printer.show(WatchModeChanged("events"))
+        printer.show(UpdateFailed("the disk is full"))
     out, err = capsys.readouterr()
 
     noticing, *full = [line.partition(" ")[2] for line in err.splitlines()]
     assert (noticing, full) == ("changes are noticed by events", ["the disk is full"] * 2)
-    assert [json.loads(line)["event"] for line in out.splitlines()] == ["noticing", "note"]
+    assert [json.loads(line)["event"] for line in out.splitlines()] == ["mode", "note"]
 
 
 def test_who_watches_quietly_hears_of_results_alone(project: Path) -> None:
@@ -187,7 +183,7 @@ def test_another_process_that_indexes_is_waited_for_and_told_so(project: Path) -
         (project / "b.md").write_text("A zebra.\n")
         with watching(project) as running:
             told = until(running.stderr, "another process")[-1].strip()
-    assert told.partition(" ")[2] == "another process is indexing; trying again"
+    assert told.partition(" ")[2] == "another process is indexing; the latest changes are not in the index yet"
 
 
 @pytest.mark.parametrize("more", [(), ("--json",)])

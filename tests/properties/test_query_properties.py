@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from promptuary.core.ports.index import Document
 from promptuary.core.query import MOST_TERMS, extra_terms, folded, parse
+from promptuary.storage.index.document import Document
 from promptuary.storage.index.fulltext.index import TantivyIndex
 from promptuary.storage.index.fulltext.query import LONGEST_WORD
 

@@ -9,10 +9,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from promptuary.core.search import FILE_KINDS, Filters, Hit, SearchQuery
-from promptuary.search.answer import search
+from promptuary.search.answer import answer
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.service import SearchService
-from tests.embedders import HashedWords, memory_with
+from tests.embedders import HashedWords, search_with
+from tests.indexes import index_of
 
 WORDS = ["alpha", "beta", "gamma", "releaseScript", "max_open_files", "東京都", "straße", "naïve", "the", "config"]
 PIECES = st.one_of(
@@ -38,17 +39,18 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module", params=["lexical", "hybrid"])
-def memory(request: pytest.FixtureRequest, workspace: Path) -> Iterator[SearchService]:
+def service(request: pytest.FixtureRequest, workspace: Path) -> Iterator[SearchService]:
     embedder = HashedWords() if request.param == "hybrid" else None
-    with memory_with(workspace, embedder, sizes=Sizes(32, 4)) as opened:
+    with search_with(workspace, embedder, sizes=Sizes(32, 4)) as opened:
         opened.index([workspace])
         opened.embed()
         yield opened
 
 
-def found(memory: SearchService, text: str, limit: int, filters: Filters | None = None) -> list[Hit]:
+def found(service: SearchService, text: str, limit: int, filters: Filters | None = None) -> list[Hit]:
     """Search without looking at the files, which do not change here."""
-    return list(search(SearchQuery(text, limit, filters or Filters()), memory._index, memory._embedder).hits)
+    query = SearchQuery(text, limit, filters or Filters())
+    return list(answer(query, index_of(service), service._opened().embedder).hits)
 
 
 @given(text=TEXTS)
@@ -58,9 +60,9 @@ def found(memory: SearchService, text: str, limit: int, filters: Filters | None 
 @example(text="\ud83d alpha \ude00")
 @example(text="*" * 200)
 def test_any_text_is_a_question_and_every_answer_is_lines_of_a_file(
-    memory: SearchService, workspace: Path, text: str
+    service: SearchService, workspace: Path, text: str
 ) -> None:
-    hits = found(memory, text, 25)
+    hits = found(service, text, 25)
 
     assert len(hits) <= 25
     assert len({(hit.path, hit.start_line, hit.end_line) for hit in hits}) == len(hits)
@@ -70,8 +72,8 @@ def test_any_text_is_a_question_and_every_answer_is_lines_of_a_file(
 
 
 @given(text=TEXTS | st.sampled_from(WORDS), fewer=st.integers(1, 60), more=st.integers(0, 400))
-def test_more_answers_begin_with_the_fewer(memory: SearchService, text: str, fewer: int, more: int) -> None:
-    assert found(memory, text, fewer + more)[:fewer] == found(memory, text, fewer)
+def test_more_answers_begin_with_the_fewer(service: SearchService, text: str, fewer: int, more: int) -> None:
+    assert found(service, text, fewer + more)[:fewer] == found(service, text, fewer)
 
 
 @given(
@@ -80,10 +82,10 @@ def test_more_answers_begin_with_the_fewer(memory: SearchService, text: str, few
     paths=st.lists(st.sampled_from(["src", "note1*", "!note11.md", "**/*.py", "note2.md"]), max_size=2).map(tuple),
 )
 def test_a_filter_never_brings_anything_new_and_holds_for_every_hit(
-    memory: SearchService, text: str, kinds: tuple[str, ...], paths: tuple[str, ...]
+    service: SearchService, text: str, kinds: tuple[str, ...], paths: tuple[str, ...]
 ) -> None:
     filters = Filters(kinds=kinds, paths=paths)  # type: ignore[arg-type]
-    allowed = found(memory, text, 1_000, filters)
+    allowed = found(service, text, 1_000, filters)
 
     if kinds:
         assert {hit.kind for hit in allowed} <= set(kinds)
@@ -95,8 +97,8 @@ def test_a_filter_never_brings_anything_new_and_holds_for_every_hit(
 
 
 @given(st.lists(st.sampled_from(WORDS[:5]), min_size=1, max_size=3).map(" ".join))
-def test_a_quoted_phrase_stands_in_every_answer_if_it_stands_in_any(memory: SearchService, phrase: str) -> None:
-    somewhere = bool(found(memory, f'"{phrase}"', 1))
-    for hit in found(memory, f'"{phrase}" gamma alpha', 100) if somewhere else ():
+def test_a_quoted_phrase_stands_in_every_answer_if_it_stands_in_any(service: SearchService, phrase: str) -> None:
+    somewhere = bool(found(service, f'"{phrase}"', 1))
+    for hit in found(service, f'"{phrase}" gamma alpha', 100) if somewhere else ():
         told = " ".join(re.findall(r"\w+", f"{hit.text}\n{' '.join(hit.heading)}\n{hit.path}"))
         assert phrase in told

@@ -6,31 +6,29 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import opened, print_json, standard_input
-from promptuary.cli.indexing import Work, as_json, embed, listed, many, sync, tell_embedded, tell_synced
+from promptuary.cli.indexing import IndexJob, embed, many, print_embedded, print_synced, sync
 from promptuary.core.errors import ConfigError, PromptuaryError
-from promptuary.core.search import Folder
+from promptuary.core.json import status_json, sync_json
+from promptuary.core.search import FolderStatus
 from promptuary.core.table import Column, table
 from promptuary.core.text import one_line
 
-if TYPE_CHECKING:
-    from promptuary.search.service import IndexStatus
-
 DONE, NOT_ALL, NOTHING = 0, 1, 2
-_ONLY: Final = {"--list": "only shows what is indexed", "--remove": "only takes folders out"}
+_ONLY: Final = {"--list": "only shows what is indexed", "--remove": "only removes folders"}
 
 
 def main(options: argparse.Namespace) -> int:
-    """Index folders, list what is indexed, or take folders out."""
+    """Index folders, list what is indexed, or remove folders."""
     _refuse_idle_flags(options)
     named = _named(options.words)
     if options.list and named:
-        raise PromptuaryError("index --list names no folders: it shows all of them")
+        raise PromptuaryError("index --list takes no folders: it shows all of them")
     if options.remove and not named:
-        raise PromptuaryError("index --remove names the folders to take out: promptuary index --list shows them")
+        raise PromptuaryError("index --remove needs the folders to remove: promptuary index --list shows them")
     with opened(options) as promptuary:
         if options.list:
             return _list(promptuary, as_json=options.json)
@@ -40,7 +38,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _refuse_idle_flags(options: argparse.Namespace) -> None:
-    """Refuse flags that would do nothing: whoever gives one expects something of it."""
+    """Refuse flags that would have no effect."""
     action = "--list" if options.list else "--remove" if options.remove else None
     given = {"--prune": options.prune, "--label": options.label is not None, "--no-embed": options.no_embed}
     idle = [flag for flag, is_given in given.items() if is_given]
@@ -65,7 +63,7 @@ def _index(promptuary: Promptuary, named: Sequence[str], options: argparse.Names
     there = [os.path.realpath(one) for one in named if one not in missing]
     if named and not there:
         return NOTHING
-    known = [folder for folder, _ in promptuary.search.status().folders]
+    known = promptuary.search.status().folders
     if options.label is not None and not named and known:
         raise ConfigError("--label needs the folders to label: promptuary index --label NAME FOLDER")
     if options.label is not None:
@@ -74,26 +72,26 @@ def _index(promptuary: Promptuary, named: Sequence[str], options: argparse.Names
         there = [str(promptuary.path)]
     # A folder that is indexed already keeps its label, unless another is given.
     new = [one for one in there if options.label is not None or one not in {folder.path for folder in known}]
-    work = Work(promptuary, quiet=options.quiet)
-    done = sync(work, new, label=options.label or "", rebuild=options.rebuild, prune=options.prune)
+    job = IndexJob(promptuary, quiet=options.quiet)
+    outcome = sync(job, new, label=options.label or "", rebuild=options.rebuild, prune=options.prune)
     if not options.quiet:
-        _tell_places(there, known, [folder for folder, _ in done.status.folders])
+        _print_places(there, known, outcome.status.folders)
     if not options.json:
-        tell_synced(done)
+        print_synced(outcome)
     code = DONE
     try:
         if not options.no_embed:
-            code = embed(work, done)
+            code = embed(job, outcome)
     finally:
         # Also after Ctrl-C: what was done is done.
         if options.json:
-            print_json(as_json(done))
+            print_json(sync_json(outcome.report, outcome.status, seconds=outcome.seconds))
         else:
-            tell_embedded(done)
+            print_embedded(outcome)
     return NOT_ALL if missing else code
 
 
-def _refuse_parts_of_others(there: Sequence[str], known: Sequence[Folder], label: str) -> None:
+def _refuse_parts_of_others(there: Sequence[str], known: Sequence[FolderStatus], label: str) -> None:
     """Refuse to label a part of a folder that is indexed as a whole: only whole folders have labels."""
     # A folder that is named too gets this label itself, and so do the folders that it replaces.
     stay = [one for one in known if one.label != label and not any(Path(one.path).is_relative_to(it) for it in there)]
@@ -114,18 +112,18 @@ def _why_no_folder(named: str) -> str:
     try:
         mode = Path(named).stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
-        return f"{named} is not there; name a folder"
+        return f"{named} does not exist; name a folder"
     except OSError as error:
-        return f"{named} cannot be looked at ({error.strerror})"
+        return f"{named} cannot be read ({error.strerror})"
     except ValueError as error:
-        return f"{named} cannot be looked at ({error})"
+        return f"{named} cannot be read ({error})"
     if S_ISDIR(mode):
         return ""
-    return f"{named} is a file; name the folder that it is in" if S_ISREG(mode) else f"{named} is not a folder"
+    return f"{named} is a file; name the folder that contains it" if S_ISREG(mode) else f"{named} is not a folder"
 
 
-def _tell_places(there: Sequence[str], before: Sequence[Folder], after: Sequence[Folder]) -> None:
-    """Say where a folder is not indexed by its own name, and which folders lost theirs."""
+def _print_places(there: Sequence[str], before: Sequence[FolderStatus], after: Sequence[FolderStatus]) -> None:
+    """Print which folders are indexed as a part of another one, now or from now on."""
     now = {folder.path for folder in after}
     for one in there:
         around = next((path for path in now if one != path and Path(one).is_relative_to(path)), None)
@@ -134,49 +132,44 @@ def _tell_places(there: Sequence[str], before: Sequence[Folder], after: Sequence
     for folder in before:
         if folder.path not in now:
             labelled = f" (its label was {folder.label})" if folder.label else ""
-            told = f"{folder.path} is indexed with the folder around it now{labelled}"
-            print(f"note: {one_line(told)}", file=sys.stderr)
+            note = f"{folder.path} is indexed with the folder around it now{labelled}"
+            print(f"note: {one_line(note)}", file=sys.stderr)
 
 
 def _list(promptuary: Promptuary, *, as_json: bool) -> int:
     status = promptuary.search.status()
     if as_json:
-        print_json(listed(status))
+        print_json(status_json(status))
     elif status.folders:
         rows = [
-            (one_line(folder.path) + _away(folder.path, status), one_line(folder.label), f"{files:,}")
-            for folder, files in status.folders
+            (one_line(folder.path) + " (missing)" * folder.missing, one_line(folder.label), f"{folder.files:,}")
+            for folder in status.folders
         ]
         print(table((Column("folder"), Column("label"), Column("files", right=True)), rows))
         counts = status.counts
         missing = f"{counts.unembedded:,} of them to embed" if counts.unembedded else "all embedded"
-        told = missing if status.embedder else "searched by words alone"
-        print(f"{many(counts.files, 'file')}, {many(counts.chunks, 'chunk')}, {told}")
+        embedded = missing if status.embedder else "searched by words only"
+        print(f"{many(counts.files, 'file')}, {many(counts.chunks, 'chunk')}, {embedded}")
         if status.embedder:
             print(f"embedder: {one_line(status.embedder)}")
     else:
-        print("nothing is indexed yet: promptuary index FOLDER begins", file=sys.stderr)
+        print("nothing is indexed yet: promptuary index FOLDER indexes a folder", file=sys.stderr)
     return DONE if status.folders else NOT_ALL
-
-
-def _away(path: str, status: "IndexStatus") -> str:
-    return " (not there now)" if path in status.missing else ""
 
 
 def _remove(promptuary: Promptuary, named: Sequence[str], options: argparse.Namespace) -> int:
     unknown = []
     for one in named:
-        known = {folder.path: files for folder, files in promptuary.search.status().folders}
+        known = {folder.path: folder.files for folder in promptuary.search.status().folders}
         path = next((path for path in (os.path.realpath(one), os.path.abspath(one)) if path in known), None)  # noqa: PTH100
         if path is None or not promptuary.search.remove(path):
             unknown.append(one)
         elif not options.json:
-            print(f"{one_line(path)} is indexed no more ({many(known[path], 'file')})")
+            print(f"removed {one_line(path)} from the index ({many(known[path], 'file')})")
     for one in unknown:
-        told = f"{one_line(one)} is not an indexed folder; promptuary index --list shows them"
-        print(f"promptuary: {told}", file=sys.stderr)
+        print(f"promptuary: {one_line(one)} is not indexed; promptuary index --list shows what is", file=sys.stderr)
     if len(unknown) == len(named):
         return NOTHING
     if options.json:
-        print_json(listed(promptuary.search.status()))
+        print_json(status_json(promptuary.search.status()))
     return NOT_ALL if unknown else DONE

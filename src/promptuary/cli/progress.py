@@ -17,7 +17,7 @@ _CELLS: Final = 20
 _ROOM_FOR_CELLS: Final = 72
 
 
-class Progress:
+class ProgressLine:
     """A line such as ``[#####...]  1,204 of 5,310 files  812/s  5 s left``; call it with how many of how many are done.
 
     ``shown`` can switch it off where there is a terminal. May be called from any thread, one at a time.

@@ -1,28 +1,31 @@
-"""``promptuary watch``: keeps the index up to date for as long as it runs, and tells of everything it does."""
+"""``promptuary watch``: keeps the index up to date for as long as it runs, and prints everything it does."""
 
 import argparse
 import queue
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import opened, print_json_line
-from promptuary.cli.indexing import Work, as_json, embed, many, sync, tell_embedded, tell_synced
+from promptuary.cli.indexing import IndexJob, embed, many, print_embedded, print_synced, sync
+from promptuary.core.json import sync_json, update_json
+from promptuary.core.search import (
+    ChunksEmbedded,
+    FilesSynced,
+    IndexUpdate,
+    SyncReport,
+    UpdateFailed,
+    WatchModeChanged,
+    note_text,
+)
 from promptuary.core.text import one_line
-from promptuary.search.service import BUSY
-
-if TYPE_CHECKING:
-    from promptuary.search.updater import IndexUpdate
 
 _GATHER: Final = 2.0
-"""Seconds for which vectors are counted before a line tells of them: a batch is made every moment."""
+"""Seconds for which embedded chunks are counted before a line reports them: a batch takes only a moment."""
 
 _REMIND: Final = 600.0
-"""Seconds after which a note that still holds is told again."""
-
-_SAID_HERE: Final = {BUSY: "another process is indexing; trying again"}
-"""Notes that are meant for who searches, and what they say to who watches."""
+"""Seconds after which a note that still holds is printed again."""
 
 
 def main(options: argparse.Namespace) -> int:
@@ -31,60 +34,59 @@ def main(options: argparse.Namespace) -> int:
         return _once(promptuary, options) if options.once else _watch(promptuary, options)
 
 
-def _folders(promptuary: Promptuary, work: Work) -> list[str]:
-    """Return the folders to begin with: the workspace itself if nothing is indexed yet, else none besides those."""
+def _folders(promptuary: Promptuary, job: IndexJob) -> list[str]:
+    """Return the folders to add: the workspace itself if nothing is indexed yet, else none."""
     if promptuary.search.status().folders:
         return []
-    work.note(f"nothing is indexed yet, so {promptuary.path} is")
+    job.note(f"nothing is indexed yet, so {promptuary.path} is indexed")
     return [str(promptuary.path)]
 
 
 def _once(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    work = Work(promptuary, quiet=options.quiet)
-    done = sync(work, _folders(promptuary, work))
+    job = IndexJob(promptuary, quiet=options.quiet)
+    outcome = sync(job, _folders(promptuary, job))
     if not options.json:
-        tell_synced(done)
-    code = embed(work, done)
+        print_synced(outcome)
+    code = embed(job, outcome)
     if options.json:
-        print_json_line({"event": "done", "time": _now(), **as_json(done)})
+        _print_event({"event": "done", **sync_json(outcome.report, outcome.status, seconds=outcome.seconds)})
     else:
-        tell_embedded(done)
+        print_embedded(outcome)
     return code
 
 
 def _watch(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    work = Work(promptuary, quiet=options.quiet)
-    if new := _folders(promptuary, work):
-        done = sync(work, new)
+    job = IndexJob(promptuary, quiet=options.quiet)
+    if new := _folders(promptuary, job):
+        outcome = sync(job, new)
         if options.json:
-            print_json_line({"event": "indexed", "time": _now(), **as_json(done)})
+            _print_event({"event": "indexed", **sync_json(outcome.report, outcome.status, seconds=outcome.seconds)})
         else:
-            tell_synced(done)
-    folders = [folder.path for folder, _ in promptuary.search.status().folders]
-    told: queue.SimpleQueue[IndexUpdate] = queue.SimpleQueue()
-    promptuary.search.watch(told.put)
-    _begin(folders, work, options)
-    lines = _Lines(as_json=options.json, quiet=options.quiet)
-    # Told here and not where it happens: who cannot be told any more ends this thread, not the one that works.
+            print_synced(outcome)
+    folders = [folder.path for folder in promptuary.search.status().folders]
+    updates: queue.SimpleQueue[IndexUpdate] = queue.SimpleQueue()
+    promptuary.search.watch(updates.put)
+    _print_folders(folders, job, options)
+    printer = UpdatePrinter(as_json=options.json, quiet=options.quiet)
+    # Printed in this thread: a closed pipe ends it, and not the thread that works.
     while True:
         try:
-            lines.tell(told.get(timeout=lines.patience()))
+            printer.show(updates.get(timeout=printer.timeout()))
         except queue.Empty:
-            lines.tell_embedded()
+            printer.flush()
 
 
-def _begin(folders: list[str], work: Work, options: argparse.Namespace) -> None:
-    """Say what is watched."""
+def _print_folders(folders: list[str], job: IndexJob, options: argparse.Namespace) -> None:
     if options.json:
-        print_json_line({"event": "watching", "time": _now(), "folders": folders})
+        _print_event({"event": "watching", "folders": folders})
         return
     for folder in folders:
-        work.note(f"watching {folder}")
-    work.note("Ctrl-C ends it")
+        job.note(f"watching {folder}")
+    job.note("press Ctrl-C to stop")
 
 
-class _Lines:
-    """Tells of what was done, a line each; vectors that are made without a pause share one."""
+class UpdatePrinter:
+    """Prints updates, a line each; chunks that are embedded without a pause share one line."""
 
     def __init__(self, *, as_json: bool, quiet: bool) -> None:
         self._as_json = as_json
@@ -93,46 +95,53 @@ class _Lines:
         self._since = 0.0
         self._noted: dict[str, float] = {}
 
-    def patience(self) -> float | None:
-        """Return how many seconds may pass before there is something to tell; ``None`` is any number."""
+    def timeout(self) -> float | None:
+        """Return how many seconds may pass before ``flush`` is due; ``None`` is any number."""
         return max(0.0, self._since + _GATHER - time.monotonic()) if self._embedded else None
 
-    def tell(self, kept: "IndexUpdate") -> None:
-        """Tell of one thing."""
-        if kept.embedded and not self._embedded:
-            self._since = time.monotonic()
-        self._embedded += kept.embedded
-        if (how := kept.watching) and not self._quiet:
-            self._print("noticing", f"changes are noticed by {one_line(how)}", by=how)
-        if done := kept.synced:
-            counts = {"added": done.added, "changed": done.changed, "moved": done.moved, "removed": done.removed}
-            named = zip(("new", "changed", "moved", "removed"), counts.values(), strict=True)
-            told = ", ".join(f"{count:,} {name}" for name, count in named if count)
-            self._print("synced", f"synced: {told}", **counts)
-        for note in kept.notes:
-            self._note(_SAID_HERE.get(note, note))
-        if self._embedded and not self.patience():
-            self.tell_embedded()
+    def show(self, update: IndexUpdate) -> None:
+        """Print one update, now or with others soon."""
+        match update:
+            case ChunksEmbedded(count):
+                if not self._embedded:
+                    self._since = time.monotonic()
+                self._embedded += count
+            case WatchModeChanged(mode, reason):
+                if not self._quiet:
+                    self._print(update, f"changes are noticed by {mode}{f' ({reason})' if reason else ''}")
+            case FilesSynced(report):
+                self._print(update, f"synced: {_counts(report)}", result=True)
+            case UpdateFailed(reason):
+                self._note(update, reason)
+            case _:
+                self._note(update, note_text(update))
+        if self._embedded and not self.timeout():
+            self.flush()
 
-    def _note(self, note: str) -> None:
-        now = time.monotonic()
-        if now - self._noted.get(note, -_REMIND) >= _REMIND:
-            self._noted[note] = now
-            self._print("note", one_line(note), text=note)
-
-    def tell_embedded(self) -> None:
-        """Tell how many vectors were made since the last time."""
+    def flush(self) -> None:
+        """Print how many chunks were embedded since the last time."""
         if self._embedded:
-            self._print("embedded", f"embedded {many(self._embedded, 'chunk')}", chunks=self._embedded)
-        self._embedded = 0
+            embedded, self._embedded = self._embedded, 0
+            self._print(ChunksEmbedded(embedded), f"embedded {many(embedded, 'chunk')}", result=True)
 
-    def _print(self, event: str, line: str, **more: Any) -> None:
+    def _note(self, update: IndexUpdate, text: str) -> None:
+        now = time.monotonic()
+        if now - self._noted.get(text, -_REMIND) >= _REMIND:
+            self._noted[text] = now
+            self._print(update, text)
+
+    def _print(self, update: IndexUpdate, line: str, *, result: bool = False) -> None:
         if self._as_json:
-            print_json_line({"event": event, "time": _now(), **more})
+            _print_event(update_json(update))
         else:
-            stream = sys.stdout if event in {"synced", "embedded"} else sys.stderr
-            print(f"{time.strftime('%H:%M:%S')} {line}", file=stream, flush=True)
+            stream = sys.stdout if result else sys.stderr
+            print(f"{time.strftime('%H:%M:%S')} {one_line(line)}", file=stream, flush=True)
 
 
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S%z")
+def _counts(report: SyncReport) -> str:
+    counts = {"new": report.added, "changed": report.changed, "moved": report.moved, "removed": report.removed}
+    return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+
+
+def _print_event(event: dict[str, Any]) -> None:
+    print_json_line({"event": event["event"], "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"), **event})

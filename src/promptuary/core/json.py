@@ -3,13 +3,34 @@
 Every shape is written here and nowhere else. Whatever an older version stored can still be read.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, assert_never
 
 from promptuary.core.blocks import Detail, Trust
+from promptuary.core.errors import Code
 from promptuary.core.expansion import Expansion, Outcome
 from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry
 from promptuary.core.references import Completion
+from promptuary.core.search import (
+    ChunksEmbedded,
+    FilesSkipped,
+    FilesSynced,
+    FolderHeld,
+    Hit,
+    IndexBusy,
+    IndexRebuilt,
+    IndexStatus,
+    IndexUpdate,
+    SearchedByWordsOnly,
+    SearchNote,
+    SearchResult,
+    SyncReport,
+    UpdateFailed,
+    WatchModeChanged,
+    note_text,
+)
 
 
 def expansion_json(expansion: Expansion) -> dict[str, Any]:
@@ -90,6 +111,107 @@ def receipt_from_json(value: Mapping[str, Any]) -> Receipt:
         warnings=list(value["warnings"]),
         blocked=value["blocked"],
     )
+
+
+def search_json(query: str, result: SearchResult, *, explain: bool = False) -> dict[str, Any]:
+    """Return the JSON object of the result of a search for ``query``; ``explain`` adds the parts of each score."""
+    return {
+        "query": query,
+        "mode": result.mode,
+        "auto_synced": result.auto_synced,
+        "partially_embedded": result.partially_embedded,
+        "notes": [note_json(note) for note in result.notes],
+        "hits": [hit_json(hit, explain=explain) for hit in result.hits],
+    }
+
+
+def hit_json(hit: Hit, *, explain: bool = False) -> dict[str, Any]:
+    """Return the JSON object of a hit."""
+    why = {"lexical": hit.why.lexical, "cosine": hit.why.cosine, "matched": list(hit.why.matched)} if explain else None
+    return {
+        "place": hit.place,
+        "folder": hit.folder,
+        "path": hit.path,
+        "start_line": hit.start_line,
+        "end_line": hit.end_line,
+        "heading": list(hit.heading),
+        "kind": hit.kind,
+        "date": datetime.fromtimestamp(hit.date, UTC).isoformat(),
+        "score": hit.score,
+        "text": hit.text,
+        "sha256": hit.sha256,
+        **({"why": why} if why else {}),
+    }
+
+
+def note_json(note: SearchNote) -> dict[str, Any]:
+    """Return the JSON object of a note: a stable ``code``, a sentence for a person, and what the note is about."""
+    text = note_text(note)
+    match note:
+        case FolderHeld():
+            about = {"folder": note.folder, "reason": note.reason, "inside": note.inside}
+            return {"code": "FOLDER_HELD", "text": text, **about}
+        case FilesSkipped(files):
+            return {"code": "FILES_SKIPPED", "text": text, "files": _files_json(files)}
+        case IndexBusy():
+            return {"code": "INDEX_BUSY", "text": text, "here": note.here}
+        case IndexRebuilt():
+            return {"code": "INDEX_REBUILT", "text": text}
+        case SearchedByWordsOnly(reason):
+            return {"code": "SEARCHED_BY_WORDS_ONLY", "text": text, "reason": reason}
+        case _:
+            assert_never(note)
+
+
+def status_json(status: IndexStatus) -> dict[str, Any]:
+    """Return the JSON object of what is indexed."""
+    return {
+        "folders": [_fields(folder) for folder in status.folders],
+        **_fields(status.counts),
+        "embedder": status.embedder,
+    }
+
+
+def sync_json(report: SyncReport, status: IndexStatus, *, seconds: float) -> dict[str, Any]:
+    """Return the JSON object of a sync that took ``seconds``, with the ``status`` after it."""
+    return {
+        **_counts_json(report),
+        "unchanged": report.unchanged(status.counts),
+        "skipped": {str(code): count for code, count in sorted(Counter(report.skipped.values()).items())},
+        "skipped_files": _files_json(report.skipped),
+        "held": [note_json(held) for held in report.held],
+        "rebuilt": report.rebuilt,
+        **status_json(status),
+        "seconds": round(seconds, 3),
+    }
+
+
+def update_json(update: IndexUpdate) -> dict[str, Any]:
+    """Return the JSON object of something that a watched index reports; ``event`` tells what it is."""
+    match update:
+        case WatchModeChanged(mode, reason):
+            return {"event": "mode", "mode": mode, "reason": reason}
+        case FilesSynced(report):
+            return {"event": "synced", **_counts_json(report)}
+        case ChunksEmbedded(count):
+            return {"event": "embedded", "chunks": count}
+        case UpdateFailed(reason):
+            return {"event": "note", "code": "UPDATE_FAILED", "text": reason}
+        case _:
+            return {"event": "note", **note_json(update)}
+
+
+def _counts_json(report: SyncReport) -> dict[str, int]:
+    return {
+        "added": report.added,
+        "changed": report.changed,
+        "moved": report.moved,
+        "removed": report.removed,
+    }
+
+
+def _files_json(files: Mapping[str, Code]) -> list[dict[str, str]]:
+    return [{"path": path, "code": str(code)} for path, code in files.items()]
 
 
 def _entry(stored: Mapping[str, Any]) -> ReceiptEntry:

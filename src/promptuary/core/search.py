@@ -1,14 +1,14 @@
-"""What the file memory is made of and asked for: chunks of files, questions, and what was found.
+"""The values of search: chunks of files, queries and hits, and what an index reports about itself.
 
-Values only. A chunk is always whole lines, so that its lines slice back to exactly its text.
+Values only, no input or output. A chunk is always whole lines, so that its lines slice back to exactly its text.
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias, assert_never
 
-from promptuary.core.errors import ConfigError
+from promptuary.core.errors import Code, ConfigError
 
 FileKind = Literal["markdown", "code", "text", "data"]
 """What a file is for searching: prose with headings, source code, other prose, configuration and tables."""
@@ -17,15 +17,15 @@ FILE_KINDS: tuple[FileKind, ...] = ("markdown", "code", "text", "data")
 
 
 CONTEXT: Final = 2
-"""Which rule makes what is embedded of a chunk: vectors made by another are not its vectors."""
+"""The version of ``Chunk.context``. Vectors of another version are not used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some whole lines of a file. ``first`` and ``last`` count from one, both included.
+    """Some whole lines of a file. ``start_line`` and ``end_line`` count from one, both included.
 
-    ``text`` is exactly these lines, with the ends of all but the last. ``trail`` says where in the file it stands: the
-    headings above it, or the names of the definitions around it, the outermost first.
+    ``text`` is exactly these lines, joined by line feeds. ``heading`` tells where in the file they are: the headings
+    above them, or the names of the definitions around them, the outermost first.
     """
 
     start_line: int
@@ -35,7 +35,7 @@ class Chunk:
 
     @property
     def sha256(self) -> str:
-        """What tells two chunks apart wherever they stand: the hash of trail and text."""
+        """The hash of heading and text, which identifies a chunk wherever it is."""
         return self.digest.hex()
 
     @property
@@ -46,14 +46,14 @@ class Chunk:
 
     @property
     def context(self) -> str:
-        """The text as it is embedded: under those headings that do not stand in it."""
+        """The text to embed: preceded by those headings that are not in it."""
         above = " > ".join(title for title in self.heading if title not in self.text)
         return f"{above}\n{self.text}" if above else self.text
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """How a file looked on disk: what changes when it does. Times are nanoseconds."""
+    """What the file system says about a file; it differs after every change. Times are nanoseconds."""
 
     size: int
     modified: int
@@ -84,8 +84,8 @@ class IndexedFile:
 class Filters:
     """What may be found at all. Empty means everything; ``since`` and ``until`` are seconds since 1970.
 
-    ``paths`` are globs, files or folders, with ``!`` before what is left out: counted from the workspace, from the
-    indexed folder, or whole if they begin with ``/``.
+    ``paths`` are globs, files or folders, with ``!`` before what is excluded: relative to the workspace, relative to
+    the indexed folder, or absolute.
     """
 
     folders: tuple[str, ...] = ()
@@ -98,9 +98,9 @@ class Filters:
     def __post_init__(self) -> None:
         for name in ("folders", "paths", "kinds", "labels"):
             if isinstance(value := getattr(self, name), str):
-                raise ConfigError(f"{name} of a search are several, or one in a tuple: {name}=({value!r},)")
+                raise ConfigError(f"{name} of a search are a tuple of strings: {name}=({value!r},)")
         if unknown := [kind for kind in self.kinds if kind not in FILE_KINDS]:
-            raise ConfigError(f"{unknown[0]!r} is no kind of file; there are {', '.join(FILE_KINDS)}")
+            raise ConfigError(f"{unknown[0]!r} is no kind of file; use {', '.join(FILE_KINDS)}")
 
     def __bool__(self) -> bool:
         return self != Filters()
@@ -108,7 +108,10 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """What is asked: any text, how many answers at most, what may be among them, and whether words alone decide."""
+    """A question as any text, the most hits to return, and what may be among them.
+
+    ``lexical_only`` compares words and not meaning.
+    """
 
     text: str
     limit: int = 10
@@ -118,9 +121,9 @@ class SearchQuery:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A question taken apart for full text search: each part is what a person typed, not yet analysed.
+    """A query parsed for full-text search: each part is what a person typed, not yet analysed.
 
-    ``phrases`` must stand in a hit as they are, ``prefixes`` are beginnings of words, ``terms`` are the rest.
+    ``phrases`` must be in a hit word for word, ``prefixes`` are beginnings of words, ``terms`` are the rest.
     """
 
     terms: tuple[str, ...] = ()
@@ -136,7 +139,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why a hit stands where it does: the parts of its score. ``None``: it was not compared in that way."""
+    """The parts of a hit's score. ``None``: it was not compared in that way."""
 
     lexical: float | None = None
     cosine: float | None = None
@@ -144,13 +147,20 @@ class Why:
 
     @property
     def matched(self) -> tuple[str, ...]:
-        """The words of the question that stand in the text. Looked for when asked: most never are."""
+        """The words of the query that are in the text. Computed on access: most hits never need it."""
         return self.match()
+
+
+_PLAIN: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./")
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One chunk that answers a question; ``folder`` is the indexed folder and ``path`` the file in it."""
+    """One chunk that answers a query.
+
+    ``folder`` is the indexed folder and ``path`` the file in it; ``workspace`` is the root of the workspace that was
+    searched.
+    """
 
     folder: str
     path: str
@@ -163,23 +173,243 @@ class Hit:
     sha256: str
     score: float
     why: Why
+    workspace: str = ""
 
     @property
     def place(self) -> str:
-        """Where to read it: path and lines."""
-        return f"{self.path}:{self.start_line}-{self.end_line}"
+        """The lines as a reference names them: ``@file:{place}`` attaches them.
+
+        The path is relative to the workspace, and quoted where that is needed. Outside the workspace it is absolute:
+        an editor can open it, ``@file:`` refuses it.
+        """
+        path = f"{self.folder.rstrip('/')}/{self.path}"
+        if self.workspace:
+            path = path.removeprefix(f"{self.workspace.rstrip('/')}/")
+        lines = f":{self.start_line}-{self.end_line}"
+        if path[-1:].isalnum() and _PLAIN.issuperset(path):
+            return f"{path}{lines}"
+        from promptuary.core.references import format_reference  # noqa: PLC0415  (most paths need no quotes)
+
+        return format_reference("file", path, lines).removeprefix("@file:")
+
+
+HeldReason = Literal["missing", "empty", "unreadable"]
+"""Why the files of a folder are not deleted from the index: the folder is gone, has no files, or cannot be listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class FolderHeld:
+    """Files of an indexed folder cannot be seen, so what is indexed of them was kept.
+
+    ``inside`` is the folder below ``folder`` that cannot be listed, if it is not all of ``folder``. ``detail`` tells a
+    person more, if there is more to tell.
+    """
+
+    folder: str
+    reason: HeldReason
+    inside: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FilesSkipped:
+    """Files that could not be indexed, by their absolute paths, and why."""
+
+    files: Mapping[str, Code]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexBusy:
+    """Somebody else is writing the index: another thread of this process (``here``), or another process."""
+
+    here: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRebuilt:
+    """The index was damaged and was rebuilt from the files."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedByWordsOnly:
+    """The query could not be embedded, so that only words were compared."""
+
+    reason: str
+
+
+SearchNote: TypeAlias = FolderHeld | FilesSkipped | IndexBusy | IndexRebuilt | SearchedByWordsOnly
+"""What a person should know about the result of a search or a sync."""
+
+_NAMED: Final = 5
+"""How many skipped files are named in a sentence; a folder may be full of them."""
+
+
+def note_text(note: SearchNote) -> str:
+    """Return ``note`` as a sentence for a person."""
+    match note:
+        case FolderHeld():
+            return f"{_why_held(note)}; what is indexed of it was kept"
+        case FilesSkipped(files):
+            named = ", ".join(f"{path} ({code})" for path, code in list(files.items())[:_NAMED])
+            more = len(files) - _NAMED
+            rest = f" and {more:,} more (promptuary index --rebuild --json lists all)" if more > 0 else ""
+            return f"skipped {named}{rest}"
+        case IndexBusy(here=True):
+            return "files are being indexed; the latest changes are not in the index yet"
+        case IndexBusy():
+            return "another process is indexing; the latest changes are not in the index yet"
+        case IndexRebuilt():
+            return "the index was damaged and has been rebuilt; nothing was lost"
+        case SearchedByWordsOnly(reason):
+            return f"searched by words only: {reason}"
+        case _:
+            assert_never(note)
+
+
+def _why_held(note: FolderHeld) -> str:
+    match note.reason:
+        case "missing":
+            return f"{note.folder} is missing"
+        case "empty":
+            return f"{note.folder} has no files left"
+        case "unreadable":
+            path = f"{note.folder}/{note.inside}" if note.inside else note.folder
+            return note.detail.rstrip(".") or f"{path} cannot be listed"
+        case _:
+            assert_never(note.reason)
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The answer to a search. ``mode`` tells what took part; ``partly``: some chunks have no vector yet."""
+    """The hits of a search, the best first. ``mode`` tells what was compared: words, or words and meaning.
+
+    ``auto_synced``: files had changed and were indexed first. ``partially_embedded``: some chunks have no vector yet.
+    """
 
     hits: Sequence[Hit] = ()
     mode: Literal["lexical", "hybrid"] = "lexical"
     auto_synced: bool = False
     partially_embedded: bool = False
-    notes: tuple[str, ...] = ()
+    notes: tuple[SearchNote, ...] = ()
 
 
 Search = Callable[[SearchQuery], SearchResult]
-"""Answers a question from what is indexed. Raises ``PromptuaryError`` if nothing is."""
+"""Answers a query from the index. Raises ``PromptuaryError`` if nothing is indexed."""
+
+TRANSIENT_CODES: Final = frozenset({Code.READ_FAILED, Code.PERMISSION_DENIED, Code.NOT_FOUND, Code.TIMEOUT})
+"""Codes that say nothing about what a file holds: what is indexed of it is kept, and it is tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReport:
+    """What a sync did, counted in files.
+
+    ``reread`` files were read again and are the same. ``skipped`` are the files that could not be read, by their
+    absolute paths, and why: a file that is no text is reported once and tried again when it has changed; one that is
+    too large is reported by every sync of its folder. ``held`` are folders whose files were not deleted from the index
+    although they cannot be seen. ``rebuilt``: the index was damaged.
+    """
+
+    added: int = 0
+    changed: int = 0
+    moved: int = 0
+    removed: int = 0
+    reread: int = 0
+    skipped: Mapping[str, Code] = field(default_factory=dict)
+    held: tuple[FolderHeld, ...] = ()
+    rebuilt: bool = False
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether searches can find something else now."""
+        return bool(self.added or self.changed or self.moved or self.removed)
+
+    def notes(self, *, recurring: bool = True) -> tuple[SearchNote, ...]:
+        """Return what a person should know; unless ``recurring``, without skipped files that every sync reports."""
+        again = () if recurring else {*TRANSIENT_CODES, Code.FILE_TOO_LARGE}
+        skipped = {path: code for path, code in self.skipped.items() if code not in again}
+        rebuilt = (IndexRebuilt(),) if self.rebuilt else ()
+        return (*rebuilt, *self.held, *((FilesSkipped(skipped),) if skipped else ()))
+
+    def unchanged(self, counts: "IndexCounts") -> int:
+        """Return how many of the indexed files are as they were before; most of them were not even opened."""
+        return max(0, counts.files - self.added - self.changed - self.moved)
+
+    def __add__(self, other: "SyncReport") -> "SyncReport":
+        return SyncReport(
+            self.added + other.added,
+            self.changed + other.changed,
+            self.moved + other.moved,
+            self.removed + other.removed,
+            self.reread + other.reread,
+            {**self.skipped, **other.skipped},
+            (*self.held, *other.held),
+            self.rebuilt or other.rebuilt,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class IndexCounts:
+    """How much an index holds; ``unembedded`` chunks have no vector yet."""
+
+    files: int = 0
+    chunks: int = 0
+    unembedded: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FolderStatus:
+    """An indexed folder with the number of its indexed files; ``missing``: it is not there at the moment."""
+
+    path: str
+    label: str
+    files: int
+    missing: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStatus:
+    """What is indexed. ``embedder`` is the id of what makes vectors, empty if nothing does."""
+
+    folders: tuple[FolderStatus, ...] = ()
+    counts: IndexCounts = IndexCounts()
+    embedder: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchModeChanged:
+    """How changes are noticed from now on: by events, or by polling and then why."""
+
+    mode: Literal["events", "polling"]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FilesSynced:
+    """Files had changed and were indexed."""
+
+    report: SyncReport
+
+
+@dataclass(frozen=True, slots=True)
+class ChunksEmbedded:
+    """Chunks got their vectors."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateFailed:
+    """An update failed and will be tried again."""
+
+    reason: str
+
+
+IndexUpdate: TypeAlias = WatchModeChanged | FilesSynced | ChunksEmbedded | UpdateFailed | SearchNote
+"""What a watched index reports, one value at a time."""
+
+SyncProgress = Callable[[int, int], None]
+"""Called with how many files are done, of how many. An exception that it raises stops the sync."""
+
+EmbedProgress = Callable[[int], bool]
+"""Called with how many chunks are embedded. Returns whether to continue."""

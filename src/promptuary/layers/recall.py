@@ -16,7 +16,7 @@ from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.core.layers import Between, Layer, LayerContext, Omitted, Recall, RecallRequest, Slot
 from promptuary.core.query import unquoted
 from promptuary.core.render import without_gap
-from promptuary.core.search import Hit, Search, SearchQuery, SearchResult
+from promptuary.core.search import Hit, Search, SearchQuery, SearchResult, note_text
 from promptuary.core.text import visible, with_unix_lines
 from promptuary.layers.tracked.links import without
 from promptuary.references.detail import whole
@@ -51,7 +51,8 @@ class SemanticRecall(Layer):
         # Measured by the best of all: where that is in view, what is far behind it is worth no more than before.
         wanted = unseen(worth(found.hits), list(request.passages()) if found.hits else [], self._home)
         recalled = fitted(wanted, request.budget, context.counter, self._home)
-        return replace(recalled or Recall(), notes=found.notes) if recalled or found.notes else None
+        notes = tuple(map(note_text, found.notes))
+        return replace(recalled or Recall(), notes=notes) if recalled or notes else None
 
     def _found(self, words: str) -> SearchResult:
         try:

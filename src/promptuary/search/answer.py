@@ -1,7 +1,7 @@
-"""Answers a question from the index: candidates by words and by meaning, put in one order.
+"""Answers a query from the index: candidates by words and by meaning, put in one order.
 
-The order of the first results never depends on how many are asked for: the candidates are a pool of fixed size, and
-only who asks for more than the pool holds gets what follows in the order of the full text index.
+The order of the first hits does not depend on the limit: the candidates are a pool of fixed size, and only a limit
+above that size gets more hits, in the order of the full-text index.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -11,10 +11,10 @@ from typing import Final
 
 from promptuary import concurrency
 from promptuary.core import query as language
-from promptuary.core.ports.index import IndexReader, Row
+from promptuary.core.ports.index import IndexedChunk, SearchIndex
 from promptuary.core.ports.models import Embedder
 from promptuary.core.search import Hit, SearchQuery, Words
-from promptuary.search.filters import passing
+from promptuary.search.filters import passing_files
 from promptuary.search.ranking import NEAREST, Candidate, Ranked, fuse
 
 POOL: Final = 100
@@ -22,98 +22,111 @@ POOL: Final = 100
 
 
 _ALIKE: Final = 0.2
-"""The least cosine of an answer that has none of the words; unrelated texts have up to about this."""
+"""The least cosine of a hit that has none of the words; unrelated texts have up to about this."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """The hits, the best first, and whether meaning took part."""
+class Answer:
+    """The hits, the best first; ``hybrid``: meaning was compared, too."""
 
     hits: Sequence[Hit] = ()
     hybrid: bool = False
 
 
-def search(question: SearchQuery, index: IndexReader, embedder: Embedder | None) -> Answered:
-    """Return the best hits for ``question``; without an ``embedder`` by words alone.
+def answer(query: SearchQuery, index: SearchIndex, embedder: Embedder | None, *, workspace: str = "") -> Answer:
+    """Return the best hits for ``query``; without an ``embedder`` by words only.
 
-    A quoted phrase stands in every hit. If it stands nowhere, and there are other words, it is words like these: people
-    also quote titles that nobody wrote down.
+    A quoted phrase is in every hit. If it is in no chunk, and the query has other words, its words count as separate
+    words: people also quote titles that nobody wrote down. ``workspace`` is the root that places are relative to.
     """
-    words = language.parse(question.text)
-    if not words or question.limit < 1:
-        return Answered()
-    files = passing(question.filters, index)
+    words = language.parse(query.text)
+    if not words or query.limit < 1:
+        return Answer()
+    files = passing_files(query.filters, index)
     if files is not None and not files:
-        return Answered()
-    answered = _answered(question, words, index, embedder, files)
-    if not answered.hits and words.phrases and (words.terms or words.prefixes):
-        return _answered(question, language.parse(language.unquoted(question.text)), index, embedder, files)
-    return answered
+        return Answer()
+    search = _Search(index, embedder, files, workspace)
+    found = search.answer(query, words)
+    if not found.hits and words.phrases and (words.terms or words.prefixes):
+        return search.answer(query, language.parse(language.unquoted(query.text)))
+    return found
 
 
-def _answered(
-    question: SearchQuery, words: Words, index: IndexReader, embedder: Embedder | None, files: Collection[int] | None
-) -> Answered:
-    if embedder is None:
-        return Answered(list(_by_words(0, question.limit, words, index, files)))
-    # The model and the full text index both leave the interpreter alone while they work: side by side.
-    embedding = concurrency.begin(lambda: embedder.embed([question.text], "query")[0])
-    lexical = dict(index.lexical(words, POOL, files=files))
-    vector = embedding.result()
-    # A quoted phrase must be in a hit, and only the full text index knows.
-    cosines = {} if words.phrases else dict(index.nearest(vector, POOL, files=files))
-    cosines |= index.cosines(vector, [one for one in lexical if one not in cosines])
-    pool = [*lexical, *(one for one in cosines if one not in lexical)]
-    code = index.code(sorted(cosines, key=lambda one: (-cosines[one], one))[:NEAREST])
-    # What shares no word with the question and little of its meaning is no answer.
-    pool = [one for one in pool if one in lexical or cosines[one] >= _ALIKE]
-    candidates = [Candidate(one, lexical.get(one), cosines.get(one), one in code) for one in pool]
-    ranked = fuse(candidates, len(words), names=sum(map(language.is_name, words.terms)))
-    hits = list(_hits(ranked, question.limit, words, index))
-    if len(hits) < question.limit and len(lexical) >= POOL:
-        hits += _by_words(len(hits), question.limit, words, index, files, known=frozenset(pool))
-    return Answered(hits, hybrid=bool(cosines))
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """A search among ``files``, or all if that is ``None``."""
 
+    index: SearchIndex
+    embedder: Embedder | None
+    files: Collection[int] | None
+    workspace: str
 
-def _hits(ranked: Sequence[Ranked], limit: int, words: Words, index: IndexReader) -> Iterator[Hit]:
-    """Yield the first hits that are still there; only so many are read as are wanted."""
-    found = 0
-    for start in range(0, len(ranked), limit):
-        batch = ranked[start : start + limit]
-        rows = index.rows([one.chunk for one in batch])
-        for one in batch:
-            if one.chunk in rows and found < limit:
-                found += 1
-                yield _hit(rows[one.chunk], one, words)
-        if found >= limit:
-            return
+    def answer(self, query: SearchQuery, words: Words) -> Answer:
+        if (embedder := self.embedder) is None:
+            return Answer(list(self._lexical_hits(0, query.limit, words)))
+        index = self.index
+        # The model and the full-text index both release the interpreter's lock: they run side by side.
+        embedding = concurrency.begin(lambda: embedder.embed([query.text], "query")[0])
+        lexical = dict(index.lexical(words, POOL, files=self.files))
+        vector = embedding.result()
+        # A quoted phrase must be in a hit, and only the full-text index knows.
+        cosines = {} if words.phrases else dict(index.nearest(vector, POOL, files=self.files))
+        cosines |= index.cosines(vector, [one for one in lexical if one not in cosines])
+        pool = [*lexical, *(one for one in cosines if one not in lexical)]
+        code = index.code(sorted(cosines, key=lambda one: (-cosines[one], one))[:NEAREST])
+        # A chunk that shares no word with the query and little of its meaning is no answer.
+        pool = [one for one in pool if one in lexical or cosines[one] >= _ALIKE]
+        candidates = [Candidate(one, lexical.get(one), cosines.get(one), one in code) for one in pool]
+        ranked = fuse(candidates, len(words), names=sum(map(language.is_name, words.terms)))
+        hits = list(self._hits(ranked, query.limit, words))
+        if len(hits) < query.limit and len(lexical) >= POOL:
+            hits += self._lexical_hits(len(hits), query.limit, words, known=frozenset(pool))
+        return Answer(hits, hybrid=bool(cosines))
 
+    def _hits(self, ranked: Sequence[Ranked], limit: int, words: Words) -> Iterator[Hit]:
+        """Yield the first hits that are still in the index; only as many are read as are needed."""
+        found = 0
+        for start in range(0, len(ranked), limit):
+            batch = ranked[start : start + limit]
+            chunks = self.index.chunks([one.chunk for one in batch])
+            for one in batch:
+                if one.chunk in chunks and found < limit:
+                    found += 1
+                    yield self._hit(chunks[one.chunk], one, words)
+            if found >= limit:
+                return
 
-def _by_words(
-    found: int,
-    limit: int,
-    words: Words,
-    index: IndexReader,
-    files: Collection[int] | None,
-    *,
-    known: Collection[int] = frozenset(),
-) -> Iterator[Hit]:
-    """Yield hits in the order of the full text index, until there are ``limit`` with those ``found`` already."""
-    seen = set(known)
-    while found < limit:
-        wanted = limit - found
-        best = index.lexical(words, wanted + len(seen), files=files)
-        fresh = [(one, score) for one, score in best if one not in seen][:wanted]
-        rows = index.rows([one for one, _ in fresh])
-        ranked = fuse([Candidate(one, score) for one, score in fresh if one in rows], len(words))
-        yield from (_hit(rows[one.chunk], one, words) for one in ranked)
-        if len(fresh) < wanted:
-            return
-        # Some may not be there any more: what comes after them takes their places.
-        found += len(rows)
-        seen.update(one for one, _ in fresh)
+    def _lexical_hits(
+        self, found: int, limit: int, words: Words, *, known: Collection[int] = frozenset()
+    ) -> Iterator[Hit]:
+        """Yield hits in the order of the full-text index, until there are ``limit`` with those ``found`` already."""
+        seen = set(known)
+        while found < limit:
+            wanted = limit - found
+            best = self.index.lexical(words, wanted + len(seen), files=self.files)
+            fresh = [(one, score) for one, score in best if one not in seen][:wanted]
+            chunks = self.index.chunks([one for one, _ in fresh])
+            ranked = fuse([Candidate(one, score) for one, score in fresh if one in chunks], len(words))
+            yield from (self._hit(chunks[one.chunk], one, words) for one in ranked)
+            if len(fresh) < wanted:
+                return
+            # Some may be gone by now: the next ones take their places.
+            found += len(chunks)
+            seen.update(one for one, _ in fresh)
 
-
-def _hit(row: Row, ranked: Ranked, words: Words) -> Hit:
-    match = partial(language.matched, words, row.hit.text)
-    return replace(row.hit, score=ranked.score, why=replace(ranked.why, match=match))
+    def _hit(self, indexed: IndexedChunk, ranked: Ranked, words: Words) -> Hit:
+        chunk = indexed.chunk
+        return Hit(
+            indexed.folder,
+            indexed.path,
+            chunk.start_line,
+            chunk.end_line,
+            chunk.text,
+            chunk.heading,
+            indexed.kind,
+            indexed.date,
+            chunk.sha256,
+            ranked.score,
+            replace(ranked.why, match=partial(language.matched, words, chunk.text)),
+            self.workspace,
+        )

@@ -1,7 +1,7 @@
-"""Which files a question's filters let through. Paths are compared here, everything else by the index.
+"""Which files pass the filters of a query. Paths are compared here, everything else by the index.
 
-A pattern for paths is a glob, a file, or a folder with all below it, with ``!`` before it what is left out. One that
-begins with ``/`` is compared with the whole path of a file, any other with its path from the indexed folder on.
+A pattern for paths is a glob, a file, or a folder with everything below it; ``!`` before it excludes. One that begins
+with ``/`` is compared with the absolute path of a file, any other with its path relative to the indexed folder.
 """
 
 import re
@@ -9,15 +9,15 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from promptuary.core.errors import SourceError
-from promptuary.core.ports.index import IndexReader
+from promptuary.core.ports.index import SearchIndex
 from promptuary.core.search import Filters
 from promptuary.workspace.listing.glob import match_glob
 
 _WILD = re.compile(r"[*?\[\]{}\\]")
 
 
-def passing(filters: Filters, index: IndexReader) -> Collection[int] | None:
-    """Return the numbers of the files that may be found; ``None`` is all."""
+def passing_files(filters: Filters, index: SearchIndex) -> Collection[int] | None:
+    """Return the numbers of the files that pass the filters; ``None`` means all."""
     if not filters:
         return None
     files = index.select(filters)
@@ -32,7 +32,7 @@ def passing(filters: Filters, index: IndexReader) -> Collection[int] | None:
 
 
 def from_workspace(filters: Filters, root: str) -> Filters:
-    """Return filters whose paths may also be counted from the workspace ``root``: as hits are shown."""
+    """Return filters whose paths may also be relative to the workspace ``root``, as hits show them."""
     if not filters.paths:
         return filters
     return replace(filters, paths=tuple(one for pattern in filters.paths for one in _both(pattern, root)))
@@ -46,12 +46,12 @@ def _both(pattern: str, root: str) -> Iterator[str]:
 
 
 def _joined(root: str, pattern: str) -> str:
-    """Return a pattern with the root before it; leading ``..`` climb out of it."""
+    """Return the pattern below the root; leading ``..`` climb out of it."""
     names = root.strip("/").split("/") if root.strip("/") else []
     rest = pattern.removeprefix("./")
     while rest == ".." or rest.startswith("../"):
         names, rest = names[:-1], rest[3:]
-    # What stands before is a name and no pattern; one that reads like a pattern is taken as any name of that length.
+    # The names of the root are no patterns: a wildcard in one of them matches any character instead.
     literal = [_WILD.sub("?", name) for name in names]
     return "/" + "/".join([*literal, rest] if rest else literal)
 

@@ -1,45 +1,56 @@
-"""IndexedFolders to folders as the settings open them: of the workspace, and of the folders that are indexed for it.
+"""The folders that are indexed for a workspace: adds and removes them, opens them, and takes their snapshots.
 
-A folder may vanish and come back while the program runs: then its door is opened anew. What may be read is decided by
-each door's own policy; what is indexed is not known here.
+A folder may vanish and come back while the program runs: then it is opened again. What may be read is decided by the
+read policy of each opened folder; what is in the index is not known here.
 """
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from promptuary.core.errors import ConfigError
-from promptuary.core.search import Folder, Stamp
+from promptuary.core.search import Folder, HeldReason, Stamp
 from promptuary.workspace.changes.snapshot import Snapshot, snapshot, snapshot_of
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.workspace import Workspace
 
 
-class IndexedFolders:
-    """The folders that ``remembered`` names; ``opener`` opens the door of one."""
+@dataclass(frozen=True, slots=True)
+class FolderScan:
+    """How a folder looks now. If it cannot be seen, ``workspace`` is ``None`` and ``unavailable`` tells why."""
 
-    def __init__(self, remembered: IndexedFoldersFile, opener: Callable[[Path], Workspace]) -> None:
-        self._remembered = remembered
+    snapshot: Snapshot
+    workspace: Workspace | None = None
+    unavailable: HeldReason | None = None
+
+
+class IndexedFolders:
+    """The folders listed in ``file``; ``opener`` opens one."""
+
+    def __init__(self, file: IndexedFoldersFile, opener: Callable[[Path], Workspace]) -> None:
+        self._file = file
         self._opener = opener
         self._open: dict[str, Workspace] = {}
         self._last: dict[str, Snapshot] = {}
 
-    def folders(self) -> Sequence[Folder]:
+    def all(self) -> Sequence[Folder]:
         """Return every folder that is to be indexed."""
-        return self._remembered.all()
+        return self._file.all()
 
     def add(self, path: Path, label: str) -> tuple[Folder, Sequence[Folder]]:
-        """Have the folder ``path`` indexed; return the folder that holds it, and those that it takes the place of.
+        """Add the folder ``path``; return the listed folder that contains it, and the folders that it replaces.
 
-        A folder inside one that is indexed already needs no place of its own; one around others takes theirs.
+        A folder inside a listed one is not listed itself; one around others replaces them. Raises ``ConfigError`` if
+        ``path`` is no folder.
         """
         try:
             real = path.resolve(strict=True)
         except (OSError, ValueError, RuntimeError):
-            raise ConfigError(f"{path} is not there; name a folder.") from None
+            raise ConfigError(f"{path} does not exist; name a folder.") from None
         if not real.is_dir():
-            raise ConfigError(f"{path} is a file; name the folder that it is in.")
-        known = self.folders()
+            raise ConfigError(f"{path} is a file; name the folder that contains it.")
+        known = self.all()
         around = [one for one in known if real.is_relative_to(one.path) and real != Path(one.path)]
         if around:
             return around[0], []
@@ -47,56 +58,55 @@ class IndexedFolders:
         for one in inside:
             self.remove(one.path)
         folder = Folder(str(real), label)
-        self._remembered.add(folder)
+        self._file.add(folder)
         return folder, inside
 
     def remove(self, path: str) -> bool:
-        """Have a folder indexed no more, by any name that leads to it; tell whether it was."""
-        known = {one.path for one in self.folders()}
-        place = path if path in known else os.path.realpath(path)
-        self._shut(place)
-        return self._remembered.remove(place)
+        """Remove a folder by any path that leads to it; return whether it was listed."""
+        known = {one.path for one in self.all()}
+        listed = path if path in known else os.path.realpath(path)
+        self._shut(listed)
+        return self._file.remove(listed)
 
     def missing(self) -> frozenset[str]:
-        """Return the paths of the folders that are not there."""
-        # As pathlib asks it, a folder above that may not be looked into is an error.
-        return frozenset(one.path for one in self.folders() if not os.path.isdir(one.path))  # noqa: PTH112
+        """Return the paths of the folders that do not exist at the moment."""
+        return frozenset(one.path for one in self.all() if _is_missing(one.path))
 
-    def look(self, folder: Folder) -> tuple[Workspace | None, Snapshot]:
-        """Return the door of a folder and how its files look now; no door if the folder is not there."""
-        door, seen = self._looked(folder)
-        if door is None and folder.path in self._open:
+    def scan(self, folder: Folder) -> FolderScan:
+        """Return how the files of a folder look now."""
+        found = self._scanned(folder)
+        if found.unavailable and folder.path in self._open:
             # Perhaps another folder has its name now.
             self._shut(folder.path)
-            door, seen = self._looked(folder)
-        return door, seen
+            found = self._scanned(folder)
+        return found
 
-    def look_at(self, folder: Folder, paths: Iterable[str]) -> tuple[Workspace | None, Mapping[str, Stamp | None]]:
-        """Return the door of a folder and how these paths look now; nothing if that cannot be told."""
+    def scan_paths(self, folder: Folder, paths: Iterable[str]) -> tuple[Workspace | None, Mapping[str, Stamp | None]]:
+        """Return the opened folder and how these paths look now; nothing if the folder cannot be seen."""
         try:
-            door = self._door(folder)
+            opened = self._opened(folder)
         except ConfigError:
             return None, {}
         last = self._last.get(folder.path)
-        return door, snapshot_of(door, paths, known=last.files if last else ())
+        return opened, snapshot_of(opened, paths, known=last.files if last else ())
 
     def close(self) -> None:
-        """Let go of the folders."""
+        """Close the opened folders."""
         for path in list(self._open):
             self._shut(path)
 
-    def _looked(self, folder: Folder) -> tuple[Workspace | None, Snapshot]:
+    def _scanned(self, folder: Folder) -> FolderScan:
         try:
-            door = self._door(folder)
-        except ConfigError:
-            return None, Snapshot({}, alive=False, reason="it is not there, or may not be opened")
-        seen = snapshot(door, self._last.get(folder.path))
-        if not seen.alive:
-            return None, seen
-        self._last[folder.path] = seen
-        return door, seen
+            opened = self._opened(folder)
+        except ConfigError as error:
+            return _unavailable(folder, Snapshot({}, alive=False, reason=str(error)))
+        found = snapshot(opened, self._last.get(folder.path))
+        if not found.alive:
+            return _unavailable(folder, found)
+        self._last[folder.path] = found
+        return FolderScan(found, opened)
 
-    def _door(self, folder: Folder) -> Workspace:
+    def _opened(self, folder: Folder) -> Workspace:
         found = self._open.get(folder.path)
         if found is None:
             found = self._open[folder.path] = self._opener(Path(folder.path))
@@ -104,6 +114,15 @@ class IndexedFolders:
 
     def _shut(self, path: str) -> None:
         self._last.pop(path, None)
-        door = self._open.pop(path, None)
-        if door is not None:
-            door.close()
+        opened = self._open.pop(path, None)
+        if opened is not None:
+            opened.close()
+
+
+def _unavailable(folder: Folder, found: Snapshot) -> FolderScan:
+    return FolderScan(found, unavailable="missing" if _is_missing(folder.path) else "unreadable")
+
+
+def _is_missing(path: str) -> bool:
+    # pathlib would raise an error for a folder above that may not be searched.
+    return not os.path.isdir(path)  # noqa: PTH112

@@ -1,67 +1,65 @@
-"""What a sync has to do: what is on disk beside what is indexed. Pure: nothing is read or written here.
+"""What a sync has to do: compares the files on disk with the index. Pure: nothing is read or written here.
 
-A file whose stamp is as it was is not opened. One that is new or looks different is read, and its hash decides: the
-same as before, moved here from a path that is gone, or changed. A folder that vanished or was emptied deletes nothing:
-a disk that is not mounted must not cost an index.
+A file whose stamp is unchanged is not opened. One that is new or looks different is read, and its hash decides: the
+same as before, moved here from a path that is gone, or changed. A folder that is missing or empty deletes nothing: a
+disk that is not mounted must not cost an index.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final
 
-from promptuary.core.search import IndexedFile, Stamp
+from promptuary.core.search import HeldReason, IndexedFile, Stamp
 
 UNREAD: Final = "0" * 64
-"""The hash of a file that is known and holds nothing for us: binary, too large, not allowed."""
+"""The hash of a file that is in the index without content: binary, too large, not allowed."""
 
 _SETTLED: Final = 50_000_000
-"""Nanoseconds after which a change shows in a file's stamp: clocks of file systems tick slowly."""
-
-Action = Literal["same", "moved", "changed", "added"]
+"""Nanoseconds after which another change changes a file's stamp, too: clocks of file systems tick slowly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``read``: what to look into. ``gone``: what is indexed and not there. ``held``: why nothing may be deleted."""
+    """``read``: the files to read. ``gone``: files in the index but not on disk. ``held``: why none may be deleted."""
 
     read: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
-    held: str = ""
+    held: HeldReason | None = None
 
     def __bool__(self) -> bool:
         return bool(self.read or self.gone)
 
 
-def plan(disk: Mapping[str, Stamp], known: Mapping[str, IndexedFile], *, alive: bool = True, reason: str = "") -> Plan:
-    """Compare a whole folder. ``alive`` says whether it is there at all, ``reason`` why not."""
-    if not alive:
-        return Plan(held=reason or "the folder is not there") if known else Plan()
+def plan(disk: Mapping[str, Stamp], known: Mapping[str, IndexedFile], *, unavailable: HeldReason | None = None) -> Plan:
+    """Compare a whole folder. ``unavailable`` tells why it cannot be seen, if it cannot; then ``disk`` says nothing."""
+    if unavailable is not None:
+        return Plan(held=unavailable) if known else Plan()
     read = tuple(sorted(path for path, stamp in disk.items() if _is_suspect(stamp, known.get(path))))
     gone = tuple(sorted(known.keys() - disk.keys()))
-    return Plan(read, gone, "the folder has no files left" if gone and not disk else "")
+    return Plan(read, gone, "empty" if gone and not disk else None)
 
 
 def plan_some(looked: Mapping[str, Stamp | None], known: Mapping[str, IndexedFile], *, others: bool) -> Plan:
-    """Compare only what was looked at; ``None`` is a path at which there is no file.
+    """Compare only the paths of ``looked``; ``None`` is a path at which there is no file.
 
-    ``known`` holds what is indexed at these paths and below them; ``others`` says whether more of the folder is.
+    ``known`` are the indexed files at and below these paths; ``others``: the folder has more indexed files.
     """
     read = sorted(path for path, stamp in looked.items() if stamp is not None and _is_suspect(stamp, known.get(path)))
     gone = tuple(sorted(path for path in known if looked.get(path) is None))
     left = others or any(stamp is not None for stamp in looked.values())
-    return Plan(tuple(read), gone, "" if left or not gone else "the folder has no files left")
+    return Plan(tuple(read), gone, None if left or not gone else "empty")
 
 
 @dataclass(slots=True)
 class Moves:
-    """Which of the files that are gone may have gone to a new path. Each is given away once."""
+    """The files that are gone, by their hashes: each may have moved to one new path."""
 
     _by_hash: dict[str, list[str]] = field(default_factory=dict)
 
     @classmethod
     def among(cls, gone: Iterable[str], known: Mapping[str, IndexedFile]) -> "Moves":
-        """Return the moves that are possible if ``gone`` are gone."""
+        """Return the possible moves of the files ``gone``."""
         found: dict[str, list[str]] = defaultdict(list)
         for path in gone:
             if known[path].sha256 != UNREAD:
@@ -69,7 +67,7 @@ class Moves:
         return cls(dict(found))
 
     def take(self, sha256: str, name: str) -> str | None:
-        """Return a path that held the same, one with the same file name first; it cannot be taken again."""
+        """Remove and return a path that had this content, preferably with this file name; ``None`` if none had."""
         paths = self._by_hash.get(sha256)
         if not paths:
             return None
@@ -79,7 +77,7 @@ class Moves:
 
 
 def settled(stamp: Stamp, read_at: int) -> Stamp:
-    """Return the stamp to keep for a file read at ``read_at``: one too fresh to be relied on will look different.
+    """Return the stamp to store for a file read at ``read_at``; one that is too fresh will compare as different.
 
     A file that changes twice within one tick of the clock has the same stamp both times.
     """

@@ -1,90 +1,94 @@
-"""Keeps the index of a workspace's folders the same as what is on disk: looks, and syncs what is different.
+"""Makes the index equal to the indexed folders: scans them, and syncs what is different.
 
-What is on disk decides; hints only say where to look. Blocks, and is called by one thread at a time. When to look, and
-what to do about an index that is damaged, is for others to say.
+The disk decides; watcher events only tell where to look. Blocks, and is called by one thread at a time. When to look,
+and what to do about a damaged index, is decided by the caller.
 """
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import Code, IndexDamagedError
-from promptuary.core.search import Folder, IndexedFile
+from promptuary.core.ports.index import IndexWriter, SearchIndex
+from promptuary.core.search import Folder, FolderHeld, HeldReason, IndexBusy, IndexedFile, SyncProgress, SyncReport
 from promptuary.search.chunks.sizes import Sizes
-from promptuary.search.folders import IndexedFolders
+from promptuary.search.folders import FolderScan, IndexedFolders
 from promptuary.search.plan import plan, plan_some
-from promptuary.search.sync import Progress, Sync, SyncReport
-from promptuary.storage.index.index import EmbeddedIndex
-from promptuary.storage.index.writer import Writer
-from promptuary.workspace.changes.snapshot import Snapshot
-from promptuary.workspace.workspace import Workspace
+from promptuary.search.sync import FolderSync
 
-Looked = tuple[Folder, Mapping[str, IndexedFile], tuple[Workspace | None, Snapshot]]
-"""A folder that was looked at: what was indexed of it then, and how it looked."""
+
+@dataclass(frozen=True, slots=True)
+class ScannedFolder:
+    """A folder that was scanned, and the files that were indexed of it then."""
+
+    folder: Folder
+    known: Mapping[str, IndexedFile]
+    scan: FolderScan
 
 
 class Reconciler:
-    """Syncs the folders behind ``doors`` into ``index``."""
+    """Syncs ``folders`` into ``index``. Every method returns ``IndexBusy`` if another process is writing the index."""
 
-    def __init__(self, index: EmbeddedIndex, doors: IndexedFolders, sizes: Sizes, counter: TokenCounter) -> None:
+    def __init__(self, index: SearchIndex, folders: IndexedFolders, sizes: Sizes, counter: TokenCounter) -> None:
         self._index = index
-        self._doors = doors
+        self._folders = folders
         self._sizes = sizes
         self._counter = counter
 
-    def look(self) -> tuple[SyncReport | None, bool]:
-        """Look at everything; sync if anything is different. The second value tells whether it is."""
+    def check(self) -> SyncReport | IndexBusy:
+        """Scan every folder, and sync if anything is different."""
         indexed = {folder for folder, _ in self._index.folders()}
-        wanted = self._doors.folders()
-        if not self._index.is_current() or not self._index.is_whole() or indexed.difference(wanted):
-            return self.sync(), True
-        held: list[str] = []
+        wanted = self._folders.all()
+        if not self._index.is_current() or not self._index.is_complete() or indexed.difference(wanted):
+            return self.sync()
+        held: list[FolderHeld] = []
         for folder in wanted:
             known = self._index.files(folder)
-            _, seen = looked = self._doors.look(folder)
-            todo = plan(seen.files, known, alive=seen.alive, reason=seen.reason)
+            scan = self._folders.scan(folder)
+            todo = plan(scan.snapshot.files, known, unavailable=scan.unavailable)
             if todo.held:
-                held.append(_kept(folder, todo.held))
+                held.append(_held(folder, todo.held, scan))
             elif todo:
-                return self.sync(looked=(folder, known, looked)), True
-        return (SyncReport(held=held), False) if held else (None, False)
+                return self.sync(scanned=ScannedFolder(folder, known, scan))
+        return SyncReport(held=tuple(held))
 
     def sync(
         self,
         *,
         rebuild: bool = False,
         prune: bool = False,
-        progress: Progress | None = None,
-        looked: Looked | None = None,
-    ) -> SyncReport | None:
-        """Bring every folder up to date; ``None`` if another process is at it.
+        progress: SyncProgress | None = None,
+        scanned: ScannedFolder | None = None,
+    ) -> SyncReport | IndexBusy:
+        """Bring every folder up to date.
 
-        ``rebuild`` discards the old index; ``prune`` forgets what is gone even if a whole folder is; ``looked`` is a
-        folder that need not be looked at again.
+        ``rebuild`` discards the old index; ``prune`` deletes files from the index even if their folder is missing or
+        empty; ``scanned`` is a folder that need not be scanned again.
         """
         with self._index.writing(rebuild=rebuild) as writer:
             if writer is None:
-                return None
+                return IndexBusy()
             report = SyncReport()
-            wanted = self._doors.folders()
+            wanted = self._folders.all()
             for folder, _ in writer.folders():
                 if folder not in wanted:
                     writer.drop_folder(folder)
             for folder in wanted:
-                report += self._folder(folder, writer, prune=prune, progress=progress, looked=looked)
+                report += self._folder(folder, writer, prune=prune, progress=progress, scanned=scanned)
             return report
 
-    def sync_some(self, touched: frozenset[tuple[Path, str]]) -> SyncReport | None:
-        """Bring only these paths up to date; ``None`` if another process is at it."""
+    def sync_paths(self, changed: frozenset[tuple[Path, str]]) -> SyncReport | IndexBusy:
+        """Bring only these paths up to date: pairs of an indexed folder and a path in it."""
         paths: dict[str, list[str]] = defaultdict(list)
-        for root, path in touched:
+        for root, path in changed:
             paths[str(root)].append(path)
         with self._index.writing() as writer:
             if writer is None:
-                return None
+                return IndexBusy()
             report = SyncReport()
-            for folder in self._doors.folders():
+            for folder in self._folders.all():
                 if writer.fresh:
                     report += self._folder(folder, writer)
                 elif folder.path in paths:
@@ -94,49 +98,53 @@ class Reconciler:
     def _folder(
         self,
         folder: Folder,
-        writer: Writer,
+        writer: IndexWriter,
         *,
         prune: bool = False,
-        progress: Progress | None = None,
-        looked: Looked | None = None,
+        progress: SyncProgress | None = None,
+        scanned: ScannedFolder | None = None,
     ) -> SyncReport:
         known = writer.files(folder)
-        # To look takes as long as to sync a tenth of the files: not twice, unless somebody synced in between.
-        door, seen = looked[2] if looked and looked[:2] == (folder, known) else self._doors.look(folder)
-        if writer.fresh and not known and not prune and (kept := self._carried_over(folder, seen, writer)):
-            return kept
-        todo = plan(seen.files, known, alive=seen.alive, reason=seen.reason)
-        if door is None:
+        # A scan takes as long as syncing a tenth of the files: not twice, unless somebody synced in between.
+        if scanned is not None and (scanned.folder, scanned.known) == (folder, known):
+            scan = scanned.scan
+        else:
+            scan = self._folders.scan(folder)
+        if writer.fresh and not known and not prune and (carried := self._carried_over(folder, scan, writer)):
+            return carried
+        files = scan.snapshot.files
+        todo = plan(files, known, unavailable=scan.unavailable)
+        if scan.workspace is None:
             if prune and known:
                 writer.drop(folder, sorted(known))
                 return SyncReport(removed=len(known))
-            return SyncReport(held=[_kept(folder, todo.held)] if todo.held else [])
-        work = Sync(folder, door, writer, self._sizes, self._counter)
-        report = work.run(todo, seen.files, known, prune=prune, progress=progress)
-        report.skipped |= dict.fromkeys((f"{folder.path}/{path}" for path in seen.large), Code.FILE_TOO_LARGE)
-        return report
+            return SyncReport(held=(_held(folder, todo.held, scan),) if todo.held else ())
+        sync = FolderSync(folder, scan.workspace, writer, self._sizes, self._counter)
+        report = sync.run(todo, files, known, prune=prune, progress=progress)
+        large = dict.fromkeys((f"{folder.path}/{path}" for path in scan.snapshot.large), Code.FILE_TOO_LARGE)
+        return replace(report, skipped={**report.skipped, **large})
 
-    def _carried_over(self, folder: Folder, seen: Snapshot, writer: Writer) -> SyncReport | None:
-        """Take what is indexed of a folder that is away over into a new index; ``None`` if it is not away."""
+    def _carried_over(self, folder: Folder, scan: FolderScan, writer: IndexWriter) -> SyncReport | None:
+        """Copy what is indexed of a folder that cannot be seen into a new index; ``None`` if it can be seen."""
         try:
             before = self._index.files(folder)
-            held = plan(seen.files, before, alive=seen.alive, reason=seen.reason).held
-            if not held:
+            todo = plan(scan.snapshot.files, before, unavailable=scan.unavailable)
+            if not todo.held:
                 return None
             for file in before.values():
-                writer.put(folder, *self._index.filed(folder, file))
+                writer.put(folder, file, *self._index.content(folder, file.path))
         except IndexDamagedError:
-            return None  # there is nothing to take over
-        return SyncReport(held=[_kept(folder, held)])
+            return None  # there is nothing to copy
+        return SyncReport(held=(_held(folder, todo.held, scan),))
 
-    def _paths(self, folder: Folder, writer: Writer, paths: Sequence[str]) -> SyncReport:
-        door, looked = self._doors.look_at(folder, paths)
-        if door is None or not looked:
+    def _paths(self, folder: Folder, writer: IndexWriter, paths: Sequence[str]) -> SyncReport:
+        workspace, looked = self._folders.scan_paths(folder, paths)
+        if workspace is None or not looked:
             return self._folder(folder, writer)
         known, others = writer.files_at(folder, paths)
         todo = plan_some(looked, known, others=others)
-        return Sync(folder, door, writer, self._sizes, self._counter).run(todo, looked, known)
+        return FolderSync(folder, workspace, writer, self._sizes, self._counter).run(todo, looked, known)
 
 
-def _kept(folder: Folder, why: str) -> str:
-    return f"{folder.path}: {why}; what is indexed of it was kept"
+def _held(folder: Folder, reason: HeldReason, scan: FolderScan) -> FolderHeld:
+    return FolderHeld(folder.path, reason, detail=scan.snapshot.reason if reason == "unreadable" else "")

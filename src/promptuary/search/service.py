@@ -1,7 +1,7 @@
-"""The file memory of a workspace: asked, watched, and brought up to date when it is time to.
+"""The search of a workspace: indexes folders, keeps the index up to date, and answers queries.
 
-Puts the doors, the reconciler, the search and the storage together; the engine loads it when it is needed. Everything
-here blocks, and may be called from several threads. What makes the index the same as the folders is in ``reconcile``.
+Puts the folders, the reconciler and the backend together. Every method blocks, and may be called from several threads.
+``reconcile`` makes the index equal to the folders; ``answer`` ranks the hits; the kind of backend is not known here.
 """
 
 import threading
@@ -15,265 +15,342 @@ from typing import TYPE_CHECKING, Final
 from promptuary import concurrency
 from promptuary.core.counting import TokenCounter
 from promptuary.core.errors import IndexDamagedError, PromptuaryError
-from promptuary.core.ports.index import Counts, VectorStore
+from promptuary.core.ports.index import SearchIndex, VectorStore
 from promptuary.core.ports.models import Embedder, vector_space_id
 from promptuary.core.query import parse
-from promptuary.core.search import Folder, SearchQuery, SearchResult
-from promptuary.search.answer import Answered, search
+from promptuary.core.search import (
+    EmbedProgress,
+    FolderStatus,
+    IndexBusy,
+    IndexRebuilt,
+    IndexStatus,
+    IndexUpdate,
+    SearchedByWordsOnly,
+    SearchNote,
+    SearchQuery,
+    SearchResult,
+    SyncProgress,
+    SyncReport,
+)
+from promptuary.search.answer import Answer, answer
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.embed import embed_missing, restore
 from promptuary.search.filters import from_workspace
 from promptuary.search.folders import IndexedFolders
 from promptuary.search.reconcile import Reconciler
-from promptuary.search.sync import Progress, SyncReport
-from promptuary.storage.index.index import EmbeddedIndex
 from promptuary.workspace.changes.snapshot import is_ignore_file
 
 if TYPE_CHECKING:
+    from promptuary.search.updater import IndexUpdater
     from promptuary.workspace.changes.watcher import Watcher
 
-DAMAGED: Final = "the index was damaged and has been made again; nothing was lost"
-BUSY: Final = "another process is indexing; this is what it had made findable so far"
-BUSY_HERE: Final = "files are being indexed just now; this is what had been made findable so far"
-
-_PATIENCE: Final = 10.0
-"""Seconds to wait for another process that is indexing."""
+_INDEX_TIMEOUT: Final = 10.0
+"""Seconds that ``index`` waits for another process that is indexing."""
 _PAUSE: Final = 0.05
-_NO_PATIENCE: Final = 0.2
-"""Seconds for which a search waits for a sync that is under way: most are done by then."""
-_RESTORING: Final = 2.0
-"""Seconds for which a search may put vectors back."""
+_FIND_TIMEOUT: Final = 0.2
+"""Seconds that a search waits for a sync in another thread: most are done by then."""
+_RESTORE_TIMEOUT: Final = 2.0
+"""Seconds that a search spends on restoring stored vectors."""
 
 
 @dataclass(frozen=True, slots=True)
-class IndexStatus:
-    """What is indexed: the folders with the number of their files, and how much there is in all.
+class SearchBackend:
+    """The index, the store of vectors, and what embeds. Without a store or an embedder there are no vectors."""
 
-    ``missing`` are the paths of those folders that are not there now.
-    """
-
-    folders: Sequence[tuple[Folder, int]]
-    counts: Counts
-    embedder: str
-    missing: frozenset[str] = frozenset()
+    index: SearchIndex
+    store: VectorStore | None = None
+    embedder: Embedder | None = None
 
 
 class SearchService:
-    """The indexed folders of one workspace. ``folder`` is where the index is kept."""
+    """The search of one workspace. ``backend`` is called when something is to be indexed or searched, and not before.
+
+    ``workspace`` is the root that the places of hits are relative to. ``debounce`` is how many seconds a watched folder
+    must be quiet before it is synced.
+    """
 
     def __init__(
         self,
-        folder: Path,
-        doors: IndexedFolders,
+        folders: IndexedFolders,
+        backend: Callable[[], SearchBackend],
         counter: TokenCounter,
         sizes: Sizes,
         *,
-        store: VectorStore | None = None,
-        embedder: Embedder | None = None,
-        lasting: bool = True,
         workspace: str = "/",
+        debounce: float = 0.2,
     ) -> None:
-        self.lasting = lasting
-        """Whether there is a place for an index."""
-        self._doors = doors
+        self._folders = folders
+        self._open_backend = backend
+        self._counter, self._sizes = counter, sizes
         self._workspace = workspace
-        self._store, self._embedder = store, embedder
-        self._index = EmbeddedIndex(folder, sizes.recipe, store=store, embedder=embedder)
-        self._files = Reconciler(self._index, doors, sizes, counter)
-        self._syncing = threading.Lock()
+        self._debounce = debounce
+        self._backend: SearchBackend | None = None
+        self._updater: IndexUpdater | None = None
         self._watcher: Watcher | None = None
-        self._seen = -1
-        self._rebuilt = False
         self._preparing: threading.Thread | None = None
+        self._opening = threading.Lock()
+        self._syncing = threading.Lock()
+        self._seen = -1  # the last generation of the watcher that was synced
+        self._rebuilt = False
 
     def index(
         self,
-        paths: Sequence[Path],
+        paths: str | Path | Sequence[str | Path] = (),
         *,
         label: str = "",
         rebuild: bool = False,
         prune: bool = False,
-        progress: Progress | None = None,
+        progress: SyncProgress | None = None,
     ) -> SyncReport:
-        """Index folders from now on, and bring everything up to date; ``rebuild`` discards the old index.
+        """Add folders to the index, and bring all indexed folders up to date; they can be searched by words at once.
 
-        ``prune`` forgets what is gone even if a whole folder is.
+        ``label`` is a name that searches can filter the added folders by. ``rebuild`` discards the old index. ``prune``
+        deletes files from the index even if their whole folder is missing or empty. Raises ``PromptuaryError`` if no
+        folder is indexed, or if another process is indexing for long.
         """
+        added = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
+        if not added and not self._folders.all():
+            raise PromptuaryError("no folder is indexed; name one, such as . for this folder")
+        backend = self._opened()
         with self._syncing:
-            for path in paths:
-                self._doors.add(path, label)
-            if not self._doors.folders():
-                raise PromptuaryError("no folder is indexed; name one, such as . for this folder")
-            deadline = time.monotonic() + _PATIENCE
+            for path in added:
+                self._folders.add(path, label)
+            reconciler = self._reconciler(backend)
+            deadline = time.monotonic() + _INDEX_TIMEOUT
             while True:
                 try:
-                    report = self._files.sync(rebuild=rebuild, prune=prune, progress=progress)
+                    report = reconciler.sync(rebuild=rebuild, prune=prune, progress=progress)
                 except IndexDamagedError:
-                    report = self._files.sync(rebuild=True, prune=prune, progress=progress)
-                if report is not None:
+                    report = _marked(reconciler.sync(rebuild=True, prune=prune, progress=progress))
+                if not isinstance(report, IndexBusy):
                     self._rebuilt = self._rebuilt or rebuild
                     return report
-                # Mostly one that watches, and has seen the new folder first: it is done soon.
+                # Mostly a process that watches and has seen the new folder first: it is done soon.
                 if time.monotonic() > deadline:
                     raise PromptuaryError("another process is indexing this workspace; try again when it is done")
                 if progress is not None:
-                    progress(0, 1)  # who has had enough of waiting says so there
+                    progress(0, 1)  # it may raise to stop the waiting
                 time.sleep(_PAUSE)
 
-    def remove(self, path: str) -> bool:
-        """Index a folder no more; tell whether it was indexed."""
+    def remove(self, path: str | Path) -> bool:
+        """Remove a folder from the index; return whether it was indexed."""
+        backend = self._opened_if_used()
         with self._syncing:
-            known = self._doors.remove(path)
-            # If another process is at it, the next look finds what is left to do.
+            known = self._folders.remove(str(Path(path).absolute()))
+            # If another process is writing, the next check finds what is left to do.
             self._seen = -1
-            with suppress(IndexDamagedError):
-                self._files.sync()
+            if backend is not None:
+                with suppress(IndexDamagedError):
+                    self._reconciler(backend).sync()
         return known
 
-    def search(self, question: SearchQuery) -> SearchResult:
-        """Answer a question from files as they are now."""
-        question = replace(question, filters=from_workspace(question.filters, self._workspace))
-        if not self._doors.folders():
+    def find(self, query: str | SearchQuery, *, limit: int = 10) -> SearchResult:
+        """Return the best hits for a query from the indexed files as they are now.
+
+        ``limit`` counts for a ``query`` that is a text. Raises ``PromptuaryError`` if nothing is indexed.
+        """
+        if isinstance(query, str):
+            query = SearchQuery(query, limit)
+        query = replace(query, filters=from_workspace(query.filters, self._workspace))
+        if not self._folders.all():
             raise PromptuaryError("nothing is indexed yet; run `promptuary index` in a folder of notes or code")
-        if (
-            self._embedder is not None
-            and self._preparing is None
-            and parse(question.text)
-            and not question.lexical_only
-        ):
-            # Loading a model takes longer than everything else: it begins first.
-            self._preparing = concurrency.start_daemon(self._prepare, name="promptuary-prepare")
+        backend = self._opened()
+        if not query.lexical_only and parse(query.text):
+            self._prepare(backend)
         if (watcher := self._watcher) is not None:
             watcher.flush()
-        report, notes = self.refresh(patience=_NO_PATIENCE)
-        synced = report.anything
-        if synced and not question.lexical_only:
-            self._restore()
-        embedder = None if question.lexical_only or not self._index.has_vectors() else self._embedder
+        report = self.refresh(timeout=_FIND_TIMEOUT)
+        if isinstance(report, IndexBusy):
+            return self._answered(query, backend, (report,), synced=False)
+        if report.has_changes and not query.lexical_only:
+            _restore(backend)
+        return self._answered(query, backend, report.notes(recurring=False), synced=report.has_changes)
+
+    def _answered(
+        self, query: SearchQuery, backend: SearchBackend, notes: Sequence[SearchNote], *, synced: bool
+    ) -> SearchResult:
+        index = backend.index
+        embedder = None if query.lexical_only or not index.has_vectors() else backend.embedder
         try:
-            answered = search(question, self._index, embedder)
+            found = self._answer(query, index, embedder)
         except IndexDamagedError:
-            notes = [*notes, DAMAGED]
             with self._syncing:
-                if self._files.sync(rebuild=True) is None:
-                    raise PromptuaryError("the index is being made again by another process; try again soon") from None
-            answered, synced = search(question, self._index, None), True
+                if isinstance(self._reconciler(backend).sync(rebuild=True), IndexBusy):
+                    raise PromptuaryError("another process is rebuilding the index; try again soon") from None
+            notes, synced = (*notes, IndexRebuilt()), True
+            found = self._answer(query, index, None)
         except PromptuaryError as error:
             if embedder is None:
                 raise
-            notes = [*notes, f"searched by words alone: {error}"]
-            answered = search(question, self._index, None)
-        return self._found(answered, notes, auto_synced=synced)
+            notes = (*notes, SearchedByWordsOnly(str(error)))
+            found = self._answer(query, index, None)
+        return SearchResult(
+            found.hits,
+            "hybrid" if found.hybrid else "lexical",
+            synced,
+            partially_embedded=backend.embedder is not None and index.lacks_vectors(),
+            notes=tuple(notes),
+        )
 
-    def _restore(self) -> None:
-        """Take vectors that are kept already into an index that lacks them: it may have just been made again."""
-        deadline = time.monotonic() + _RESTORING
-        # Whatever is wrong, the search says it better, and goes on by words.
-        with suppress(PromptuaryError):
-            if self._store is not None and self._embedder is not None and self._index.lacks_vectors():
-                restore(self._index, self._store, self._embedder, go_on=lambda: time.monotonic() < deadline)
+    def _answer(self, query: SearchQuery, index: SearchIndex, embedder: Embedder | None) -> Answer:
+        return answer(query, index, embedder, workspace=self._workspace)
 
-    def _prepare(self) -> None:
-        # Whatever is wrong will be told when a text is to be embedded; and a plug-in may have nothing to prepare.
-        with suppress(Exception):
-            if self._embedder is not None and self._index.has_vectors():
-                self._embedder.prepare()
+    def refresh(self, *, everything: bool = False, timeout: float | None = None) -> SyncReport | IndexBusy:
+        """Bring the index up to date if files have changed.
 
-    def refresh(self, *, everything: bool = False, patience: float = -1) -> tuple[SyncReport, list[str]]:
-        """Bring the index up to date if files have changed; tell what it did, and what a person should know.
-
-        ``everything`` looks at every file, whatever the watcher says. ``patience`` is how many seconds to wait for
-        another thread that is at it, if not for ever.
+        ``everything`` checks every file, whatever the watcher says. ``timeout`` is how many seconds to wait for another
+        thread that is syncing; without one, as long as it takes.
         """
-        if not self._syncing.acquire(timeout=patience):
-            return SyncReport(), [BUSY_HERE]
+        backend = self._opened_if_used()
+        if backend is None:
+            return SyncReport()
+        if not self._syncing.acquire(timeout=-1 if timeout is None else timeout):
+            return IndexBusy(here=True)
         try:
             if everything:
                 self._seen = -1
-            told: list[str] = []
             try:
-                report, looked = self._refreshed()
+                return self._refreshed(backend)
             except IndexDamagedError:
-                report, looked, told = self._files.sync(rebuild=True), True, [DAMAGED]
+                return _marked(self._reconciler(backend).sync(rebuild=True))
         finally:
             self._syncing.release()
-        if report is None:
-            return SyncReport(), [BUSY] if looked else []
-        return report, [*told, *report.held, *report.notes(lasting=True)]
 
-    def embed(self, go_on: Callable[[int], bool] = lambda _: True) -> int:
-        """Give every chunk its vector; ``go_on`` is told how many are done and may stop it. Returns how many."""
-        if self._store is None or self._embedder is None:
+    def embed(self, progress: EmbedProgress | None = None) -> int:
+        """Embed every chunk that has no vector, until ``progress`` returns false; return how many were embedded."""
+        backend = self._opened_if_used()
+        if backend is None or backend.store is None or backend.embedder is None:
             return 0
-        done = embed_missing(self._index, self._store, self._embedder, go_on=go_on)
-        if self._rebuilt and not self._index.lacks_vectors():
-            # Who makes everything again is rid of what nothing needs any more, too.
-            self._store.keep_only(vector_space_id(self._embedder), self._index.every_hash())
+        done = embed_missing(backend.index, backend.store, backend.embedder, progress=progress)
+        if self._rebuilt and not backend.index.lacks_vectors():
+            # A rebuild also deletes the vectors of texts that are gone.
+            backend.store.keep_only(vector_space_id(backend.embedder), backend.index.hashes())
             self._rebuilt = False
         return done
 
-    def watch(self, *, debounce: float) -> "Watcher":
-        """Have changes noted as they happen, so that a search need not look for them."""
-        from promptuary.workspace.changes.watcher import Watcher  # noqa: PLC0415  (a single search has no use for it)
+    def status(self) -> IndexStatus:
+        """Return what is indexed."""
+        backend = self._opened_if_used()
+        if backend is None:
+            return IndexStatus()
+        known, missing = dict(backend.index.folders()), self._folders.missing()
+        folders = [
+            FolderStatus(folder.path, folder.label, known.get(folder, 0), folder.path in missing)
+            for folder in self._folders.all()
+        ]
+        return IndexStatus(tuple(folders), backend.index.counts(), backend.embedder.id if backend.embedder else "")
+
+    def watch(self, on_update: Callable[[IndexUpdate], None] | None = None) -> None:
+        """Keep the index up to date in the background until ``stop`` or ``close``; ``on_update`` gets every update.
+
+        ``on_update`` is called in another thread. Does nothing if it is watching already.
+        """
+        from promptuary.search.updater import IndexUpdater  # noqa: PLC0415  (a single search does not need it)
+
+        with self._opening:
+            if self._updater is None:
+                self._updater = IndexUpdater(
+                    self.watcher, lambda everything: self.refresh(everything=everything), self.embed, on_update
+                )
+                self._updater.start()
+
+    def stop(self) -> None:
+        """Stop watching. Does nothing if it is not watching."""
+        with self._opening:
+            updater, self._updater = self._updater, None
+        if updater is not None:
+            updater.close()
+        with self._syncing:
+            watcher, self._watcher = self._watcher, None
+        if watcher is not None:
+            watcher.close()
+
+    def watcher(self) -> "Watcher":
+        """Return a running watcher of all indexed folders, so that a search need not scan them."""
+        from promptuary.workspace.changes.watcher import Watcher  # noqa: PLC0415  (a single search does not need it)
 
         with self._syncing:
-            # Another process may have had other folders indexed meanwhile.
-            if self._watcher is not None and self._watcher.folders != self._places():
+            # Another process may have changed the list of folders.
+            if self._watcher is not None and self._watcher.folders != self._paths():
                 self._watcher.close()
                 self._watcher = None
             if self._watcher is None:
-                self._watcher, self._seen = Watcher(self._places(), debounce=debounce), -1
+                self._watcher, self._seen = Watcher(self._paths(), debounce=self._debounce), -1
                 self._watcher.start()
             return self._watcher
 
-    def status(self) -> IndexStatus:
-        """Return what is indexed."""
-        known = dict(self._index.folders())
-        listed = [(folder, known.get(folder, 0)) for folder in self._doors.folders()]
-        embedder = self._embedder.id if self._embedder else ""
-        return IndexStatus(listed, self._index.counts(), embedder, self._doors.missing())
-
     def close(self) -> None:
-        """Let go of everything."""
+        """Stop watching, and close every file."""
+        self.stop()
         if self._preparing is not None:
-            # A library that is being loaded while the program ends brings it down.
+            # A library that is being loaded while the program ends can crash it.
             self._preparing.join()
-        if self._watcher is not None:
-            self._watcher.close()
-        self._index.close()
-        if self._store is not None:
-            self._store.close()
-        self._doors.close()
+        if (backend := self._backend) is not None:
+            backend.index.close()
+            if backend.store is not None:
+                backend.store.close()
+        self._folders.close()
 
-    def _places(self) -> list[Path]:
-        return [Path(folder.path) for folder in self._doors.folders()]
+    def _opened(self) -> SearchBackend:
+        with self._opening:
+            if self._backend is None:
+                self._backend = self._open_backend()
+            return self._backend
 
-    def _refreshed(self) -> tuple[SyncReport | None, bool]:
-        """Sync what may have changed; the report is ``None`` if nothing had to be done, or somebody else does it."""
-        watcher = self._watcher
-        unsure = watcher is None or self._seen < 0 or watcher.mode == "polling" or watcher.folders != self._places()
-        if watcher is None or unsure or not self._index.exists():
+    def _opened_if_used(self) -> SearchBackend | None:
+        """Return the backend; ``None`` if nothing was ever indexed: then nothing is created on disk."""
+        return self._backend or (self._opened() if self._folders.all() else None)
+
+    def _reconciler(self, backend: SearchBackend) -> Reconciler:
+        return Reconciler(backend.index, self._folders, self._sizes, self._counter)
+
+    def _paths(self) -> list[Path]:
+        return [Path(folder.path) for folder in self._folders.all()]
+
+    def _prepare(self, backend: SearchBackend) -> None:
+        """Start to load the model: that takes longer than the rest of a search."""
+        if (embedder := backend.embedder) is None or self._preparing is not None:
+            return
+
+        def load() -> None:
+            # An error is reported when a text is embedded; a plug-in may have nothing to prepare.
+            with suppress(Exception):
+                if backend.index.has_vectors():
+                    embedder.prepare()
+
+        self._preparing = concurrency.start_daemon(load, name="promptuary-prepare")
+
+    def _refreshed(self, backend: SearchBackend) -> SyncReport | IndexBusy:
+        """Sync what may have changed; the caller holds the lock."""
+        watcher, reconciler = self._watcher, self._reconciler(backend)
+        unsure = watcher is None or self._seen < 0 or watcher.mode == "polling" or watcher.folders != self._paths()
+        if watcher is None or unsure or not backend.index.exists():
             generation = watcher.generation if watcher else -1
-            report, looked = self._files.look()
+            report = reconciler.check()
         else:
             hints = watcher.changed_since(self._seen)
             generation = hints.generation
             if generation == self._seen:
-                return None, False
+                return SyncReport()
             if hints.paths is None or any(is_ignore_file(path) for _, path in hints.paths):
-                report, looked = self._files.look()
+                report = reconciler.check()
             else:
-                report, looked = self._files.sync_some(hints.paths), True
-        if report is not None or not looked:
-            # Only now: what somebody else was syncing meanwhile is still to be looked at.
+                report = reconciler.sync_paths(hints.paths)
+        if not isinstance(report, IndexBusy):
+            # Only now: what another process was syncing must be checked again.
             self._seen = generation
-        return report, looked
+        return report
 
-    def _found(self, answered: Answered, notes: Sequence[str], *, auto_synced: bool) -> SearchResult:
-        return SearchResult(
-            answered.hits,
-            "hybrid" if answered.hybrid else "lexical",
-            auto_synced,
-            partially_embedded=self._embedder is not None and self._index.lacks_vectors(),
-            notes=tuple(notes),
-        )
+
+def _marked(report: SyncReport | IndexBusy) -> SyncReport | IndexBusy:
+    """Return the report of a rebuild that damage made necessary."""
+    return report if isinstance(report, IndexBusy) else replace(report, rebuilt=True)
+
+
+def _restore(backend: SearchBackend) -> None:
+    """Put stored vectors into an index that lacks them: it may just have been rebuilt."""
+    deadline = time.monotonic() + _RESTORE_TIMEOUT
+    # The search reports an error better, and goes on by words.
+    with suppress(PromptuaryError):
+        if backend.store is not None and backend.embedder is not None and backend.index.lacks_vectors():
+            restore(backend.index, backend.store, backend.embedder, proceed=lambda: time.monotonic() < deadline)

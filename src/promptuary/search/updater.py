@@ -1,70 +1,71 @@
 """Keeps an index up to date while a program runs: waits for changes, syncs them, and embeds in between.
 
-A thread of its own that never keeps the program from ending. Whatever goes wrong is told and tried again; the thread
-does not end before it is closed.
+Runs in a daemon thread. A failure is reported and the work is tried again; the thread ends only when it is closed.
 """
 
 import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from promptuary import concurrency
 from promptuary.core.errors import PromptuaryError
-from promptuary.search.service import BUSY, SearchService
-from promptuary.search.sync import SyncReport
+from promptuary.core.search import (
+    ChunksEmbedded,
+    EmbedProgress,
+    FilesSynced,
+    IndexBusy,
+    IndexUpdate,
+    SyncReport,
+    UpdateFailed,
+    WatchModeChanged,
+)
 
 if TYPE_CHECKING:
     from promptuary.workspace.changes.watcher import Watcher
 
 logger = logging.getLogger(__name__)
 
-_LOOK_EVERY: Final = 30.0
-"""Seconds after which everything is looked at, whatever the watcher says: events can be lost."""
+_CHECK_EVERY: Final = 30.0
+"""Seconds between two checks of all files, whatever the watcher says: events can be lost."""
 
-_PATIENCE: Final = 0.5
-"""Seconds to wait for an event before looking whether to end, or whether there is something to embed."""
-
-
-@dataclass(frozen=True, slots=True)
-class IndexUpdate:
-    """Something that the keeper did: a sync that changed the index, vectors that were made, or a failure.
-
-    ``watching`` tells how it learns of changes, whenever that changes: by events or by polling, and then why.
-    """
-
-    synced: SyncReport | None = None
-    embedded: int = 0
-    notes: tuple[str, ...] = ()
-    watching: str = ""
+_WAIT: Final = 0.5
+"""Seconds to wait for an event, or after a failure, before the next round."""
 
 
 class IndexUpdater:
-    """Keeps ``files`` up to date; ``told`` hears of everything that is done."""
+    """Calls ``refresh`` when ``watcher`` reports changes, and ``embed`` in between; ``on_update`` gets every update.
+
+    ``refresh(True)`` checks every file, ``refresh(False)`` only what the watcher reported.
+    """
 
     def __init__(
-        self, files: SearchService, *, debounce: float, told: Callable[[IndexUpdate], None] | None = None
+        self,
+        watcher: Callable[[], "Watcher"],
+        refresh: Callable[[bool], SyncReport | IndexBusy],
+        embed: Callable[[EmbedProgress], int],
+        on_update: Callable[[IndexUpdate], None] | None = None,
     ) -> None:
-        self._files = files
-        self._debounce = debounce
-        self._told = told or (lambda _: None)
+        self._get_watcher = watcher
+        self._refresh = refresh
+        self._embed = embed
+        self._on_update = on_update or (lambda _: None)
         self._ending = threading.Event()
         self._watcher: Watcher | None = None
-        self._watching = ""
+        self._mode: WatchModeChanged | None = None
         self._seen = -1
-        self._looked = time.monotonic()
-        self._failure = ""
-        self._pause, self._embed_after = _PATIENCE, 0.0
+        self._checked = time.monotonic()
+        self._failure: IndexUpdate | None = None
+        self._pause, self._embed_after = _WAIT, 0.0
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin, and return at once."""
+        """Start the thread, and return at once."""
         self._thread = concurrency.start_daemon(self._run, name="promptuary-updater")
 
     def close(self) -> None:
-        """End, when what is at work is done."""
+        """Stop when the current work is done."""
         self._ending.set()
         if self._thread is not None:
             self._thread.join(timeout=10.0)
@@ -74,65 +75,64 @@ class IndexUpdater:
             try:
                 self._round()
             except PromptuaryError as error:
-                self._fail(str(error))
-            except Exception as error:  # noqa: BLE001  (a thread that dies in silence keeps nothing up to date)
-                self._fail(f"unexpected: {error!r}")
+                self._fail(UpdateFailed(str(error)))
+            except Exception as error:  # noqa: BLE001  (a thread that dies silently keeps nothing up to date)
+                self._fail(UpdateFailed(f"unexpected: {error!r}"))
 
     def _round(self) -> None:
-        """Do what is due: sync what changed, else make some vectors, else wait a moment."""
-        watcher = self._files.watch(debounce=self._debounce)
+        """Do what is due: sync what changed, else embed some chunks, else wait a moment."""
+        watcher = self._get_watcher()
         if watcher is not self._watcher:
-            self._watcher, self._seen = watcher, -1  # other folders than before
-        self._tell_how(watcher)
-        due = time.monotonic() - self._looked > _LOOK_EVERY
+            self._watcher, self._seen = watcher, -1  # the folders have changed
+        mode = WatchModeChanged(watcher.mode, watcher.reason)
+        if mode != self._mode:
+            self._mode = mode
+            self._report(mode)
+        due = time.monotonic() - self._checked > _CHECK_EVERY
         if due or self._seen < 0 or watcher.generation > self._seen:
             generation = watcher.generation
             if due:
-                self._looked = time.monotonic()
+                self._checked = time.monotonic()
             if self._sync(everything=due):
-                # Only now: what failed, or what somebody else was at, is tried again.
+                # Only now: what failed, or what another process was syncing, is tried again.
                 self._seen = generation
-        elif not self._embed():
-            watcher.wait(self._seen, _PATIENCE)
-
-    def _tell_how(self, watcher: "Watcher") -> None:
-        how = f"{watcher.mode} ({watcher.reason})" if watcher.reason else str(watcher.mode)
-        if how != self._watching:
-            self._watching = how
-            self._tell(IndexUpdate(watching=how))
+        elif not self._embed_some():
+            watcher.wait(self._seen, _WAIT)
 
     def _sync(self, *, everything: bool) -> bool:
-        """Sync what changed; false if another process is at it."""
-        report, notes = self._files.refresh(everything=everything)
-        if BUSY in notes:
-            self._fail(BUSY)
+        """Sync what changed; return whether that was possible."""
+        report = self._refresh(everything)
+        if isinstance(report, IndexBusy):
+            self._fail(report)
             return False
-        if report.anything or notes:
-            self._tell(IndexUpdate(synced=report if report.anything else None, notes=tuple(notes)))
+        if report.has_changes:
+            self._report(FilesSynced(report))
+        for note in report.notes(recurring=False):
+            self._report(note)
         return True
 
-    def _embed(self) -> int:
-        """Embed until a change comes; who cannot is left alone for a while, and for longer each time."""
+    def _embed_some(self) -> int:
+        """Embed until a change comes; an embedder that fails is left alone for a while, and for longer each time."""
         now = time.monotonic()
         if now < self._embed_after:
             return 0
-        self._embed_after, self._pause = now + self._pause, min(2 * self._pause, _LOOK_EVERY)
-        done = self._files.embed(lambda _: not self._ending.is_set() and time.monotonic() < now + _PATIENCE)
-        self._embed_after, self._pause = 0.0, _PATIENCE
+        self._embed_after, self._pause = now + self._pause, min(2 * self._pause, _CHECK_EVERY)
+        done = self._embed(lambda _: not self._ending.is_set() and time.monotonic() < now + _WAIT)
+        self._embed_after, self._pause = 0.0, _WAIT
         if done:
-            self._tell(IndexUpdate(embedded=done))
+            self._report(ChunksEmbedded(done))
         return done
 
-    def _fail(self, note: str) -> None:
-        """Tell what went wrong, once for as long as it does, and wait a moment."""
-        if note != self._failure:
-            self._tell(IndexUpdate(notes=(note,)))
-            self._failure = note
-        self._ending.wait(_PATIENCE)
+    def _fail(self, failure: IndexUpdate) -> None:
+        """Report what went wrong, once for as long as it lasts, and wait a moment."""
+        if failure != self._failure:
+            self._report(failure)
+            self._failure = failure
+        self._ending.wait(_WAIT)
 
-    def _tell(self, kept: IndexUpdate) -> None:
-        self._failure = ""
+    def _report(self, update: IndexUpdate) -> None:
+        self._failure = None
         try:
-            self._told(kept)
-        except Exception:  # somebody else's function: whatever it raises, files still change
-            logger.exception("what listens to the keeper of the index failed")
+            self._on_update(update)
+        except Exception:  # foreign code: whatever it raises, files still change
+            logger.exception("the callback of a watched index failed")

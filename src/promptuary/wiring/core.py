@@ -15,7 +15,7 @@ from promptuary.tokens import Counter
 from promptuary.wiring.workspace import open_door
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from promptuary.core.expansion import Expansion
     from promptuary.core.layers import Layer
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from promptuary.core.search import SearchQuery, SearchResult
     from promptuary.references.completion.sources import Completer
     from promptuary.search.service import SearchService
-    from promptuary.search.updater import IndexUpdate, IndexUpdater
     from promptuary.threads.threads import Threads
     from promptuary.workspace.workspace import Workspace
 
@@ -50,7 +49,6 @@ class Core:
         self._completers: dict[bool, Completer] = {}
         self._threads: Threads | None = None
         self._search: SearchService | None = None
-        self._keeper: IndexUpdater | None = None
         self._opening = threading.Lock()
         self.stopping = threading.Event()
         """Set by whoever wants what is running to end with an error."""
@@ -139,25 +137,17 @@ class Core:
                 self._threads = threads
             return threads
 
-    def search(self, *, create: bool = False) -> SearchService:
-        """Return the file index. Unless ``create`` is set, nothing is written to disk where there is none."""
+    def search(self) -> SearchService:
+        """Return the search of the workspace. Nothing is written to disk before something is indexed."""
         from promptuary.wiring.search import open_search  # noqa: PLC0415  (most expansions search nothing)
 
         with self._opening:
-            if self._search is None or (create and not self._search.lasting):
-                self._search = open_search(self._workspace, self.settings, making=create)
+            if self._search is None:
+                self._search = open_search(self._workspace, self.settings)
             return self._search
 
-    def watch(self, on_update: Callable[[IndexUpdate], None] | None) -> None:
-        """Keep the index up to date in the background from now on."""
-        if self._keeper is None:
-            from promptuary.search.updater import IndexUpdater  # noqa: PLC0415  (only a watcher needs it)
-
-            self._keeper = IndexUpdater(self.search(), debounce=self.settings.watch_debounce, told=on_update)
-            self._keeper.start()
-
     def _find(self, query: SearchQuery) -> SearchResult:
-        return self.search().search(query)
+        return self.search().find(query)
 
     @property
     def uses_layers(self) -> bool:
@@ -171,8 +161,6 @@ class Core:
 
     def close(self) -> None:
         """Close the database, the index and the workspace. Layers are disposed before."""
-        if self._keeper is not None:
-            self._keeper.close()
         if self._threads is not None:
             self._threads.close()
         if self._search is not None:

@@ -1,6 +1,6 @@
-"""Opens the file memory of a workspace as its settings say: where the index is, how files are cut, who embeds."""
+"""Opens the search of a workspace as its settings say: where the index is, how files are chunked, and what embeds."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from promptuary.config.settings import Settings
 from promptuary.core.errors import ConfigError
@@ -8,40 +8,39 @@ from promptuary.core.ports.models import Embedder
 from promptuary.models import minilm
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.folders import IndexedFolders
-from promptuary.search.service import SearchService
+from promptuary.search.service import SearchBackend, SearchService
+from promptuary.storage.index.index import DiskIndex
 from promptuary.storage.sqlite.vectors import EmbeddedVectorStore
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.wiring.workspace import open_door
-from promptuary.workspace.disk.private_folder import FOLDER, private_folder
+from promptuary.workspace.disk.private_folder import private_folder
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.user_folders import cache_folder
 from promptuary.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from promptuary.core.ports.index import VectorStore
 
 _STATE: Final = "state.db"
 _INDEX: Final = "index"
 
 
-def open_search(workspace: Workspace, settings: Settings, *, making: bool = True) -> SearchService:
-    """Return the file memory of ``workspace``. Who is not ``making`` one leaves no trace where there is none."""
+def open_search(workspace: Workspace, settings: Settings) -> SearchService:
+    """Return the search of ``workspace``. Nothing is written to disk before something is indexed."""
     root = workspace.root.path
-    folders = IndexedFoldersFile(root)
     sizes = Sizes(settings.chunk_tokens, settings.chunk_overlap)
-    lasting = making or bool(folders.all())
-    embedder = embedder_for(settings) if lasting else None
-    store: VectorStore | None = EmbeddedVectorStore(private_folder(root) / _STATE) if embedder else None
+
+    def backend() -> SearchBackend:
+        embedder = embedder_for(settings)
+        store = EmbeddedVectorStore(private_folder(root) / _STATE) if embedder else None
+        index = DiskIndex(private_folder(root, _INDEX), sizes.recipe, store=store, embedder=embedder)
+        return SearchBackend(index, store, embedder)
+
     return SearchService(
-        private_folder(root, _INDEX) if lasting else root / FOLDER / _INDEX,
-        IndexedFolders(folders, lambda path: open_door(path, settings)),
-        # Always the same vocabulary: what is indexed must not depend on who is written to.
+        IndexedFolders(IndexedFoldersFile(root), lambda path: open_door(path, settings)),
+        backend,
+        # Always the same vocabulary: what is indexed must not depend on the model that is used.
         Counter(DEFAULT_VOCABULARY),
         sizes,
-        store=store,
-        embedder=embedder,
-        lasting=lasting,
         workspace=str(root),
+        debounce=settings.watch_debounce,
     )
 
 

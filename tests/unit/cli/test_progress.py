@@ -5,7 +5,7 @@ import io
 import pytest
 
 from promptuary.cli import progress as module
-from promptuary.cli.progress import Progress, duration
+from promptuary.cli.progress import ProgressLine, duration
 
 
 class Terminal(io.StringIO):
@@ -55,7 +55,7 @@ def width(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_the_line_says_how_many_how_fast_and_how_long(clock: Clock, width: list[int]) -> None:
     terminal = Terminal()
-    progress = Progress(terminal, "files", clock=clock)
+    progress = ProgressLine(terminal, "files", clock=clock)
     progress(0, 5_310)
     clock.now += 1.0
     progress(812, 5_310)
@@ -70,7 +70,7 @@ def test_the_line_says_how_many_how_fast_and_how_long(clock: Clock, width: list[
 @pytest.mark.usefixtures("width")
 def test_nothing_is_left_of_it_in_the_end(clock: Clock) -> None:
     terminal = Terminal()
-    with Progress(terminal, "files", clock=clock) as progress:
+    with ProgressLine(terminal, "files", clock=clock) as progress:
         progress.say("looking at the files, which may take a while")
         assert terminal.screen.startswith("looking at the files")
         progress(1, 9)
@@ -86,7 +86,7 @@ def test_nothing_is_left_of_it_in_the_end(clock: Clock) -> None:
 @pytest.mark.usefixtures("width")
 def test_it_is_drawn_ten_times_a_second_at_most(clock: Clock) -> None:
     terminal = Terminal()
-    progress = Progress(terminal, "files", clock=clock)
+    progress = ProgressLine(terminal, "files", clock=clock)
     for done in range(1_000):
         clock.now += 0.001
         progress(done, 1_000)
@@ -97,7 +97,7 @@ def test_it_is_drawn_ten_times_a_second_at_most(clock: Clock) -> None:
 @pytest.mark.usefixtures("width")
 def test_a_second_folder_begins_at_its_own_beginning(clock: Clock) -> None:
     terminal = Terminal()
-    progress = Progress(terminal, "files", clock=clock)
+    progress = ProgressLine(terminal, "files", clock=clock)
     for done in (0, 500, 1_000):
         clock.now += 1.0
         progress(done, 1_000)
@@ -112,7 +112,7 @@ def test_a_second_folder_begins_at_its_own_beginning(clock: Clock) -> None:
 @pytest.mark.usefixtures("width")
 def test_the_rate_is_that_of_the_last_seconds(clock: Clock) -> None:
     terminal = Terminal()
-    progress = Progress(terminal, "chunks", clock=clock)
+    progress = ProgressLine(terminal, "chunks", clock=clock)
     progress(0, 2_000)
     for second in range(1, 21):
         clock.now += 1.0
@@ -125,7 +125,7 @@ def test_the_rate_is_that_of_the_last_seconds(clock: Clock) -> None:
 def test_it_never_fills_the_last_column(clock: Clock, width: list[int], columns: int) -> None:
     width[0] = columns
     terminal = Terminal()
-    progress = Progress(terminal, "files", clock=clock)
+    progress = ProgressLine(terminal, "files", clock=clock)
     progress.say("looking at the files")
     progress(1, 100_000)
     clock.now += 1.0
@@ -137,7 +137,7 @@ def test_it_never_fills_the_last_column(clock: Clock, width: list[int], columns:
 @pytest.mark.usefixtures("width")
 def test_without_a_terminal_there_is_nothing(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     def use(terminal: Terminal, *, shown: bool = True) -> str:
-        with Progress(terminal, "files", shown=shown, clock=clock) as progress:
+        with ProgressLine(terminal, "files", shown=shown, clock=clock) as progress:
             progress.say("looking")
             progress(1, 9)
             clock.now += 9.0
@@ -157,7 +157,7 @@ def test_a_terminal_that_is_gone_does_not_stop_the_work(clock: Clock) -> None:
         def write(self, _: str) -> int:
             raise OSError(5, "Input/output error")
 
-    with Progress(Gone(), "files", clock=clock) as progress:
+    with ProgressLine(Gone(), "files", clock=clock) as progress:
         progress(1, 9)
         clock.now += 9.0
         progress(2, 9)

@@ -1,21 +1,130 @@
-"""What a search is asked for is right, or an error says what would be."""
+"""The values of search: filters that can match, places that references take, and notes for people and programs."""
 
+import re
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from promptuary.core.errors import ConfigError
-from promptuary.core.search import Filters
+from promptuary.core.errors import Code, ConfigError
+from promptuary.core.json import note_json
+from promptuary.core.references import LineRange
+from promptuary.core.search import (
+    FilesSkipped,
+    Filters,
+    FolderHeld,
+    Hit,
+    IndexBusy,
+    IndexRebuilt,
+    SearchedByWordsOnly,
+    SearchNote,
+    SyncReport,
+    Why,
+    note_text,
+)
+from promptuary.references.scan import scan
+from promptuary.references.selection import FilePart, Selection, interpretations
 
 
 @pytest.mark.parametrize(
     ("filters", "told"),
     [
-        ({"kinds": ("cod",)}, "'cod' is no kind of file; there are markdown, code, text, data"),
-        ({"paths": "src"}, r"paths of a search are several, or one in a tuple: paths=\('src',\)"),
+        ({"kinds": ("cod",)}, "'cod' is no kind of file; use markdown, code, text, data"),
+        ({"paths": "src"}, r"paths of a search are a tuple of strings: paths=\('src',\)"),
         ({"kinds": "code"}, r"kinds=\('code',\)"),
     ],
 )
 def test_a_filter_that_could_never_match_is_refused(filters: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError, match=told):
         Filters(**filters)
+
+
+def hit(path: str, *, folder: str = "/work", workspace: str = "/work", lines: tuple[int, int] = (10, 20)) -> Hit:
+    return Hit(folder, path, *lines, "text", (), "text", 0, "ab" * 32, 1.0, Why(), workspace)
+
+
+@pytest.mark.parametrize(
+    ("found", "place"),
+    [
+        (hit("src/a.py"), "src/a.py:10-20"),
+        (hit("a.py", folder="/work/src"), "src/a.py:10-20"),
+        (hit("work/a.py", folder="/", workspace="/work"), "a.py:10-20"),
+        (hit("a.py", folder="/", workspace="/"), "a.py:10-20"),
+        (hit("my notes/a b.md"), '"my notes/a b.md":10-20'),
+        (hit("a:10.md"), '"a:10.md":10-20'),
+        (hit('say "hi".md'), "'say \"hi\".md':10-20"),
+        (hit("a.py", folder="/workshop"), "/workshop/a.py:10-20"),
+        (hit("a b.py", folder="/elsewhere"), '"/elsewhere/a b.py":10-20'),
+        (hit("a.py", workspace=""), "/work/a.py:10-20"),
+    ],
+)
+def test_the_place_of_a_hit_is_what_a_reference_takes_or_an_absolute_path_outside(found: Hit, place: str) -> None:
+    assert found.place == place
+
+
+NAMES = st.text(
+    st.characters(exclude_categories=("Cc", "Cs"), exclude_characters="/\n\r"), min_size=1, max_size=12
+).filter(lambda name: name not in {".", ".."})
+
+
+@given(st.lists(NAMES, min_size=1, max_size=3).map("/".join), st.integers(1, 10**6), st.integers(0, 10**3))
+def test_the_place_of_any_file_is_read_back_as_that_file_and_those_lines(path: str, start: int, more: int) -> None:
+    place = hit(path, lines=(start, start + more)).place
+    (reference,) = scan(f"see @file:{place} please")
+
+    assert reference.raw == f"@file:{place}"
+    assert FilePart(path, Selection((LineRange(start, start + more),))) in list(interpretations(reference))
+
+
+@pytest.mark.parametrize(
+    ("note", "text"),
+    [
+        (IndexBusy(), "another process is indexing; the latest changes are not in the index yet"),
+        (IndexBusy(here=True), "files are being indexed; the latest changes are not in the index yet"),
+        (IndexRebuilt(), "the index was damaged and has been rebuilt; nothing was lost"),
+        (SearchedByWordsOnly("the service is away"), "searched by words only: the service is away"),
+        (FolderHeld("/a", "missing"), "/a is missing; what is indexed of it was kept"),
+        (FolderHeld("/a", "empty"), "/a has no files left; what is indexed of it was kept"),
+        (FolderHeld("/a", "unreadable", inside="b"), "/a/b cannot be listed; what is indexed of it was kept"),
+        (
+            FolderHeld("/a", "unreadable", detail="/a cannot be listed (Permission denied); make sure you may."),
+            "/a cannot be listed (Permission denied); make sure you may; what is indexed of it was kept",
+        ),
+        (FilesSkipped({"/a/b": Code.BINARY}), "skipped /a/b (BINARY)"),
+        (
+            FilesSkipped({f"/{number}": Code.BINARY for number in range(1_006)}),
+            (
+                "skipped /0 (BINARY), /1 (BINARY), /2 (BINARY), /3 (BINARY), /4 (BINARY) and 1,001 more "
+                "(promptuary index --rebuild --json lists all)"
+            ),
+        ),
+    ],
+)
+def test_every_note_is_a_sentence_for_a_person_and_has_a_code_for_a_program(note: SearchNote, text: str) -> None:
+    value = note_json(note)
+
+    assert note_text(note) == value["text"] == text
+    assert re.fullmatch("[A-Z_]+", value["code"])
+
+
+def test_reports_add_up() -> None:
+    one = SyncReport(1, 2, 3, 4, 5, {"/a": Code.BINARY}, (FolderHeld("/x", "missing"),))
+    other = SyncReport(10, 20, 30, 40, 50, {"/b": Code.NOT_FOUND}, (FolderHeld("/y", "empty"),), rebuilt=True)
+
+    assert one + other == SyncReport(
+        *(11, 22, 33, 44, 55),
+        {"/a": Code.BINARY, "/b": Code.NOT_FOUND},
+        (FolderHeld("/x", "missing"), FolderHeld("/y", "empty")),
+        rebuilt=True,
+    )
+    assert one + SyncReport() == SyncReport() + one == one
+
+
+def test_notes_that_every_sync_would_repeat_can_be_left_out() -> None:
+    skipped = {"/a": Code.BINARY, "/b": Code.FILE_TOO_LARGE, "/c": Code.PERMISSION_DENIED}
+    report = SyncReport(skipped=skipped, held=(FolderHeld("/x", "missing"),), rebuilt=True)
+
+    assert report.notes() == (IndexRebuilt(), FolderHeld("/x", "missing"), FilesSkipped(skipped))
+    assert report.notes(recurring=False)[-1] == FilesSkipped({"/a": Code.BINARY})
+    assert SyncReport(skipped={"/b": Code.FILE_TOO_LARGE}).notes(recurring=False) == ()

@@ -59,7 +59,7 @@ def test_what_a_search_has_to_tell_is_told_to_the_person_and_not_to_the_model(fi
         turn = promptuary.threads.prepare("Who is on call?", thread="t")
 
     (warning,) = turn.receipt.warnings
-    assert "other: " in warning
+    assert "other is missing" in warning
     assert "was kept" in warning
     assert "Mira is on call." in str(turn.messages)
     assert "was kept" not in str(turn.messages)
@@ -474,10 +474,10 @@ def test_it_takes_no_more_of_the_window_than_the_setting_says(files: Files) -> N
 def test_a_search_that_fails_is_told_and_the_turn_goes_on(
     indexed: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    def fail(*_: object) -> SearchResult:
+    def fail(*_: object, **__: object) -> SearchResult:
         raise error
 
-    monkeypatch.setattr("promptuary.search.service.SearchService.search", fail)
+    monkeypatch.setattr("promptuary.search.service.SearchService.find", fail)
     with opened(indexed) as promptuary:
         turn = promptuary.threads.prepare("When does the canteen close?")
 

@@ -8,12 +8,13 @@ import pytest
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports.models import Purpose
 from promptuary.core.search import Filters, Folder, Hit, SearchQuery, SearchResult
-from promptuary.search.answer import POOL, search
+from promptuary.search.answer import POOL, answer
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.service import SearchService
 from promptuary.storage.index.catalog.catalog import Catalog
 from tests.conftest import Files
-from tests.embedders import HashedWords, memory_with
+from tests.embedders import HashedWords, search_with
+from tests.indexes import index_of
 
 TEXTS = {
     "notes/deploy.md": "# Deploying\n\nRun the release script, then look at the dashboard.\n\n"
@@ -39,9 +40,9 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module", params=["lexical", "hybrid"])
-def memory(request: pytest.FixtureRequest, written: Path) -> Iterator[SearchService]:
+def service(request: pytest.FixtureRequest, written: Path) -> Iterator[SearchService]:
     """Index the texts above, for both ways of searching."""
-    with memory_with(written, HashedWords() if request.param == "hybrid" else None) as opened:
+    with search_with(written, HashedWords() if request.param == "hybrid" else None) as opened:
         opened.index([written])
         opened.embed()
         yield opened
@@ -67,7 +68,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module", params=["lexical", "hybrid"])
 def large(request: pytest.FixtureRequest, home: Path) -> Iterator[SearchService]:
     embedder = HashedWords() if request.param == "hybrid" else None
-    with memory_with(home, embedder, sizes=Sizes(64, 8)) as opened:
+    with search_with(home, embedder, sizes=Sizes(64, 8)) as opened:
         opened.index([home])
         opened.embed()
         assert opened.status().counts.chunks > 450
@@ -85,33 +86,33 @@ def places(hits: list[Hit]) -> list[tuple[str, int, int]]:
 # What is a hit
 
 
-def test_the_lines_of_every_hit_are_its_text_in_the_file(memory: SearchService, written: Path) -> None:
-    hits = [hit for words in ("release", "script", "東京", "config", "third") for hit in ask(memory, words, 50).hits]
+def test_the_lines_of_every_hit_are_its_text_in_the_file(service: SearchService, written: Path) -> None:
+    hits = [hit for words in ("release", "script", "東京", "config", "third") for hit in ask(service, words, 50).hits]
     for hit in hits:
         lines = (written / hit.path).read_bytes().decode().split("\n")
         assert "\n".join(lines[hit.start_line - 1 : hit.end_line]) == hit.text
     assert {hit.path for hit in hits} >= {"mixed.txt", "notes/日本.md", "src/config.py", "notes/deploy.md"}
 
 
-def ask(memory: SearchService, words: str, limit: int = 10, **filters: object) -> SearchResult:
-    return memory.search(SearchQuery(words, limit, Filters(**filters)))  # type: ignore[arg-type]
+def ask(service: SearchService, words: str, limit: int = 10, **filters: object) -> SearchResult:
+    return service.find(SearchQuery(words, limit, Filters(**filters)))  # type: ignore[arg-type]
 
 
-def test_a_hit_says_which_words_it_has_and_how_near_it_is(memory: SearchService) -> None:
-    (hit, *_) = ask(memory, 'canteen "closes at two" drawe* rollback').hits
+def test_a_hit_says_which_words_it_has_and_how_near_it_is(service: SearchService) -> None:
+    (hit, *_) = ask(service, 'canteen "closes at two" drawe* rollback').hits
 
     assert hit.path == "notes/lunch.md"
     assert hit.why.matched == ("closes at two", "canteen", "drawe")
     assert hit.why.lexical is not None
-    assert (hit.why.cosine is not None) == (memory.status().embedder != "")
+    assert (hit.why.cosine is not None) == (service.status().embedder != "")
 
 
 def test_letters_within_a_word_are_not_the_word(files: Files) -> None:
     workspace = files({"art.md": "The party is at noon.", "b.md": "To rollback, run the releasing script."})
-    with memory_with(workspace) as opened:
+    with search_with(workspace) as opened:
         opened.index([workspace])
-        (party,) = opened.search(SearchQuery("art")).hits
-        (rollback,) = opened.search(SearchQuery("roll back a release")).hits
+        (party,) = opened.find(SearchQuery("art")).hits
+        (rollback,) = opened.find(SearchQuery("roll back a release")).hits
 
     assert (party.path, party.why.matched) == ("art.md", ())
     assert (rollback.path, rollback.why.matched) == ("b.md", ("release",))
@@ -127,28 +128,28 @@ def test_letters_within_a_word_are_not_the_word(files: Files) -> None:
     ],
 )
 def test_names_are_told_by_their_parts_and_phrases_by_their_words(
-    memory: SearchService, words: str, matched: tuple[str, ...]
+    service: SearchService, words: str, matched: tuple[str, ...]
 ) -> None:
-    (hit, *_) = ask(memory, words, paths=("src/config.py",)).hits
+    (hit, *_) = ask(service, words, paths=("src/config.py",)).hits
 
     assert set(hit.why.matched) == set(matched)
 
 
-def test_the_answer_tells_whether_meaning_took_part(memory: SearchService) -> None:
-    with_vectors = memory.status().embedder != ""
+def test_the_answer_tells_whether_meaning_took_part(service: SearchService) -> None:
+    with_vectors = service.status().embedder != ""
 
-    assert ask(memory, "canteen").mode == ("hybrid" if with_vectors else "lexical")
-    assert memory.search(SearchQuery("canteen", lexical_only=True)).mode == "lexical"
+    assert ask(service, "canteen").mode == ("hybrid" if with_vectors else "lexical")
+    assert service.find(SearchQuery("canteen", lexical_only=True)).mode == "lexical"
 
 
 def test_by_words_alone_the_embedder_is_not_asked(files: Files) -> None:
     embedder = HashedWords()
-    with memory_with(files(TEXTS), embedder) as opened:
+    with search_with(files(TEXTS), embedder) as opened:
         opened.index([files({})])
         opened.embed()
-        opened.search(SearchQuery("canteen", lexical_only=True))
+        opened.find(SearchQuery("canteen", lexical_only=True))
         assert embedder.questions == []
-        opened.search(SearchQuery("canteen"))
+        opened.find(SearchQuery("canteen"))
 
     assert embedder.questions == ["canteen"]
 
@@ -162,47 +163,47 @@ class Zoologist(HashedWords):
 
 def test_what_has_none_of_the_words_is_found_by_meaning_only(files: Files) -> None:
     workspace = files({"a.md": "giraffe", "b.md": "lunch at two"})
-    with memory_with(workspace, Zoologist()) as opened:
+    with search_with(workspace, Zoologist()) as opened:
         opened.index([workspace])
         opened.embed()
 
-        assert paths(opened.search(SearchQuery("zebra")))[0] == "a.md"
-        assert paths(opened.search(SearchQuery("zebra", lexical_only=True))) == []
+        assert paths(opened.find(SearchQuery("zebra")))[0] == "a.md"
+        assert paths(opened.find(SearchQuery("zebra", lexical_only=True))) == []
 
 
 @pytest.mark.parametrize("text", ["", "   ", "...", "?!", '""', "*", "\x00", "\ud800", "(", "\n\n"])
-def test_a_question_that_asks_for_nothing_finds_nothing(memory: SearchService, text: str) -> None:
-    assert ask(memory, text).hits == ()
+def test_a_question_that_asks_for_nothing_finds_nothing(service: SearchService, text: str) -> None:
+    assert ask(service, text).hits == ()
 
 
 @pytest.mark.parametrize("limit", [0, -1])
-def test_no_answers_are_no_answers(memory: SearchService, limit: int) -> None:
-    assert ask(memory, "release", limit).hits == ()
+def test_no_answers_are_no_answers(service: SearchService, limit: int) -> None:
+    assert ask(service, "release", limit).hits == ()
 
 
 # What words mean
 
 
-def test_a_quoted_phrase_is_in_every_hit(memory: SearchService) -> None:
-    hits = ask(memory, '"release script" dashboard the canteen').hits
+def test_a_quoted_phrase_is_in_every_hit(service: SearchService) -> None:
+    hits = ask(service, '"release script" dashboard the canteen').hits
 
     assert [hit.path for hit in hits] == ["notes/deploy.md"]
     assert all("release script" in hit.text for hit in hits)
 
 
-def test_a_phrase_that_stands_nowhere_finds_nothing_however_near_anything_is(memory: SearchService) -> None:
-    assert ask(memory, '"script release"').hits == []
+def test_a_phrase_that_stands_nowhere_finds_nothing_however_near_anything_is(service: SearchService) -> None:
+    assert ask(service, '"script release"').hits == []
 
 
-def test_a_phrase_that_stands_nowhere_is_words_like_the_others_beside_it(memory: SearchService) -> None:
-    quoted, plain = ask(memory, '"script release" canteen'), ask(memory, "script release canteen")
+def test_a_phrase_that_stands_nowhere_is_words_like_the_others_beside_it(service: SearchService) -> None:
+    quoted, plain = ask(service, '"script release" canteen'), ask(service, "script release canteen")
 
     assert quoted.hits
     assert [hit.path for hit in quoted.hits] == [hit.path for hit in plain.hits]
 
 
-def test_a_star_stands_for_the_rest_of_a_word(memory: SearchService) -> None:
-    found = memory.search(SearchQuery("conf*", 20, lexical_only=True))
+def test_a_star_stands_for_the_rest_of_a_word(service: SearchService) -> None:
+    found = service.find(SearchQuery("conf*", 20, lexical_only=True))
 
     assert set(paths(found)) == {"src/config.py", "data/settings.toml"}
 
@@ -211,22 +212,22 @@ def test_a_star_stands_for_the_rest_of_a_word(memory: SearchService) -> None:
     "words",
     ["loadUserConfig", "loaduserconfig", "load user config", "UserConfig", "parse_config_file", "parse config file"],
 )
-def test_a_name_is_found_whole_and_by_its_parts_however_it_is_written(memory: SearchService, words: str) -> None:
-    assert best_by_words(memory, words) == "src/config.py"
+def test_a_name_is_found_whole_and_by_its_parts_however_it_is_written(service: SearchService, words: str) -> None:
+    assert best_by_words(service, words) == "src/config.py"
 
 
 @pytest.mark.parametrize("words", ["HTTPServer", "http server", "max_open_files", "open files"])
-def test_abbreviations_and_underscores_end_a_part(memory: SearchService, words: str) -> None:
-    assert best_by_words(memory, words) == "src/http.py"
+def test_abbreviations_and_underscores_end_a_part(service: SearchService, words: str) -> None:
+    assert best_by_words(service, words) == "src/http.py"
 
 
 @pytest.mark.parametrize("words", ["東京", "天気", "東京都", "全文検索", "検索エンジン", '"全文検索"'])
-def test_scripts_without_spaces_are_found_by_their_words(memory: SearchService, words: str) -> None:
-    assert best_by_words(memory, words) == "notes/日本.md"
+def test_scripts_without_spaces_are_found_by_their_words(service: SearchService, words: str) -> None:
+    assert best_by_words(service, words) == "notes/日本.md"
 
 
-def best_by_words(memory: SearchService, words: str) -> str:
-    return max(ask(memory, words).hits, key=lambda hit: hit.why.lexical or 0.0).path
+def best_by_words(service: SearchService, words: str) -> str:
+    return max(ask(service, words).hits, key=lambda hit: hit.why.lexical or 0.0).path
 
 
 # Filters
@@ -248,27 +249,27 @@ def best_by_words(memory: SearchService, words: str) -> str:
     ],
 )
 def test_nothing_but_what_passes_the_filters_is_found_by_words_or_by_meaning(
-    memory: SearchService, filters: dict[str, object], expected: set[str]
+    service: SearchService, filters: dict[str, object], expected: set[str]
 ) -> None:
     words = "release script config server canteen 東京 open files"
-    found = set(paths(ask(memory, words, 100, **filters)))
+    found = set(paths(ask(service, words, 100, **filters)))
 
     assert found == expected
 
 
-def test_the_end_of_a_time_is_not_in_it_and_its_beginning_is(memory: SearchService) -> None:
-    (hit,) = ask(memory, "spring", paths=("notes/2020-05-01.md",)).hits
+def test_the_end_of_a_time_is_not_in_it_and_its_beginning_is(service: SearchService) -> None:
+    (hit,) = ask(service, "spring", paths=("notes/2020-05-01.md",)).hits
 
-    assert paths(ask(memory, "spring", since=hit.date, until=hit.date + 1)) == [hit.path]
-    assert paths(ask(memory, "spring", until=hit.date)) == []
-    assert hit.path not in paths(ask(memory, "spring", since=hit.date + 1))
+    assert paths(ask(service, "spring", since=hit.date, until=hit.date + 1)) == [hit.path]
+    assert paths(ask(service, "spring", until=hit.date)) == []
+    assert hit.path not in paths(ask(service, "spring", since=hit.date + 1))
 
 
 def test_what_is_of_others_is_not_found_by_meaning_either(files: Files, tmp_path: Path) -> None:
     workspace, other = files({"same.md": "alpha here"}), tmp_path / "other"
     other.mkdir()
     (other / "same.md").write_text("alpha there")
-    with memory_with(workspace, HashedWords()) as opened:
+    with search_with(workspace, HashedWords()) as opened:
         opened.index([workspace])
         opened.index([other], label="ada")
         opened.embed()
@@ -280,9 +281,9 @@ def test_what_is_of_others_is_not_found_by_meaning_either(files: Files, tmp_path
     assert [hit.folder for hit in everybody.hits] == [hit.folder for hit in here.hits] == [str(workspace)]
 
 
-def test_a_filter_that_cannot_be_understood_is_refused_with_a_reason(memory: SearchService) -> None:
+def test_a_filter_that_cannot_be_understood_is_refused_with_a_reason(service: SearchService) -> None:
     with pytest.raises(PromptuaryError, match="path filter"):
-        ask(memory, "release", paths=("{a,b}" * 20,))
+        ask(service, "release", paths=("{a,b}" * 20,))
 
 
 # How many there are
@@ -313,11 +314,11 @@ def test_what_the_full_text_index_has_and_the_catalogue_has_not_is_left_out_and_
     files: Files, embedder: HashedWords | None, gone: tuple[int, ...]
 ) -> None:
     workspace = files({f"{number}.md": f"alpha {'beta ' * number}" for number in range(9)})
-    with memory_with(workspace, embedder) as opened:
+    with search_with(workspace, embedder) as opened:
         opened.index([workspace])
         opened.embed()
-        every = search(SearchQuery("alpha", 9), opened._index, embedder).hits
-        current = opened._index._generations.current()
+        every = answer(SearchQuery("alpha", 9), index_of(opened), embedder).hits
+        current = index_of(opened)._generations.current()
         assert current is not None
         catalog = Catalog(current / "catalog.db")
         catalog.drop(Folder(str(workspace)), [every[place].path for place in gone])
@@ -325,5 +326,5 @@ def test_what_the_full_text_index_has_and_the_catalogue_has_not_is_left_out_and_
         left = [hit.path for place, hit in enumerate(every) if place not in gone]
 
         for limit in range(1, 10):
-            answered = search(SearchQuery("alpha", limit), opened._index, embedder)
-            assert [hit.path for hit in answered.hits] == left[:limit]
+            found = answer(SearchQuery("alpha", limit), index_of(opened), embedder)
+            assert [hit.path for hit in found.hits] == left[:limit]

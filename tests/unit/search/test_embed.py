@@ -10,7 +10,7 @@ import pytest
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports.models import Purpose, vector_space_id
-from promptuary.core.search import SearchQuery, SearchResult
+from promptuary.core.search import SearchedByWordsOnly, SearchQuery, SearchResult
 from promptuary.search import embed
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.service import SearchService
@@ -18,7 +18,8 @@ from promptuary.storage.index.catalog.catalog import Catalog
 from promptuary.storage.index.vectors.index import TurboVectors
 from promptuary.storage.sqlite.vectors import EmbeddedVectorStore
 from tests.conftest import Files
-from tests.embedders import HashedWords, memory_with
+from tests.embedders import HashedWords, search_with
+from tests.indexes import index_of
 
 BATCH = 4
 MANY = 2 * BATCH + 2
@@ -46,9 +47,9 @@ def embedder() -> HashedWords:
     return HashedWords()
 
 
-def answers(memory: SearchService) -> list[list[tuple[str, str, float]]]:
+def answers(service: SearchService) -> list[list[tuple[str, str, float]]]:
     """Return everything that is found, with its cosine: what the vectors are shows in it. Equals have no order."""
-    found = [memory.search(SearchQuery(words, 1_000)) for words in QUESTIONS]
+    found = [service.find(SearchQuery(words, 1_000)) for words in QUESTIONS]
     assert all(one.mode == "hybrid" for one in found)
     assert all(hit.why.cosine is not None for one in found for hit in one.hits)
     return [sorted((hit.path, hit.text, round(hit.why.cosine or 0.0, 2)) for hit in one.hits) for one in found]
@@ -68,8 +69,8 @@ def _cosine(embedder: HashedWords, one: str, other: str) -> float:
     return float((first * second).sum())
 
 
-def lacking(memory: SearchService) -> int:
-    return memory.status().counts.unembedded
+def lacking(service: SearchService) -> int:
+    return service.status().counts.unembedded
 
 
 # Made once
@@ -82,34 +83,34 @@ def test_it_can_be_stopped_after_each_batch_and_goes_on_where_it_was(many: Path,
         told.append(done)
         return done == 0
 
-    with memory_with(many, embedder) as memory:
-        memory.index([many])
-        assert lacking(memory) == MANY
-        assert memory.embed(once) == BATCH
-        assert (told, lacking(memory), len(embedder.passages)) == ([0, BATCH], MANY - BATCH, BATCH)
-    with memory_with(many, embedder) as memory:
-        assert memory.embed() == MANY - BATCH
-        assert (lacking(memory), memory.embed()) == (0, 0)
+    with search_with(many, embedder) as service:
+        service.index([many])
+        assert lacking(service) == MANY
+        assert service.embed(once) == BATCH
+        assert (told, lacking(service), len(embedder.passages)) == ([0, BATCH], MANY - BATCH, BATCH)
+    with search_with(many, embedder) as service:
+        assert service.embed() == MANY - BATCH
+        assert (lacking(service), service.embed()) == (0, 0)
 
     assert len(embedder.passages) == len(set(embedder.passages)) == MANY
 
 
 def test_who_is_stopped_at_once_makes_nothing(many: Path, embedder: HashedWords) -> None:
-    with memory_with(many, embedder) as memory:
-        memory.index([many])
+    with search_with(many, embedder) as service:
+        service.index([many])
 
-        assert memory.embed(lambda _: False) == 0
+        assert service.embed(lambda _: False) == 0
         assert embedder.passages == []
 
 
 def test_a_search_before_all_vectors_are_there_finds_everything_and_says_so(many: Path, embedder: HashedWords) -> None:
-    with memory_with(many, embedder) as memory:
-        memory.index([many])
-        none = memory.search(SearchQuery("alpha", 1_000))
-        memory.embed(lambda done: done == 0)
-        some = memory.search(SearchQuery("alpha", 1_000))
-        memory.embed()
-        every = memory.search(SearchQuery("alpha", 1_000))
+    with search_with(many, embedder) as service:
+        service.index([many])
+        none = service.find(SearchQuery("alpha", 1_000))
+        service.embed(lambda done: done == 0)
+        some = service.find(SearchQuery("alpha", 1_000))
+        service.embed()
+        every = service.find(SearchQuery("alpha", 1_000))
 
     assert [(one.mode, one.partially_embedded, len(one.hits)) for one in (none, some, every)] == [
         ("lexical", True, MANY),
@@ -121,25 +122,25 @@ def test_a_search_before_all_vectors_are_there_finds_everything_and_says_so(many
 
 def test_the_same_text_in_many_files_is_embedded_once(files: Files, embedder: HashedWords) -> None:
     workspace = files({f"{number}.txt": "alpha, the same everywhere" for number in range(MANY)})
-    with memory_with(workspace, embedder) as memory:
-        memory.index([workspace])
+    with search_with(workspace, embedder) as service:
+        service.index([workspace])
 
-        assert memory.embed() == MANY
-        assert len(memory.search(SearchQuery("alpha", 1_000)).hits) == MANY
+        assert service.embed() == MANY
+        assert len(service.find(SearchQuery("alpha", 1_000)).hits) == MANY
     assert len(embedder.passages) == 1
 
 
 def test_a_moved_or_copied_text_is_not_embedded_again(files: Files, embedder: HashedWords) -> None:
     workspace = files({"a.md": "# One\n\nalpha", "b.txt": "beta"})
-    with memory_with(workspace, embedder) as memory:
-        memory.index([workspace])
-        memory.embed()
+    with search_with(workspace, embedder) as service:
+        service.index([workspace])
+        service.embed()
         assert len(embedder.passages) == 2
         (workspace / "a.md").rename(workspace / "moved.md")
         shutil.copy(workspace / "b.txt", workspace / "copy.txt")
-        memory.index([])
-        memory.embed()
-        found = memory.search(SearchQuery("alpha beta"))
+        service.index([])
+        service.embed()
+        found = service.find(SearchQuery("alpha beta"))
 
     assert len(embedder.passages) == 2
     assert {hit.path for hit in found.hits if hit.why.cosine is not None} == {"moved.md", "b.txt", "copy.txt"}
@@ -149,13 +150,13 @@ def test_a_moved_or_copied_text_is_not_embedded_again(files: Files, embedder: Ha
 def test_of_a_changed_file_only_what_is_new_is_embedded(files: Files, embedder: HashedWords) -> None:
     sections = [f"# Part {number}\n\n{f'word{number} ' * 90}\n\n" for number in range(6)]
     workspace = files({"long.md": "".join(sections)})
-    with memory_with(workspace, embedder) as memory:
-        memory.index([workspace])
-        memory.embed()
+    with search_with(workspace, embedder) as service:
+        service.index([workspace])
+        service.embed()
         before = len(embedder.passages)
         (workspace / "long.md").write_text("".join(["# Preface\n\nNew.\n\n", *sections]))
-        memory.index([])
-        memory.embed()
+        service.index([])
+        service.embed()
 
     assert before == 6
     assert [text for text in embedder.passages[before:] if "Preface" not in text] == []
@@ -163,17 +164,17 @@ def test_of_a_changed_file_only_what_is_new_is_embedded(files: Files, embedder: 
 
 @pytest.mark.parametrize("how", ["anew", "removed", "other sizes"])
 def test_vectors_outlive_the_index(many: Path, embedder: HashedWords, how: str) -> None:
-    with memory_with(many, embedder) as memory:
-        memory.index([many])
-        memory.embed()
+    with search_with(many, embedder) as service:
+        service.index([many])
+        service.embed()
     if how == "removed":
         shutil.rmtree(many / ".promptuary/index")
     made = len(embedder.passages)
-    with memory_with(many, embedder, sizes=Sizes(200, 16) if how == "other sizes" else None) as memory:
-        memory.index([], rebuild=how == "anew")
-        assert memory.search(SearchQuery("alpha")).mode == "lexical"
-        assert memory.embed() == MANY
-        after = answers(memory)
+    with search_with(many, embedder, sizes=Sizes(200, 16) if how == "other sizes" else None) as service:
+        service.index([], rebuild=how == "anew")
+        assert service.find(SearchQuery("alpha")).mode == "lexical"
+        assert service.embed() == MANY
+        after = answers(service)
 
     assert len(embedder.passages) == made
     assert after == expected(many, embedder)
@@ -181,30 +182,31 @@ def test_vectors_outlive_the_index(many: Path, embedder: HashedWords, how: str) 
 
 def test_who_makes_everything_anew_is_rid_of_vectors_that_nothing_needs(files: Files, embedder: HashedWords) -> None:
     workspace = files({"a.md": "alpha"})
-    with memory_with(workspace, embedder) as memory:
+    with search_with(workspace, embedder) as service:
         for text in ("beta", "gamma", "delta"):
-            memory.index([workspace])
-            memory.embed()
+            service.index([workspace])
+            service.embed()
             (workspace / "a.md").write_text(text)
-        memory.index([])
-        memory.embed()
-        assert memory._store is not None
-        before = memory._store.count(vector_space_id(embedder))
-        memory.index([], rebuild=True)
-        memory.embed(lambda _: False)
-        memory.embed()
+        service.index([])
+        service.embed()
+        store = service._opened().store
+        assert isinstance(store, EmbeddedVectorStore)
+        before = store.count(vector_space_id(embedder))
+        service.index([], rebuild=True)
+        service.embed(lambda _: False)
+        service.embed()
 
-        assert (before, memory._store.count(vector_space_id(embedder))) == (4, 1)
-        assert memory.search(SearchQuery("delta")).mode == "hybrid"
+        assert (before, store.count(vector_space_id(embedder))) == (4, 1)
+        assert service.find(SearchQuery("delta")).mode == "hybrid"
 
 
 def test_a_search_that_makes_the_index_again_has_its_vectors_at_once(many: Path, embedder: HashedWords) -> None:
-    with memory_with(many, embedder) as memory:
-        memory.index([many])
-        memory.embed()
+    with search_with(many, embedder) as service:
+        service.index([many])
+        service.embed()
         shutil.rmtree(many / ".promptuary/index")
         made = len(embedder.passages)
-        found = memory.search(SearchQuery("alpha"))
+        found = service.find(SearchQuery("alpha"))
 
         assert (found.mode, found.partially_embedded, found.auto_synced) == ("hybrid", False, True)
         assert len(embedder.passages) == made
@@ -212,27 +214,27 @@ def test_a_search_that_makes_the_index_again_has_its_vectors_at_once(many: Path,
 
 def test_a_text_that_went_and_came_back_has_its_vector_still(files: Files, embedder: HashedWords) -> None:
     workspace = files({"a.md": "alpha", "b.md": "beta"})
-    with memory_with(workspace, embedder) as memory:
-        memory.index([workspace])
-        memory.embed()
+    with search_with(workspace, embedder) as service:
+        service.index([workspace])
+        service.embed()
         (workspace / "a.md").unlink()
-        memory.index([])
+        service.index([])
         files({"a.md": "alpha"})
-        memory.index([])
-        memory.embed()
+        service.index([])
+        service.embed()
 
-        assert memory.search(SearchQuery("alpha")).hits[0].why.cosine is not None
+        assert service.find(SearchQuery("alpha")).hits[0].why.cosine is not None
     assert len(embedder.passages) == 2
 
 
 def test_the_vector_of_a_text_that_is_gone_takes_no_place_among_the_nearest(many: Path, embedder: HashedWords) -> None:
-    with memory_with(many, embedder) as memory:
-        memory.index([many])
-        memory.embed()
+    with search_with(many, embedder) as service:
+        service.index([many])
+        service.embed()
         (many / "0.md").unlink()
         (many / "1.md").write_text("alpha changed")
-        memory.index([])
-        own = memory._index._now()
+        service.index([])
+        own = index_of(service)._now()
         assert own is not None
         assert own.vectors is not None
         left = len(own.vectors)
@@ -246,74 +248,74 @@ def test_the_vector_of_a_text_that_is_gone_takes_no_place_among_the_nearest(many
 @pytest.mark.parametrize("dimensions", [16, 8, 33])
 def test_vectors_of_two_embedders_are_never_mixed(many: Path, dimensions: int) -> None:
     first, second = HashedWords("first"), HashedWords("second", dimensions)
-    with memory_with(many, first) as memory:
-        memory.index([many])
-        memory.embed()
-    with memory_with(many, second) as memory:
-        meanwhile = memory.search(SearchQuery("alpha", 1_000))
+    with search_with(many, first) as service:
+        service.index([many])
+        service.embed()
+    with search_with(many, second) as service:
+        meanwhile = service.find(SearchQuery("alpha", 1_000))
         assert (meanwhile.mode, meanwhile.partially_embedded, len(meanwhile.hits)) == ("lexical", True, MANY)
-        memory.embed(lambda done: done == 0)
-        partly = memory.search(SearchQuery("alpha", 1_000))
+        service.embed(lambda done: done == 0)
+        partly = service.find(SearchQuery("alpha", 1_000))
         assert (partly.mode, partly.partially_embedded) == ("hybrid", True)
         assert sum(hit.why.cosine is not None for hit in partly.hits) == BATCH
-        memory.embed()
-        after = answers(memory)
+        service.embed()
+        after = answers(service)
     assert len(second.passages) == MANY
     assert after == expected(many, second)
 
-    with memory_with(many, first) as memory:
-        assert memory.search(SearchQuery("alpha")).mode == "lexical"
-        memory.embed()
-        back = answers(memory)
+    with search_with(many, first) as service:
+        assert service.find(SearchQuery("alpha")).mode == "lexical"
+        service.embed()
+        back = answers(service)
     assert len(first.passages) == MANY
     assert back == expected(many, first)
 
 
 @pytest.mark.parametrize("dimensions", [16, 8])
 def test_files_that_change_before_the_new_embedder_begins_are_indexed_all_the_same(many: Path, dimensions: int) -> None:
-    with memory_with(many, HashedWords("first")) as memory:
-        memory.index([many])
-        memory.embed()
+    with search_with(many, HashedWords("first")) as service:
+        service.index([many])
+        service.embed()
     second = HashedWords("second", dimensions)
-    with memory_with(many, second) as memory:
+    with search_with(many, second) as service:
         (many / "0.md").unlink()
         (many / "1.md").write_text("alpha changed")
-        found = memory.search(SearchQuery("changed"))
+        found = service.find(SearchQuery("changed"))
         assert ([hit.path for hit in found.hits], found.notes) == (["1.md"], ())
         (many / "2.md").unlink()
-        assert memory.index([]).removed == 1
-        memory.embed()
+        assert service.index([]).removed == 1
+        service.embed()
 
-        assert answers(memory) == expected(many, second)
+        assert answers(service) == expected(many, second)
 
 
 def test_a_search_without_an_embedder_leaves_the_vectors_alone(many: Path, embedder: HashedWords) -> None:
-    with memory_with(many, embedder) as memory:
-        memory.index([many])
-        memory.embed()
-    with memory_with(many) as memory:
+    with search_with(many, embedder) as service:
+        service.index([many])
+        service.embed()
+    with search_with(many) as service:
         (many / "1.md").write_text("alpha changed")
-        found = memory.search(SearchQuery("changed"))
-        assert (found.mode, found.partially_embedded, memory.embed()) == ("lexical", False, 0)
-    with memory_with(many, embedder) as memory:
-        assert lacking(memory) == 1
-        memory.embed()
-        assert memory.search(SearchQuery("changed")).hits[0].why.cosine is not None
+        found = service.find(SearchQuery("changed"))
+        assert (found.mode, found.partially_embedded, service.embed()) == ("lexical", False, 0)
+    with search_with(many, embedder) as service:
+        assert lacking(service) == 1
+        service.embed()
+        assert service.find(SearchQuery("changed")).hits[0].why.cosine is not None
 
     assert len(embedder.passages) == MANY + 1
 
 
 def test_another_embedder_that_begins_in_the_middle_gets_none_of_the_vectors_of_the_first(many: Path) -> None:
     first, second = HashedWords("first"), HashedWords("second")
-    with memory_with(many, first) as memory, memory_with(many, second) as other:
-        memory.index([many])
+    with search_with(many, first) as service, search_with(many, second) as other:
+        service.index([many])
 
         def begin_the_other(done: int) -> bool:
             if done == 0:
                 other.embed()
             return done == 0
 
-        memory.embed(begin_the_other)
+        service.embed(begin_the_other)
         other.embed()
 
         assert answers(other) == expected(many, second)
@@ -324,16 +326,16 @@ def test_another_embedder_that_begins_in_the_middle_gets_none_of_the_vectors_of_
 
 
 def test_an_embedder_that_fails_costs_a_search_its_meaning_and_nothing_else(many: Path, embedder: HashedWords) -> None:
-    with memory_with(many, embedder) as memory:
-        memory.index([many])
-        memory.embed()
+    with search_with(many, embedder) as service:
+        service.index([many])
+        service.embed()
         embedder.broken = "The service is away; start it."
-        without = memory.search(SearchQuery("number7"))
+        without = service.find(SearchQuery("number7"))
         embedder.broken = ""
-        again = memory.search(SearchQuery("number7"))
+        again = service.find(SearchQuery("number7"))
 
     assert (without.mode, [hit.path for hit in without.hits]) == ("lexical", ["7.md"])
-    assert without.notes == ("searched by words alone: The service is away; start it.",)
+    assert without.notes == (SearchedByWordsOnly("The service is away; start it."),)
     assert (again.mode, again.notes) == ("hybrid", ())
 
 
@@ -345,15 +347,15 @@ def test_an_embedder_that_fails_in_the_middle_keeps_what_it_made(many: Path) -> 
             return super().embed(texts, purpose)
 
     tiring = Tiring()
-    with memory_with(many, tiring) as memory:
-        memory.index([many])
+    with search_with(many, tiring) as service:
+        service.index([many])
         with pytest.raises(PromptuaryError, match="too tired"):
-            memory.embed()
-        assert (lacking(memory), len(tiring.passages)) == (MANY - BATCH, BATCH)
+            service.embed()
+        assert (lacking(service), len(tiring.passages)) == (MANY - BATCH, BATCH)
     rested = HashedWords()
-    with memory_with(many, rested) as memory:
-        memory.embed()
-        assert lacking(memory) == 0
+    with search_with(many, rested) as service:
+        service.embed()
+        assert lacking(service) == 0
 
     assert len(rested.passages) == MANY - BATCH
 
@@ -379,14 +381,14 @@ def test_who_is_killed_between_two_steps_of_embedding_is_made_good_for(  # noqa:
     before: bool,
     which: int,
 ) -> None:
-    with memory_with(many, embedder) as memory:
-        memory.index([many])
+    with search_with(many, embedder) as service:
+        service.index([many])
         with killed_at(monkeypatch, owner, step, before=before, which=which):
-            memory.embed()
-    with memory_with(many, embedder) as memory:
-        memory.embed()
-        assert lacking(memory) == 0
-        after = answers(memory)
+            service.embed()
+    with search_with(many, embedder) as service:
+        service.embed()
+        assert lacking(service) == 0
+        after = answers(service)
 
     assert after == expected(many, embedder)
     # At most the batch that nobody heard of is made twice.
@@ -406,20 +408,20 @@ def test_who_is_killed_between_two_steps_of_a_sync_is_made_good_for(  # noqa: PL
     step: str,
     before: bool,
 ) -> None:
-    with memory_with(many, embedder) as memory:
-        memory.index([many])
-        memory.embed()
+    with search_with(many, embedder) as service:
+        service.index([many])
+        service.embed()
         (many / "0.md").unlink()
         (many / "1.md").write_text("alpha changed")
         (many / "2.md").rename(many / "moved.md")
         (many / "new.md").write_text("alpha new")
         with killed_at(monkeypatch, owner, step, before=before, which=1):
-            memory.index([])
-    with memory_with(many, embedder) as memory:
-        memory.search(SearchQuery("alpha"))
-        memory.embed()
+            service.index([])
+    with search_with(many, embedder) as service:
+        service.find(SearchQuery("alpha"))
+        service.embed()
 
-        assert answers(memory) == expected(many, embedder)
+        assert answers(service) == expected(many, embedder)
 
 
 class killed_at:  # noqa: N801  (reads as the context manager it is)
@@ -461,33 +463,33 @@ class Unreachable(HashedWords):
 
 
 def test_an_embedder_that_cannot_be_reached_keeps_nobody_from_indexing_and_searching(many: Path) -> None:
-    with memory_with(many, HashedWords()) as memory:
-        memory.index([many])
-        memory.embed()
+    with search_with(many, HashedWords()) as service:
+        service.index([many])
+        service.embed()
     away = Unreachable()
     away.broken = "nobody answers"
-    with memory_with(many, away) as memory:
+    with search_with(many, away) as service:
         (many / "0.md").unlink()
         (many / "1.md").write_text("alpha changed")
-        found = memory.search(SearchQuery("changed"))
-        assert memory.status().counts.files == MANY - 1
+        found = service.find(SearchQuery("changed"))
+        assert service.status().counts.files == MANY - 1
 
     assert ([hit.path for hit in found.hits], found.mode) == (["1.md"], "lexical")
-    assert found.notes == ("searched by words alone: nobody answers",)
+    assert found.notes == (SearchedByWordsOnly("nobody answers"),)
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "emptied", "removed"])
 def test_damaged_vectors_are_made_good_from_those_that_last(many: Path, embedder: HashedWords, damage: str) -> None:
-    with memory_with(many, embedder) as memory:
-        memory.index([many])
-        memory.embed()
+    with search_with(many, embedder) as service:
+        service.index([many])
+        service.embed()
     for path in (many / ".promptuary/index").glob("*/vectors/*"):
         spoil(path, damage)
-    with memory_with(many, embedder) as memory:
-        found = memory.search(SearchQuery("number7"))
+    with search_with(many, embedder) as service:
+        found = service.find(SearchQuery("number7"))
         assert [hit.path for hit in found.hits if hit.why.matched] == ["7.md"]
-        memory.embed()
-        assert answers(memory) == expected(many, embedder)
+        service.embed()
+        assert answers(service) == expected(many, embedder)
 
     assert len(embedder.passages) == MANY
 
@@ -506,15 +508,15 @@ def spoil(path: Path, damage: str) -> None:
 
 
 def test_damaged_vectors_that_embedding_meets_first_are_made_good_too(many: Path, embedder: HashedWords) -> None:
-    with memory_with(many, embedder) as memory:
-        memory.index([many])
-        memory.embed(lambda done: done == 0)
+    with search_with(many, embedder) as service:
+        service.index([many])
+        service.embed(lambda done: done == 0)
     for path in (many / ".promptuary/index").glob("*/vectors/*"):
         spoil(path, "flipped")
-    with memory_with(many, embedder) as memory:
-        memory.embed()
-        assert lacking(memory) == 0
-        found: SearchResult = memory.search(SearchQuery("alpha", 1_000))
+    with search_with(many, embedder) as service:
+        service.embed()
+        assert lacking(service) == 0
+        found: SearchResult = service.find(SearchQuery("alpha", 1_000))
 
     assert (found.mode, {hit.why.cosine is not None for hit in found.hits}) == ("hybrid", {True})
     assert len(embedder.passages) == MANY
@@ -522,8 +524,8 @@ def test_damaged_vectors_that_embedding_meets_first_are_made_good_too(many: Path
 
 def test_an_index_made_anew_in_the_middle_gets_no_vectors_of_the_old_one(many: Path, embedder: HashedWords) -> None:
     """Numbers begin again with a new index: those of the old one mean other chunks."""
-    with memory_with(many, embedder) as memory, memory_with(many, embedder) as other:
-        memory.index([many])
+    with search_with(many, embedder) as service, search_with(many, embedder) as other:
+        service.index([many])
 
         def make_anew(done: int) -> bool:
             if done == 0:
@@ -533,10 +535,10 @@ def test_an_index_made_anew_in_the_middle_gets_no_vectors_of_the_old_one(many: P
                 other.embed()
             return done == 0
 
-        memory.embed(make_anew)
+        service.embed(make_anew)
         (many / "more.md").write_text("alpha more")
-        memory.index([])
-        assert lacking(memory) == 1
-        memory.embed()
+        service.index([])
+        assert lacking(service) == 1
+        service.embed()
 
-        assert answers(memory) == expected(many, embedder)
+        assert answers(service) == expected(many, embedder)

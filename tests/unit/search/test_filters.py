@@ -7,7 +7,7 @@ import pytest
 
 from promptuary.core.search import Filters, SearchQuery
 from promptuary.search.filters import from_workspace
-from tests.indexes import file_memory
+from tests.indexes import search_of
 
 FILES = ["docs/style.md", "docs/guide/one.md", "src/docs/deep.md", "src/app.py", "../notes/work/plan.md"]
 
@@ -23,9 +23,9 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def found(root: Path, folders: Sequence[str], patterns: Sequence[str]) -> set[str]:
-    with file_memory(root) as memory:
-        memory.index([root / folder for folder in folders])
-        hits = memory.search(SearchQuery("zebra", 100, Filters(paths=tuple(patterns)))).hits
+    with search_of(root) as service:
+        service.index([root / folder for folder in folders])
+        hits = service.find(SearchQuery("zebra", 100, Filters(paths=tuple(patterns)))).hits
     whole = {str(Path(hit.folder, hit.path).resolve()) for hit in hits}
     base = str(root.parent.resolve())
     return {path.removeprefix(f"{base}/").removeprefix(f"{root.name}/") for path in whole}

@@ -34,20 +34,18 @@ def test_what_is_indexed_and_not_there_is_gone() -> None:
 
 
 def test_a_folder_that_is_not_there_deletes_nothing_and_says_why() -> None:
-    found = plan({}, index(known("a.md")), alive=False, reason="the disk is not mounted")
-
-    assert found == Plan(held="the disk is not mounted")
+    assert plan({}, index(known("a.md")), unavailable="missing") == Plan(held="missing")
 
 
 def test_an_emptied_folder_deletes_nothing() -> None:
     found = plan({}, index(known("a.md"), known("b.md")))
 
     assert found.gone == ("a.md", "b.md")
-    assert "no files left" in found.held
+    assert found.held == "empty"
 
 
 def test_an_empty_folder_of_which_nothing_is_indexed_is_nothing_to_tell() -> None:
-    assert plan({}, {}) == plan({}, {}, alive=False) == Plan()
+    assert plan({}, {}) == plan({}, {}, unavailable="missing") == Plan()
 
 
 def test_only_what_was_looked_at_is_compared() -> None:

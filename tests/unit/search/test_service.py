@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 from promptuary.core.errors import Code, PromptuaryError
-from promptuary.core.search import Filters, Folder, SearchQuery, Words
-from promptuary.search.service import BUSY_HERE, SearchService
-from promptuary.search.sync import SyncReport
+from promptuary.core.search import Filters, FolderHeld, IndexBusy, SearchQuery, SyncReport, Words
+from promptuary.search.service import SearchService
 from promptuary.storage.index.fulltext.index import TantivyIndex
 from promptuary.workspace.changes import mounts
 from tests.conftest import Files
-from tests.indexes import file_memory, places
+from tests.indexes import index_of, places, search_of
 
 NOTES = {
     "notes/deploy.md": "# Deploying\n\nRun the release script.\n\n## Rollback\n\nPut the last image back.\n",
@@ -25,22 +24,22 @@ NOTES = {
 
 
 def found(workspace: Path, words: str, **filters: tuple[str, ...]) -> list[str]:
-    with file_memory(workspace) as memory:
-        return [hit.path for hit in memory.search(SearchQuery(words, filters=Filters(**filters))).hits]  # type: ignore[arg-type]
+    with search_of(workspace) as service:
+        return [hit.path for hit in service.find(SearchQuery(words, filters=Filters(**filters))).hits]  # type: ignore[arg-type]
 
 
 @pytest.fixture
 def indexed(files: Files) -> Path:
     workspace = files(NOTES)
-    with file_memory(workspace) as memory:
-        report = memory.index([workspace])
+    with search_of(workspace) as service:
+        report = service.index([workspace])
         assert report.added == 3
     return workspace
 
 
 def test_what_is_indexed_is_found_with_its_lines(indexed: Path) -> None:
-    with file_memory(indexed) as memory:
-        (hit, *_) = memory.search(SearchQuery("put the last image back")).hits
+    with search_of(indexed) as service:
+        (hit, *_) = service.find(SearchQuery("put the last image back")).hits
 
     lines = (indexed / hit.path).read_text().split("\n")
     assert hit.path == "notes/deploy.md"
@@ -49,29 +48,29 @@ def test_what_is_indexed_is_found_with_its_lines(indexed: Path) -> None:
 
 
 def test_without_an_index_a_search_says_how_to_make_one(files: Files) -> None:
-    with file_memory(files({"a.md": "alpha"})) as memory, pytest.raises(PromptuaryError, match="promptuary index"):
-        memory.search(SearchQuery("alpha"))
+    with search_of(files({"a.md": "alpha"})) as service, pytest.raises(PromptuaryError, match="promptuary index"):
+        service.find(SearchQuery("alpha"))
 
 
 def test_a_search_sees_what_changed_a_moment_ago_and_says_so(indexed: Path) -> None:
-    with file_memory(indexed) as memory:
-        assert not memory.search(SearchQuery("canteen")).auto_synced
+    with search_of(indexed) as service:
+        assert not service.find(SearchQuery("canteen")).auto_synced
         (indexed / "notes/lunch.md").write_text("# Lunch\n\nThe kitchen is new.\n")
-        after = memory.search(SearchQuery("kitchen"))
+        after = service.find(SearchQuery("kitchen"))
 
         assert after.auto_synced
         assert [hit.path for hit in after.hits] == ["notes/lunch.md"]
-        assert not memory.search(SearchQuery("canteen")).hits
+        assert not service.find(SearchQuery("canteen")).hits
 
 
 def test_with_a_watcher_a_search_does_not_wait_until_events_have_been_gathered(indexed: Path) -> None:
-    with file_memory(indexed) as memory:
-        watcher = memory.watch(debounce=60)
+    with search_of(indexed, watch_debounce=60) as service:
+        watcher = service.watcher()
         assert watcher.wait(1, 30)  # begun, and looked at the folder: from now on only events tell of a change
-        memory.refresh()
+        service.refresh()
         (indexed / "notes/lunch.md").write_text("# Lunch\n\nThe kitchen is new.\n")
         time.sleep(0.3)  # the system tells of it within a moment
-        after = memory.search(SearchQuery("kitchen"))
+        after = service.find(SearchQuery("kitchen"))
 
     assert after.auto_synced
     assert [hit.path for hit in after.hits] == ["notes/lunch.md"]
@@ -81,23 +80,23 @@ def test_where_changes_are_not_told_of_a_search_looks_whatever_is_watched(
     indexed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mounts, "remote_type", lambda *_: "nfs")
-    with file_memory(indexed) as memory:
-        assert memory.watch(debounce=0.05).wait(1, 30)  # begun, and looked: the next look is seconds away
-        memory.refresh()
+    with search_of(indexed) as service:
+        assert service.watcher().wait(1, 30)  # begun, and looked: the next look is seconds away
+        service.refresh()
         (indexed / "notes/lunch.md").write_text("# Lunch\n\nThe kitchen is new.\n")
 
-        assert [hit.path for hit in memory.search(SearchQuery("kitchen")).hits] == ["notes/lunch.md"]
+        assert [hit.path for hit in service.find(SearchQuery("kitchen")).hits] == ["notes/lunch.md"]
 
 
 @pytest.mark.parametrize("watched", [True, False])
 def test_an_index_that_is_removed_while_it_is_used_is_made_again(indexed: Path, watched: bool) -> None:
-    with file_memory(indexed) as memory:
+    with search_of(indexed) as service:
         if watched:
-            memory.watch(debounce=0.05)
-            memory.refresh()
+            service.watcher()
+            service.refresh()
         for word in ("canteen", "rollback"):
             shutil.rmtree(indexed / ".promptuary/index")
-            assert memory.search(SearchQuery(word)).hits
+            assert service.find(SearchQuery(word)).hits
 
 
 def test_a_search_does_not_wait_for_a_long_sync_in_the_same_process(indexed: Path, files: Files) -> None:
@@ -108,26 +107,26 @@ def test_a_search_does_not_wait_for_a_long_sync_in_the_same_process(indexed: Pat
         reading.set()
         searched.wait(30)
 
-    with file_memory(indexed) as memory:
-        working = threading.Thread(target=lambda: memory.index([], progress=slow))
+    with search_of(indexed) as service:
+        working = threading.Thread(target=lambda: service.index([], progress=slow))
         working.start()
         assert reading.wait(30)
-        meanwhile = memory.search(SearchQuery("canteen"))
+        meanwhile = service.find(SearchQuery("canteen"))
         searched.set()
         working.join()
 
         assert [hit.path for hit in meanwhile.hits] == ["notes/lunch.md"]
-        assert meanwhile.notes == (BUSY_HERE,)
-        assert len(memory.search(SearchQuery("zebra")).hits) == 3
+        assert meanwhile.notes == (IndexBusy(here=True),)
+        assert len(service.find(SearchQuery("zebra")).hits) == 3
 
 
 def test_files_that_are_too_large_are_named_by_every_sync_and_by_no_search(files: Files) -> None:
     workspace = files({"a.md": "alpha", "big.md": "alpha " * 300_000})
-    with file_memory(workspace) as memory:
+    with search_of(workspace) as service:
         large = {f"{workspace}/big.md": Code.FILE_TOO_LARGE}
-        assert memory.index([workspace]).skipped == memory.index([]).skipped == large
+        assert service.index([workspace]).skipped == service.index([]).skipped == large
         (workspace / "a.md").write_text("omega")
-        after = memory.search(SearchQuery("omega"))
+        after = service.find(SearchQuery("omega"))
 
     assert (after.auto_synced, after.notes) == (True, ())
 
@@ -135,19 +134,19 @@ def test_files_that_are_too_large_are_named_by_every_sync_and_by_no_search(files
 def test_a_change_that_keeps_size_and_times_is_seen(indexed: Path) -> None:
     """Two changes within one tick of the clock, and a tool that puts the time of the last change back."""
     path = indexed / "notes/lunch.md"
-    with file_memory(indexed) as memory:
+    with search_of(indexed) as service:
         for word in ("canteen", "kitchen", "cookery", "chicken"):
             before = path.stat()
             path.write_text(f"# Lunch\n\nThe {word} closes at two.\n")
             os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-            assert [hit.path for hit in memory.search(SearchQuery(word)).hits] == ["notes/lunch.md"]
+            assert [hit.path for hit in service.find(SearchQuery(word)).hits] == ["notes/lunch.md"]
 
 
 def test_a_renamed_file_is_moved_and_not_read_anew(indexed: Path) -> None:
     (indexed / "notes/lunch.md").rename(indexed / "notes/food.md")
-    with file_memory(indexed) as memory:
-        report = memory.index([])
-        hits = memory.search(SearchQuery("canteen")).hits
+    with search_of(indexed) as service:
+        report = service.index([])
+        hits = service.find(SearchQuery("canteen")).hits
 
     assert (report.moved, report.added, report.removed) == (1, 0, 0)
     assert [hit.path for hit in hits] == ["notes/food.md"]
@@ -162,8 +161,8 @@ def test_a_file_replaced_by_renaming_another_over_it_has_the_others_content(inde
 
 def test_a_renamed_folder_is_moved_with_everything_in_it(indexed: Path) -> None:
     (indexed / "notes").rename(indexed / "diary")
-    with file_memory(indexed) as memory:
-        report = memory.index([])
+    with search_of(indexed) as service:
+        report = service.index([])
 
     assert (report.moved, report.removed) == (2, 0)
     assert found(indexed, "canteen") == ["diary/lunch.md"]
@@ -178,25 +177,25 @@ def test_a_deleted_file_is_found_no_more(indexed: Path) -> None:
 def test_an_unchanged_chunk_of_a_changed_file_keeps_its_place_in_the_index(files: Files) -> None:
     sections = [f"# Part {number}\n\n" + f"word{number} " * 90 + "\n\n" for number in range(6)]
     workspace = files({"long.md": "".join(sections)})
-    with file_memory(workspace) as memory:
-        memory.index([workspace])
-        before = _numbers(memory, "part")
+    with search_of(workspace) as service:
+        service.index([workspace])
+        before = _numbers(service, "part")
         (workspace / "long.md").write_text("".join(["# Preface\n\nNew.\n\n", *sections]))
-        memory.index([])
-        after = _numbers(memory, "part")
+        service.index([])
+        after = _numbers(service, "part")
 
     assert len(before) == 6
     assert after == before
     assert {line for _, line, _, _ in _places(workspace, "word3")} == {len("".join(sections[:3]).split("\n")) + 4}
 
 
-def _numbers(memory: SearchService, word: str) -> set[int]:
-    return {number for number, _ in memory._index.lexical(Words((word,)), 1_000)}
+def _numbers(service: SearchService, word: str) -> set[int]:
+    return {number for number, _ in index_of(service).lexical(Words((word,)), 1_000)}
 
 
 def _places(workspace: Path, words: str) -> set[tuple[str, int, int, str]]:
-    with file_memory(workspace) as memory:
-        return places(memory, words)
+    with search_of(workspace) as service:
+        return places(service, words)
 
 
 @pytest.mark.parametrize("how", ["away", "emptied"])
@@ -207,38 +206,36 @@ def test_an_index_that_is_made_anew_keeps_what_it_had_of_a_folder_that_is_away(
     workspace, vault = files({"here.md": "zebra here"}), tmp_path / "vault"
     (vault / "deep").mkdir(parents=True)
     (vault / "deep/note.md").write_text("# One\n\nzebra there\n\n## Two\n\nokapi\n")
-    with file_memory(workspace) as memory:
-        memory.index([workspace, vault])
-        before = places(memory, "zebra") | places(memory, "okapi")
+    with search_of(workspace) as service:
+        service.index([workspace, vault])
+        before = places(service, "zebra") | places(service, "okapi")
     vault.rename(tmp_path / "elsewhere")
     if how == "emptied":
         vault.mkdir()
-    with file_memory(workspace, **({} if why == "asked for" else {"chunk_tokens": 64})) as memory:
-        report = memory.index([], rebuild=True) if why == "asked for" else SyncReport()
-        held = [*report.held, *memory.search(SearchQuery("zebra")).notes]
-        assert places(memory, "zebra") | places(memory, "okapi") == before
-        assert any(str(vault) in note for note in held)
-        assert memory.index([], rebuild=True, prune=True).held == []
-        assert {path for path, *_ in places(memory, "zebra")} == {"here.md"}
+    with search_of(workspace, **({} if why == "asked for" else {"chunk_tokens": 64})) as service:
+        report = service.index([], rebuild=True) if why == "asked for" else SyncReport()
+        held = [*report.held, *service.find(SearchQuery("zebra")).notes]
+        assert places(service, "zebra") | places(service, "okapi") == before
+        assert FolderHeld(str(vault), "missing" if how == "away" else "empty") in held
+        assert service.index([], rebuild=True, prune=True).held == ()
+        assert {path for path, *_ in places(service, "zebra")} == {"here.md"}
 
 
 def test_a_folder_that_vanished_deletes_nothing_and_the_person_is_told(files: Files, tmp_path: Path) -> None:
     workspace, vault = files({"a.md": "alpha"}), tmp_path / "vault"
     vault.mkdir()
     (vault / "note.md").write_text("zebra crossing")
-    with file_memory(workspace) as memory:
-        memory.index([vault])
+    with search_of(workspace) as service:
+        service.index([vault])
         vault.rename(tmp_path / "away")
-        gone = memory.search(SearchQuery("zebra"))
-        report = memory.index([])
+        gone = service.find(SearchQuery("zebra"))
+        report = service.index([])
         (tmp_path / "away").rename(vault)
-        back = memory.search(SearchQuery("zebra"))
+        back = service.find(SearchQuery("zebra"))
 
     assert [hit.path for hit in gone.hits] == ["note.md"]
-    assert "not" in gone.notes[0]
-    assert str(vault) in gone.notes[0]
+    assert gone.notes == report.held == (FolderHeld(str(vault), "missing"),)
     assert report.removed == 0
-    assert report.held
     assert [hit.path for hit in back.hits] == ["note.md"]
     assert back.notes == ()
 
@@ -246,15 +243,15 @@ def test_a_folder_that_vanished_deletes_nothing_and_the_person_is_told(files: Fi
 def test_an_emptied_folder_deletes_nothing_until_that_is_asked_for(indexed: Path) -> None:
     for path in ("notes", "src"):
         shutil.rmtree(indexed / path)
-    with file_memory(indexed) as memory:
-        held = memory.search(SearchQuery("canteen"))
-        report = memory.index([])
-        pruned = memory.index([], prune=True)
+    with search_of(indexed) as service:
+        held = service.find(SearchQuery("canteen"))
+        report = service.index([])
+        pruned = service.index([], prune=True)
 
         assert [hit.path for hit in held.hits] == ["notes/lunch.md"]
-        assert "no files left" in held.notes[0]
+        assert held.notes == (FolderHeld(str(indexed), "empty"),)
         assert (report.removed, pruned.removed) == (0, 3)
-        assert memory.search(SearchQuery("canteen")).hits == []
+        assert service.find(SearchQuery("canteen")).hits == []
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may list everything")
@@ -271,14 +268,14 @@ def test_two_folders_stand_side_by_side(files: Files, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "same.md").write_text("alpha there")
-    with file_memory(workspace) as memory:
-        memory.index([workspace])
-        memory.index([other], label="ada")
-        both = memory.search(SearchQuery("alpha")).hits
+    with search_of(workspace) as service:
+        service.index([workspace])
+        service.index([other], label="ada")
+        both = service.find(SearchQuery("alpha")).hits
         (other / "same.md").write_text("alpha again")
-        one = memory.search(SearchQuery("alpha", filters=Filters(labels=("ada",)))).hits
-        memory.remove(str(other))
-        left = memory.search(SearchQuery("alpha")).hits
+        one = service.find(SearchQuery("alpha", filters=Filters(labels=("ada",)))).hits
+        service.remove(str(other))
+        left = service.find(SearchQuery("alpha")).hits
 
     assert {hit.folder for hit in both} == {str(workspace), str(other)}
     assert [(hit.folder, hit.text) for hit in one] == [(str(other), "alpha again")]
@@ -286,20 +283,20 @@ def test_two_folders_stand_side_by_side(files: Files, tmp_path: Path) -> None:
 
 
 def test_a_folder_inside_an_indexed_one_needs_no_place_of_its_own(indexed: Path) -> None:
-    with file_memory(indexed) as memory:
-        memory.index([indexed / "notes"])
+    with search_of(indexed) as service:
+        service.index([indexed / "notes"])
 
-        assert [folder for folder, _ in memory.status().folders] == [Folder(str(indexed))]
+        assert [folder.path for folder in service.status().folders] == [str(indexed)]
 
 
 def test_a_folder_around_an_indexed_one_takes_its_place(files: Files) -> None:
     workspace = files(NOTES)
-    with file_memory(workspace) as memory:
-        memory.index([workspace / "notes"])
-        memory.index([workspace])
+    with search_of(workspace) as service:
+        service.index([workspace / "notes"])
+        service.index([workspace])
 
-        assert [(folder.path, count) for folder, count in memory.status().folders] == [(str(workspace), 3)]
-        assert [hit.path for hit in memory.search(SearchQuery("canteen")).hits] == ["notes/lunch.md"]
+        assert [(folder.path, folder.files) for folder in service.status().folders] == [(str(workspace), 3)]
+        assert [hit.path for hit in service.find(SearchQuery("canteen")).hits] == ["notes/lunch.md"]
 
 
 def test_secrets_ignored_files_and_binaries_are_not_indexed(files: Files) -> None:
@@ -314,20 +311,20 @@ def test_secrets_ignored_files_and_binaries_are_not_indexed(files: Files) -> Non
             "big.md": "alpha " * 300_000,
         }
     )
-    with file_memory(workspace) as memory:
-        memory.index([workspace])
+    with search_of(workspace) as service:
+        service.index([workspace])
 
-        assert [hit.path for hit in memory.search(SearchQuery("alpha", 100)).hits] == ["a.md"]
+        assert [hit.path for hit in service.find(SearchQuery("alpha", 100)).hits] == ["a.md"]
 
 
 def test_a_file_that_cannot_be_read_is_not_opened_again_before_it_changes(files: Files) -> None:
     workspace = files({"a.md": "alpha", "blob.txt": b"\x00\x01"})
     time.sleep(0.1)  # a stamp that is too fresh is looked at twice
-    with file_memory(workspace) as memory:
-        first = memory.index([workspace])
-        again = memory.index([])
+    with search_of(workspace) as service:
+        first = service.index([workspace])
+        again = service.index([])
         (workspace / "blob.txt").write_text("alpha at last")
-        after = memory.search(SearchQuery("last")).hits
+        after = service.find(SearchQuery("last")).hits
 
     assert first.skipped == {f"{workspace}/blob.txt": Code.BINARY}
     assert not again.skipped
@@ -352,10 +349,10 @@ def test_filters_say_what_may_be_found(indexed: Path, filters: dict[str, tuple[s
 
 def test_a_date_of_its_own_goes_before_the_last_change(files: Files) -> None:
     workspace = files({"2020-05-01.md": "alpha old", "new.md": "alpha new"})
-    with file_memory(workspace) as memory:
-        memory.index([workspace])
-        old = memory.search(SearchQuery("alpha", filters=Filters(until=1_600_000_000))).hits
-        new = memory.search(SearchQuery("alpha", filters=Filters(since=1_600_000_000))).hits
+    with search_of(workspace) as service:
+        service.index([workspace])
+        old = service.find(SearchQuery("alpha", filters=Filters(until=1_600_000_000))).hits
+        new = service.find(SearchQuery("alpha", filters=Filters(since=1_600_000_000))).hits
 
     assert [hit.path for hit in old] == ["2020-05-01.md"]
     assert [hit.path for hit in new] == ["new.md"]
@@ -363,25 +360,25 @@ def test_a_date_of_its_own_goes_before_the_last_change(files: Files) -> None:
 
 def test_another_size_of_chunks_makes_the_index_anew(files: Files) -> None:
     workspace = files({"long.md": "\n\n".join(f"alpha paragraph {number} of many words" for number in range(100))})
-    with file_memory(workspace) as memory:
-        memory.index([workspace])
-        few = memory.status().counts.chunks
-    with file_memory(workspace, chunk_tokens=64, chunk_overlap=8) as memory:
-        assert memory.search(SearchQuery("alpha")).auto_synced
-        assert memory.status().counts.chunks > 2 * few
+    with search_of(workspace) as service:
+        service.index([workspace])
+        few = service.status().counts.chunks
+    with search_of(workspace, chunk_tokens=64, chunk_overlap=8) as service:
+        assert service.find(SearchQuery("alpha")).auto_synced
+        assert service.status().counts.chunks > 2 * few
 
 
 def test_while_another_process_indexes_a_search_answers_with_what_there_is(indexed: Path) -> None:
-    with file_memory(indexed) as memory, file_memory(indexed) as other, other._index.writing() as alone:
+    with search_of(indexed) as service, search_of(indexed) as other, index_of(other).writing() as alone:
         assert alone
         (indexed / "new.md").write_text("canteen number two")
-        answer = memory.search(SearchQuery("canteen"))
+        answer = service.find(SearchQuery("canteen"))
 
         assert [hit.path for hit in answer.hits] == ["notes/lunch.md"]
         assert not answer.auto_synced
-        assert "another process" in answer.notes[0]
+        assert answer.notes == (IndexBusy(),)
         with pytest.raises(PromptuaryError, match="another process"):
-            memory.index([])
+            service.index([])
     assert sorted(found(indexed, "canteen")) == ["new.md", "notes/lunch.md"]
 
 
@@ -390,10 +387,10 @@ def test_what_a_killed_writer_did_not_make_findable_is_found_by_the_next_search(
 ) -> None:
     workspace = files(NOTES)
     time.sleep(0.1)  # so that nothing about the files themselves asks for another look
-    with monkeypatch.context() as patched, file_memory(workspace) as memory:
+    with monkeypatch.context() as patched, search_of(workspace) as service:
         patched.setattr(TantivyIndex, "commit", _killed)
         with pytest.raises(KeyboardInterrupt):
-            memory.index([workspace])
+            service.index([workspace])
 
     assert found(workspace, "canteen") == ["notes/lunch.md"]
 

@@ -6,7 +6,7 @@ import pytest
 
 from promptuary.config.settings import Settings, load
 from promptuary.core.errors import ConfigError, PromptuaryError
-from promptuary.core.search import SearchQuery
+from promptuary.core.search import SearchQuery, SyncReport
 from promptuary.models import minilm
 from promptuary.models.openai_embeddings import EndpointEmbedder
 from promptuary.wiring.search import embedder_for, open_search
@@ -71,11 +71,11 @@ def test_an_endpoint_needs_an_address_and_a_model_and_the_error_says_so(settings
 def test_an_embedder_of_another_package_is_used_by_its_name(files: Files) -> None:
     workspace = files({"a.md": "alpha", "b.md": "beta"})
     settings = load(workspace, {"embedder": "small"})
-    memory = open_search(open_door(workspace, settings), settings)
-    memory.index([workspace])
-    memory.embed()
-    found = memory.search(SearchQuery("alpha"))
-    memory.close()
+    service = open_search(open_door(workspace, settings), settings)
+    service.index([workspace])
+    service.embed()
+    found = service.find(SearchQuery("alpha"))
+    service.close()
 
     assert (found.mode, {hit.why.cosine for hit in found.hits}) == ("hybrid", {1.0})
 
@@ -86,14 +86,15 @@ def test_a_name_that_nobody_has_is_told_with_those_that_there_are() -> None:
         embedder_for(Settings(embedder="smal"))
 
 
-def test_who_only_looks_leaves_no_trace_where_nothing_is_indexed(files: Files) -> None:
+def test_nothing_is_written_before_something_is_indexed(files: Files) -> None:
     workspace = files({"a.md": "alpha"})
     settings = load(workspace, {"embedder": "none"})
-    memory = open_search(open_door(workspace, settings), settings, making=False)
+    service = open_search(open_door(workspace, settings), settings)
     with pytest.raises(PromptuaryError, match="promptuary index"):
-        memory.search(SearchQuery("alpha"))
-    status = memory.status()
-    memory.close()
+        service.find(SearchQuery("alpha"))
+    status = service.status()
+    assert (service.embed(), service.remove(workspace), service.refresh()) == (0, False, SyncReport())
+    service.close()
 
     assert (list(status.folders), status.counts.files) == ([], 0)
     assert not (workspace / ".promptuary").exists()
@@ -104,9 +105,9 @@ def test_sizes_of_chunks_are_those_of_the_settings(files: Files) -> None:
     chunks: list[int] = []
     for tokens in (256, 64):
         settings = load(workspace, {"embedder": "none", "chunk_tokens": tokens, "chunk_overlap": 8})
-        memory = open_search(open_door(workspace, settings), settings)
-        memory.index([workspace])
-        chunks.append(memory.status().counts.chunks)
-        memory.close()
+        service = open_search(open_door(workspace, settings), settings)
+        service.index([workspace])
+        chunks.append(service.status().counts.chunks)
+        service.close()
 
     assert chunks[1] > 2 * chunks[0]

@@ -13,7 +13,7 @@ from promptuary.core.errors import ConfigError
 from promptuary.core.search import Folder
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from tests.conftest import Files
-from tests.indexes import file_memory
+from tests.indexes import search_of
 
 WORK = Path("/work")
 
@@ -144,8 +144,8 @@ def test_what_lies_in_a_workspace_cannot_have_other_folders_indexed(files: Files
     for place in (".promptuary", ".promptuary/folders", ".promptuary/index", ".local/state/promptuary/folders"):
         files({f"{place}/{name}.json": json.dumps(entry), f"{place}/folders.json": json.dumps(entry)})
     files({".promptuary/config.toml": f'folders = ["{secret}"]\n', "promptuary.toml": f'index = ["{secret}"]\n'})
-    with file_memory(workspace) as memory:
+    with search_of(workspace) as memory:
         assert list(memory.status().folders) == []
         memory.index([workspace])
 
-        assert [folder.path for folder, _ in memory.status().folders] == [str(workspace)]
+        assert [folder.path for folder in memory.status().folders] == [str(workspace)]

@@ -1,150 +1,207 @@
-"""What the file memory needs of an index, and does not know how it is done.
+"""What search needs of an index and of a store of vectors. Backends implement these; ``wiring`` chooses one.
 
 Vectors cross these borders as bytes: little-endian 32-bit floats of length one, so that the core needs no library.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from promptuary.core.search import Chunk, Filters, Folder, Hit, IndexedFile, Words
-
-
-class Document(NamedTuple):
-    """A chunk as the full text index gets it: its number, its file's number and path, its headings and text."""
-
-    id: int
-    file: int
-    path: str
-    heading: Sequence[str]
-    text: str
+from promptuary.core.search import Chunk, FileKind, Filters, Folder, IndexCounts, IndexedFile, Words
 
 
 @dataclass(frozen=True, slots=True)
-class Unembedded:
-    """A chunk without a vector: its number, what is to be embedded, and the hash that the vector is kept under."""
+class IndexedChunk:
+    """A chunk in the index with its file: ``folder`` is the indexed folder and ``path`` the file in it."""
+
+    folder: str
+    path: str
+    kind: FileKind
+    date: int
+    chunk: Chunk
+
+
+@dataclass(frozen=True, slots=True)
+class UnembeddedChunk:
+    """A chunk without a vector: its number, the text to embed, and the hash that identifies the vector."""
 
     id: int
     context: str
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A chunk as it is found, before it has a score; ``file`` is the number of its file."""
-
-    hit: Hit
-    file: int
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """How much an index holds."""
-
-    files: int = 0
-    chunks: int = 0
-    unembedded: int = 0
-
-
 class IndexWriter(Protocol):
-    """The index as a sync writes it: there is one writer at a time.
+    """Writes the index. There is one writer at a time.
 
-    What a ``put``, ``move`` or ``drop`` changes is kept when it returns, and found after ``flush``. Every method raises
+    Changes are stored when a method returns, and searches find them after ``flush``. Every method raises
     ``IndexDamagedError`` if the index cannot be read.
     """
 
+    @property
+    def fresh(self) -> bool:
+        """Whether the index is new, so that every file is still to be put into it."""
+        ...
+
+    def folders(self) -> Sequence[tuple[Folder, int]]:
+        """Return the folders with the number of their files."""
+        ...
+
     def files(self, folder: Folder) -> Mapping[str, IndexedFile]:
-        """Return what is indexed of a folder, by path."""
+        """Return the indexed files of a folder by path."""
         ...
 
     def files_at(self, folder: Folder, paths: Sequence[str]) -> tuple[Mapping[str, IndexedFile], bool]:
-        """Return what is indexed at these paths and below them, and whether the folder has other files."""
+        """Return the indexed files at and below these paths, and whether the folder has other files."""
         ...
 
     def put(self, folder: Folder, file: IndexedFile, text: str, chunks: Sequence[Chunk]) -> None:
-        """Index a file at once or not at all; chunks that it had before stay as they are, vectors included.
+        """Index a file as a whole or not at all. Chunks that it had before keep their numbers and vectors.
 
         ``chunks`` are lines of ``text``; without any, the file is known and nothing of it is found.
         """
         ...
 
     def touch(self, folder: Folder, file: IndexedFile) -> None:
-        """Note that a file looks different on disk but holds the same."""
+        """Record that a file looks different on disk but has the same content."""
         ...
 
     def move(self, folder: Folder, old: str, file: IndexedFile) -> None:
-        """Give an indexed file another path."""
+        """Give an indexed file another path. Its chunks keep their numbers and vectors."""
         ...
 
     def drop(self, folder: Folder, paths: Sequence[str]) -> None:
-        """Forget files."""
+        """Delete files from the index. Paths that are not indexed are ignored."""
+        ...
+
+    def drop_folder(self, folder: Folder) -> None:
+        """Delete a folder and its files from the index."""
         ...
 
     def flush(self) -> None:
-        """Make everything that was written findable, by other processes too."""
+        """Make everything that was written visible to searches, in other processes too."""
         ...
 
 
-class IndexReader(Protocol):
-    """The index as a search reads it, in any number of processes; none ever waits for the writer.
+class SearchIndex(Protocol):
+    """An index of files: chunks with numbers, found by words and by vectors.
 
-    Every method raises ``IndexDamagedError`` if the index cannot be read.
+    Any number of threads and processes may read, and none waits for the writer. An index that does not exist yet reads
+    as empty. Every method raises ``IndexDamagedError`` if the index cannot be read.
     """
 
+    def writing(self, *, rebuild: bool = False) -> AbstractContextManager[IndexWriter | None]:
+        """Become the writer; ``None`` if another writer is at work.
+
+        ``rebuild`` starts a new, empty index; so does an index that is damaged or made by other settings, see
+        ``IndexWriter.fresh``. Searches read the old one until the block ends without an error.
+        """
+        ...
+
+    def exists(self) -> bool:
+        """Return whether there is an index."""
+        ...
+
+    def is_current(self) -> bool:
+        """Return whether the index was made by these settings; if not, the next writer starts a new one."""
+        ...
+
+    def is_complete(self) -> bool:
+        """Return whether searches find everything that was written; if not, the next writer repairs that."""
+        ...
+
+    def counts(self) -> IndexCounts:
+        """Return how much the index holds."""
+        ...
+
+    def folders(self) -> Sequence[tuple[Folder, int]]:
+        """Return the folders with the number of their files; a file without any content does not count."""
+        ...
+
+    def files(self, folder: Folder) -> Mapping[str, IndexedFile]:
+        """Return the indexed files of a folder by path."""
+        ...
+
+    def content(self, folder: Folder, path: str) -> tuple[str, Sequence[Chunk]]:
+        """Return the text of an indexed file and its chunks; nothing if it is not indexed."""
+        ...
+
     def select(self, filters: Filters) -> Sequence[tuple[int, str, str]]:
-        """Return the number, folder and path of every file that passes the filters, those for paths aside."""
+        """Return the number, folder and path of every file that passes the filters. ``filters.paths`` is ignored."""
         ...
 
     def lexical(self, words: Words, limit: int, *, files: Collection[int] | None = None) -> Sequence[tuple[int, float]]:
-        """Return the best chunks by words with their BM25 scores."""
+        """Return the numbers of the best chunks by words with their scores, the best first.
+
+        ``files`` restricts them to the chunks of these files. A phrase of ``words`` is in every chunk that is returned.
+        Any words are valid.
+        """
         ...
 
     def nearest(
         self, vector: bytes, limit: int, *, files: Collection[int] | None = None
     ) -> Sequence[tuple[int, float]]:
-        """Return the nearest chunks with their cosines."""
+        """Return the numbers of the nearest chunks with their cosines, the nearest first.
+
+        ``files`` restricts them to the chunks of these files.
+        """
         ...
 
     def cosines(self, vector: bytes, chunks: Sequence[int]) -> Mapping[int, float]:
         """Return the cosines of those of ``chunks`` that have a vector."""
         ...
 
-    def rows(self, numbers: Sequence[int]) -> Mapping[int, Row]:
-        """Return the chunks of these numbers that are still there."""
+    def chunks(self, numbers: Sequence[int]) -> Mapping[int, IndexedChunk]:
+        """Return the chunks of these numbers that are still in the index."""
         ...
 
     def code(self, numbers: Sequence[int]) -> Collection[int]:
-        """Return those of these chunks that are of source code."""
+        """Return those of these chunks that are source code."""
+        ...
+
+    def has_vectors(self) -> bool:
+        """Return whether any chunk has a vector."""
         ...
 
     def lacks_vectors(self) -> bool:
-        """Tell whether any chunk has no vector yet."""
+        """Return whether any chunk has no vector yet."""
+        ...
+
+    def unembedded(self, limit: int) -> Sequence[UnembeddedChunk]:
+        """Return the first chunks without a vector, in the order of their numbers."""
+        ...
+
+    def embed(self, vectors: Mapping[int, bytes]) -> None:
+        """Store the vectors of the first chunks that ``unembedded`` returned last; those that are gone are ignored.
+
+        If the index was rebuilt since, none of them is stored.
+        """
+        ...
+
+    def hashes(self) -> Collection[str]:
+        """Return the hashes of all chunks."""
+        ...
+
+    def close(self) -> None:
+        """Close the files."""
         ...
 
 
 class VectorStore(Protocol):
-    """Vectors that last, by embedder and by the hash of what was embedded; they come back nearly as they were put."""
+    """Stores vectors durably by embedder and by the hash of what was embedded. They may be rounded slightly."""
 
     def get(self, embedder: str, hashes: Sequence[str]) -> Mapping[str, bytes]:
         """Return the vectors of those hashes that have one."""
         ...
 
-    def known(self, embedder: str, hashes: Sequence[str]) -> Collection[str]:
-        """Return those hashes that have a vector."""
-        ...
-
     def put(self, embedder: str, vectors: Mapping[str, bytes]) -> None:
-        """Keep vectors by their hashes, all or none of them, in the place of those before."""
-        ...
-
-    def count(self, embedder: str) -> int:
-        """Return how many vectors of an embedder there are."""
+        """Store vectors by their hashes, all or none of them, replacing earlier ones."""
         ...
 
     def keep_only(self, embedder: str, hashes: Iterable[str]) -> int:
-        """Remove those vectors of an embedder whose hashes are not given, and return how many there were."""
+        """Delete those vectors of an embedder whose hashes are not given, and return how many that were."""
         ...
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         ...

@@ -6,7 +6,7 @@ from typing import Final
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, PromptuaryError, SourceError
 from promptuary.core.references import Reference
-from promptuary.core.search import Filters, Hit, SearchQuery
+from promptuary.core.search import Filters, Hit, SearchQuery, note_text
 from promptuary.references.resolve_context import ResolveContext
 from promptuary.references.search_hits import apart, place_of, source_of, worth
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
@@ -54,7 +54,7 @@ def _hits(reference: Reference, context: ResolveContext, filters: Filters) -> li
         raise
     except PromptuaryError as error:
         raise SourceError(Code.NOT_INDEXED, str(error)) from error
-    context.notes.extend(found.notes)
+    context.notes.extend(map(note_text, found.notes))
     return apart(worth(found.hits))
 
 

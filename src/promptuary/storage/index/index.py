@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from promptuary.core.errors import IndexDamagedError, PromptuaryError
-from promptuary.core.ports.index import Counts, Row, Unembedded, VectorStore
+from promptuary.core.ports.index import IndexedChunk, UnembeddedChunk, VectorStore
 from promptuary.core.ports.models import Embedder, vector_space_id
-from promptuary.core.search import Filters, Folder, IndexedFile, Words
-from promptuary.storage.index.catalog.rows import Filed
+from promptuary.core.search import Chunk, Filters, Folder, IndexCounts, IndexedFile, Words
 from promptuary.storage.index.generations import Generations
 from promptuary.storage.index.parts import Generation
-from promptuary.storage.index.writer import Writer
+from promptuary.storage.index.writer import DiskIndexWriter
 
 Result = TypeVar("Result")
 
@@ -32,7 +31,7 @@ _TRUSTED: Final = 300.0
 """Seconds for which files that were verified are taken to be whole: a merge would make damage to them look whole."""
 
 
-class EmbeddedIndex:
+class DiskIndex:
     """The index in ``folder``, which must be there. ``recipe`` says how files are cut: another needs another index.
 
     ``store`` keeps vectors for good; without one, or without an ``embedder``, search is by words alone.
@@ -50,7 +49,7 @@ class EmbeddedIndex:
         self._verified = -_TRUSTED
 
     @contextmanager
-    def writing(self, *, rebuild: bool = False) -> Iterator[Writer | None]:
+    def writing(self, *, rebuild: bool = False) -> Iterator[DiskIndexWriter | None]:
         """Become the writer; ``None`` if another process is. ``rebuild`` makes a new index, read once it is complete.
 
         An index that is damaged, or made by another recipe, is rebuilt in any case: see ``IndexWriter.fresh``.
@@ -77,30 +76,30 @@ class EmbeddedIndex:
         """Return the folders with the number of their files."""
         return self._reading(lambda own: own.catalog.folders(), ())
 
-    def counts(self) -> Counts:
+    def counts(self) -> IndexCounts:
         """Return how much there is."""
 
-        def work(own: Generation) -> Counts:
+        def work(own: Generation) -> IndexCounts:
             counts = own.catalog.counts()
             whole = self._embedder is None or (self._is_embedded(own) and not self._are_lost(own))
             return counts if whole else replace(counts, unembedded=counts.chunks)
 
-        return self._reading(work, Counts())
+        return self._reading(work, IndexCounts())
 
     def files(self, folder: Folder) -> Mapping[str, IndexedFile]:
         """Return what is indexed of a folder, by path."""
         return self._reading(lambda own: own.catalog.files(folder), {})
 
-    def filed(self, folder: Folder, file: IndexedFile) -> Filed:
-        """Return an indexed file with its text and its chunks."""
-        nothing: Filed = (file, "", ())
-        return self._reading(lambda own: own.catalog.filed(folder, file), nothing)
+    def content(self, folder: Folder, path: str) -> tuple[str, Sequence[Chunk]]:
+        """Return the text of an indexed file and its chunks; nothing if it is not indexed."""
+        nothing: tuple[str, Sequence[Chunk]] = ("", ())
+        return self._reading(lambda own: own.catalog.content(folder, path), nothing)
 
     def is_current(self) -> bool:
         """Tell whether what is there was made by this recipe."""
         return self._reading(lambda own: own.catalog.meta(_RECIPE) == self._recipe, default=False)
 
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Tell whether everything that was written can be found; if not, the next writer makes it good."""
         return self._reading(lambda own: own.catalog.is_told(), default=True)
 
@@ -133,9 +132,9 @@ class EmbeddedIndex:
 
         return self._reading(work, {})
 
-    def rows(self, numbers: Sequence[int]) -> Mapping[int, Row]:
+    def chunks(self, numbers: Sequence[int]) -> Mapping[int, IndexedChunk]:
         """Return the chunks of these numbers that are still there."""
-        return self._reading(lambda own: own.catalog.rows(numbers), {})
+        return self._reading(lambda own: own.catalog.chunks(numbers), {})
 
     def code(self, numbers: Sequence[int]) -> Collection[int]:
         """Return those of these chunks that are of source code."""
@@ -149,10 +148,10 @@ class EmbeddedIndex:
         """Tell whether any chunk has no vector yet."""
         return self._reading(lambda own: not self._is_embedded(own) or own.catalog.lacks_vectors(), default=False)
 
-    def unembedded(self, limit: int) -> Sequence[Unembedded]:
+    def unembedded(self, limit: int) -> Sequence[UnembeddedChunk]:
         """Return the first chunks that have no vector of the embedder, in the order of their numbers."""
 
-        def work(own: Generation) -> Sequence[Unembedded]:
+        def work(own: Generation) -> Sequence[UnembeddedChunk]:
             if not self._is_embedded(own) or self._are_lost(own):
                 self._start_embedding(own)
             self._embedding = own.path
@@ -175,8 +174,8 @@ class EmbeddedIndex:
 
         self._reading(work, None)
 
-    def every_hash(self) -> Sequence[str]:
-        """Return what all chunks are, each once."""
+    def hashes(self) -> Sequence[str]:
+        """Return the hashes of all chunks, each once."""
         return self._reading(lambda own: own.catalog.every_hash(), ())
 
     def close(self) -> None:
@@ -186,12 +185,12 @@ class EmbeddedIndex:
                 self._opened.close()
                 self._opened = None
 
-    def _writer(self, *, rebuild: bool) -> Writer:
+    def _writer(self, *, rebuild: bool) -> DiskIndexWriter:
         current = self._generations.current()
         if current is not None and not rebuild:
             # What is damaged is made anew.
             with suppress(IndexDamagedError):
-                writer = Writer(self._generation(current, writing=True), fresh=False)
+                writer = DiskIndexWriter(self._generation(current, writing=True), fresh=False)
                 try:
                     if writer.recipe() == self._recipe:
                         writer.recover()
@@ -201,7 +200,7 @@ class EmbeddedIndex:
                     raise
                 writer.close()
         path = self._generations.begin()
-        writer = Writer(self._generation(path, writing=True), fresh=True)
+        writer = DiskIndexWriter(self._generation(path, writing=True), fresh=True)
         writer.note(self._recipe)
         if current is None:
             # Nothing answers yet: what is there can be found while more is added.

@@ -16,7 +16,7 @@ from typing import Final
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.search import Chunk, Folder, IndexedFile
-from promptuary.storage.index.catalog.rows import Filed, Written
+from promptuary.storage.index.catalog.rows import FileContent, Written
 from promptuary.storage.index.parts import Generation
 
 _RECIPE: Final = "recipe"
@@ -28,7 +28,7 @@ _PATIENCE: Final = 0.05
 """Seconds for which a file waits for others, as long as others come."""
 
 
-class Writer:
+class DiskIndexWriter:
     """The one writer of an index. ``fresh``: the index is new, and everything is still to be put into it."""
 
     def __init__(self, own: Generation, *, fresh: bool) -> None:
@@ -37,7 +37,7 @@ class Writer:
         self._told = True
         self._missed = False
         self._dropped: list[int] = []
-        self._waiting: list[Filed] = []
+        self._waiting: list[FileContent] = []
         self._folder = Folder("")
         self._since = 0.0
 

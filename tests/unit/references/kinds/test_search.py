@@ -232,10 +232,10 @@ def test_a_search_that_finds_nothing_says_so(indexed: Path, reference: str, told
 def test_a_search_that_fails_costs_the_message_that_reference_and_nothing_else(
     indexed: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    def fail(*_: object) -> SearchResult:
+    def fail(*_: object, **__: object) -> SearchResult:
         raise error
 
-    monkeypatch.setattr("promptuary.search.service.SearchService.search", fail)
+    monkeypatch.setattr("promptuary.search.service.SearchService.find", fail)
     expansion = expanded(indexed, "@search:canteen and @file:src/app.py")
 
     (searched, read) = expansion.outcomes
@@ -259,7 +259,7 @@ def test_what_there_is_to_tell_of_the_index_is_told_once_and_not_to_the_model(va
     expansion = expanded(vanished, message)
 
     (told,) = [warning for warning in expansion.warnings if "what is indexed of it was kept" in warning]
-    assert told.startswith(f"{vanished.parent / 'vault'}: ")
+    assert told.startswith(f"{vanished.parent / 'vault'} is missing")
     assert "was kept" not in sent(expansion)
 
 
@@ -275,7 +275,7 @@ def test_a_file_that_was_skipped_is_told_beside_the_prompt(indexed: Path, refere
     (indexed / "notes/deploy.md").write_bytes(b"\x00\x01\x02" * 100)
     expansion = expanded(indexed, reference)
 
-    assert [warning for warning in expansion.warnings if "deploy.md was skipped" in warning]
+    assert [warning for warning in expansion.warnings if "deploy.md (BINARY)" in warning]
     assert "skipped" not in sent(expansion)
 
 
@@ -283,7 +283,9 @@ def test_places_that_have_lines_in_common_show_them_once(indexed: Path, monkeypa
     why = Why(1.0, None, lambda: ("canteen",))
     best = Hit(str(indexed), "a.md", 1, 3, "one\ntwo\nthree", (), "markdown", 0, "ab" * 32, 0.9, why)
     next_best = replace(best, start_line=3, end_line=5, text="three\nfour\nfive", score=0.8)
-    monkeypatch.setattr("promptuary.search.service.SearchService.search", lambda *_: SearchResult([best, next_best]))
+    monkeypatch.setattr(
+        "promptuary.search.service.SearchService.find", lambda *_, **__: SearchResult([best, next_best])
+    )
     expansion = expanded(indexed, "@search:canteen")
 
     assert [block.source.label for block in expansion.blocks] == ["a.md:1-3", "a.md:4-5"]

@@ -44,8 +44,8 @@ def test_chunks_that_stay_keep_their_numbers_wherever_they_stand(catalog: Catalo
     assert put(catalog, "a", "x\ny\nz") == ([1, 2, 3], [])
     assert put(catalog, "a", "new\nx\nz") == ([4], [2])
 
-    rows = catalog.rows([1, 2, 3, 4])
-    assert {number: (row.hit.start_line, row.hit.text) for number, row in rows.items()} == {
+    rows = catalog.chunks([1, 2, 3, 4])
+    assert {number: (row.chunk.start_line, row.chunk.text) for number, row in rows.items()} == {
         1: (2, "x"),
         3: (3, "z"),
         4: (1, "new"),
@@ -124,9 +124,9 @@ def test_a_text_that_is_not_what_was_written_is_damage(catalog: Catalog) -> None
     put(catalog, "a", "x\ny")
     catalog._database.write(lambda own: own.execute("UPDATE content SET text = 'x' || char(10) || 'other'"))
 
-    assert catalog.rows([1])[1].hit.text == "x"
+    assert catalog.chunks([1])[1].chunk.text == "x"
     with pytest.raises(IndexDamagedError):
-        catalog.rows([1, 2])
+        catalog.chunks([1, 2])
 
 
 def test_a_file_that_is_no_catalogue_is_damage(tmp_path: Path) -> None:
@@ -155,5 +155,5 @@ def test_a_catalogue_of_version_1_opens_with_its_labels_lines_and_headings(
 
     catalog = Catalog(path)
     assert [folder for folder, _ in catalog.folders()] == [Folder("/here", "ada")]
-    (hit,) = [row.hit for row in catalog.rows([7]).values()]
-    assert (hit.start_line, hit.end_line, hit.heading, hit.text) == (2, 2, ("Top",), "two")
+    chunk = catalog.chunks([7])[7].chunk
+    assert (chunk.start_line, chunk.end_line, chunk.heading, chunk.text) == (2, 2, ("Top",), "two")

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from promptuary.core.errors import IndexDamagedError, PromptuaryError
-from promptuary.core.ports.index import Document
 from promptuary.core.query import parse
+from promptuary.storage.index.document import Document
 from promptuary.storage.index.fulltext import files
 from promptuary.storage.index.fulltext.index import TantivyIndex
 from tests.conftest import Figure
@@ -179,7 +179,7 @@ def test_what_is_verified_once_is_not_read_again_by_who_is_told_so(
 def test_what_was_not_committed_is_never_seen(folder: Path) -> None:
     program = (
         "import os, sys, pathlib\n"
-        "from promptuary.core.ports.index import Document\n"
+        "from promptuary.storage.index.document import Document\n"
         "from promptuary.storage.index.fulltext.index import TantivyIndex\n"
         "index = TantivyIndex(pathlib.Path(sys.argv[1]), writing=True)\n"
         "index.write([Document(1, 1, 'x', (), 'committed')], ()); index.commit()\n"

@@ -12,17 +12,17 @@ from promptuary.core.search import Chunk, Folder, IndexedFile, Stamp, Words
 from promptuary.storage.index import index as embedded_index
 from promptuary.storage.index import writer as index_writer
 from promptuary.storage.index.catalog.catalog import Catalog
-from promptuary.storage.index.catalog.rows import Filed, Written
+from promptuary.storage.index.catalog.rows import FileContent, Written
 from promptuary.storage.index.fulltext.index import TantivyIndex
-from promptuary.storage.index.index import EmbeddedIndex
-from promptuary.storage.index.writer import Writer
+from promptuary.storage.index.index import DiskIndex
+from promptuary.storage.index.writer import DiskIndexWriter
 
 HERE, THERE = Folder("/here"), Folder("/there")
 
 
 @pytest.fixture
-def index(tmp_path: Path) -> Iterator[EmbeddedIndex]:
-    own = EmbeddedIndex(tmp_path, "recipe")
+def index(tmp_path: Path) -> Iterator[DiskIndex]:
+    own = DiskIndex(tmp_path, "recipe")
     yield own
     own.close()
 
@@ -33,7 +33,7 @@ def transactions(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     made: list[list[str]] = []
     real = Catalog.put
 
-    def put(self: Catalog, folder: Folder, files: list[Filed]) -> Written:
+    def put(self: Catalog, folder: Folder, files: list[FileContent]) -> Written:
         made.append([file.path for file, _, _ in files])
         return real(self, folder, files)
 
@@ -42,19 +42,19 @@ def transactions(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return made
 
 
-def put(writer: Writer, path: str, text: str, folder: Folder = HERE) -> None:
+def put(writer: DiskIndexWriter, path: str, text: str, folder: Folder = HERE) -> None:
     file = IndexedFile(path, Stamp(1, 2, 3, 4), "ab" * 32, "text", 5)
     chunks = [Chunk(number, number, line) for number, line in enumerate(text.split("\n"), 1)]
     writer.put(folder, file, text, chunks)
 
 
-def found(index: EmbeddedIndex, word: str) -> list[str]:
-    rows = index.rows([one for one, _ in index.lexical(Words((word,)), 100)])
-    return sorted(row.hit.path for row in rows.values())
+def found(index: DiskIndex, word: str) -> list[str]:
+    chunks = index.chunks([one for one, _ in index.lexical(Words((word,)), 100)])
+    return sorted(one.path for one in chunks.values())
 
 
 def test_files_in_quick_succession_are_one_transaction_and_all_are_found(
-    index: EmbeddedIndex, transactions: list[list[str]]
+    index: DiskIndex, transactions: list[list[str]]
 ) -> None:
     with index.writing() as writer:
         assert writer is not None
@@ -66,7 +66,7 @@ def test_files_in_quick_succession_are_one_transaction_and_all_are_found(
 
 
 def test_files_that_come_slowly_do_not_wait(
-    index: EmbeddedIndex, transactions: list[list[str]], monkeypatch: pytest.MonkeyPatch
+    index: DiskIndex, transactions: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(index_writer, "_PATIENCE", -1.0)
     with index.writing() as writer:
@@ -76,7 +76,7 @@ def test_files_that_come_slowly_do_not_wait(
 
 
 def test_whatever_else_is_done_comes_after_what_was_put_before_it(
-    index: EmbeddedIndex, transactions: list[list[str]]
+    index: DiskIndex, transactions: list[list[str]]
 ) -> None:
     with index.writing() as writer:
         assert writer is not None
@@ -94,9 +94,7 @@ def test_whatever_else_is_done_comes_after_what_was_put_before_it(
     assert found(index, "zebra") == ["b", "c"]
 
 
-def test_a_file_that_is_put_twice_is_there_as_it_was_put_last(
-    index: EmbeddedIndex, transactions: list[list[str]]
-) -> None:
+def test_a_file_that_is_put_twice_is_there_as_it_was_put_last(index: DiskIndex, transactions: list[list[str]]) -> None:
     with index.writing() as writer:
         assert writer is not None
         put(writer, "a", "zebra\nokapi")
@@ -107,11 +105,11 @@ def test_a_file_that_is_put_twice_is_there_as_it_was_put_last(
 
 
 def test_one_that_cannot_be_written_does_not_take_those_before_it_with_it(
-    index: EmbeddedIndex, monkeypatch: pytest.MonkeyPatch
+    index: DiskIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = Catalog.put
 
-    def put_all(self: Catalog, folder: Folder, files: list[Filed]) -> Written:
+    def put_all(self: Catalog, folder: Folder, files: list[FileContent]) -> Written:
         if any(file.path == "bad" for file, _, _ in files):
             raise PromptuaryError("too long")
         return real(self, folder, files)
@@ -132,7 +130,7 @@ def test_one_that_cannot_be_written_does_not_take_those_before_it_with_it(
 
 @pytest.mark.parametrize("goes_on", [True, False])
 def test_what_the_full_text_index_could_not_take_is_told_again(
-    index: EmbeddedIndex, monkeypatch: pytest.MonkeyPatch, goes_on: bool
+    index: DiskIndex, monkeypatch: pytest.MonkeyPatch, goes_on: bool
 ) -> None:
     real, times = TantivyIndex.write, iter([True])
 
@@ -156,7 +154,7 @@ def test_what_the_full_text_index_could_not_take_is_told_again(
     assert found(index, "zebra") == ["0", "1", "2"]
 
 
-def test_files_are_verified_again_after_a_while(index: EmbeddedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_verified_again_after_a_while(index: DiskIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     with index.writing() as writer:
         assert writer is not None
         put(writer, "a", "zebra")
@@ -170,7 +168,7 @@ def test_files_are_verified_again_after_a_while(index: EmbeddedIndex, monkeypatc
         assert writer.fresh
 
 
-def test_between_two_files_others_may_write(index: EmbeddedIndex, tmp_path: Path) -> None:
+def test_between_two_files_others_may_write(index: DiskIndex, tmp_path: Path) -> None:
     with index.writing() as writer:
         assert writer is not None
         other = Catalog(writer.path / "catalog.db", patience=0.0)
@@ -180,7 +178,7 @@ def test_between_two_files_others_may_write(index: EmbeddedIndex, tmp_path: Path
         other.close()
 
 
-def test_before_it_is_findable_everything_is_brought_to_the_disk(index: EmbeddedIndex) -> None:
+def test_before_it_is_findable_everything_is_brought_to_the_disk(index: DiskIndex) -> None:
     with index.writing() as writer:
         assert writer is not None
         catalog = Catalog(writer.path / "catalog.db")

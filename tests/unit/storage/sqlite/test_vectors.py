@@ -51,7 +51,7 @@ def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedVector
 def test_an_empty_store_knows_nothing(store: EmbeddedVectorStore) -> None:
     port: VectorStore = store
 
-    assert (port.get("e", [sha("a")]), port.known("e", [sha("a")]), port.count("e")) == ({}, set(), 0)
+    assert (store.get("e", [sha("a")]), store.known("e", [sha("a")]), store.count("e")) == ({}, set(), 0)
     assert (port.get("e", []), port.keep_only("e", [])) == ({}, 0)
 
 

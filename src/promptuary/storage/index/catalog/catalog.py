@@ -10,15 +10,18 @@ import sqlite3
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from promptuary.core.ports.index import Counts, Document, Row, Unembedded
-from promptuary.core.search import Filters, Folder, IndexedFile
+from promptuary.core.ports.index import IndexedChunk, UnembeddedChunk
+from promptuary.core.search import Chunk, Filters, Folder, IndexCounts, IndexedFile
 from promptuary.storage.index.catalog import rows
-from promptuary.storage.index.catalog.rows import EMBEDDED, SETTLED, WRITTEN, Filed, Written, as_damage, put_file
+from promptuary.storage.index.catalog.rows import EMBEDDED, SETTLED, WRITTEN, FileContent, Written, as_damage, put_file
 from promptuary.storage.sqlite.columns import from_column, to_column
 from promptuary.storage.sqlite.database import Database, Result, Work
 from promptuary.storage.sqlite.queries import queries, script
+
+if TYPE_CHECKING:
+    from promptuary.storage.index.document import Document
 
 _QUERIES = queries(__package__, "queries.sql")
 _STEPS: Final = ("schema_1_chunks.sql", "schema_2_labels.sql")
@@ -60,16 +63,16 @@ class Catalog:
             one.path: one for one in self._read(lambda own: [*map(rows.to_file, own.execute(_QUERIES["files"], key))])
         }
 
-    def filed(self, folder: Folder, file: IndexedFile) -> Filed:
-        """Return a file with its text and its chunks, as it was put."""
+    def content(self, folder: Folder, path: str) -> tuple[str, Sequence[Chunk]]:
+        """Return the text of a file and its chunks as they were put; nothing if there is no such file."""
 
-        def work(own: sqlite3.Connection) -> Filed:
+        def work(own: sqlite3.Connection) -> tuple[str, Sequence[Chunk]]:
             place = own.execute(
                 _QUERIES["find_folder"], {"path": to_column(folder.path), "label": to_column(folder.label)}
             )
-            key = {"folder": (place.fetchone() or [None])[0], "path": to_column(file.path)}
+            key = {"folder": (place.fetchone() or [None])[0], "path": to_column(path)}
             row = own.execute(_QUERIES["find_file"], key).fetchone()
-            return (file, "", ()) if row is None else (file, *rows.content_of(own, int(row[0])))
+            return ("", ()) if row is None else rows.content_of(own, int(row[0]))
 
         return self._read(work)
 
@@ -86,7 +89,7 @@ class Catalog:
 
         return self._read(work)
 
-    def put(self, folder: Folder, files: Sequence[Filed]) -> Written:
+    def put(self, folder: Folder, files: Sequence[FileContent]) -> Written:
         """Write files of a folder, all of them or none. Chunks that they had before keep their numbers."""
 
         def work(own: sqlite3.Connection) -> tuple[Written, int]:
@@ -94,8 +97,8 @@ class Catalog:
             last = rows.highest(own) if self._highest is None else self._highest
             new: list[Document] = []
             dropped: list[int] = []
-            for filed in files:
-                written, last = put_file(own, place, filed, last)
+            for one in files:
+                written, last = put_file(own, place, one, last)
                 new += written.new
                 dropped += written.dropped
             if dropped:
@@ -200,12 +203,12 @@ class Catalog:
         every = self._read(lambda own: own.execute(_QUERIES["select_files"], wanted).fetchall())
         return [(int(number), from_column(folder), from_column(path)) for number, folder, path in every]
 
-    def rows(self, numbers: Sequence[int]) -> dict[int, Row]:
+    def chunks(self, numbers: Sequence[int]) -> dict[int, IndexedChunk]:
         """Return the chunks of these numbers that are still there."""
 
-        def work(own: sqlite3.Connection) -> dict[int, Row]:
+        def work(own: sqlite3.Connection) -> dict[int, IndexedChunk]:
             texts, key = rows.Texts(own), {"numbers": json.dumps(numbers)}
-            return {one: rows.to_row(row, texts) for one, *row in own.execute(_QUERIES["rows"], key).fetchall()}
+            return {one: rows.to_chunk(row, texts) for one, *row in own.execute(_QUERIES["chunks"], key).fetchall()}
 
         return self._read(work)
 
@@ -228,10 +231,10 @@ class Catalog:
         key = {"files": json.dumps(list(files))}
         return self._read(lambda own: [one for (one,) in own.execute(_QUERIES["chunks_of_files"], key)])
 
-    def unembedded(self, limit: int) -> Sequence[Unembedded]:
+    def unembedded(self, limit: int) -> Sequence[UnembeddedChunk]:
         """Return the first chunks that have no vector, in the order of their numbers."""
 
-        def work(own: sqlite3.Connection) -> list[Unembedded]:
+        def work(own: sqlite3.Connection) -> list[UnembeddedChunk]:
             texts, key = rows.Texts(own), {"limit": limit, "above": rows.number(own, EMBEDDED)}
             return [rows.to_unembedded(row, texts) for row in own.execute(_QUERIES["chunks_above"], key).fetchall()]
 
@@ -253,11 +256,11 @@ class Catalog:
 
         return self._read(work)
 
-    def counts(self) -> Counts:
+    def counts(self) -> IndexCounts:
         """Return how much there is."""
 
-        def work(own: sqlite3.Connection) -> Counts:
-            return Counts(*own.execute(_QUERIES["counts"], {"above": rows.number(own, EMBEDDED)}).fetchone())
+        def work(own: sqlite3.Connection) -> IndexCounts:
+            return IndexCounts(*own.execute(_QUERIES["counts"], {"above": rows.number(own, EMBEDDED)}).fetchone())
 
         return self._read(work)
 

@@ -123,7 +123,7 @@ SELECT id FROM chunk WHERE id > :written;
 SELECT chunk.id, file.id, file.path, chunk.heading, chunk.start_line, chunk.end_line
 FROM chunk JOIN file ON chunk.file = file.id WHERE chunk.id = ?;
 
--- name: rows
+-- name: chunks
 -- Chunks as they are found.
 SELECT chunk.id, folder.path, file.path, chunk.start_line, chunk.end_line, chunk.heading, file.kind, file.date, chunk.sha256,
 file.id

@@ -10,8 +10,9 @@ from functools import lru_cache
 from typing import Any, Final, cast
 
 from promptuary.core.errors import DatabaseDamagedError, IndexDamagedError, PromptuaryError, UnknownFormatError
-from promptuary.core.ports.index import Document, Row, Unembedded
-from promptuary.core.search import FILE_KINDS, Chunk, FileKind, Folder, Hit, IndexedFile, Stamp, Why
+from promptuary.core.ports.index import IndexedChunk, UnembeddedChunk
+from promptuary.core.search import FILE_KINDS, Chunk, FileKind, Folder, IndexedFile, Stamp
+from promptuary.storage.index.document import Document
 from promptuary.storage.sqlite.columns import from_column, to_column
 from promptuary.storage.sqlite.queries import queries
 
@@ -57,8 +58,8 @@ def as_damage() -> Iterator[None]:
     except (DatabaseDamagedError, UnknownFormatError) as error:
         raise IndexDamagedError(f"the index is damaged ({error.__cause__ or error})") from error
     except PromptuaryError as error:
-        # A table or a column that is not there: an index of a shape that this version does not know.
-        if isinstance(error.__cause__, sqlite3.OperationalError) and "no such" in str(error.__cause__):
+        # Our statements are valid, so an error in one means that a table or a column is missing.
+        if getattr(error.__cause__, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR:
             raise IndexDamagedError(f"the index is of another version ({error.__cause__})") from error
         raise
     except (ValueError, TypeError, KeyError, RecursionError) as error:
@@ -119,7 +120,7 @@ def content_of(connection: sqlite3.Connection, file: int) -> tuple[str, list[Chu
     """Return the text of a file, and its chunks."""
     row = connection.execute(_QUERIES["get_content"], (file,)).fetchone()
     texts, cut = Texts(connection), connection.execute(_QUERIES["chunks_in"], {"file": file}).fetchall()
-    chunks = [Chunk(first, last, texts.lines(file, first, last), to_trail(trail)) for first, last, trail in cut]
+    chunks = [Chunk(first, last, texts.lines(file, first, last), to_heading(heading)) for first, last, heading in cut]
     return from_column(row[0]) if row else "", chunks
 
 
@@ -146,9 +147,9 @@ def add_chunks(
 
 
 @lru_cache(maxsize=64)
-def _packed(trail: tuple[str, ...]) -> str:
-    """Return a trail as a column holds it. Neighbours share theirs."""
-    return f"[{', '.join(map(json.dumps, trail))}]"
+def _packed(heading: tuple[str, ...]) -> str:
+    """Return a heading as a column holds it. Neighbours share theirs."""
+    return f"[{', '.join(map(json.dumps, heading))}]"
 
 
 def highest(connection: sqlite3.Connection) -> int:
@@ -166,38 +167,25 @@ def documents(connection: sqlite3.Connection, numbers: Sequence[int]) -> tuple[l
         if row is None:
             gone.append(chunk)
             continue
-        _, file, path, trail, first, last = row
-        there.append(Document(chunk, int(file), from_column(path), to_trail(trail), texts.lines(file, first, last)))
+        _, file, path, heading, first, last = row
+        there.append(Document(chunk, int(file), from_column(path), to_heading(heading), texts.lines(file, first, last)))
     return there, gone
 
 
-def to_row(row: Sequence[Any], texts: Texts) -> Row:
-    """Return a chunk with its place; one whose text is not what was written is damage."""
-    folder, path, first, last, trail, kind, date, sha256, file = row
-    chunk = Chunk(int(first), int(last), texts.lines(file, first, last), to_trail(trail))
+def to_chunk(row: Sequence[Any], texts: Texts) -> IndexedChunk:
+    """Return a chunk with its file. Raises ``ValueError`` if its text is not what was written."""
+    folder, path, first, last, heading, kind, date, sha256, file = row
+    chunk = Chunk(int(first), int(last), texts.lines(file, first, last), to_heading(heading))
     if chunk.digest != sha256:
         raise ValueError("a text is not what was written")
-    hit = Hit(
-        from_column(folder),
-        from_column(path),
-        chunk.start_line,
-        chunk.end_line,
-        chunk.text,
-        chunk.heading,
-        _kind(kind),
-        int(date),
-        bytes(sha256).hex(),
-        0.0,
-        Why(),
-    )
-    return Row(hit, int(file))
+    return IndexedChunk(from_column(folder), from_column(path), _kind(kind), int(date), chunk)
 
 
-def to_unembedded(row: Sequence[Any], texts: Texts) -> Unembedded:
+def to_unembedded(row: Sequence[Any], texts: Texts) -> UnembeddedChunk:
     """Return a chunk as an embedder gets it."""
-    chunk, file, first, last, trail, sha256 = row
-    context = Chunk(first, last, texts.lines(file, first, last), to_trail(trail)).context
-    return Unembedded(int(chunk), context, bytes(sha256).hex())
+    chunk, file, first, last, heading, sha256 = row
+    context = Chunk(first, last, texts.lines(file, first, last), to_heading(heading)).context
+    return UnembeddedChunk(int(chunk), context, bytes(sha256).hex())
 
 
 def number(connection: sqlite3.Connection, name: str) -> int:
@@ -211,7 +199,7 @@ def note_number(connection: sqlite3.Connection, name: str, value: int) -> None:
     connection.execute(_QUERIES["set_meta"], {"name": name, "value": str(value)})
 
 
-def to_trail(value: Any) -> tuple[str, ...]:
+def to_heading(value: Any) -> tuple[str, ...]:
     """Return the headings or names above a chunk."""
     return tuple(map(str, json.loads(value)))
 
@@ -227,7 +215,7 @@ def _signed(number: int) -> int:
     return number - 2**64 if number >= 2**63 else number
 
 
-Filed = tuple[IndexedFile, str, Sequence[Chunk]]
+FileContent = tuple[IndexedFile, str, Sequence[Chunk]]
 """A file to be written, with its text and its chunks."""
 
 
@@ -243,9 +231,9 @@ class Written:
     fresh: bool = False
 
 
-def put_file(own: sqlite3.Connection, folder: int, filed: Filed, last: int) -> tuple[Written, int]:
+def put_file(own: sqlite3.Connection, folder: int, content: FileContent, last: int) -> tuple[Written, int]:
     """Write one file; ``last`` is the highest number that a chunk has, and is returned as it is then."""
-    file, text, chunks = filed
+    file, text, chunks = content
     number, new_file = add_file(own, folder, file)
     before = {} if new_file else chunks_by_hash(own, number)
     new: list[tuple[int, Chunk, bytes]] = []

@@ -13,10 +13,16 @@ from typing import TYPE_CHECKING, Final
 
 from promptuary.core.errors import IndexBusyError, IndexDamagedError, PromptuaryError
 from promptuary.core.languages import language_of
-from promptuary.core.ports.index import Document
 from promptuary.core.query import extra_terms, folded
 from promptuary.core.search import Words
-from promptuary.storage.index.fulltext.files import CommitStamp, commit_stamp, translate_errors, verify, verify_no_index
+from promptuary.storage.index.document import Document
+from promptuary.storage.index.fulltext.files import (
+    CommitStamp,
+    commit_stamp,
+    translate_errors,
+    verify,
+    verify_no_index,
+)
 from promptuary.storage.index.fulltext.query import LONGEST_WORD, Analyzers, QueryBuilder
 
 if TYPE_CHECKING:

@@ -1,0 +1,14 @@
+"""A chunk as the catalogue hands it to the full-text index."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Document(NamedTuple):
+    """A chunk for the full-text index: its number, its file's number and path, its heading and text."""
+
+    id: int
+    file: int
+    path: str
+    heading: Sequence[str]
+    text: str
