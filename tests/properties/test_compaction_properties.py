@@ -96,7 +96,7 @@ def test_a_view_is_something_that_a_provider_takes(items: list[Item], budget: in
 def test_a_view_keeps_the_order_and_the_bytes_and_what_must_stay(items: list[Item], budget: int) -> None:
     view = newest_that_fit(items, budget, COUNTER)
     places = [items.index(item) for item in view]
-    must_stay = [item for group in groups(items) if group.kept for item in group.sendable]
+    must_stay = [item for group in groups(items) if group.is_fixed for item in group.sendable]
 
     assert places == sorted(places)
     assert all(item in view for item in must_stay)
@@ -112,7 +112,7 @@ def test_a_past_costs_what_its_items_cost_and_all_of_it_is_shown_where_it_fits(i
     assert past.tokens == cost(items, COUNTER)
     assert past.sent == cost(sendable, COUNTER)
     assert list(past.newest(past.sent)) == sendable
-    assert past.stays <= past.sent
+    assert past.fixed <= past.sent
 
 
 @given(HISTORIES, BUDGETS)

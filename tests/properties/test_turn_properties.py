@@ -157,7 +157,7 @@ def prepared(layers: Sequence[Layer], history: Sequence[Item], room: Room, text:
 
 def stays(history: Sequence[Item]) -> int:
     """Return what of a history can never be left out."""
-    return sum(cost(group.sendable, COUNTER) for group in groups(history) if group.kept)
+    return sum(cost(group.sendable, COUNTER) for group in groups(history) if group.is_fixed)
 
 
 def heard(turn: Turn, layers: Sequence[Says], band: Band) -> list[Says]:

@@ -1,1 +1,1 @@
-"""Puts a turn together: shares the budget, orders what goes in, renders it for a provider, and accounts for it."""
+"""Assembles the prompt of a turn: shares the budget, orders the parts, renders them, makes the receipt."""

@@ -1,8 +1,8 @@
-"""Decides what of everything goes into a prompt, so that it fits exactly. Pure.
+"""Shares the window among the layers and the history, and assembles the prompt. Pure.
 
-The person's message and what it points at are kept whole. The rest of the window, less the reserve for the reply, is
-shared: reservations first, then by water-filling among the layers that have something to say and the history. What a
-layer leaves of its share goes to the history.
+The person's message and its attachments are always sent whole. The rest of the window, less the reserve for the reply,
+is shared: reservations first, then by water-filling among the layers that have something to say and the history. What a
+layer does not use goes to the history.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,12 +15,12 @@ from promptuary.core.layers import Band, Between, Budget, Recall
 from promptuary.core.messages import Item, Message, Prompt, as_message
 
 HISTORY_SHARE = 0.4
-"""The part of what reservations leave that the history may count on."""
+"""The part of the tokens beyond the reservations that the history gets in any case."""
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How large the window is, and how much of it is kept for the reply."""
+    """The size of the window, and how much of it is reserved for the reply."""
 
     window: int
     reserve: int
@@ -33,7 +33,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """A layer that has something to say: all of it, as it would cost."""
+    """What a layer puts into the prompt, and what that costs with its envelope."""
 
     layer: str
     band: Band
@@ -43,7 +43,7 @@ class Contribution:
 
 
 def ceiling(budget: Budget, available: int) -> int:
-    """Return the most that a layer with this budget may say."""
+    """Return the most tokens that a layer with this budget may use."""
     match budget:
         case Between(max=None) | "auto":
             return max(available, 0)
@@ -54,7 +54,7 @@ def ceiling(budget: Budget, available: int) -> int:
 
 
 def promise(budget: Budget) -> int:
-    """Return what is reserved for a layer with this budget."""
+    """Return how many tokens are reserved for a layer with this budget."""
     match budget:
         case Between(min=least):
             return least
@@ -64,34 +64,28 @@ def promise(budget: Budget) -> int:
             return budget
 
 
-def recall_cost(said: Recall, counter: TokenCounter) -> int:
-    """Return what a layer's message costs, its envelope included; nothing said costs nothing."""
-    text = said.text
+def recall_cost(recall: Recall, counter: TokenCounter) -> int:
+    """Return what a layer's message costs, its envelope included; an empty recall costs nothing."""
+    text = recall.text
     return counter.count(text) + MESSAGE_OVERHEAD if text else 0
 
 
 def shares(contributions: Sequence[Contribution], history: PricedHistory, available: int) -> dict[str, int]:
     """Return how many tokens each layer may use, envelope included; the history has the rest.
 
-    What may never leave the history (instructions, pins) is not shared: it is taken off first.
+    Instructions and pinned items always stay in the history; their cost is subtracted first.
     """
-    stays = history.stays
-    left = max(available - stays, 0)
-    # A layer that says more than it may wants no more than it may.
-    wants = [min(contribution.tokens, ceiling(contribution.budget, available)) for contribution in contributions]
-    reserved = sum(
-        min(want, promise(contribution.budget)) for want, contribution in zip(wants, contributions, strict=True)
-    )
-    counted_on = int(max(left - reserved, 0) * HISTORY_SHARE)
-    claims = [
-        Claim(want, promise(contribution.budget)) for want, contribution in zip(wants, contributions, strict=True)
-    ]
-    given = allocate([*claims, Claim(history.sent - stays, counted_on)], left)
-    return {contribution.layer: share for contribution, share in zip(contributions, given, strict=False)}
+    left = max(available - history.fixed, 0)
+    # A layer cannot want more than its ceiling, whatever it returned.
+    claims = [Claim(min(one.tokens, ceiling(one.budget, available)), promise(one.budget)) for one in contributions]
+    reserved = sum(min(claim.wants, claim.promised) for claim in claims)
+    promised = int(max(left - reserved, 0) * HISTORY_SHARE)
+    given = allocate([*claims, Claim(history.sent - history.fixed, promised)], left)
+    return {one.layer: share for one, share in zip(contributions, given, strict=False)}
 
 
 def assemble(contributions: Sequence[Contribution], past: Sequence[Item], message: Message) -> Prompt:
-    """Return the prompt: what is stable, what was said, what is live, and the message."""
+    """Return the prompt: the stable layers, the history, the live layers, and the message."""
     bands: Mapping[Band, list[Message]] = {"stable": [], "live": []}
     for contribution in contributions:
         bands[contribution.band].append({"role": "developer", "content": contribution.recall.text})

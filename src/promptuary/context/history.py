@@ -1,11 +1,11 @@
-"""What a conversation costs, what of it belongs together, and which part of it fits. Pure.
+"""What a history costs, which items belong together, and which part of it fits. Pure.
 
-Knows items and a counter. It does not know how room is made (that is ``compact``), what else stands in the window, or
-where histories are kept.
+Knows items and a counter. It does not know how a history is compacted (``compact`` does), what else is in the window,
+or where histories are stored.
 
-An assistant's message with tool calls and the results right behind it are one group, in the history as in any view of
-it: no provider takes a call without its result, or a result without its call. A group that lacks a result, and a
-result that answers nothing, stay in the history and are never sent.
+An assistant's message with tool calls and the results right after it are one group, in the history as in any view of
+it: no provider accepts a call without its result, or a result without its call. A group that lacks a result, and a
+result without a call, stay in the history and are never sent.
 """
 
 from collections import Counter as Tally
@@ -23,19 +23,18 @@ CALL_OVERHEAD = 8
 """Tokens for the envelope of a tool call, around its name and arguments."""
 
 SUMMARY_SHARE = 0.25
-"""Summaries within this part of the room are kept even where the messages after them are not all."""
+"""Summaries within this part of the room are sent even if not all messages after them are."""
 
 _INSTRUCTIONS = frozenset({"system", "developer"})
 
-
-_KEPT_CHARACTERS = 16 * 1024 * 1024
+_CACHED_CHARACTERS = 16 * 1024 * 1024
 
 
 class CachingCounter:
-    """A counter that remembers the texts it has seen, up to a number of characters. Safe to share between threads.
+    """A counter that caches the counts of texts, up to a total number of characters. Safe to share between threads.
 
-    Nearly all of a prompt was in the last one too, and most of it is the very same text objects: those are found
-    without looking at a single character.
+    Nearly all of a prompt was in the last one too, and most of it as the same string objects, whose hash Python has
+    already computed.
     """
 
     __slots__ = ("_counter", "_seen", "_size")
@@ -49,7 +48,7 @@ class CachingCounter:
         """Return how many tokens ``text`` is."""
         known = self._seen.get(text)
         if known is None:
-            if self._size > _KEPT_CHARACTERS:
+            if self._size > _CACHED_CHARACTERS:
                 self._seen, self._size = {}, 0
             known = self._seen[text] = self._counter.count(text)
             self._size += len(text)
@@ -60,10 +59,10 @@ class CachingCounter:
 class CompactionPolicy:
     """When a history is compacted and how far.
 
-    It is due when the history has ``min_messages`` and costs more than ``threshold`` of the window; it is then brought
-    down to ``goal`` of the window. The ``keep_last`` newest items stay as they are. Tool results and attachments above
-    ``shorten_over`` tokens become ``shorten_to``; a summary costs at most ``summary_tokens``; a model that should
-    write one has ``model_seconds``.
+    Compaction is due when the history has ``min_messages`` and costs more than ``threshold`` of the window; it brings
+    the history down to ``goal`` of the window. The ``keep_last`` newest items are not changed. Tool results and
+    attachments above ``shorten_over`` tokens are cut to ``shorten_to``; a summary costs at most ``summary_tokens``; a
+    model that writes it has ``model_seconds``.
     """
 
     threshold: float = 0.70
@@ -95,15 +94,15 @@ DEFAULT_POLICY = CompactionPolicy()
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Items that stay or go together. ``sendable`` are those that a provider takes; ``start`` is the first's place."""
+    """Items that stay or go together, from index ``start`` on. ``sendable`` are those that a provider accepts."""
 
     start: int
     items: tuple[Item, ...]
     sendable: tuple[Item, ...]
 
     @property
-    def kept(self) -> bool:
-        """Whether nothing may ever take it away: instructions, and what somebody pinned."""
+    def is_fixed(self) -> bool:
+        """Whether it may never be compacted or left out: instructions and pinned items."""
         for item in self.items:  # noqa: SIM110  (asked of a whole history, and `any` takes three times as long)
             if item.pinned or item.role in _INSTRUCTIONS:
                 return True
@@ -111,12 +110,12 @@ class Group:
 
     @property
     def has_strays(self) -> bool:
-        """Whether some of it is never sent."""
+        """Whether some of its items are never sent."""
         return len(self.sendable) != len(self.items)
 
     @property
     def end(self) -> int:
-        """The place after its last item."""
+        """The index after its last item."""
         return self.start + len(self.items)
 
 
@@ -134,10 +133,10 @@ class Stats:
 
 def item_cost(item: Item, counter: TokenCounter) -> int:
     """Return what ``item`` costs when it is sent: content, tool calls with names and arguments, envelopes."""
-    said = MESSAGE_OVERHEAD + counter.count(item.content)
+    tokens = MESSAGE_OVERHEAD + counter.count(item.content)
     if not item.tool_calls:
-        return said
-    return said + sum(
+        return tokens
+    return tokens + sum(
         CALL_OVERHEAD + counter.count(call.name) + counter.count(call.arguments) for call in item.tool_calls
     )
 
@@ -182,9 +181,9 @@ def _answered(run: tuple[Item, ...]) -> tuple[Item, ...]:
 
 
 def older(items: Sequence[Item], keep_last: int) -> list[Group]:
-    """Return the groups that compaction may take: whole before the last ``keep_last`` items, and not kept for good."""
+    """Return the groups that may be compacted: those that end before the last ``keep_last`` items and are not fixed."""
     tail = len(items) - keep_last
-    return [group for group in groups(items) if group.end <= tail and not group.kept]
+    return [group for group in groups(items) if group.end <= tail and not group.is_fixed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,16 +211,16 @@ class PricedHistory:
         return cls(items, priced, strays, sent, sent + unsent)
 
     @property
-    def stays(self) -> int:
-        """What of it may never be taken away costs."""
-        return sum(price for group, price in self.priced if group.kept)
+    def fixed(self) -> int:
+        """What its fixed groups cost."""
+        return sum(price for group, price in self.priced if group.is_fixed)
 
     def newest(self, budget: int) -> tuple[Item, ...]:
-        """Return the view of it that costs at most ``budget``: whole groups, in order.
+        """Return the items to send for at most ``budget`` tokens: whole groups, in order.
 
-        System and developer messages and pinned items are always in it, even above the budget. A summary is cheap and
-        stands for much: it comes next, as long as it takes a small part of the room. Then the newest groups, up to the
-        first that does not fit.
+        System and developer messages and pinned items are always among them, even above the budget. Then come
+        summaries, which stand for much at a low price, as long as they take a small part of the room; then the newest
+        groups, up to the first that does not fit.
         """
         taken = None if self.sent <= budget else _taken(self.priced, budget)
         return tuple(
@@ -230,13 +229,13 @@ class PricedHistory:
 
 
 def newest_that_fit(items: Sequence[Item], budget: int, counter: TokenCounter) -> tuple[Item, ...]:
-    """Return the newest of ``items`` that fit into ``budget``, as ``PricedHistory.newest`` does."""
+    """Return the newest of ``items`` that fit into ``budget``; see ``PricedHistory.newest``."""
     return PricedHistory.of(items, counter).newest(budget)
 
 
 def _taken(priced: Sequence[tuple[Group, int]], budget: int) -> set[int]:
-    """Return where the groups start that have a place in ``budget``."""
-    taken = {group.start for group, _ in priced if group.kept}
+    """Return the starts of the groups that fit into ``budget``."""
+    taken = {group.start for group, _ in priced if group.is_fixed}
     room = budget - sum(price for group, price in priced if group.start in taken)
     for group, price in reversed(priced):
         if group.start not in taken and _is_summary(group) and price <= room * SUMMARY_SHARE:
@@ -259,7 +258,7 @@ def _is_summary(group: Group) -> bool:
 def stats(
     items: Sequence[Item], window: int, counter: TokenCounter, policy: CompactionPolicy = DEFAULT_POLICY
 ) -> Stats:
-    """Return ``items`` in figures, and whether they need compaction in a window of this size."""
+    """Return the figures of ``items``, and whether they need compaction in a window of this size."""
     tokens = cost(items, counter)
     due = is_due(items, tokens, window, policy)
     return Stats(
@@ -275,12 +274,12 @@ def stats(
 def needs_compaction(
     items: Sequence[Item], window: int, counter: TokenCounter, policy: CompactionPolicy = DEFAULT_POLICY
 ) -> bool:
-    """Return whether it is time to make room for ``items``."""
+    """Return whether ``items`` should be compacted in a window of this size."""
     return is_due(items, cost(items, counter), window, policy)
 
 
 def is_due(items: Sequence[Item], tokens: int, window: int, policy: CompactionPolicy) -> bool:
-    """Return whether ``items`` of so many ``tokens`` are long enough, dear enough, and something of them can go."""
+    """Return whether ``items``, which cost ``tokens``, are over the limits of the policy and some can be compacted."""
     return (
         len(items) >= policy.min_messages
         and tokens > policy.threshold * window

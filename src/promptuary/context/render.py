@@ -1,7 +1,7 @@
-"""A prompt in the words of a provider. Pure.
+"""Renders a prompt for a provider. Pure.
 
-Roles are mapped to those that the provider knows; the places up to which a prompt is stable are marked where the
-provider takes such marks, so that its cache can reuse them.
+Roles are mapped to those that the provider knows. Where the provider accepts cache marks, they are set at the end of
+the stable part and of the history.
 """
 
 import json
@@ -44,12 +44,12 @@ def _response_items(message: Message) -> list[dict[str, Any]]:
         return [{"type": "function_call_output", "call_id": call, "output": message["content"]}]
     kind = "output_text" if message["role"] == "assistant" else "input_text"
     content = [{"type": kind, "text": message["content"]}]
-    said = [{"type": "message", "role": message["role"], "content": content}] if message["content"] else []
-    asked = [
+    text = [{"type": "message", "role": message["role"], "content": content}] if message["content"] else []
+    calls = [
         {"type": "function_call", "call_id": one["id"], "name": one["name"], "arguments": one["arguments"]}
         for one in message.get("tool_calls", ())
     ]
-    return [*said, *asked]
+    return [*text, *calls]
 
 
 def anthropic(prompt: Prompt) -> dict[str, Any]:
@@ -82,12 +82,12 @@ def _joined(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> list[d
 def _anthropic_blocks(message: Message) -> list[dict[str, Any]]:
     if message["role"] == "tool":
         return [{"type": "tool_result", "tool_use_id": message.get("tool_call_id", ""), "content": message["content"]}]
-    said = [{"type": "text", "text": message["content"]}] if message["content"] else []
-    asked = [
+    text = [{"type": "text", "text": message["content"]}] if message["content"] else []
+    calls = [
         {"type": "tool_use", "id": one["id"], "name": one["name"], "input": _arguments(one["arguments"])}
         for one in message.get("tool_calls", ())
     ]
-    return [*said, *asked] or [{"type": "text", "text": "(empty)"}]
+    return [*text, *calls] or [{"type": "text", "text": "(empty)"}]
 
 
 def _arguments(text: str) -> Any:

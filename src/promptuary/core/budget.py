@@ -1,13 +1,13 @@
-"""Sharing a number of tokens among those who want some: whole tokens, nothing left over while anyone wants more."""
+"""Divides tokens among claims: whole tokens, and nothing is left over while a claim is not met."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 
 def water_fill(wants: Sequence[int], total: int) -> list[int]:
-    """Return how much of ``total`` each gets: the small are served whole, the large share the rest equally.
+    """Return how much of ``total`` each gets: small wants are met in full, large ones share the rest equally.
 
-    The earlier of two equals gets the odd token, so the result depends on nothing but the arguments.
+    The earlier of two equals gets the odd token, so that the result is deterministic.
     """
     shares = [0] * len(wants)
     left = max(total, 0)
@@ -21,7 +21,7 @@ def water_fill(wants: Sequence[int], total: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What one wants, and how much of that it has been promised."""
+    """How many tokens are wanted, and how many of these are promised."""
 
     wants: int
     promised: int = 0
@@ -30,7 +30,7 @@ class Claim:
 def allocate(claims: Sequence[Claim], total: int) -> list[int]:
     """Return how much of ``total`` each gets: promises first, then the rest by water-filling.
 
-    A promise holds only for what is wanted; where the promises alone are too much, they share by water-filling.
+    A promise counts only up to what is wanted. If the promises alone exceed ``total``, they share it by water-filling.
     """
     promised = water_fill([min(claim.wants, claim.promised) for claim in claims], total)
     left = max(total, 0) - sum(promised)

@@ -1,4 +1,4 @@
-"""What anything that measures needs, and no more."""
+"""The token counter as the core sees it."""
 
 from typing import Protocol
 

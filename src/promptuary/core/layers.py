@@ -1,15 +1,15 @@
 """What a layer is: something that stands in the window, turn after turn.
 
-A layer is a subclass of ``Layer`` that overrides the hooks it needs. It is written against this module alone. The
-runner calls the hooks, each with its timeout and each isolated: what one layer does wrong is an entry in the receipt,
-never the loss of a turn. State is JSON, kept per scope by the engine, in the same transaction as the turn.
+A layer is a subclass of ``Layer`` that overrides the hooks it needs. It depends on this module alone. The runner calls
+the hooks, each with a timeout and each isolated: a failure is an entry in the receipt and never loses the turn.
+State is JSON; the engine stores it per scope, in the same transaction as the turn.
 
-    init          once a process and scope, before anything else; ``context.state`` is what was kept, or ``None``
-    on_message    the person's text, before anything is recalled; may rewrite it and ask for a new recall
-    recall        what to put into the window, at most ``request.budget`` tokens
+    init          once per process and scope, before all others; ``context.state`` is the stored state, or ``None``
+    on_message    the person's text, before any recall; may rewrite it and ask for a new recall
+    recall        returns what to put into the window, at most ``request.budget`` tokens
     after_model   the reply, as soon as it is there
-    store         keep what was learnt; layers run at the same time
-    complete      the turn is over, whatever became of it
+    store         saves what was learnt; all layers run concurrently
+    complete      the turn is over, however it ended
     dispose       the process ends
 """
 
@@ -27,7 +27,7 @@ from promptuary.core.principals import LOCAL, Principal
 
 
 class Slot(IntEnum):
-    """Where layers stand by convention; smaller is earlier. Any whole number from 0 on will do."""
+    """The usual places of layers; smaller is earlier. Any whole number from 0 on is allowed."""
 
     REMINDER = 80
     STEERING = 90
@@ -62,7 +62,7 @@ TIMEOUTS: Mapping[Hook, float] = {
     "complete": 30.0,
     "dispose": 5.0,
 }
-"""Seconds a hook may take unless its layer says otherwise; zero or less is no timeout."""
+"""Seconds a hook may take unless its layer sets others; zero or less means no timeout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +74,15 @@ class Between:
 
 
 Budget = int | Between | Literal["auto"]
-"""A number is reserved for the layer and is its ceiling; ``Between`` both; ``auto`` shares what is there."""
+"""A number is both the reservation and the ceiling; ``Between`` sets them apart; ``auto`` has neither."""
 
 Json = Any
-"""A value that JSON can hold: what state is made of."""
+"""A value that JSON can represent; layer state is one."""
 
 
 @dataclass(slots=True)
 class LayerContext:
-    """What a hook gets. Setting ``state`` keeps it; a hook that fails or is late changes nothing."""
+    """What a hook gets. A hook sets ``state`` to change it; one that fails or is late changes nothing."""
 
     thread: str
     scope_key: str
@@ -96,7 +96,7 @@ class LayerContext:
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """The person's message before recall. ``text`` may have been rewritten by a layer of a smaller slot."""
+    """The person's message before recall. Layers of smaller slots may have rewritten ``text``."""
 
     text: str
     original: str
@@ -104,7 +104,7 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What ``on_message`` may answer: another text, and whether to recall again."""
+    """What ``on_message`` may return: another text, and whether to recall again."""
 
     text: str | None = None
     rerender: Literal["immediate", "next_turn"] | None = None
@@ -178,10 +178,10 @@ Ending = Literal["finished", "failed", "abandoned"]
 
 
 class Layer:
-    """Something that stands in the window. Subclass it and override what you need.
+    """Something that stands in the window, turn after turn. Subclass it and override what you need.
 
-    ``id`` must be unique; ``state_version`` goes up when the shape of the state changes: state of a version that is
-    not understood is refused with a clear error, and kept.
+    ``id`` must be unique. Raise ``state_version`` when the shape of the state changes: stored state of another version
+    is refused with a clear error and not overwritten.
     """
 
     id: str = ""
@@ -194,10 +194,10 @@ class Layer:
     state_version: int = 1
 
     async def init(self, context: LayerContext) -> None:
-        """Prepare; called once a process and scope."""
+        """Prepare; called once per process and scope."""
 
     async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
-        """Look at the person's message; answer a change, or nothing."""
+        """Look at the person's message; return a change, or ``None``."""
 
     async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | str | None:
         """Return what to put into the window; a plain text becomes one block, ``None`` adds nothing."""
@@ -206,13 +206,13 @@ class Layer:
         """Look at the reply."""
 
     async def store(self, reply: Reply, context: LayerContext) -> None:
-        """Keep what was learnt; runs at the same time as the others'."""
+        """Save what was learnt; all layers run concurrently."""
 
     async def complete(self, ending: Ending, context: LayerContext) -> None:
         """Clean up after the turn, however it ended."""
 
     async def dispose(self) -> None:
-        """Let go of everything: the process ends."""
+        """Release everything: the process ends."""
 
 
 def check(layers: Sequence[Layer]) -> None:
@@ -249,7 +249,7 @@ def _check_budget(layer: Layer) -> None:
 
 
 def _is_whole(value: object) -> bool:
-    """Users write layers without a type checker too: anything may be here."""
+    """Return whether ``value`` is a whole number from 0 on; layers are also written without a type checker."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 

@@ -37,7 +37,7 @@ class ToolCall:
 
 
 ItemKind = Literal["message", "summary"]
-"""Something that was said, or what stands for things that were said and then compacted."""
+"""A message as it was sent or received, or a summary that replaces compacted messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +100,9 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """``item`` takes the place of the first of the items with these ids; the others leave the history.
+    """``item`` replaces the first of the items with these ids; the others leave the history and stay in the ledger.
 
-    They stay in the ledger. Nothing is ever only removed, so whatever left a history can be found from what is in it.
+    Items are never merely removed, so everything that left a history can be found from the items in it.
     """
 
     ids: tuple[str, ...]

@@ -45,7 +45,7 @@ class HookRun:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What a layer did wrong: a stable ``code`` and a sentence. The turn went on without it."""
+    """A layer's failure: a stable ``code`` and a sentence. The turn went on without that layer."""
 
     layer: str
     hook: str
@@ -55,7 +55,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The account of one turn."""
+    """What went into one turn, what did not, and why."""
 
     turn: str
     thread: str
@@ -69,7 +69,7 @@ class Receipt:
     blocked: bool = False
 
     def explain(self) -> str:
-        """Return the account as a table: what went in, what was cut and why, and what went wrong."""
+        """Return the receipt as a table: what went in, what was cut and why, and what failed."""
         used = f"{self.tokens:,} of {self.window:,} tokens"
         lines = [f"turn {self.turn} of thread {one_line(self.thread)}: {used}, {self.reserve:,} kept for the reply"]
         lines.append(table(_COLUMNS, [_row(entry) for entry in self.entries]))

@@ -67,7 +67,7 @@ class Asked(Words):
 
 
 def test_a_text_is_counted_once_as_long_as_it_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("promptuary.context.history._KEPT_CHARACTERS", 9)
+    monkeypatch.setattr("promptuary.context.history._CACHED_CHARACTERS", 9)
     asked = Asked()
     counter = CachingCounter(asked)
 
@@ -81,7 +81,7 @@ def test_a_past_knows_what_is_sent_what_stays_and_what_it_all_costs() -> None:
     unanswered = (call("a", "1", "2"), result("r1", "1"))
     past = PricedHistory.of([said("s", "system"), said("u"), *unanswered, said("p", pinned=True)], COUNTER)
 
-    assert (past.sent, past.stays) == (30, 20)
+    assert (past.sent, past.fixed) == (30, 20)
     assert past.tokens == cost(past.items, COUNTER) == 30 + cost(unanswered, COUNTER)
     assert ids(past.newest(30)) == ["s", "u", "p"]
     assert ids(past.newest(29)) == ["s", "p"]

@@ -1,1 +1,1 @@
-"""Makes room in a history that has grown too long; one module a strategy."""
+"""Compacts a history that has grown too long: one module per strategy."""

@@ -1,11 +1,11 @@
-"""A summary that no model writes: the lines of a conversation that matter, in the words they were said in. Pure.
+"""A summary without a model: quotes the lines of a conversation that matter. Pure.
 
-It keeps what the person asked for, in order; decisions; questions; files, links and names; sentences with figures; and
-which tools were used with what. It never rephrases, so it says nothing that was not said. A digest that is digested
-again keeps its entries: the sections are read back. The same items give the same digest, byte for byte.
+It lists what the person asked for, in order; decisions; questions; files, links and names; sentences with figures; and
+tool calls. It quotes and never rephrases. Digesting a digest keeps its entries, because the sections are parsed again.
+The same items give the same digest, byte for byte.
 
-Only persons and assistants decide, ask and state. Of a tool's result, which anybody may have written, no more than one
-line is quoted, beside the call it answers.
+Decisions, questions and facts come from persons and assistants only. Of a tool's result, which anybody may have
+written, at most one line is quoted, beside the call it answers.
 """
 
 import re
@@ -30,7 +30,7 @@ SECTIONS = (
     "Tools",
     "Notes",
 )
-"""The headings of a digest, and of the summary that a model is asked for: either can be folded into the other."""
+"""The headings of a digest, and of the summary that a model is asked for: each can be folded into the other."""
 
 _INLINE = frozenset({"Files", "Names"})
 _LONGEST_ENTRY = 400
@@ -51,7 +51,7 @@ _SAID_BY = re.compile(r"(?:User|Assistant): ")
 
 @dataclass(slots=True)
 class _Section:
-    """Entries in order, each once; ``weights`` counts how often each was met."""
+    """Entries in order, each once; ``weights`` counts how often each was found."""
 
     title: str
     entries: dict[str, str] = field(default_factory=dict)
@@ -63,16 +63,16 @@ class _Section:
             self.entries.setdefault(key, entry)
             self.weights[key] = self.weights.get(key, 0) + 1
 
-    def by_worth(self) -> list[str]:
-        """Return the keys, the ones to keep first: what was asked first, then what is newest or named most."""
+    def by_priority(self) -> list[str]:
+        """Return the keys by priority: the first request, then the newest entries, or those found most often."""
         keys = list(self.entries)
         if self.title == "Requests":
             return [*keys[:1], *reversed(keys[1:])]
         newest = list(reversed(keys))
         return sorted(newest, key=lambda key: -self.weights[key]) if self.title in _INLINE else newest
 
-    def render(self, kept: set[str]) -> str:
-        chosen = [entry for key, entry in self.entries.items() if key in kept]
+    def render(self, keys: set[str]) -> str:
+        chosen = [entry for key, entry in self.entries.items() if key in keys]
         if not chosen:
             return ""
         missing = len(self.entries) - len(chosen)
@@ -85,18 +85,18 @@ class _Section:
 
 
 def digest(items: Sequence[Item], budget: int, counter: TokenCounter) -> str:
-    """Return the digest of ``items`` within ``budget`` tokens; empty if there is nothing to keep or no room for it."""
+    """Return the digest of ``items`` within ``budget`` tokens; empty if there is nothing to list or no room for it."""
     sections = _collect(items, _entry_length(budget))
-    kept = _choose(sections, budget, counter)
-    text = _render(sections, kept)
+    chosen = _choose(sections, budget, counter)
+    text = _render(sections, chosen)
     while text and counter.count(text) > budget:
-        _drop_one(sections, kept)
-        text = _render(sections, kept)
+        _drop_one(sections, chosen)
+        text = _render(sections, chosen)
     return text
 
 
 def _entry_length(budget: int) -> int:
-    """Return how many characters an entry may have: with little room, several short ones beat a long one."""
+    """Return how many characters an entry may have: with little room, several short ones are better than a long one."""
     return max(60, min(_LONGEST_ENTRY, budget // 2))
 
 
@@ -118,16 +118,16 @@ def _collect(items: Sequence[Item], longest: int) -> list[_Section]:
 
 def _read_message(found: dict[str, _Section], item: Item, longest: int) -> None:
     words = item.words
-    said = prose(words)
+    text = prose(words)
     if item.role == "user":
         found["Requests"].add(_clip(words, longest))
     for one in item.attachments:
         _add_all(found["Files"], [one.path] if one.path else paths(one.label))
     _add_all(found["Files"], paths(words))
-    _add_all(found["Names"], names(said))
+    _add_all(found["Names"], names(text))
     for link in links(words):
         found["Links"].add(_clip(link, longest))
-    for sentence in sentences(said):
+    for sentence in sentences(text):
         title = _title(sentence)
         if title:
             shown = _around_figure(sentence, longest) if title == "Facts and figures" else sentence
@@ -150,10 +150,10 @@ def _around_figure(sentence: str, longest: int) -> str:
 
 
 def _outcome(result: str) -> str:
-    """Return one line of a tool's result: all of it if it is one line, else the last that tells of trouble."""
+    """Return one line of a tool's result: all of it if it is one line, else the last that reports a problem."""
     lines = [line.strip() for line in result.splitlines() if line.strip()]
-    telling = lines if len(lines) == 1 else [line for line in lines if _TROUBLE.search(line)]
-    return f" → {_clip(telling[-1], 160)}" if telling else ""
+    found = lines if len(lines) == 1 else [line for line in lines if _TROUBLE.search(line)]
+    return f" → {_clip(found[-1], 160)}" if found else ""
 
 
 def _add_all(section: _Section, entries: Iterable[str]) -> None:
@@ -162,7 +162,7 @@ def _add_all(section: _Section, entries: Iterable[str]) -> None:
 
 
 def _fold(found: dict[str, _Section], summary: str, longest: int) -> None:
-    """Take over the entries of an earlier summary; what stands in no section of ours becomes a note."""
+    """Add the entries of an earlier summary; what is in none of our sections becomes a note."""
     title = "Notes"
     for line in summary.split("\n"):
         if line.startswith("#"):
@@ -179,7 +179,7 @@ def _fold(found: dict[str, _Section], summary: str, longest: int) -> None:
 
 
 def _once(found: dict[str, _Section]) -> None:
-    """Take a sentence out of the other sections if a request already shows it."""
+    """Remove a sentence from the other sections if a request already has it."""
     asked = " ".join(found["Requests"].entries)
     for title in ("Decisions", "Open questions", "Facts and figures"):
         section = found[title]
@@ -197,27 +197,27 @@ def _clip(text: str, longest: int) -> str:
 
 
 def _key(entry: str) -> str:
-    """Return what makes two entries the same: their words, whoever said them and however they end."""
+    """Return what makes two entries the same: their words, without the speaker and the final punctuation."""
     return _SAID_BY.sub("", entry, count=1).casefold().rstrip(_LAST_MARKS) or entry
 
 
 def _choose(sections: Sequence[_Section], budget: int, counter: TokenCounter) -> dict[str, set[str]]:
-    """Return the keys to keep of each section: fair shares first, then what is left over, in order.
+    """Return the chosen keys of each section: fair shares first, then what is left over, in order.
 
-    With little room only the first sections take part: a heading with nothing under it helps nobody.
+    With little room only the first sections get a share: a heading with nothing below it is useless.
     """
-    spoken = [_Choice(section, budget, counter) for section in sections if section.entries]
-    heard = spoken[: max(1, budget // _LEAST_A_SECTION)]
-    shares = water_fill([choice.wanted for choice in heard], budget)
-    for choice, share in zip(heard, shares, strict=True):
+    choices = [_Choice(section, budget, counter) for section in sections if section.entries]
+    sharing = choices[: max(1, budget // _LEAST_A_SECTION)]
+    shares = water_fill([choice.wanted for choice in sharing], budget)
+    for choice, share in zip(sharing, shares, strict=True):
         choice.extend(share)
-    for choice in spoken:
-        choice.extend(budget - sum(other.spent for other in spoken) + choice.spent)
-    return {section.title: set() for section in sections} | {choice.title: choice.keys for choice in spoken}
+    for choice in choices:
+        choice.extend(budget - sum(other.spent for other in choices) + choice.spent)
+    return {section.title: set() for section in sections} | {choice.title: choice.keys for choice in choices}
 
 
 class _Choice:
-    """What is kept of a section so far, and what it costs."""
+    """The entries of a section that are chosen so far, and what they cost."""
 
     def __init__(self, section: _Section, budget: int, counter: TokenCounter) -> None:
         self.title = section.title
@@ -225,14 +225,14 @@ class _Choice:
         self.spent = 0
         self._heading = self.wanted = counter.count(f"\n## {section.title}\n- {_LEFT_OUT} 1,000 more left out\n")
         self._prices: dict[str, int] = {}
-        for key in section.by_worth():
-            if self.wanted > 2 * budget:  # what is worth less has no chance, and counting is most of the work
+        for key in section.by_priority():
+            if self.wanted > 2 * budget:  # the rest has no chance, and counting is most of the work
                 break
             self._prices[key] = counter.count(f"- {section.entries[key]}\n")
             self.wanted += self._prices[key]
 
     def extend(self, room: int) -> None:
-        """Keep as many more entries as fit into ``room``, what is spent included."""
+        """Choose as many more entries as fit into ``room``, what is spent included."""
         for key, bare in self._prices.items():
             price = bare + (0 if self.keys else self._heading)
             if key not in self.keys and self.spent + price <= room:
@@ -240,14 +240,14 @@ class _Choice:
                 self.spent += price
 
 
-def _drop_one(sections: Sequence[_Section], kept: dict[str, set[str]]) -> None:
-    """Take away the least worthy entry of the last section that has one."""
+def _drop_one(sections: Sequence[_Section], chosen: dict[str, set[str]]) -> None:
+    """Remove the entry of the lowest priority from the last section that has one."""
     for section in reversed(sections):
-        chosen = [key for key in section.by_worth() if key in kept[section.title]]
-        if chosen:
-            kept[section.title].discard(chosen[-1])
+        keys = [key for key in section.by_priority() if key in chosen[section.title]]
+        if keys:
+            chosen[section.title].discard(keys[-1])
             return
 
 
-def _render(sections: Sequence[_Section], kept: dict[str, set[str]]) -> str:
-    return "\n".join(text for section in sections if (text := section.render(kept[section.title])))
+def _render(sections: Sequence[_Section], chosen: dict[str, set[str]]) -> str:
+    return "\n".join(text for section in sections if (text := section.render(chosen[section.title])))

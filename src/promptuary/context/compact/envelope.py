@@ -1,8 +1,8 @@
-"""The words around what stands for earlier messages: how it is marked, and how the mark is read back. Pure.
+"""The items that stand for earlier messages: summaries and markers, and what their introduction says. Pure.
 
-Summaries and markers go to the model as messages of the ``user``. Every provider takes that role anywhere in a
-conversation; ``system`` and ``developer`` are refused or moved by some, and would lend the weight of an instruction to
-words that were gathered from everywhere.
+Summaries and markers are messages of the role ``user``. Every provider accepts that role anywhere in a conversation;
+some refuse or move ``system`` and ``developer`` messages, and these roles would turn text from anywhere into
+instructions.
 """
 
 import re
@@ -18,22 +18,22 @@ _SAYS_HOW_MANY = re.compile(r"\b([0-9,]{1,12}) earlier messages?\b")
 
 
 def summary_of(gone: Sequence[Item], body: str) -> Item:
-    """Return the item that takes the place of ``gone``, with ``body`` as its text."""
+    """Return the summary that replaces ``gone``, with ``body`` as its text."""
     return _stand_in(gone, f"{_introduction(gone)}{body}")
 
 
 def marker_for(gone: Sequence[Item]) -> Item:
-    """Return the item that only says how many messages were there."""
+    """Return the marker that replaces ``gone`` and only says how many messages they were."""
     return _stand_in(gone, marker_line(how_many(gone)))
 
 
 def marker_line(count: int) -> str:
-    """Return what a marker says."""
+    """Return the text of a marker for ``count`` messages."""
     return f"[{_messages(count)} {_MARKER}"
 
 
 def body_of(summary: Item) -> str:
-    """Return a summary's text without the words that ``summary_of`` and ``marker_for`` put around it."""
+    """Return the body of a summary; empty for a marker."""
     content = summary.content
     if content.startswith(_HEADING):
         return "\n".join(content.split("\n")[4:])
@@ -41,13 +41,13 @@ def body_of(summary: Item) -> str:
 
 
 def how_many(items: Iterable[Item]) -> int:
-    """Return how many messages ``items`` were in the beginning."""
-    return sum(_said(item) if item.kind == "summary" else 1 for item in items)
+    """Return how many messages ``items`` were before any compaction."""
+    return sum(_count_in(item) if item.kind == "summary" else 1 for item in items)
 
 
-def _said(summary: Item) -> int:
-    said = _SAYS_HOW_MANY.search(summary.content)
-    return int(said[1].replace(",", "") or 0) if said else len(summary.stands_for)
+def _count_in(summary: Item) -> int:
+    found = _SAYS_HOW_MANY.search(summary.content)
+    return int(found[1].replace(",", "") or 0) if found else len(summary.stands_for)
 
 
 def _introduction(gone: Sequence[Item]) -> str:

@@ -1,7 +1,4 @@
-"""Finds in plain text what a reader would want to keep: sentences, paths, links, names. Pure.
-
-Every search is linear in the text. It does not know who said something or what it is wanted for.
-"""
+"""Finds sentences, paths, links and names in plain text, in linear time. Pure."""
 
 import re
 
@@ -10,7 +7,7 @@ _LEADING_MARKS = re.compile(r"(?:[>#*+•|-]+\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+")
 _ENDS = re.compile(r"""(?<=[.!?…])["'”’)\]]*\s+(?![a-z])|(?<=[。！？])""")
 _URL = re.compile(r"(?<![A-Za-z0-9])https?://[^\s<>\"'`|\\^{}（）「」，。]++")
 _TRAILING = ".,;:!?)]}'\"*_~"
-# What could be a path; most words cannot, and need no second look.
+# A quick filter: most words cannot be a path.
 _WORD = re.compile(
     r"(?<![\w./\\~@+-])(?:[A-Za-z]:(?=[\\/]))?+[\w~@+-]*+[./\\][\w./\\~@+-]*+"
     r"|\b(?:Makefile|Dockerfile|Justfile|Procfile|Gemfile|Rakefile|Vagrantfile)\b"
@@ -42,7 +39,7 @@ _NAME = re.compile(
 
 def prose(text: str) -> str:
     """Return ``text`` without its fenced code."""
-    kept, fence = [], ""
+    lines, fence = [], ""
     for line in text.split("\n"):
         mark = _FENCE.match(line)
         if fence:
@@ -51,8 +48,8 @@ def prose(text: str) -> str:
         elif mark:
             fence = mark[1]
         else:
-            kept.append(line)
-    return "\n".join(kept)
+            lines.append(line)
+    return "\n".join(lines)
 
 
 def sentences(text: str) -> list[str]:
@@ -75,7 +72,7 @@ def links(text: str) -> list[str]:
 
 
 def paths(text: str) -> list[str]:
-    """Return what looks like the path of a file or folder, in order; web addresses are not."""
+    """Return everything that looks like the path of a file or folder, in order, except web addresses."""
     words = (_bare(word) for word in _WORD.findall(_URL.sub(" ", text)))
     return [word for word in words if _is_path(word)]
 
@@ -97,11 +94,11 @@ def _is_path(word: str) -> bool:
 
 
 def names(text: str) -> list[str]:
-    """Return names that programs have: what stands in code spans, and words spelled as only names are."""
+    """Return identifiers: code spans that are no paths or links, and words spelled as only identifiers are."""
     spans = [span.strip() for span in _CODE_SPAN.findall(text)]
-    told = [span for span in spans if span and not _URL.search(span) and not paths(span)]
+    marked = [span for span in spans if span and not _URL.search(span) and not paths(span)]
     rest = _WORD.sub(_unless_path, _URL.sub(" ", _CODE_SPAN.sub(" ", text)))
-    return [*told, *_NAME.findall(rest)]
+    return [*marked, *_NAME.findall(rest)]
 
 
 def _unless_path(word: re.Match[str]) -> str:

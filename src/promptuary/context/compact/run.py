@@ -1,7 +1,7 @@
-"""Makes room in a history: shortens first, then summarises, and drops only what still cannot stay.
+"""Compacts a history: shortens first, then summarises, and drops items only if it still does not fit.
 
-It puts the strategies in their order and their results into one. It does not decide when it is time (``history`` does)
-and writes nothing: the engine turns a ``Compaction`` into a change of the store.
+Runs the strategies in this order and combines their results. When to compact is decided in ``history``; the thread
+writes the result to the store.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from promptuary.core.ports.models import ChatModel
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """What became of a history: the items after it, what was replaced by what, and what it brought.
+    """The result of compacting a history: the new items, the replacements, and the costs before and after.
 
     ``strategies`` are those that changed something, in order; ``reason`` is a sentence for people.
     """
@@ -50,9 +50,9 @@ async def compact(
     policy: CompactionPolicy = DEFAULT_POLICY,
     model: ChatModel | None = None,
 ) -> Compaction:
-    """Bring ``items`` down to the policy's goal, and in any case into ``window`` if what must stay leaves room.
+    """Bring ``items`` down to the policy's goal, and at least into ``window`` if the fixed items leave room.
 
-    Nothing is done to a history that is within the goal; ``needs_compaction`` says when it is worth asking.
+    A history within the goal is not changed; ``needs_compaction`` says when to call this.
     """
     goal = int(policy.goal * window)
     steps: list[tuple[Strategy, int]] = [
@@ -64,20 +64,20 @@ async def compact(
     now, tokens = tuple(items), before
     replacements: tuple[Replacement, ...] = ()
     names, remarks = [], [f"{before:,} tokens; the goal is {goal:,}"]
-    for strategy, bearable in steps:
-        if tokens <= bearable:
+    for strategy, enough in steps:
+        if tokens <= enough:
             continue
         step = await strategy.compact(now, goal, counter)
         if step.replacements:
             replacements = in_one_step(replacements, step.replacements)
-            now, tokens = _as_told(step.items, replacements), cost(step.items, counter)
+            now, tokens = _combined(step.items, replacements), cost(step.items, counter)
             names.append(step.name)
             remarks += [step.remark] if step.remark else []
     remarks.append(f"{tokens:,} tokens after {', '.join(names)}" if names else "nothing to do")
     return Compaction(now, replacements, before, tokens, tuple(names), "; ".join(remarks))
 
 
-def _as_told(items: tuple[Item, ...], replacements: Sequence[Replacement]) -> tuple[Item, ...]:
-    """Return ``items`` with those that were replaced in several steps as the one step tells it."""
-    told = {replacement.item.id: replacement.item for replacement in replacements}
-    return tuple(told.get(item.id, item) for item in items)
+def _combined(items: tuple[Item, ...], replacements: Sequence[Replacement]) -> tuple[Item, ...]:
+    """Return ``items`` with those that several steps replaced as the combined ``replacements`` have them."""
+    final = {replacement.item.id: replacement.item for replacement in replacements}
+    return tuple(final.get(item.id, item) for item in items)

@@ -1,8 +1,7 @@
 """Cuts long tool results and attachments of older messages to their beginning and end.
 
-The cheapest way to make room and the first to be tried: what was said stays word for word, and the gap says which item
-of the ledger has all of it. A shortened item is a new item that stands for the old one. It does not know what is
-important in the middle; nothing that is said by a person or an assistant is touched.
+The first strategy to be tried, because it loses the least: the words of persons and assistants are never cut, and the
+gap names the item of the ledger that has everything. A shortened item is a new item that stands for the old one.
 """
 
 from collections.abc import Sequence
@@ -27,7 +26,7 @@ class Shorten:
     to: int
 
     async def compact(self, items: Sequence[Item], goal_tokens: int, counter: TokenCounter) -> Compacted:
-        """Shorten as many of the older items as it takes."""
+        """Shorten as many of the older items as necessary."""
         excess = cost(items, counter) - goal_tokens
         replacements = []
         for item in (item for group in older(items, self.keep_last) for item in group.items):

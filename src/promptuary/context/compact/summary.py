@@ -1,10 +1,10 @@
-"""Puts one summary in the place of everything older: written by a model if there is one, by ``digest`` if not.
+"""Replaces everything older by one summary: written by a model if there is one, by ``digest`` if not.
 
-The model proposes: what it writes is used only if it is text, within its budget, and no copy of what it was given.
-Whatever else happens (no answer in time, an error, nonsense) the local digest takes over and the remark says why.
+The model's answer is used only if it is text, within its budget, and no copy of what it was given. Otherwise (a
+timeout, an error, nonsense) the local digest is used and the remark says why.
 
-What was said is data to the model. It goes there as lines of JSON, in which nobody can end his own line or speak in
-another's name, between two tags with a boundary that is a hash of the lines: no text contains its own.
+To the model, the conversation is data: lines of JSON, so that no message can end its line or speak in another's name,
+between two tags with a boundary that is a hash of the lines, which no text can contain.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from promptuary.core.ports.models import ChatModel
 from promptuary.core.text import visible
 
 LEAST = 300
-"""Tokens that a summary may have even where the goal leaves it none: without one, everything older is forgotten."""
+"""Tokens that a summary may have even if the goal leaves none: without it, everything older would be lost."""
 
 _TRANSCRIPT_TOKENS = 32_000
 _WORDS_A_TOKEN = 0.6
@@ -56,7 +56,7 @@ class Summary:
     seconds: float = 30.0
 
     async def compact(self, items: Sequence[Item], goal_tokens: int, counter: TokenCounter) -> Compacted:
-        """Summarise everything older; a summary to which nothing was added is left as it is."""
+        """Summarise everything older; a summary to which nothing was added is not written again."""
         old = [item for group in older(items, self.keep_last) for item in group.items]
         unchanged = Compacted("summary", tuple(items))
         if not old or (len(old) == 1 and old[0].kind == "summary"):
@@ -78,17 +78,17 @@ class Summary:
             if isinstance(written, Item) and item_cost(written, counter) <= budget:
                 return "summary", written, ""
             remark = written if isinstance(written, str) else "the model's summary was too long"
-        # In a thread: a long history takes a while. Two tokens less: texts may cost more together than apart.
+        # In a thread, since a long history takes a while. Two tokens less: texts may cost more together than apart.
         body = await concurrency.run(lambda: digest(old, room - 2, counter))
         made = summary_of(old, body) if body else None
         return "digest", made if made and item_cost(made, counter) <= budget else None, remark
 
 
 async def _ask(model: ChatModel, old: Sequence[Item], room: int, counter: TokenCounter, seconds: float) -> Item | str:
-    """Return the summary that ``model`` writes, or why there is none."""
+    """Return the summary that ``model`` writes, or the reason why there is none."""
     lines = transcript(old, counter)
     boundary = _boundary(lines)
-    # A task of its own: it is left behind when it is late, even if it does not let itself be cancelled.
+    # A task of its own, which is abandoned after the timeout even if it ignores its cancellation.
     task = asyncio.create_task(_answer(model, _prompt(lines, boundary, room), room))
     try:
         await asyncio.wait({task}, timeout=seconds)
@@ -104,7 +104,7 @@ async def _ask(model: ChatModel, old: Sequence[Item], room: int, counter: TokenC
 
 
 async def _answer(model: ChatModel, prompt: Sequence[Message], room: int) -> object:
-    """Return whatever ``model`` answers; an error that it raises before it waits is caught by the task too."""
+    """Return whatever ``model`` returns. In a coroutine, errors before its first await belong to the task too."""
     return await model.complete(prompt, max_tokens=room)
 
 
@@ -120,7 +120,7 @@ def _checked(answer: object, boundary: str, old: Sequence[Item]) -> Item | str:
 
 
 def transcript(old: Sequence[Item], counter: TokenCounter) -> str:
-    """Return ``old`` as lines of JSON, long ones shortened so that all of them find room."""
+    """Return ``old`` as lines of JSON, long ones shortened so that all of them fit."""
     shares = water_fill([counter.count(item.content) for item in old], _TRANSCRIPT_TOKENS)
     return "\n".join(_line(item, share, counter) for item, share in zip(old, shares, strict=True))
 

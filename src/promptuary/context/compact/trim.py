@@ -1,6 +1,6 @@
-"""Takes the oldest groups out of a history and says in one line how many messages are gone.
+"""Replaces the oldest groups of a history by one line that says how many messages they were.
 
-The last resort: what was said is no longer before the model, only in the ledger. It does not look at what was said.
+The last resort: the model no longer sees anything of them; the ledger has them.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from promptuary.core.messages import Item, Replacement
 
 @dataclass(frozen=True, slots=True)
 class Trim:
-    """Drops as many of the oldest groups as it takes."""
+    """Drops as many of the oldest groups as necessary."""
 
     keep_last: int
 

@@ -1,8 +1,7 @@
-"""What a way of making room is, and what comes of it.
+"""What a compaction strategy is and returns.
 
-Knows nothing of any particular way. Whatever a strategy does to a history is a set of replacements: some items leave
-it, one item takes the place of the first of them and names in ``stands_for`` everything it stands for. Nothing is ever
-only removed, so that whatever left a history can be found from what is in it.
+A strategy changes a history by replacements only: one item takes the place of others and lists their ids in
+``stands_for``. Items are never merely removed, so everything that left a history can be found from the items in it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,9 +14,9 @@ from promptuary.core.messages import Item, Replacement
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """What a strategy made of a history: the history after it, what was replaced, and a remark for people.
+    """The result of a strategy: the new history, the replacements, and a remark for people.
 
-    ``name`` is the strategy that did it, which may be another than the one that was asked.
+    ``name`` is the strategy that did the work, which may be a fallback of the one that was called.
     """
 
     name: str
@@ -27,15 +26,15 @@ class Compacted:
 
 
 class Strategy(Protocol):
-    """A way of making room. It takes whole groups only and leaves kept items and the newest ones alone."""
+    """Makes a history smaller. It replaces whole groups only, and neither fixed groups nor the newest items."""
 
     async def compact(self, items: Sequence[Item], goal_tokens: int, counter: TokenCounter) -> Compacted:
-        """Bring ``items`` down towards ``goal_tokens``: what it replaces costs less than before, or nothing changes."""
+        """Bring ``items`` down towards ``goal_tokens``; each replacement costs less than what it replaces."""
         ...
 
 
 def everything_behind(items: Iterable[Item]) -> tuple[str, ...]:
-    """Return the ids of ``items`` and of all that they stand for, each once."""
+    """Return the ids of ``items`` and of everything they stand for, each once."""
     return tuple(dict.fromkeys(one for item in items for one in (item.id, *item.stands_for)))
 
 
@@ -47,14 +46,14 @@ def put_in_place(items: Sequence[Item], replacements: Sequence[Replacement]) -> 
 
 
 def in_one_step(first: Sequence[Replacement], then: Sequence[Replacement]) -> tuple[Replacement, ...]:
-    """Return what ``first`` and ``then`` do together, as if the items in between had never been: nobody saw them."""
-    passing = {replacement.item.id: replacement.ids for replacement in first}
+    """Return what ``first`` and ``then`` do together, without the intermediate items, which are never stored."""
+    intermediate = {replacement.item.id: replacement.ids for replacement in first}
     gone = {one for replacement in then for one in replacement.ids}
     left = [replacement for replacement in first if replacement.item.id not in gone]
-    return (*left, *(_without(replacement, passing) for replacement in then))
+    return (*left, *(_without(replacement, intermediate) for replacement in then))
 
 
-def _without(replacement: Replacement, passing: dict[str, tuple[str, ...]]) -> Replacement:
-    ids = tuple(before for one in replacement.ids for before in passing.get(one, (one,)))
-    behind = tuple(one for one in replacement.item.stands_for if one not in passing)
+def _without(replacement: Replacement, intermediate: dict[str, tuple[str, ...]]) -> Replacement:
+    ids = tuple(before for one in replacement.ids for before in intermediate.get(one, (one,)))
+    behind = tuple(one for one in replacement.item.stands_for if one not in intermediate)
     return Replacement(ids, replace(replacement.item, stands_for=behind))
