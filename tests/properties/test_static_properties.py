@@ -11,7 +11,7 @@ from promptuary.core.layers import LayerContext, Recall, RecallRequest
 from promptuary.core.text import visible
 from promptuary.layers.instructions.imports import parse
 from promptuary.layers.sections import escaped, unescaped
-from promptuary.layers.static import Named, StaticContent
+from promptuary.layers.static import NamedText, StaticContent
 from promptuary.tokens import Counter
 
 TAGS = ["instructions", "a", "house-rules", "v1.2", "_", "Règles", "規則"]
@@ -102,7 +102,7 @@ def test_a_text_is_whole_or_cut_or_absent_but_never_broken_and_never_over_budget
 
 @given(st.lists(TEXTS, min_size=1, max_size=6), BUDGETS)
 def test_several_texts_are_each_well_formed_and_together_within_the_budget(texts: list[str], budget: int) -> None:
-    sources = [Named(f"source <{number}>", lambda one=one: one) for number, one in enumerate(texts)]  # type: ignore[misc]
+    sources = [NamedText(f"source <{number}>", lambda one=one: one) for number, one in enumerate(texts)]  # type: ignore[misc]
     said = recall(StaticContent(sources=sources), budget)
 
     for block in said.blocks:

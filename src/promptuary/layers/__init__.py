@@ -1,1 +1,1 @@
-"""What stands in the window: one module a layer, and the runner that calls their hooks."""
+"""What stands in the window, turn after turn: one module per layer, and the runner that calls their hooks."""

@@ -1,8 +1,7 @@
-"""The layer ``semantic_recall``: the lines of indexed files that fit the message best, with path and lines.
+"""The layer ``semantic_recall``: the lines of indexed files that match the message best, with path and lines.
 
-It adds what is not there yet: a place whose text stands in the window already is left out, whoever brought it, and of
-one that stands there in part only the other lines are shown. Without an index it says nothing. What is searched, and
-how, is not known here.
+A hit whose text is already in the window is left out; of a hit that is there in part, only the other lines are shown.
+Without an index the layer adds nothing. How the search works is not known here.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +28,7 @@ _MOST_HITS: Final = 12
 
 
 class SemanticRecall(Layer):
-    """What is indexed and fits the message. ``ready`` tells whether anything is; ``home`` is the workspace."""
+    """The best hits for the message. ``ready`` returns whether anything is indexed; ``home`` is the workspace."""
 
     id = "semantic_recall"
     slot = Slot.SEMANTIC_RECALL
@@ -43,12 +42,12 @@ class SemanticRecall(Layer):
         self.budget = Between(0, most)
 
     async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | None:
-        """Return the best places that are not in view yet, as many as fit."""
+        """Return the best hits that are not in view yet, as many as fit."""
         words = asked(request.query)
         if request.budget < 1 or not words.strip():
             return None
         found = await concurrency.run(lambda: self._found(words))
-        # Measured by the best of all: where that is in view, what is far behind it is worth no more than before.
+        # Filtered before what is in view is removed: otherwise a weak hit would count once the best is in view.
         wanted = unseen(worth(found.hits), list(request.passages()) if found.hits else [], self._home)
         recalled = fitted(wanted, request.budget, context.counter, self._home)
         notes = tuple(map(note_text, found.notes))
@@ -58,15 +57,14 @@ class SemanticRecall(Layer):
         try:
             return self._search(SearchQuery(unquoted(words), _MOST_HITS)) if self._ready() else SearchResult()
         except ConfigError as error:
-            # What is wrong with the index is no reason to refuse a turn, as wrong settings of a layer are.
+            # A damaged index must not refuse the turn, as a wrong configuration of a layer would.
             raise PromptuaryError(str(error)) from error
 
 
 def asked(message: str) -> str:
-    """Return the words of a message that are no references; if there are none, what the references name.
+    """Return the words of a message without its references; if there are none, the values of the references.
 
-    The name of a kind, the ``search`` of ``@search:"…"``, is never what is asked for. A bare name without a folder or
-    an ending stays, since it may be a word: ``@ada``, ``#rollback``.
+    A bare name without a folder or an extension stays, since it may be a word: ``@ada``, ``#rollback``.
     """
     references = [one for one in scan(message) if not one.bare or "/" in one.value or "." in one.value]
     rest = without(message, references)
@@ -98,12 +96,12 @@ def lines_in_view(hit: Hit, path: str, passages: Sequence[Passage]) -> Iterator[
 
 
 def _bare(hit: Hit) -> str:
-    """Return the text of a hit as it reads in a prompt, without what is blank around it."""
+    """Return the text of a hit as it is in a prompt, without surrounding white space."""
     return visible(with_unix_lines(text_of(hit)))[0].strip()
 
 
 def fitted(hits: Sequence[Hit], budget: int, counter: TokenCounter, home: str) -> Recall | None:
-    """Return as many of the hits as cost at most ``budget`` together, the best first, and those that did not fit."""
+    """Return as many of the hits, the best first, as cost at most ``budget`` together; the others are omitted."""
     if not hits:
         return None
     recall = Recall(heading=HEADING)
@@ -125,6 +123,6 @@ def _block(hit: Hit, home: str, counter: TokenCounter) -> Block:
 
 
 def _reason(hit: Hit) -> str:
-    said = [f"words {', '.join(hit.why.matched[:5])}"] if hit.why.matched else []
-    alike = [f"cosine {hit.why.cosine:.2f}"] if hit.why.cosine is not None else []
-    return "; ".join([*said, *alike]) or "found"
+    words = [f"words {', '.join(hit.why.matched[:5])}"] if hit.why.matched else []
+    cosine = [f"cosine {hit.why.cosine:.2f}"] if hit.why.cosine is not None else []
+    return "; ".join([*words, *cosine]) or "found"

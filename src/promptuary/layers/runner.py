@@ -1,8 +1,8 @@
 """Calls the hooks of layers: each with its timeout, each isolated, each timed.
 
-A hook that is late is cancelled, not abandoned. A hook gets a copy of its layer's state and the copy counts only if the
-hook ends well, so a failure or a timeout changes nothing. What goes wrong becomes a ``Failure``; the turn goes on.
-The runner knows no layer by name, and neither storage nor budgets.
+A hook that exceeds its timeout is cancelled. It works on a copy of its layer's state, which is taken over only if the
+hook succeeds, so a failure or a timeout changes nothing. A failure becomes a ``Failure`` and the turn goes on. The
+runner knows no layer by name, and neither storage nor budgets.
 """
 
 import asyncio
@@ -44,8 +44,8 @@ LoadStates = Callable[[Sequence[StateKey]], Awaitable[Sequence[LayerState | None
 
 
 @dataclass(slots=True)
-class Account:
-    """What the hooks of one turn took, did wrong, and have to tell the person, each note once."""
+class HookLog:
+    """What the hooks of one turn did: their times, their failures, and their notes for the person, each once."""
 
     hooks: list[HookRun] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Account:
 
 @dataclass(slots=True)
 class LayerRun:
-    """A layer in one scope: its state now, and whether that has to be kept."""
+    """A layer in one scope: its current state, and whether that has to be stored."""
 
     layer: Layer
     context: LayerContext
@@ -65,7 +65,7 @@ class LayerRun:
     refused: bool = False
     dirty: bool = False
     as_before: bool = False
-    """Whether the layer asked to say what it said last: what changed is for the next turn."""
+    """Whether to repeat the last recall: the layer postponed its change to the next turn."""
     last: Recall | None = None
 
 
@@ -112,89 +112,90 @@ class Runner:
             run.dirty = False
         return states
 
-    async def init(self, load: LoadStates, account: Account) -> None:
-        """Prepare every layer, one after the other, with the state that is kept for it: another may have changed it."""
+    async def init(self, load: LoadStates, log: HookLog) -> None:
+        """Prepare every layer in turn, with its stored state, which another process may have changed."""
         keys = [run.key for run in self._runs if not run.disabled and run.key is not None]
         stored = dict(zip(keys, await load(keys), strict=True)) if keys else {}
         for run in self._runs:
             state = None if run.key is None else stored.get(run.key)
-            if run.disabled or not self._restore(run, state, account) or run.ready:
+            if run.disabled or not self._restore(run, state, log) or run.ready:
                 continue
-            done = await self._call(run, "init", account)
+            done = await self._call(run, "init", log)
             run.ready = done is not _FAILED
             if not run.ready:
-                self._init_failed(run, account)
+                self._init_failed(run, log)
 
-    async def on_message(self, message: Incoming, account: Account) -> str:
-        """Show the message to every layer in turn; return its text as they left it."""
+    async def on_message(self, message: Incoming, log: HookLog) -> str:
+        """Pass the message to every layer in turn; return its text after their changes."""
         text = message.text
         for run in self.active:
-            changed = await self._call(run, "on_message", account, replace(message, text=text))
+            changed = await self._call(run, "on_message", log, replace(message, text=text))
             run.as_before = False
             if isinstance(changed, Changed) and not _is_text(changed.text or ""):
-                account.failures.append(_misfit(run, "on_message", changed.text, "text"))
+                log.failures.append(_misfit(run, "on_message", changed.text, "text"))
             elif isinstance(changed, Changed):
                 text = text if changed.text is None else changed.text
                 run.as_before = changed.rerender == "next_turn"
         return text
 
-    async def recall(self, run: LayerRun, request: RecallRequest, account: Account) -> Recall:
-        """Return what a layer has to say, nothing if it fails; what it said last if it asked for that and it fits."""
+    async def recall(self, run: LayerRun, request: RecallRequest, log: HookLog) -> Recall:
+        """Return the recall of a layer, its last one if it asked for that and it fits; empty if the layer fails."""
         if run.as_before and run.last and run.context.counter.count(run.last.text) <= request.budget:
             return run.last
-        said = await self._call(run, "recall", account, request)
-        if isinstance(said, str):
-            said = Recall([Block.of(said, run.layer.id, source=f"layer:{run.layer.id}")] if said else ())
-        if isinstance(said, Recall) and _is_sound(said):
-            run.last = _measured(said, run.context.counter)
-            account.notes |= dict.fromkeys(said.notes)
+        found = await self._call(run, "recall", log, request)
+        if isinstance(found, str):
+            found = Recall([Block.of(found, run.layer.id, source=f"layer:{run.layer.id}")] if found else ())
+        if isinstance(found, Recall) and _is_sound(found):
+            run.last = _measured(found, run.context.counter)
+            log.notes |= dict.fromkeys(found.notes)
             return run.last
-        if said is not None and said is not _FAILED:
-            account.failures.append(_misfit(run, "recall", said, "text, a Recall or nothing"))
+        if found is not None and found is not _FAILED:
+            log.failures.append(_misfit(run, "recall", found, "text, a Recall or nothing"))
         return Recall()
 
-    async def after_model(self, reply: Reply, account: Account) -> None:
-        """Show the reply to every layer, one after the other."""
+    async def after_model(self, reply: Reply, log: HookLog) -> None:
+        """Pass the reply to every layer in turn."""
         for run in self.active:
-            await self._call(run, "after_model", account, reply)
+            await self._call(run, "after_model", log, reply)
 
-    async def store(self, reply: Reply, account: Account) -> None:
-        """Let every layer keep what it learnt, all at the same time."""
-        await asyncio.gather(*(self._call(run, "store", account, reply) for run in self.active))
+    async def store(self, reply: Reply, log: HookLog) -> None:
+        """Let all layers save what they learnt, concurrently."""
+        await asyncio.gather(*(self._call(run, "store", log, reply) for run in self.active))
 
-    async def complete(self, ending: Ending, account: Account) -> None:
+    async def complete(self, ending: Ending, log: HookLog) -> None:
         """Tell every layer that the turn is over."""
         for run in self.active:
-            await self._call(run, "complete", account, ending)
+            await self._call(run, "complete", log, ending)
 
-    def _restore(self, run: LayerRun, kept: LayerState | None, account: Account) -> bool:
+    def _restore(self, run: LayerRun, stored: LayerState | None, log: HookLog) -> bool:
+        """Give ``run`` its stored state; return whether the layer can use it."""
         if run.key is None:
             return True
-        run.refused = kept is not None and kept.version != run.layer.state_version
-        if kept is None:
+        run.refused = stored is not None and stored.version != run.layer.state_version
+        if stored is None:
             if run.context.state is not None and not run.dirty:
-                # It was cleared, or the turn that made it could not be written: the layer begins anew.
+                # It was cleared, or the turn that made it could not be written: the layer starts over.
                 run.context.state, run.ready = None, False
             return True
         if run.refused:
             reason = (
-                f"its state is of version {kept.version}, and this program knows version {run.layer.state_version}; "
-                "it is kept as it is: update the program, or clear the state to start anew"
+                f"its state is of version {stored.version}, and this program knows version {run.layer.state_version}; "
+                "it is not changed: update the program, or clear the state to start over"
             )
-            account.failures.append(Failure(run.layer.id, "init", "BAD_STATE", reason))
+            log.failures.append(Failure(run.layer.id, "init", "BAD_STATE", reason))
             return False
-        run.context.state = kept.value
+        run.context.state = stored.value
         return True
 
-    def _init_failed(self, run: LayerRun, account: Account) -> None:
-        reason = account.failures[-1].reason
+    def _init_failed(self, run: LayerRun, log: HookLog) -> None:
+        reason = log.failures[-1].reason
         if run.layer.on_init_error == "raise":
             raise LayerInitError(f"layer {run.layer.id!r} could not be prepared: {reason}")
-        account.failures.append(Failure(run.layer.id, "init", "DISABLED", "left out because it could not be prepared"))
+        log.failures.append(Failure(run.layer.id, "init", "DISABLED", "left out because it could not be prepared"))
         run.disabled = True
 
-    async def _call(self, run: LayerRun, hook: Hook, account: Account, *arguments: object) -> object:
-        """Run one hook on a copy of the state; take the copy over only if the hook ends well."""
+    async def _call(self, run: LayerRun, hook: Hook, log: HookLog, *arguments: object) -> object:
+        """Run one hook on a copy of the state; take the copy over only if the hook succeeds."""
         if getattr(type(run.layer), hook, None) is getattr(Layer, hook) and hook not in vars(run.layer):
             return None  # the layer has no such hook
         began = time.perf_counter()
@@ -203,34 +204,34 @@ class Runner:
             async with asyncio.timeout(_seconds(run.layer.timeouts, hook)):
                 result: object = await getattr(run.layer, hook)(*arguments, context)
             changed = context.state != run.context.state
-            state = _settled(context.state) if changed else run.context.state
+            state = _as_json(context.state) if changed else run.context.state
         except TimeoutError:
-            account.failures.append(Failure(run.layer.id, hook, "TIMEOUT", _late(_seconds(run.layer.timeouts, hook))))
+            log.failures.append(Failure(run.layer.id, hook, "TIMEOUT", _late(_seconds(run.layer.timeouts, hook))))
             return _FAILED
         except (ConfigError, asyncio.CancelledError):
             raise
-        except Exception as error:  # somebody else's code: whatever it raises is its own failure
+        except Exception as error:  # a plug-in may raise anything
             logger.exception("layer %s failed in %s", run.layer.id, hook)
-            account.failures.append(Failure(run.layer.id, hook, "ERROR", f"{type(error).__name__}: {error}"))
+            log.failures.append(Failure(run.layer.id, hook, "ERROR", f"{type(error).__name__}: {error}"))
             return _FAILED
         finally:
-            account.hooks.append(HookRun(run.layer.id, hook, (time.perf_counter() - began) * 1000))
+            log.hooks.append(HookRun(run.layer.id, hook, (time.perf_counter() - began) * 1000))
         if changed:
             run.context.state, run.dirty = state, True
         return result
 
 
-async def dispose(layers: Sequence[Layer], account: Account) -> None:
-    """Tell every layer, the last first, that the process ends. Threads share layers: this is done once, for all."""
+async def dispose(layers: Sequence[Layer], log: HookLog) -> None:
+    """Dispose every layer, the last first. Threads share layers, so this is done once for all of them."""
     for layer in sorted(layers, key=lambda layer: layer.slot, reverse=True):
         try:
             async with asyncio.timeout(_seconds(layer.timeouts, "dispose")):
                 await layer.dispose()
         except TimeoutError:
-            account.failures.append(Failure(layer.id, "dispose", "TIMEOUT", "stopped: it took too long"))
-        except Exception as error:  # somebody else's code, and the others have to be told too
+            log.failures.append(Failure(layer.id, "dispose", "TIMEOUT", "stopped: it took too long"))
+        except Exception as error:  # a plug-in may raise anything, and the other layers are still to be disposed
             logger.exception("layer %s failed in dispose", layer.id)
-            account.failures.append(Failure(layer.id, "dispose", "ERROR", f"{type(error).__name__}: {error}"))
+            log.failures.append(Failure(layer.id, "dispose", "ERROR", f"{type(error).__name__}: {error}"))
 
 
 def _seconds(timeouts: Mapping[Hook, float], hook: Hook) -> float | None:
@@ -243,7 +244,7 @@ def _late(seconds: float | None) -> str:
 
 
 def _is_sound(recall: Recall) -> bool:
-    """Return whether every part of ``recall`` has its type: people write layers without a type checker too."""
+    """Return whether every part of ``recall`` has its type; layers are also written without a type checker."""
     try:
         both: list[Block | Omitted] = [*recall.blocks, *recall.omitted]
         texts: list[object] = [recall.heading, *recall.notes, *(one.reason for one in both)]
@@ -252,7 +253,8 @@ def _is_sound(recall: Recall) -> bool:
             texts += (block.text, source.label, source.address, source.revision)
             Detail(block.detail)
             Trust(source.trust)
-            list(map(int, source.lines or ()))
+            first, last = source.lines or (0, 0)
+            range(first, last)  # which takes whole numbers only
         for one in recall.omitted:
             texts += (one.label, one.source)
         numbers = [float(one.score or 0) for one in both] + [float(one.tokens) for one in both]
@@ -275,15 +277,15 @@ def _is_text(value: object) -> bool:
 
 
 def _misfit(run: LayerRun, hook: Hook, given: object, wanted: str) -> Failure:
-    reason = f"returned {type(given).__name__} that is not made as it should be; {wanted} is wanted"
+    reason = f"returned {type(given).__name__} with wrong types or values; return {wanted}"
     return Failure(run.layer.id, hook, "ERROR", reason)
 
 
-def _settled(state: Json) -> Json:
-    """Return ``state`` as it comes back from a store, and nobody else's to change; raise if it is not JSON."""
+def _as_json(state: Json) -> Json:
+    """Return a copy of ``state`` as a store would return it; raise if it is not JSON."""
     return json.loads(json.dumps(state, ensure_ascii=False))
 
 
 def _copy(state: Json) -> Json:
-    """Return ``state`` anew. It is settled, so this can copy all of it, in a quarter of the time that JSON takes."""
+    """Return a copy of ``state``. It is JSON, which ``marshal`` copies in a quarter of the time."""
     return marshal.loads(marshal.dumps(state))  # noqa: S302  (it was dumped a moment ago)

@@ -1,11 +1,11 @@
-r"""A text between two tags that it cannot close, cut to what fits. Pure.
+r"""Texts between tags that they cannot close, cut to what fits. Pure.
 
 A ``Section`` is a source with its tag; ``recall`` shows several as blocks within a budget. The text stands
 as it is, but for the section's own tag: opened or closed inside the text, in any case and spacing, it gets a backslash
 after the ``<`` (one more if there are some already), which is easy to read and which ``unescaped`` takes back.
-Other mark-up in the text, CDATA included, means nothing here: who reads this is a model, not a parser.
+Other mark-up in the text, CDATA included, is left alone: a model reads this, not a parser.
 
-Render, then measure: what is counted is the very text that is sent. This module knows neither files nor hooks.
+Render, then measure: what is counted is the text that is sent.
 """
 
 import re
@@ -89,7 +89,7 @@ def recall(
 ) -> Recall | None:
     """Return ``sections`` in at most ``budget`` tokens, each whole, cut, or left out with a reason.
 
-    A budget of zero or less is no budget: everything is returned, and whoever asked decides what becomes of it.
+    A budget of zero or less means no limit: everything is returned, and the caller decides what to do with it.
     """
     shown = _Fitter(counter).fit([section for section in sections if section.text.strip()], budget)
     blocks = [block for _, block in shown if block]
@@ -114,7 +114,7 @@ class _Fitter:
         wholes = [self._shown(section, _most(section)) for section in sections]
         if not budget > 0 or self._cost(wholes) <= budget:
             return list(zip(sections, wholes, strict=True))
-        # Where the cut falls must not follow every small move of the budget: providers cache what stays the same.
+        # The cut must not move with every small change of the budget: providers cache what stays the same.
         shown = self._within(sections, wholes, _rounded(budget), budget)
         if not any(shown):
             shown = self._within(sections, wholes, budget, budget)
@@ -166,7 +166,7 @@ def _tokens(block: Block) -> int:
 
 
 def _most(section: Section) -> int:
-    """Return how many characters are shown when tokens are no concern."""
+    """Return how many characters are shown at most, whatever the budget."""
     length = len(section.text)
     return length if section.most is None or section.most >= length else _boundary(section.text, section.most)
 
@@ -178,7 +178,7 @@ def _rounded(budget: int) -> int:
 
 
 def _affordable(sections: Sequence[Section], least: Sequence[int], target: int) -> list[int]:
-    """Return which sections can be named in ``target`` tokens, in order."""
+    """Return the indices of the sections whose least form fits into ``target`` tokens together, in order."""
     chosen = sorted(range(len(sections)), key=lambda index: (-sections[index].rank, index))
     while chosen and sum(least[index] for index in chosen) > target:
         chosen.pop()
@@ -229,5 +229,5 @@ def _whole_character(text: str, kept: int) -> int:
 
 
 def _leans(char: str) -> bool:
-    """Tell whether ``char`` is drawn onto the one before it."""
+    """Return whether ``char`` is drawn onto the one before it."""
     return unicodedata.category(char) in {"Mn", "Mc", "Me", "Cf"} or "\U0001f3fb" <= char <= "\U0001f3ff"

@@ -1,7 +1,7 @@
-"""Text that stands in front of the model on every turn: style guides, conventions, a persona.
+"""Text that is in the window on every turn: style guides, conventions, a persona.
 
-The layer calls what loads the text, keeps it, and shows it between tags as ``xml`` does it. It does not know where the
-text comes from, and it calls nothing while a recall can be answered from what it holds.
+The layer calls the function that loads the text, caches the result, and shows it between tags (``sections``). It calls
+nothing while a recall can be answered from its cache.
 """
 
 import asyncio
@@ -37,13 +37,13 @@ LoadText = Callable[[], str | Awaitable[str]]
 """Returns the text; a plain function runs in a thread, so it may block."""
 
 Revision = Callable[[], object]
-"""Returns something cheap, or a promise of it, that changes when the text does: a modification time, an ETag."""
+"""Returns, or awaits, a cheap value that changes when the text does: a modification time, an ETag."""
 
 Reload = Literal["never", "on_change"] | float
-"""When to load again: not in this process, at every turn on which it changed, or after so many seconds."""
+"""When to load again: never in this process, at every turn on which it changed, or after so many seconds."""
 
 OnError = Literal["raise", "disable", "stale"]
-"""What a load that failed means: an error, nothing from this source, or the last good text."""
+"""What to do when a load fails: raise, leave the source out, or show the last good text."""
 
 Result = TypeVar("Result")
 
@@ -52,7 +52,7 @@ _LONGEST_REASON = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedText:
     """One source of several: ``label`` names it to the model and in the receipt, ``source`` says where it is from."""
 
     label: str
@@ -74,18 +74,18 @@ class _Held:
 class StaticContent(Layer):
     """Loads text once and shows it on every turn, between ``<tag>`` and ``</tag>``.
 
-    Give one ``load``, or several ``sources``: each of those becomes a piece of its own, with its label in the opening
-    tag. The text is shown as loaded, but for a byte order mark and Windows line ends, which go, invisible characters,
-    which are spelled out, and the tag itself, which cannot be closed from inside. Blank text contributes nothing.
+    Give one ``load``, or several ``sources``: each of those becomes a block, with its label in the opening tag. The
+    text is shown as loaded, except that a byte order mark and Windows line ends are removed, invisible characters are
+    spelled out, and the tag itself cannot be closed from inside. Blank text adds nothing.
 
-    Text that is larger than the budget is cut after a line, a word or a character, and says how much is missing; where
-    not even the tags and that remark fit, there is nothing, and the receipt says so. A budget of zero or less cuts
-    nothing: instructions that matter are never dropped silently, and what assembles the turn decides.
+    Text that is larger than the budget is cut after a line, a word or a character, and says how much is missing. If not
+    even the tags and that remark fit, nothing is shown, and the receipt says so. A budget of zero or less cuts nothing:
+    the layer returns everything, and the turn decides.
 
-    ``reload`` and ``on_error`` say when to load again and what a failure means. With ``"raise"`` a first load that
-    fails makes ``init`` fail and a later one that turn's recall; with ``"disable"`` the source is left out until it can
-    be loaded; with ``"stale"`` the last good text stays, across restarts too, and the receipt says why it is old. A
-    load that takes nearly as long as the hook may is given up, and counts as failed.
+    ``reload`` and ``on_error`` say when to load again and what a failure means. With ``"raise"``, ``init`` or the
+    recall fails; with ``"disable"`` the source is left out until it can be loaded; with ``"stale"`` the last good text
+    stays, across restarts too, and the receipt says why it is old. A load that takes nearly as long as its hook may is
+    cancelled and counts as failed.
     """
 
     band = "stable"
@@ -94,7 +94,7 @@ class StaticContent(Layer):
         self,
         load: LoadText | None = None,
         *,
-        sources: Sequence[Named] = (),
+        sources: Sequence[NamedText] = (),
         revision: Revision | None = None,
         id: str = "static_content",  # noqa: A002  (it is the layer's id)
         slot: int = Slot.STATIC,
@@ -110,7 +110,7 @@ class StaticContent(Layer):
         self.id, self.slot, self.scope, self.budget = id, slot, scope, budget
         self.on_init_error = "raise" if on_error == "raise" else "disable"
         self._named = bool(sources)
-        self._sources = tuple(sources) if load is None else (Named(id, load, revision),)
+        self._sources = tuple(sources) if load is None else (NamedText(id, load, revision),)
         self._tag, self._reload, self._on_error, self._clock = tag, reload, on_error, clock
         self._held: dict[str, _Held] = {}
         self._loaded_at: float | None = None
@@ -121,18 +121,18 @@ class StaticContent(Layer):
         _check_policies(id, reload, on_error)
 
     async def init(self, context: LayerContext) -> None:
-        """LoadText everything, once a process however many scopes there are."""
+        """Load everything, once per process for all scopes."""
         if self._loaded_at is None:
             await self._refresh("init", context)
             self._fresh = True
-        self._keep(context)
+        self._store(context)
 
     async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | None:
         """Return the text, loaded again if that is due; byte for byte the same as long as it did not change."""
         if self._due():
             await self._refresh("recall", context)
         self._fresh = False
-        self._keep(context)
+        self._store(context)
         held = [(source, self._held[source.label]) for source in self._sources]
         shown = [self._section(index, source, one) for index, (source, one) in enumerate(held)]
         omitted = [
@@ -142,7 +142,7 @@ class StaticContent(Layer):
         ]
         return sections.recall(shown, request.budget, context.counter, omitted)
 
-    def _section(self, index: int, source: Named, held: _Held) -> sections.Section:
+    def _section(self, index: int, source: NamedText, held: _Held) -> sections.Section:
         shown = Source(source.source or source.label, source.label, "text", held.text, held.revision)
         return sections.Section(
             self._tag,
@@ -164,36 +164,37 @@ class StaticContent(Layer):
         began = self._clock()
         seconds = self.timeouts.get(hook, TIMEOUTS[hook]) * _SHARE_OF_TIMEOUT
         results = await asyncio.gather(*(self._load(source, seconds) for source in self._sources))
-        kept = _kept(context.state)
+        stored = _stored(context.state)
         held = {
-            source.label: self._settled(source, one, kept) for source, one in zip(self._sources, results, strict=True)
+            source.label: self._held_after(source, one, stored)
+            for source, one in zip(self._sources, results, strict=True)
         }
         self._held, self._loaded_at = held, began
 
-    def _settled(self, source: Named, result: _Held | SourceError, kept: Mapping[str, _Held]) -> _Held:
-        """Return what is shown after a load: its text, or what the policy makes of its failure."""
+    def _held_after(self, source: NamedText, result: _Held | SourceError, stored: Mapping[str, _Held]) -> _Held:
+        """Return what to show after a load: its text, or what ``on_error`` says for a failure."""
         if isinstance(result, _Held):
             return result
         if self._on_error == "raise":
             raise result
         last = self._held.get(source.label, _Held())
         if not last.revision:
-            last = kept.get(source.label, last)
+            last = stored.get(source.label, last)
         return replace(last if self._on_error == "stale" else _Held(), mark=None, problem=result.reason)
 
-    async def _load(self, source: Named, seconds: float) -> _Held | SourceError:
+    async def _load(self, source: NamedText, seconds: float) -> _Held | SourceError:
         try:
             async with asyncio.timeout(seconds if seconds > 0 else None):
                 return await _loaded(source, self._held.get(source.label))
         except TimeoutError:
             return SourceError(Code.TIMEOUT, f"{source.label!r} could not be loaded in {seconds:g} s")
-        except Exception as error:  # noqa: BLE001  (somebody else's function: the policy decides what its failure means)
+        except Exception as error:  # noqa: BLE001  (it may raise anything; ``on_error`` decides what that means)
             failure = SourceError(Code.READ_FAILED, _why(source.label, error))
             failure.__cause__ = error
             return failure
 
-    def _keep(self, context: LayerContext) -> None:
-        """Keep what is held; the texts only where they may have to stand in for a load that fails."""
+    def _store(self, context: LayerContext) -> None:
+        """Store what is held; the texts only if they may have to replace a load that fails."""
         texts = self._on_error == "stale"
         context.state = {
             "sources": {
@@ -204,7 +205,7 @@ class StaticContent(Layer):
         }
 
 
-async def _loaded(source: Named, known: _Held | None) -> _Held:
+async def _loaded(source: NamedText, known: _Held | None) -> _Held:
     # Asked for before the text: a change in between is then noticed the next time.
     mark = await _answer(source.revision) if source.revision else None
     if known and not known.problem and mark is not None and mark == known.mark:
@@ -230,15 +231,15 @@ def _held(text: str, mark: object = None) -> _Held:
     return _Held(shown, hashlib.sha256(shown.encode()).hexdigest(), mark)
 
 
-def _kept(state: Json) -> dict[str, _Held]:
-    """Return the texts in ``state``, whatever else may be there."""
+def _stored(state: Json) -> dict[str, _Held]:
+    """Return the texts in ``state``, ignoring everything else in it."""
     sources = state.get("sources") if isinstance(state, dict) else None
     entries = sources.items() if isinstance(sources, dict) else ()
     texts = {label: one.get("text") for label, one in entries if isinstance(one, dict)}
     return {label: _held(text) for label, text in texts.items() if isinstance(text, str)}
 
 
-def _check_sources(layer: str, sources: Sequence[Named]) -> None:
+def _check_sources(layer: str, sources: Sequence[NamedText]) -> None:
     labels: list[object] = [source.label for source in sources]
     if not all(isinstance(label, str) and label.strip() for label in labels) or len(set(labels)) < len(labels):
         raise ConfigError(f"layer {layer!r}: every source needs a label of its own, not {labels!r}")

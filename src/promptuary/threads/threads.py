@@ -7,7 +7,7 @@ from promptuary.core.errors import PromptuaryError
 from promptuary.core.messages import Item, Message
 from promptuary.core.ports.threads import StateDatabase, ThreadInfo, TurnRecord
 from promptuary.core.receipts import Receipt
-from promptuary.layers.runner import Account, dispose
+from promptuary.layers.runner import HookLog, dispose
 from promptuary.layers.tracked.layer import TrackedFiles
 from promptuary.threads.attachments import AttachmentList, Attachments
 from promptuary.threads.ledger import Ledger, Replay
@@ -81,7 +81,7 @@ class Threads:
 
     async def dispose(self) -> None:
         """Dispose the layers."""
-        await dispose(self._options.layers, Account())
+        await dispose(self._options.layers, HookLog())
 
     def close(self) -> None:
         """Close the database."""

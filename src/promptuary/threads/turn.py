@@ -36,7 +36,7 @@ from promptuary.core.ports.models import ChatModel
 from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, ThreadStore, TurnRecord, TurnStatus
 from promptuary.core.principals import Principal
 from promptuary.core.receipts import Failure, Receipt
-from promptuary.layers.runner import Account, LayerRun, Runner
+from promptuary.layers.runner import HookLog, LayerRun, Runner
 from promptuary.threads.attachments import queue_key
 
 
@@ -102,9 +102,9 @@ class Thread:
             return await self._prepare(text)
 
     async def _prepare(self, text: str) -> Turn:
-        common, kept = self._common, Account()
-        await self._runner.init(self._states, kept)
-        rewritten = await self._runner.on_message(Incoming(text, text), kept)
+        common, log = self._common, HookLog()
+        await self._runner.init(self._states, log)
+        rewritten = await self._runner.on_message(Incoming(text, text), log)
         stored = await concurrency.run(self._stored)
         history, compacted, warnings = await self._compacted(stored.history)
         queued = stored.queued
@@ -115,21 +115,21 @@ class Thread:
         attached = receipt_entries.of_references(expansion)
         words = receipt_entries.of_message(expansion.text, common.counter.count(expansion.text))
         request = RecallRequest(text, 0, history.items, [*words.blocks, *attached.blocks])
-        contributions, left_out = await self._contributions(request, history, available, kept)
-        said = sum(contribution.tokens for contribution in contributions)
-        past = history.newest(available - said)
+        contributions, left_out = await self._contributions(request, history, available, log)
+        standing = sum(contribution.tokens for contribution in contributions)
+        past = history.newest(available - standing)
         before = cost(past, common.counter)
         prompt = assemble(contributions, past, message)
         of_past = receipt_entries.of_history(past, history, before)
         stable = [receipt_entries.of_layer(one) for one in contributions if one.band == "stable"]
         live = [receipt_entries.of_layer(one) for one in contributions if one.band == "live"]
         parts = [*stable, of_past, *live, attached, words, *left_out]
-        spent += said + before
+        spent += standing + before
         if available <= MESSAGE_OVERHEAD and self._runner.active:
             warnings = (*warnings, "the message leaves no room for anything else")
-        general = dict.fromkeys((*expansion.general_warnings, *kept.notes, *warnings))
+        general = dict.fromkeys((*expansion.general_warnings, *log.notes, *warnings))
         expansion = replace(expansion, general_warnings=tuple(general))
-        receipt = self._receipt(parts, expansion, spent, kept)
+        receipt = self._receipt(parts, expansion, spent, log)
         blocks = tuple(block for part in parts for block in part.blocks)
         turn = Turn(receipt.turn, self.name, stored.last_number + 1, text, prompt, receipt, expansion, blocks)
         states = [*self._runner.changed(), *([replace(queued, value=[])] if queued and queued.value else [])]
@@ -144,10 +144,10 @@ class Thread:
             return await self._finish(turn, said)
 
     async def _finish(self, turn: Turn, said: Reply) -> Receipt:
-        kept = await self._taken_up(turn)
-        await self._runner.after_model(said, kept)
-        await self._runner.store(said, kept)
-        await self._runner.complete("finished", kept)
+        log = await self._taken_up(turn)
+        await self._runner.after_model(said, log)
+        await self._runner.store(said, log)
+        await self._runner.complete("finished", log)
         # An id that follows from the turn's: of two who finish it at once, the store refuses the second.
         asked = Item(
             f"item-of-{turn.id}",
@@ -159,8 +159,8 @@ class Thread:
         )
         receipt = replace(
             turn.receipt,
-            hooks=[*turn.receipt.hooks, *kept.hooks],
-            failures=[*turn.receipt.failures, *kept.failures],
+            hooks=[*turn.receipt.hooks, *log.hooks],
+            failures=[*turn.receipt.failures, *log.failures],
         )
         change = ThreadChange(
             self.name,
@@ -174,8 +174,8 @@ class Thread:
     async def abandon(self, turn: Turn, ending: Ending = "abandoned") -> None:
         """End a turn that got no reply: the layers are told, and nothing enters the history."""
         async with self._at_work:
-            kept = await self._taken_up(turn)
-            await self._runner.complete(ending, kept)
+            log = await self._taken_up(turn)
+            await self._runner.complete(ending, log)
             status: TurnStatus = "failed" if ending == "failed" else "abandoned"
             change = ThreadChange(self.name, turn=_recorded(turn, status), states=self._runner.changed())
             await concurrency.run(lambda: self._common.store.apply(change))
@@ -187,15 +187,15 @@ class Thread:
         due = needs_compaction(history, common.room.usable, common.counter, common.policy)
         return replace(stats(history, common.room.window, common.counter, common.policy), needs_compaction=due)
 
-    async def _taken_up(self, turn: Turn) -> Account:
+    async def _taken_up(self, turn: Turn) -> HookLog:
         """Go on with a turn that waits for its end: others may have changed states since, or ended it already."""
-        store, kept = self._common.store, Account()
+        store, log = self._common.store, HookLog()
         known = await concurrency.run(lambda: store.turn(self.name, turn.number))
         if known is None or known.id != turn.id or known.status != "prepared":
             became = f"is {known.status} already" if known and known.id == turn.id else "is not in the ledger"
             raise ConflictError(f"turn {turn.number} of thread {self.name!r} {became}; prepare a new one")
-        await self._runner.init(self._states, kept)
-        return kept
+        await self._runner.init(self._states, log)
+        return log
 
     async def _states(self, keys: Sequence[StateKey]) -> Sequence[LayerState | None]:
         return await concurrency.run(lambda: self._common.store.states(keys))
@@ -214,8 +214,8 @@ class Thread:
         if not is_due(history.items, history.tokens, usable, common.policy):
             return history, (), ()
         done = await compact(history.items, usable, counter, policy=common.policy, model=common.model)
-        told = (f"the history was compacted: {done.reason}",) if done.changed else ()
-        return PricedHistory.of(done.items, counter), done.replacements, told
+        warnings = (f"the history was compacted: {done.reason}",) if done.changed else ()
+        return PricedHistory.of(done.items, counter), done.replacements, warnings
 
     async def _expanded(self, text: str, queued: Sequence[str]) -> Expansion:
         """Attach what the message points at, within its limit and what the message itself leaves."""
@@ -224,12 +224,12 @@ class Thread:
         return await concurrency.run(lambda: self._common.expand(text, " ".join(queued), limit))
 
     async def _contributions(
-        self, request: RecallRequest, history: PricedHistory, available: int, kept: Account
+        self, request: RecallRequest, history: PricedHistory, available: int, log: HookLog
     ) -> tuple[list[Contribution], list[PromptPart]]:
-        """Ask every layer what it has to say, then those again that have more to say than there is room."""
+        """Recall every layer, then again those that want more tokens than they can get."""
         asked: list[tuple[LayerRun, Contribution]] = []
         for run in self._runner.active:
-            contribution = await self._ask(run, request, ceiling(run.layer.budget, available), kept)
+            contribution = await self._ask(run, request, ceiling(run.layer.budget, available), log)
             if contribution.tokens or contribution.recall.omitted:
                 asked.append((run, contribution))
                 request = replace(request, in_view=[*request.in_view, *contribution.recall.blocks])
@@ -237,10 +237,10 @@ class Thread:
         contributions, left_out = [], []
         for run, first in asked:
             share, name = given[first.layer], first.layer
-            again = first if first.tokens <= share else await self._ask(run, _without(request, first), share, kept)
+            again = first if first.tokens <= share else await self._ask(run, _without(request, first), share, log)
             if again.tokens > share:
                 reason = f"said {again.tokens:,} tokens where {share:,} were allowed"
-                kept.failures.append(Failure(name, "recall", "OVER_BUDGET", reason))
+                log.failures.append(Failure(name, "recall", "OVER_BUDGET", reason))
                 left_out.append(PromptPart(name, omitted=[Omitted(name, reason, tokens=again.tokens)]))
             elif again.tokens:
                 contributions.append(again)
@@ -251,14 +251,14 @@ class Thread:
                 left_out.append(PromptPart(name, omitted=[Omitted(name, reason, tokens=first.tokens)]))
         return contributions, left_out
 
-    async def _ask(self, run: LayerRun, request: RecallRequest, share: int, kept: Account) -> Contribution:
+    async def _ask(self, run: LayerRun, request: RecallRequest, share: int, log: HookLog) -> Contribution:
         wanted = replace(request, budget=max(share - MESSAGE_OVERHEAD, 0))
-        said = await self._runner.recall(run, wanted, kept) if share > MESSAGE_OVERHEAD else Recall()
+        recall = await self._runner.recall(run, wanted, log) if share > MESSAGE_OVERHEAD else Recall()
         return Contribution(
-            run.layer.id, run.layer.band, run.layer.budget, said, recall_cost(said, self._common.counter)
+            run.layer.id, run.layer.band, run.layer.budget, recall, recall_cost(recall, self._common.counter)
         )
 
-    def _receipt(self, parts: Sequence[PromptPart], expansion: Expansion, spent: int, kept: Account) -> Receipt:
+    def _receipt(self, parts: Sequence[PromptPart], expansion: Expansion, spent: int, log: HookLog) -> Receipt:
         room = self._common.room
         return Receipt(
             turn=new_id("turn"),
@@ -267,8 +267,8 @@ class Thread:
             reserve=room.reserve,
             tokens=spent,
             entries=receipt_entries.entries(parts, room.window),
-            hooks=kept.hooks,
-            failures=kept.failures,
+            hooks=log.hooks,
+            failures=log.failures,
             warnings=expansion.warnings,
             blocked=expansion.blocked or spent > room.usable,
         )

@@ -39,7 +39,7 @@ from promptuary.core.layers import (
     check,
 )
 from promptuary.core.ports.threads import StateKey
-from promptuary.layers.runner import Account, Runner
+from promptuary.layers.runner import HookLog, Runner
 from promptuary.layers.static import StaticContent
 from promptuary.layers.tracked import reader
 from promptuary.layers.tracked.layer import TrackedFiles
@@ -384,7 +384,7 @@ def test_a_timeout_of_zero_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
         timeouts: ClassVar[Mapping[Hook, float]] = {"recall": 0}
 
     async def main() -> list[str]:
-        account = Account()
+        account = HookLog()
         runner = Runner([Slow(), Unhurried()], "t", "r", COUNTER, 1_000)
 
         async def nothing_stored(keys: Sequence[StateKey]) -> list[None]:

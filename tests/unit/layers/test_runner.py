@@ -23,7 +23,7 @@ from promptuary.core.layers import (
 from promptuary.core.messages import Item
 from promptuary.core.ports.threads import LayerState, StateKey, StateScope
 from promptuary.core.principals import Principal
-from promptuary.layers.runner import Account, LoadStates, Runner, dispose
+from promptuary.layers.runner import HookLog, LoadStates, Runner, dispose
 from promptuary.tokens import Counter
 from tests.stores import thread_state
 
@@ -38,8 +38,8 @@ def runner(*layers: Layer) -> Runner:
     return Runner(layers, "t1", "r1", Counter(), 1_000)
 
 
-def started(*layers: Layer, load: LoadStates = nothing_kept) -> tuple[Runner, Account]:
-    made, account = runner(*layers), Account()
+def started(*layers: Layer, load: LoadStates = nothing_kept) -> tuple[Runner, HookLog]:
+    made, account = runner(*layers), HookLog()
     asyncio.run(made.init(load, account))
     return made, account
 
@@ -397,7 +397,7 @@ def test_a_layer_that_cannot_be_disposed_does_not_keep_the_others() -> None:
             raise OSError("stuck")
 
     log: list[str] = []
-    account = Account()
+    account = HookLog()
     asyncio.run(dispose([Recorder("a", log), Stuck()], account))
 
     assert log == ["a.dispose"]
@@ -440,6 +440,6 @@ def test_what_a_layer_caches_under_differs_by_scope_and_owner() -> None:
             layer = Noting()
             layer.id, layer.scope = "noting", scope
             made = Runner([layer], "t1", "r1", Counter(), 1_000, principal=principal)
-            asyncio.run(made.init(nothing_kept, Account()))
+            asyncio.run(made.init(nothing_kept, HookLog()))
 
     assert len(set(seen)) == len(seen) == 8

@@ -15,9 +15,9 @@ from promptuary.core.blocks import Detail
 from promptuary.core.errors import Code, ConfigError, LayerInitError, SourceError
 from promptuary.core.layers import Layer, LayerContext, Recall, RecallRequest, Slot, check
 from promptuary.core.ports.threads import StateKey
-from promptuary.layers.runner import Account, Runner
+from promptuary.layers.runner import HookLog, Runner
 from promptuary.layers.sections import escaped, unescaped
-from promptuary.layers.static import Named, StaticContent
+from promptuary.layers.static import NamedText, StaticContent
 from promptuary.tokens import Counter
 
 COUNTER = Counter()
@@ -206,7 +206,7 @@ def test_text_that_is_too_long_is_cut_between_whole_tags_with_a_remark(budget: i
 
 
 def test_the_remark_counts_exactly_what_is_missing_and_says_where_it_is() -> None:
-    said = recall(StaticContent(sources=[Named("guide", lambda: GUIDE, source="docs/guide.md")]), 200)
+    said = recall(StaticContent(sources=[NamedText("guide", lambda: GUIDE, source="docs/guide.md")]), 200)
     body = said.text.removeprefix('<instructions source="guide">\n').partition("[…")[0]
     missing = len(GUIDE) - len(body)
 
@@ -306,9 +306,9 @@ def test_two_layers_with_the_default_id_are_refused_together() -> None:
 
 def three(**options: Any) -> StaticContent:
     sources = [
-        Named("style", lambda: "Be brief.", source="style.md"),
-        Named('a "b" <c>', lambda: "Be kind."),
-        Named("guide", lambda: GUIDE),
+        NamedText("style", lambda: "Be brief.", source="style.md"),
+        NamedText('a "b" <c>', lambda: "Be kind."),
+        NamedText("guide", lambda: GUIDE),
     ]
     return StaticContent(sources=sources, **options)
 
@@ -338,7 +338,7 @@ def test_short_sources_stay_whole_where_a_long_one_is_cut() -> None:
 
 @pytest.mark.parametrize("budget", [256, 400, 512, 768, 1_024])
 def test_what_stands_between_the_blocks_is_within_the_budget_too(budget: int) -> None:
-    sources = [Named(f"s{number}", lambda: "x" * 5_000) for number in range(5)]
+    sources = [NamedText(f"s{number}", lambda: "x" * 5_000) for number in range(5)]
     said = lettered(StaticContent(sources=sources), budget)
 
     assert said.blocks
@@ -346,7 +346,7 @@ def test_what_stands_between_the_blocks_is_within_the_budget_too(budget: int) ->
 
 
 def test_where_not_all_sources_fit_the_first_ones_stay() -> None:
-    sources = [Named(f"source {number}", lambda: GUIDE) for number in range(20)]
+    sources = [NamedText(f"source {number}", lambda: GUIDE) for number in range(20)]
     said = recall(StaticContent(sources=sources), 150)
 
     assert [block.source.label for block in said.blocks][:2] == ["source 0", "source 1"]
@@ -361,20 +361,20 @@ def test_sources_are_loaded_at_the_same_time() -> None:
         meeting.wait()
         return "there"
 
-    assert text(StaticContent(sources=[Named(label, load) for label in "abc"])).count("there") == 3
+    assert text(StaticContent(sources=[NamedText(label, load) for label in "abc"])).count("there") == 3
 
 
 @pytest.mark.parametrize("labels", [["a", "a"], ["a", ""], [" "], [None]])
 def test_every_source_needs_a_label_of_its_own(labels: list[Any]) -> None:
     with pytest.raises(ConfigError, match="label of its own"):
-        StaticContent(sources=[Named(label, lambda: "x") for label in labels])
+        StaticContent(sources=[NamedText(label, lambda: "x") for label in labels])
 
 
 def test_one_load_or_sources_not_both_and_not_none() -> None:
     with pytest.raises(ConfigError, match="either load or sources"):
         StaticContent()
     with pytest.raises(ConfigError, match="either load or sources"):
-        StaticContent(lambda: "x", sources=[Named("a", lambda: "y")])
+        StaticContent(lambda: "x", sources=[NamedText("a", lambda: "y")])
     with pytest.raises(ConfigError, match="must be a function"):
         StaticContent("text")  # type: ignore[arg-type]
 
@@ -498,7 +498,9 @@ def test_a_load_that_failed_is_tried_again_by_the_next_init() -> None:
 def test_disabled_means_that_the_others_stay_and_the_receipt_names_the_one() -> None:
     page = Page("news")
     layer = StaticContent(
-        sources=[Named("a", lambda: "A"), Named("b", page.load, source="b.md")], on_error="disable", reload="on_change"
+        sources=[NamedText("a", lambda: "A"), NamedText("b", page.load, source="b.md")],
+        on_error="disable",
+        reload="on_change",
     )
     said = turns(layer, change(page, OSError("gone")), change(page, "back"))
 
@@ -585,9 +587,9 @@ async def nothing_stored(keys: Sequence[StateKey]) -> list[None]:
     return [None] * len(keys)
 
 
-def run(layer: StaticContent) -> tuple[Account, str]:
-    async def main() -> tuple[Account, str]:
-        account, runner = Account(), Runner([layer], "t1", "w", COUNTER, 128_000)
+def run(layer: StaticContent) -> tuple[HookLog, str]:
+    async def main() -> tuple[HookLog, str]:
+        account, runner = HookLog(), Runner([layer], "t1", "w", COUNTER, 128_000)
         await runner.init(nothing_stored, account)
         said = [await runner.recall(one, RecallRequest("", 100), account) for one in runner.active]
         return account, "".join(one.text for one in said)

@@ -1,8 +1,8 @@
-"""What an instruction file imports with ``@path``, and its text without comments. Pure.
+"""The imports (``@path``) of an instruction file, and its text without comments. Pure.
 
-Code spans and fenced code are passed over, for imports and for comments: there both are examples. Whether an imported
-file exists, may be read or was read already is for the caller to find out; ``resolve`` only says where it would be.
-Each construct is consumed once and a search that failed is not repeated, so the time is linear.
+Code spans and fenced code are skipped, since imports and comments in them are examples. The caller finds out whether an
+imported file exists and may be read. Each construct is consumed once and a search that failed is not repeated, so the
+time is linear.
 """
 
 import re
@@ -34,7 +34,7 @@ _BRACKETS = {")": "(", "]": "[", "}": "{"}
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A text without its comments, and what it imports, each once and as written."""
+    """A text without its comments, and the paths it imports, each once and as written."""
 
     text: str
     imports: tuple[str, ...]
@@ -44,7 +44,7 @@ def parse(text: str) -> Parsed:
     """Return ``text`` without its HTML comments, and the paths it imports."""
     reader = _Reader(text)
     reader.read()
-    return Parsed("".join(reader.kept), tuple(dict.fromkeys(reader.imports)))
+    return Parsed("".join(reader.parts), tuple(dict.fromkeys(reader.imports)))
 
 
 def resolve(importer: str, value: str) -> str:
@@ -63,7 +63,7 @@ class _Reader:
     """Reads a text once, from construct to construct."""
 
     def __init__(self, text: str) -> None:
-        self.kept: list[str] = []
+        self.parts: list[str] = []
         self.imports: list[str] = []
         self._text = text
         self._copied = 0
@@ -80,7 +80,7 @@ class _Reader:
                     position = self._after_comment(match)
                 case _:
                     position = self._after_import(match)
-        self.kept.append(self._text[self._copied :])
+        self.parts.append(self._text[self._copied :])
 
     def _is_fence(self, match: re.Match[str]) -> bool:
         start, end = match.span()
@@ -109,7 +109,7 @@ class _Reader:
         if end < 0:
             self._comments_end = False
             return match.end()
-        self.kept.append(self._text[self._copied : match.start()])
+        self.parts.append(self._text[self._copied : match.start()])
         self._copied = end + len("-->")
         alone = match.start() == 0 or self._text[match.start() - 1] == "\n"
         if alone and (rest := _REST_OF_LINE.match(self._text, self._copied)):

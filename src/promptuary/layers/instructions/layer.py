@@ -1,8 +1,7 @@
-"""The instruction files of a workspace: what its people want every assistant to know.
+"""The layer ``instructions``: ``AGENTS.md`` and its like, from the root of the workspace down to the current folder.
 
-Files are looked for from the root of the workspace down to the folder that is worked in, the general first and the
-nearest last. They are read anew at every turn, through the door and under its policy, so a change is seen at once and
-no clock or cache can be wrong. What ``@path`` in them imports follows them. How they are shown is known to ``xml``.
+The general files come first and the nearest last. They are read again at every turn, through the workspace and under
+its policy, so a change shows at once. Files that they import with ``@path`` follow them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,7 +32,7 @@ NAMES: tuple[tuple[str, ...], ...] = (
     (".github/copilot-instructions.md",),
     ("CLAUDE.local.md",),
 )
-"""What is looked for in each folder, in order; of names in one group only the first that has something to say."""
+"""The names to look for in each folder, in order; of one group, only the first file that is not blank is used."""
 
 MAX_DEPTH = 5
 """How many imports deep a file may be."""
@@ -48,10 +47,9 @@ _SHOWN_NOTES = 5
 class Instructions(Layer):
     """Shows the instruction files from the root of ``workspace`` down to ``folder``.
 
-    Nothing above the workspace is read. ``max_bytes`` limits all files together and ``max_file_bytes`` each of them;
-    where that is too little, the small ones stay whole and the large ones are cut, and say so. Of files with the same
-    content one is shown. A file that is not there is nothing; one that may not or cannot be read is left out with its
-    reason.
+    Nothing above the workspace is read. ``max_bytes`` limits all files together and ``max_file_bytes`` each of them; if
+    they are larger, small files stay whole and large ones are cut, and say so. Of files with the same content one is
+    shown. A missing file is ignored; one that may not or cannot be read is omitted with its reason.
     """
 
     band = "stable"
@@ -80,7 +78,7 @@ class Instructions(Layer):
             raise ConfigError(f"layer {id!r}: max_bytes and max_file_bytes must be whole numbers from 1 on")
 
     async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | None:
-        """Return the files as they are now; a budget of zero or less cuts nothing but what is over the caps."""
+        """Return the files as they are now; with a budget of zero or less, only the byte limits cut them."""
         gathered = await concurrency.run(self._gather)
         shown = _capped(gathered.sections, *self._caps)
         return sections.recall(shown, request.budget, context.counter, gathered.omitted)
@@ -113,7 +111,7 @@ class _Gathering:
     _imported: int = 0
 
     def run(self, folders: Iterable[str], names: Sequence[Sequence[str]]) -> None:
-        # All that stand by themselves first: an import must not take one of them from its place.
+        # All standing files first: an import must not take one of them from its place.
         standing = [
             (level, file)
             for level, folder in enumerate(folders)
@@ -125,7 +123,7 @@ class _Gathering:
             self._include(file, level, 0)
 
     def _first(self, paths: Sequence[str]) -> TextFile | None:
-        """Return the first of ``paths`` that has something to say; the others are noted if they are there."""
+        """Return the first of ``paths`` that is not blank; omit the others that exist."""
         taken = None
         for path in paths:
             if taken:
@@ -138,7 +136,7 @@ class _Gathering:
     def _read(self, path: str) -> TextFile | None:
         kind = self.workspace.kind_of(path)
         if kind == "folder":
-            self._omit(path, "it is a folder; rules that are kept in folders are not read")
+            self._omit(path, "it is a folder; folders of rules are not read")
         if kind in {None, "folder"}:
             return None
         try:
@@ -173,7 +171,7 @@ class _Gathering:
         )
 
     def _imports(self, importer: str, values: Sequence[str], depth: int) -> tuple[list[TextFile], list[str]]:
-        """Return the files that ``importer`` brings in, and a remark for each that is refused."""
+        """Return the files that ``importer`` imports, and a remark for each that is refused."""
         files, notes = [], []
         for value in values:
             try:
@@ -187,7 +185,7 @@ class _Gathering:
         return files, notes
 
     def _imported_file(self, path: str, depth: int) -> TextFile | None:
-        """Return a file that is not there yet; nothing for what was no import at all, or is shown elsewhere."""
+        """Return an imported file, ``None`` if it is missing or shown already; raise if it may not be imported."""
         kind = self.workspace.kind_of(path)
         if kind is None and "." in path.rpartition("/")[2] and not self.workspace.policy.refusal(path):
             self._omit(path, "it is imported, but there is no such file")
@@ -224,5 +222,5 @@ def _capped(sections: Sequence[Section], total: int, each: int) -> list[Section]
 
 
 def _cut(section: Section, share: int) -> Section:
-    kept = section.text.encode()[:share].decode(errors="ignore")
-    return replace(section, most=len(kept), reason=f"{section.reason}, over the size allowed")
+    most = len(section.text.encode()[:share].decode(errors="ignore"))
+    return replace(section, most=most, reason=f"{section.reason}, over the size allowed")
