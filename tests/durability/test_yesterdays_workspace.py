@@ -22,6 +22,7 @@ from promptuary.core.layers import Layer, LayerContext, Reply, Scope
 from promptuary.core.messages import Item
 from promptuary.core.ports.models import Purpose
 from promptuary.core.ports.threads import TurnRecord
+from promptuary.core.principals import LOCAL, Principal
 from promptuary.core.search import Filters, SearchQuery
 from promptuary.models.minilm import MiniLM, available
 
@@ -68,9 +69,11 @@ def yesterday(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def opened(root: Path, layers: Sequence[Layer] = (), **options: Any) -> Iterator[Promptuary]:
+def opened(
+    root: Path, layers: Sequence[Layer] = (), *, principal: Principal = LOCAL, **options: Any
+) -> Iterator[Promptuary]:
     settings = EXPECTED["settings"] | {"embedder": "none"} | options
-    with Promptuary.open(root, exact=True, layers=layers, **settings) as promptuary:
+    with Promptuary.open(root, principal=principal, exact=True, layers=layers, **settings) as promptuary:
         yield promptuary
 
 
@@ -180,6 +183,24 @@ def test_layers_find_the_states_of_every_scope_and_go_on_from_them(yesterday: Pa
     assert {layer.id: layer.found["replies"] for layer in again} == {
         name: value["replies"] + 1 for name, value in kept.items()
     }
+
+
+@pytest.mark.parametrize("other", [Principal("bob"), Principal(agent="reviewer"), Principal(group="team")], ids=str)
+def test_nobody_else_sees_them_and_their_names_are_free(yesterday: Path, other: Principal) -> None:
+    with opened(yesterday, principal=other, recall_tokens=0) as promptuary:
+        assert list(promptuary.threads.list()) == []
+        for thread in THREADS:
+            assert list(promptuary.threads.turns(thread=thread)) == []
+            assert list(promptuary.threads.history(thread=thread, everything=True)) == []
+            attached = promptuary.threads.attachments(thread=thread)
+            assert [*attached.tracked, *attached.queued] == []
+        turn = promptuary.threads.prepare("Is somebody here?", thread="release")
+    with opened(yesterday) as promptuary:
+        turns = [as_turn(one) for one in promptuary.threads.turns(thread="release")]
+
+    assert turn.number == 1
+    assert turn.messages == [{"role": "user", "content": "Is somebody here?"}]
+    assert turns == [in_todays_words(one) for one in EXPECTED["turns"]["release"]]
 
 
 def test_what_was_indexed_is_found_by_words_and_the_index_is_the_same(yesterday: Path) -> None:
