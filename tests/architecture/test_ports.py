@@ -19,7 +19,7 @@ OWN_ROOMS = {"core", "storage", "testing"}
 ONE_IMPLEMENTATION = {
     "ChatModel": "models that answer come with the chat; until then each user brings one",
     "IndexWriter": "the small index in memory is to come",
-    "IndexReader": "likewise",
+    "SearchIndex": "likewise",
     "VectorStore": "likewise",
 }
 """Shrinks: ports with a single implementation, and why."""
@@ -27,7 +27,7 @@ NO_SUITE = {
     "ChatModel": "nothing is promised but that text comes back",
     "Embedder": "to come",
     "IndexWriter": "to come with the index in memory",
-    "IndexReader": "likewise",
+    "SearchIndex": "likewise",
     "VectorStore": "likewise",
 }
 """Shrinks: ports without a suite, and why."""
