@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
-from promptuary.config.settings import load
+from promptuary.config.settings import SettingsOptions, load
 from promptuary.core.search import IndexCounts, SearchQuery
 from promptuary.search.service import SearchService
 from promptuary.storage.index.index import DiskIndex
@@ -17,9 +17,9 @@ Place = tuple[str, int, int, str]
 
 
 @contextmanager
-def search_of(workspace: Path, **options: Any) -> Iterator[SearchService]:
+def search_of(workspace: Path, **options: Unpack[SettingsOptions]) -> Iterator[SearchService]:
     """Open the search of ``workspace``, by words only unless ``options`` say otherwise."""
-    settings = load(workspace, {"embedder": "none", **options})
+    settings = load(workspace, SettingsOptions(embedder="none") | options)
     service = open_search(open_door(workspace, settings), settings)
     try:
         yield service

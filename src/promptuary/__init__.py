@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from promptuary._version import __version__
 
 if TYPE_CHECKING:
-    from promptuary.config.settings import Settings
+    from promptuary.config.settings import Settings, SettingsOptions
     from promptuary.context.history import Stats
     from promptuary.core.blocks import Block, Detail, Source, Trust
     from promptuary.core.errors import Code, ConfigError, ConflictError, PromptuaryError, SourceError, StorageError
@@ -128,6 +128,7 @@ _HOMES = {
     "SearchResult": "core.search",
     "SearchedByWordsOnly": "core.search",
     "Settings": "config.settings",
+    "SettingsOptions": "config.settings",
     "Slot": "core.layers",
     "Source": "core.blocks",
     "SourceError": "core.errors",
@@ -209,6 +210,7 @@ __all__ = [
     "SearchResult",
     "SearchedByWordsOnly",
     "Settings",
+    "SettingsOptions",
     "Slot",
     "Source",
     "SourceError",

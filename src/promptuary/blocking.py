@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import weakref
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
 
 from promptuary import concurrency
 from promptuary.core.errors import PromptuaryError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from promptuary.config.settings import Settings
+    from promptuary.config.settings import Settings, SettingsOptions
     from promptuary.context.history import Stats
     from promptuary.core.expansion import Expansion
     from promptuary.core.layers import Layer
@@ -78,7 +78,7 @@ class Promptuary:
         exact: bool = False,
         layers: Sequence[Layer] = (),
         chat_model: ChatModel | None = None,
-        **options: Any,
+        **options: Unpack[SettingsOptions],
     ) -> Self:
         """Open the workspace that ``path`` is in, or ``path`` itself if ``exact``; ``options`` are settings by name."""
         return cls(

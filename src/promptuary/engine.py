@@ -5,7 +5,7 @@ Whatever blocks runs in a thread, so nothing of the disk or the database runs on
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 
 from promptuary import concurrency
 from promptuary.core.principals import LOCAL, Principal
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from promptuary.config.settings import Settings
+    from promptuary.config.settings import Settings, SettingsOptions
     from promptuary.context.history import Stats
     from promptuary.core.expansion import Expansion
     from promptuary.core.layers import Layer
@@ -77,7 +77,7 @@ class Promptuary:
         exact: bool = False,
         layers: Sequence[Layer] = (),
         chat_model: ChatModel | None = None,
-        **options: Any,
+        **options: Unpack[SettingsOptions],
     ) -> Self:
         """Open the workspace that ``path`` is in, or ``path`` itself if ``exact``.
 

@@ -1,7 +1,7 @@
-"""Where the named things of a source text are: functions, classes, headings.
+"""The definitions in a source text: functions, classes, headings.
 
-Python is parsed by its own parser, Markdown by its headings, other languages by tree-sitter when the
-``languages`` extra is installed. A text that does not parse has no definitions; that is never an error here.
+Python is parsed by ``ast``, Markdown by its headings, other languages by tree-sitter if the ``languages`` extra is
+installed. A text that does not parse has no definitions; this is not an error.
 """
 
 import ast
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One named thing: ``name`` is qualified (``Class.method``), lines count from one, both included."""
+    """One definition. ``name`` is qualified (``Class.method``); ``first`` and ``last`` are line numbers, from 1 on."""
 
     name: str
     signature: str
@@ -29,8 +29,8 @@ class Definition:
     depth: int
 
 
-# The parser reports odd escapes of other people's code through the warnings module, whose filters are
-# process-wide: one parse at a time, with the filters put back.
+# The parser reports invalid escapes through the warnings module, whose filters are global: one parse at a time, and the
+# filters are restored.
 _PARSING = threading.Lock()
 
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(.*?)[ \t#]*$", re.MULTILINE)
@@ -50,7 +50,7 @@ _MODULES = {
 GRAMMARS = frozenset(_MODULES)
 """Languages that the ``languages`` extra can outline."""
 
-# Nodes that define something under a name, in the grammars above; the names hardly overlap, so one set serves all.
+# The nodes that define a name, in all of the grammars above.
 _DEFINING = frozenset(
     [
         "function_declaration",
@@ -93,7 +93,7 @@ _FUNCTION_VALUES = frozenset({"arrow_function", "function_expression", "function
 
 
 def definitions(text: str, language: str) -> tuple[Definition, ...]:
-    """Return what ``text`` defines, in order; nothing if the language is unknown or the text does not parse."""
+    """Return the definitions of ``text`` in order; none if the language is unknown or the text does not parse."""
     if language == "python":
         return tuple(_python(text))
     if language == "markdown":
@@ -104,12 +104,12 @@ def definitions(text: str, language: str) -> tuple[Definition, ...]:
 
 
 def has_grammar(language: str) -> bool:
-    """Say whether ``language`` can be outlined with what is installed."""
+    """Return whether definitions of ``language`` can be found with what is installed."""
     return language in {"python", "markdown"} or (language in GRAMMARS and _grammar(language) is not None)
 
 
 def outline(text: str, language: str) -> str | None:
-    """Return the signatures of ``text`` with their line numbers; ``None`` if it has none to show."""
+    """Return the signatures of ``text`` with their line numbers, or ``None`` if it defines nothing."""
     found = definitions(text, language)
     if not found:
         return None
@@ -189,7 +189,7 @@ def _tree(text: str, grammar: "Language") -> Iterator[Definition]:
 
 
 def _name(node: "Node") -> str:
-    """Return the name that ``node`` defines; empty if it defines none."""
+    """Return the name that ``node`` defines, or an empty text."""
     if node.type not in _DEFINING:
         return ""
     if node.type in _ONLY_IF_FUNCTION:
@@ -197,7 +197,7 @@ def _name(node: "Node") -> str:
         if value is None or value.type not in _FUNCTION_VALUES:
             return ""
     if node.type.endswith("_specifier") and node.child_by_field_name("body") is None:
-        return ""  # a use of the type, not its definition
+        return ""  # uses the type, does not define it
     found = node.child_by_field_name("name") or node.child_by_field_name("type" if node.type == "impl_item" else "name")
     declarator = node.child_by_field_name("declarator")
     while found is None and declarator is not None:
@@ -209,7 +209,7 @@ def _name(node: "Node") -> str:
 
 
 def _receiver(node: "Node") -> str:
-    """Return ``Type.`` for a Go method, which stands outside its type."""
+    """Return ``Type.`` for a Go method, which is written outside its type."""
     receiver = node.child_by_field_name("receiver") if node.type == "method_declaration" else None
     text = receiver.text.decode("utf-8", "replace") if receiver is not None and receiver.text else ""
     words = re.findall(r"\w+", text.partition("[")[0])

@@ -1,7 +1,7 @@
-"""Exact token counts, offline from the first call.
+"""Exact token counts, without network access, and what is known of models.
 
-One ``Counter`` per vocabulary; ``known_model`` says which vocabulary and window a model has.
-Counts are cached by content hash, so an unchanged text is never counted twice in a process.
+A ``Counter`` counts with one vocabulary; ``known_model`` returns the vocabulary and the window of a model.
+Counts are cached by content hash: a process counts an unchanged text once.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ DEFAULT_VOCABULARY = "o200k_base"
 DEFAULT_WINDOW = 128_000
 
 VOCABULARIES = ("o200k_base", "cl100k_base", "llama3", "deepseek_v3", "mistral_v3")
-"""The vocabularies a counter can be made for; each was checked against its reference tokenizer's package."""
+"""The supported vocabularies. Each was compared with its reference tokenizer."""
 
 _CACHE_LIMIT = 50_000
 _SMALL = 64
@@ -33,14 +33,14 @@ class _Encoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """What must be known of a model to fit a prompt into it. ``exact`` is false where its vocabulary is not public."""
+    """The window and vocabulary of a model. ``exact`` is false if its vocabulary is not public."""
 
     window: int
     vocabulary: str
     exact: bool = True
 
 
-# The longest matching prefix wins. Vocabularies that are not public are counted with o200k, and said so.
+# The longest matching prefix wins. Models whose vocabulary is not public are counted with o200k_base.
 _MODELS: dict[str, Model] = {
     "gpt-3.5": Model(16_385, "cl100k_base"),
     "gpt-4": Model(8_192, "cl100k_base"),
@@ -62,35 +62,35 @@ _MODELS: dict[str, Model] = {
 
 
 def known_model(name: str) -> Model | None:
-    """Return what is known of the model called ``name`` (a provider prefix such as ``openai/`` is ignored)."""
+    """Return the model called ``name``, or ``None``. A provider prefix such as ``openai/`` is ignored."""
     bare = name.rsplit("/", 1)[-1].lower()
     prefixes = [prefix for prefix in _MODELS if bare.startswith(prefix)]
     return _MODELS[max(prefixes, key=len)] if prefixes else None
 
 
 def for_model(name: str) -> Model:
-    """Return what ``known_model`` does, or raise what to do about a model that is not known."""
+    """Return the model called ``name``. Raises ``ConfigError`` if it is unknown."""
     known = known_model(name)
     if known is None:
         names = ", ".join(sorted(_MODELS))
         raise ConfigError(
-            f"model {name[:60]!r} is not known; set its window too (window, or --window), "
+            f"model {name[:60]!r} is unknown; set its window, too (window, or --window), "
             f"or use a name that begins with one of: {names}"
         )
     return known
 
 
 class Counter:
-    """Counts tokens of one vocabulary. Safe to share between threads."""
+    """Counts tokens with one vocabulary. Threads may share it. Raises ``ConfigError`` for an unknown vocabulary."""
 
     def __init__(self, vocabulary: str = DEFAULT_VOCABULARY) -> None:
         if vocabulary not in VOCABULARIES:
-            raise ConfigError(f"vocabulary {vocabulary!r} is not known; use one of: {', '.join(VOCABULARIES)}")
+            raise ConfigError(f"vocabulary {vocabulary!r} is unknown; use one of: {', '.join(VOCABULARIES)}")
         self.vocabulary = vocabulary
         self._cache: dict[bytes, int] = {}
 
     def count(self, text: str) -> int:
-        """Return how many tokens ``text`` is. Words that look like control tokens count as plain text."""
+        """Return the number of tokens of ``text``. Names of control tokens count as plain text."""
         if len(text) <= _SMALL:
             return self._encode(text)
         key = _key(text)
@@ -104,8 +104,8 @@ class Counter:
     def _encode(self, text: str) -> int:
         encoder, control_marks = _encoder(self.vocabulary)
         try:
-            # The flat form builds no list of integers, which is most of the cost; but it takes a spelled-out
-            # control token for a real one, so it may only be used where none can be spelled.
+            # The flat form does not build a list of integers, which is most of the cost. But it counts the name of a
+            # control token as one token, so it is used only if the text can contain no such name.
             if not any(mark in text for mark in control_marks):
                 return len(encoder.encode_flat(text)) // 4
             return len(encoder.encode_ordinary(text))
@@ -119,8 +119,8 @@ def _key(text: str) -> bytes:
 
 @lru_cache(maxsize=len(VOCABULARIES))
 def _encoder(vocabulary: str) -> tuple[_Encoder, frozenset[str]]:
-    """Return the encoder of a vocabulary, and how the names of its control tokens begin."""
-    import splintr  # noqa: PLC0415  (the vocabulary is loaded here, and nobody pays for it earlier)
+    """Return the encoder of a vocabulary, and the first two characters of its control tokens."""
+    import splintr  # noqa: PLC0415  (loads the vocabulary)
 
     encoder = cast("_Encoder", splintr.Tokenizer.from_pretrained(vocabulary))
     return encoder, frozenset(token[:2] for token in encoder.special_tokens())

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from promptuary.cli.arguments import make_parser
-from promptuary.config.settings import OPENS_A_DOOR, Settings
+from promptuary.config.settings import USER_ONLY, Settings
 from promptuary.core.errors import Code
 from promptuary.core.references import KEYWORDS, KINDS
 from promptuary.references.completion.menu import HELP
@@ -43,7 +43,7 @@ def test_every_setting_is_documented_with_its_default() -> None:
     public = {one.name for one in fields(Settings) if not one.metadata}
 
     assert rows.keys() == public
-    assert {name for name, row in rows.items() if row.rstrip().endswith("| no |")} == OPENS_A_DOOR
+    assert {name for name, row in rows.items() if row.rstrip().endswith("| no |")} == USER_ONLY
 
 
 def test_every_command_and_flag_has_help() -> None:

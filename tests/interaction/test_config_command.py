@@ -65,8 +65,8 @@ def test_what_was_left_out_is_noted(files: Files, capsys: pytest.CaptureFixture[
 
     assert [f"note: {note}" for note in answered["notes"]] == err.splitlines()
     assert answered["notes"] == [
-        "max_file_size in promptuary.toml is ignored: only you can set it, by a flag or in your own configuration",
-        "windw in promptuary.toml is no setting; did you mean window? (ignored)",
+        "max_file_size in promptuary.toml is ignored: a workspace cannot set it; use a flag or your own configuration",
+        "windw in promptuary.toml is not a setting; did you mean window? (ignored)",
     ]
 
 

@@ -8,13 +8,13 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from promptuary.cli.arguments import COMMANDS, SETTING_FLAGS
 from promptuary.cli.main import _parsed, main
-from promptuary.config.settings import SETTINGS, load
+from promptuary.config.settings import SETTINGS, SettingsOptions, load
 from promptuary.testing.loopback import Loopback, answer
 from tests.conftest import Files, git
 
@@ -296,7 +296,7 @@ def test_every_setting_has_a_flag_that_sets_it(project: Path) -> None:
     for name, (flag, _) in SETTING_FLAGS.items():
         given = [flag] if name == "follow_symlinks" else [flag, texts.get(name, "1" if "share" in name else "777")]
         options = _parsed(["expand", *given, "x"])
-        assert load(project, {name: getattr(options, name)}).origin(name) == "option"
+        assert load(project, cast("SettingsOptions", {name: getattr(options, name)})).origin(name) == "option"
 
 
 def test_what_cannot_be_counted_exactly_is_noted_unless_quiet(
@@ -304,9 +304,10 @@ def test_what_cannot_be_counted_exactly_is_noted_unless_quiet(
 ) -> None:
     code, _, err = expand(project, capsys, "--model", "claude-3", "x")
     assert code == 0
-    assert err.startswith("note: counts are approximate for claude-3: ")
+    assert err.startswith("note: token counts for claude-3 are approximate: ")
     assert (
-        "note: counts are approximate for foo: " in expand(project, capsys, "--model", "foo", "--window", "8k", "x")[2]
+        "note: token counts for foo are approximate: "
+        in expand(project, capsys, "--model", "foo", "--window", "8k", "x")[2]
     )
     assert expand(project, capsys, "-q", "--model", "claude-3", "x")[2] == ""
 

@@ -1,1 +1,1 @@
-"""Settings: which there are, where each may come from, and what it may be."""
+"""Configuration: the settings, where each comes from, and which values it may have."""

@@ -1,17 +1,17 @@
-"""Settings: one frozen value, read once, each setting from the nearest place that names it.
+"""The settings: one frozen value, loaded once. The first place that names a setting wins.
 
     options  >  PROMPTUARY_* in the environment  >  the workspace  >  the user's configuration  >  defaults
 
-The workspace's own files (``.promptuary/config.toml`` before ``promptuary.toml`` before ``[tool.promptuary]`` in
-``pyproject.toml``) may come from strangers: they can say how much context is wanted, never open a door, and nothing
-that is wrong with them stops anything. What a person sets wrongly is a ``ConfigError``.
+The files of a workspace (``.promptuary/config.toml`` before ``promptuary.toml`` before ``[tool.promptuary]`` in
+``pyproject.toml``) may come from strangers. They can set how much context is wanted but nothing in ``USER_ONLY``, and
+their mistakes become notes. A mistake anywhere else is a ``ConfigError``.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from promptuary.config.values import converted, cut, nearest
 from promptuary.core.errors import Code, ConfigError, SourceError
@@ -22,9 +22,9 @@ from promptuary.workspace.disk.read import read_text
 from promptuary.workspace.disk.root import Root
 
 MARKERS: Final = (".promptuary", ".git", "promptuary.toml")
-"""What makes a folder a workspace."""
+"""A folder that contains one of these is a workspace."""
 
-# From the least specific to the most: a later one wins.
+# A later one wins.
 _WORKSPACE_FILES: Final = ("pyproject.toml", "promptuary.toml", ".promptuary/config.toml")
 _PREFIX: Final = "PROMPTUARY_"
 _MOST_NOTES: Final = 5
@@ -32,7 +32,7 @@ _MOST_NOTES: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that can be set. Sizes are bytes, times seconds, shares parts of the window."""
+    """All settings. Sizes are in bytes, times in seconds, shares are fractions of the window."""
 
     model: str = ""
     window: int = 0
@@ -57,9 +57,9 @@ class Settings:
     watch_debounce: float = 0.2
     recall_tokens: int = 2000
     notes: tuple[str, ...] = field(default=(), metadata={"internal": True})
-    """What was left out and why, and what else the person should know: a line of harmless text each."""
+    """What was ignored and why, and what else the person should know: one printable line each."""
     origins: tuple[tuple[str, str], ...] = field(default=(), metadata={"internal": True})
-    """Where each setting that was set came from."""
+    """The origin of each setting that was set."""
 
     @property
     def effective_window(self) -> int:
@@ -85,13 +85,40 @@ class Settings:
     def origin(self, name: str) -> str:
         """Return where a setting comes from.
 
-        That is "default", "model", "your configuration", the name of a file, "environment" or "option".
+        One of "default", "model", "your configuration", the name of a file, "environment" and "option".
         """
         by_model = name in {"window", "vocabulary"} and known_model(self.model) is not None
         return dict(self.origins).get(name, "model" if by_model else "default")
 
 
-OPENS_A_DOOR: Final = frozenset(
+class SettingsOptions(TypedDict, total=False):
+    """The settings as keyword arguments: a value, a text that spells it (``"128k"``), or ``None`` to leave it unset."""
+
+    model: str | None
+    window: int | str | None
+    vocabulary: str | None
+    warn_share: float | str | None
+    limit_share: float | str | None
+    timeout: float | str | None
+    max_file_size: int | str | None
+    allowed_extensions: Sequence[str] | None
+    allow_sensitive: Sequence[str] | None
+    follow_symlinks: bool | str | None
+    allow_hosts: Sequence[str] | None
+    fetch_timeout: float | str | None
+    reply_reserve: int | str | None
+    compact_share: float | str | None
+    chunk_tokens: int | str | None
+    chunk_overlap: int | str | None
+    embedder: str | None
+    embed_url: str | None
+    embed_model: str | None
+    embed_key: str | None
+    watch_debounce: float | str | None
+    recall_tokens: int | str | None
+
+
+USER_ONLY: Final = frozenset(
     {
         "allow_hosts",
         "allowed_extensions",
@@ -103,18 +130,18 @@ OPENS_A_DOOR: Final = frozenset(
         "max_file_size",
     }
 )
-"""Settings that only the person may give."""
+"""Settings that widen what may be read or sent. The files of a workspace cannot set them."""
 
 _FIELDS: Final[Mapping[str, Field[Any]]] = {one.name: one for one in fields(Settings) if not one.metadata}
 SETTINGS: Final = tuple(_FIELDS)
-"""The names of everything that can be set."""
+"""The names of all settings."""
 
 
-def load(workspace: Path, options: Mapping[str, Any] | None = None) -> Settings:
-    """Return the settings for ``workspace``; ``options`` are what was given by hand, ``None`` where it was not.
+def load(workspace: Path, options: SettingsOptions | None = None) -> Settings:
+    """Return the settings for ``workspace``.
 
-    Raises ``ConfigError`` for what the person set wrongly. What a file of the workspace sets wrongly is left out,
-    with a note.
+    Raises ``ConfigError`` for a mistake in ``options``, the environment or the user's configuration. A mistake in a
+    file of the workspace is ignored, with a note.
     """
     draft = _Draft()
     path = _user_file()
@@ -123,11 +150,11 @@ def load(workspace: Path, options: Mapping[str, Any] | None = None) -> Settings:
     draft.take(_environment(draft.notes), "environment", lambda name: _PREFIX + name.upper())
     given = {name: value for name, value in (options or {}).items() if value is not None}
     draft.take(given, "option", lambda name: f"option {name}")
-    return draft.settled()
+    return draft.finished()
 
 
 def find_workspace(start: Path) -> Path:
-    """Return the nearest folder from ``start`` upwards that is a workspace, else ``start`` itself."""
+    """Return the nearest workspace from ``start`` upwards, else ``start`` itself."""
     start = start.absolute()
     return next((folder for folder in (start, *start.parents) if _is_workspace(folder)), start)
 
@@ -135,55 +162,60 @@ def find_workspace(start: Path) -> Path:
 def _is_workspace(folder: Path) -> bool:
     try:
         return any((folder / marker).exists() for marker in MARKERS)
-    except OSError:  # a folder above that may not be looked into
+    except OSError:  # a parent folder without permission
         return False
 
 
 @dataclass(slots=True)
 class _Draft:
-    """Settings in the making."""
+    """Settings that are being collected, from the weakest place to the strongest."""
 
     values: dict[str, Any] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def take(self, given: Mapping[str, Any], origin: str, called: Callable[[str], str]) -> None:
-        """Take settings that a person gave; ``called`` says how an error names one."""
+    def take(self, given: Mapping[str, Any], origin: str, describe: Callable[[str], str]) -> None:
+        """Take settings that the person gave. ``describe`` returns how an error names one."""
         for name, value in given.items():
-            self._set(name, value, origin, called(name))
+            self._set(name, value, origin, describe(name))
 
-    def take_harmless(self, given: Mapping[str, Any], origin: str) -> None:
-        """Take what a workspace may set; note the rest, of a flood of unknown names the first few."""
+    def take_from_workspace(self, given: Mapping[str, Any], origin: str) -> None:
+        """Take what a workspace may set, and note the rest; of many unknown names only the first few."""
         unknown = [name for name in given if name not in _FIELDS]
         for name in (*(name for name in given if name in _FIELDS), *unknown[:_MOST_NOTES]):
             where = f"{cut(name)} in {origin}"
-            if name in OPENS_A_DOOR:
-                self.notes.append(f"{where} is ignored: only you can set it, by a flag or in your own configuration")
+            if name in USER_ONLY:
+                self.notes.append(
+                    f"{where} is ignored: a workspace cannot set it; use a flag or your own configuration"
+                )
                 continue
             try:
                 self._set(name, given[name], origin, where)
             except ConfigError as error:
                 self.notes.append(f"{error} (ignored)")
         if len(unknown) > _MOST_NOTES:
-            self.notes.append(f"{origin} sets {len(unknown) - _MOST_NOTES:,} more names that are no settings (ignored)")
+            self.notes.append(f"{origin} sets {len(unknown) - _MOST_NOTES:,} more unknown settings (ignored)")
 
     def _set(self, name: str, value: object, origin: str, where: str) -> None:
         self.values[name] = _value(name, value, where)
         self.origins[name] = origin
 
-    def settled(self) -> Settings:
-        """Return the settings, with a note where the model is not known well enough to count exactly."""
+    def finished(self) -> Settings:
+        """Return the settings, with a note if tokens cannot be counted exactly for the model.
+
+        Raises ``ConfigError`` for a model that is not known, unless a file of the workspace names it.
+        """
         settings = Settings(**self.values)
         known = known_model(settings.model)
         shown = cut(settings.model)
         if settings.model and known is None and not settings.window:
             if self.origins["model"] not in _WORKSPACE_FILES:
                 for_model(settings.model)
-            self.notes.append(f"model {shown} in {self.origins['model']} is not known: set window too")
+            self.notes.append(f"model {shown} in {self.origins['model']} is unknown: set window, too")
         if settings.approximate:
-            why = "its vocabulary is not public" if known else "the model is not known"
+            why = "its vocabulary is not public" if known else "the model is unknown"
             used = settings.effective_vocabulary
-            self.notes.append(f"counts are approximate for {shown}: {why}, so tokens are counted with {used}")
+            self.notes.append(f"token counts for {shown} are approximate: {why}, so {used} is used")
         notes = tuple(map(one_line, self.notes))
         return Settings(**self.values, notes=notes, origins=tuple(self.origins.items()))
 
@@ -213,11 +245,11 @@ def _take_workspace(draft: _Draft, workspace: Path) -> None:
     with Root(workspace) as root:
         for name in _WORKSPACE_FILES:
             try:
-                draft.take_harmless(_table(_parsed(read_text(root, name, ReadPolicy()).text, name), name), name)
+                draft.take_from_workspace(_table(_parsed(read_text(root, name, ReadPolicy()).text, name), name), name)
             except SourceError as error:
                 if error.code is not Code.NOT_FOUND:
                     draft.notes.append(
-                        f"{name} is ignored ({error.code}): it must be a text file of at most 1 MB, and no link"
+                        f"{name} is ignored ({error.code}): it must be a text file of at most 1 MB, not a link"
                     )
             except ConfigError as error:
                 draft.notes.append(f"{error} (ignored)")
@@ -234,9 +266,9 @@ def _table(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _environment(notes: list[str]) -> Mapping[str, str]:
-    """Return the settings in the environment; an empty variable counts as unset, and a misspelled one is noted.
+    """Return the settings in the environment. An empty variable counts as unset; a misspelled one is noted.
 
-    A name that is like no setting's may belong to another program, so nothing is said of it.
+    A name that is not similar to a setting may belong to another program and is not mentioned.
     """
     found = {}
     for variable in sorted(os.environ):
@@ -246,12 +278,12 @@ def _environment(notes: list[str]) -> Mapping[str, str]:
         if name in _FIELDS and variable.isupper():
             found[name] = os.environ[variable]
         elif meant := nearest(name, _FIELDS):
-            notes.append(f"{cut(variable)} in the environment is no setting; did you mean {_PREFIX}{meant.upper()}?")
+            notes.append(f"{cut(variable)} in the environment is not a setting; did you mean {_PREFIX}{meant.upper()}?")
     return found
 
 
 def _parsed(text: str, name: str) -> Mapping[str, Any]:
-    import tomllib  # noqa: PLC0415  (most have no file of settings)
+    import tomllib  # noqa: PLC0415  (most workspaces have no settings file)
 
     try:
         return tomllib.loads(text)
@@ -267,5 +299,5 @@ def _value(name: str, value: object, where: str) -> object:
     if name in _FIELDS:
         return converted(name, value, where, _FIELDS[name].default)
     meant = nearest(name, _FIELDS)
-    advice = f"did you mean {meant}?" if meant else "`promptuary config` shows all there are"
-    raise ConfigError(f"{where} is no setting; {advice}")
+    advice = f"did you mean {meant}?" if meant else "`promptuary config` lists all settings"
+    raise ConfigError(f"{where} is not a setting; {advice}")

@@ -1,6 +1,6 @@
-"""One value of a setting: from whatever was written in a file, a variable or a call to what the setting holds.
+"""Converts one value, as written in a file, a variable or a call, to the type of its setting. Pure.
 
-Pure. Knows types, bounds and how a mistake is told; not where values come from nor which of them wins.
+Knows types, bounds and error messages; not where values come from nor which of them wins.
 """
 
 import math
@@ -29,7 +29,10 @@ _BOUNDS: Final[Mapping[str, tuple[float, float, str]]] = {
 
 
 def converted(name: str, value: object, where: str, default: object) -> object:
-    """Return ``value`` in the type of ``default``; text counts as what it spells. An error begins with ``where``."""
+    """Return ``value`` in the type of ``default``; text is parsed.
+
+    Raises ``ConfigError``, whose message begins with ``where``.
+    """
     match default:
         case bool():
             return _boolean(value, where)
@@ -44,7 +47,7 @@ def converted(name: str, value: object, where: str, default: object) -> object:
     if not isinstance(value, str):
         raise ConfigError(f"{where} must be text, not {_shown(value)}")
     if name == "vocabulary" and value and value not in VOCABULARIES:
-        raise ConfigError(f"{where} is not known: {_shown(value)}; use one of: {', '.join(VOCABULARIES)}")
+        raise ConfigError(f"{where} is unknown: {_shown(value)}; use one of: {', '.join(VOCABULARIES)}")
     return value
 
 
@@ -103,14 +106,14 @@ def _names(value: object, where: str) -> tuple[str, ...]:
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """Return the one of ``names`` that ``name`` may be a misspelling of."""
-    import difflib  # noqa: PLC0415  (only a mistake pays for it)
+    """Return the one of ``names`` that ``name`` is most similar to, or ``None`` if none is similar."""
+    import difflib  # noqa: PLC0415  (only a mistake needs it)
 
     return next(iter(difflib.get_close_matches(cut(name), names, n=1, cutoff=0.5)), None)
 
 
 def cut(text: str) -> str:
-    """Return ``text`` as a sentence can hold it."""
+    """Return ``text``, shortened if it is too long for a sentence."""
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
@@ -118,4 +121,4 @@ def _shown(value: object) -> str:
     try:
         return cut(repr(value))
     except (ValueError, RecursionError):
-        return "so long a value"
+        return "a value that is too long to show"

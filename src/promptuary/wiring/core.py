@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
-from promptuary.config.settings import Settings, find_workspace, load
+from promptuary.config.settings import Settings, SettingsOptions, find_workspace, load
 from promptuary.tokens import Counter
 from promptuary.wiring.workspace import open_door
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from promptuary.core.expansion import Expansion
     from promptuary.core.layers import Layer
@@ -62,7 +62,7 @@ class Core:
         exact: bool,
         layers: Sequence[Layer],
         chat_model: ChatModel | None,
-        options: Mapping[str, Any],
+        options: SettingsOptions,
     ) -> Self:
         """Open the workspace that ``path`` is in, or ``path`` itself if ``exact``."""
         folder = Path(path) if exact else find_workspace(Path(path))

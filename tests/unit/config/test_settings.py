@@ -1,11 +1,13 @@
 """Where settings come from, which one wins, and what a workspace may not set."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import cast, get_type_hints
 
 import pytest
 
-from promptuary.config.settings import OPENS_A_DOOR, Settings, find_workspace, load
+from promptuary.config.settings import SETTINGS, USER_ONLY, Settings, SettingsOptions, find_workspace, load
 from promptuary.core.errors import ConfigError
 from tests.conftest import Files
 
@@ -41,7 +43,7 @@ def test_a_table_in_pyproject_counts_too(files: Files) -> None:
     assert load(files({"pyproject.toml": "[tool.promptuary]\nwindow = 5000\n[tool.other]\nx = 1"})).window == 5_000
 
 
-@pytest.mark.parametrize("name", sorted(OPENS_A_DOOR))
+@pytest.mark.parametrize("name", sorted(USER_ONLY))
 def test_a_workspace_cannot_open_a_door(files: Files, name: str) -> None:
     default = getattr(Settings(), name)
     value = {bool: "true", int: "999999999", tuple: '["127.0.0.1"]', str: '"x"'}[type(default)]
@@ -49,7 +51,7 @@ def test_a_workspace_cannot_open_a_door(files: Files, name: str) -> None:
 
     assert getattr(settings, name) == default
     assert settings.notes == (
-        f"{name} in promptuary.toml is ignored: only you can set it, by a flag or in your own configuration",
+        f"{name} in promptuary.toml is ignored: a workspace cannot set it; use a flag or your own configuration",
     )
 
 
@@ -87,8 +89,8 @@ def test_the_person_can_open_a_door() -> None:
 
 
 WRONG = [
-    ("windw = 1", "is no setting; did you mean window"),
-    ("zzz = 1", "is no setting; `promptuary config` shows all"),
+    ("windw = 1", "is not a setting; did you mean window"),
+    ("zzz = 1", "is not a setting; `promptuary config` lists all"),
     ("window = 'lots'", "must be a whole number"),
     ("window = true", "must be a whole number"),
     ("window = 3", "between 100 and"),
@@ -104,7 +106,7 @@ WRONG = [
     ("timeout = -1", "between 0.001 and"),
     ("timeout = 1e300", "between 0.001 and"),
     ("model = 5", "must be text"),
-    ("vocabulary = 'x9'", "is not known"),
+    ("vocabulary = 'x9'", "is unknown"),
 ]
 UNREADABLE = [
     ("= 1", "is not valid TOML"),
@@ -113,7 +115,7 @@ UNREADABLE = [
 ]
 
 
-@pytest.mark.parametrize(("text", "told"), [*WRONG, *UNREADABLE, ("model = 'x9'", "is not known")])
+@pytest.mark.parametrize(("text", "told"), [*WRONG, *UNREADABLE, ("model = 'x9'", "is unknown")])
 def test_what_a_person_sets_wrongly_is_an_error_of_one_short_sentence(workspace: Path, text: str, told: str) -> None:
     user_config(text)
 
@@ -147,7 +149,7 @@ def test_a_flood_of_wrong_settings_is_noted_in_a_few_lines(files: Files) -> None
     notes = load(files({"promptuary.toml": "\n".join(f"x{n} = 1" for n in range(50_000))})).notes
 
     assert len(notes) == 6
-    assert notes[-1] == "promptuary.toml sets 49,995 more names that are no settings (ignored)"
+    assert notes[-1] == "promptuary.toml sets 49,995 more unknown settings (ignored)"
 
 
 def test_a_note_cannot_carry_control_characters(files: Files) -> None:
@@ -195,8 +197,8 @@ def test_a_misspelled_variable_is_noted_with_the_nearest_name(workspace: Path, m
     monkeypatch.setenv("PROMPTUARY_SOMETHING_OF_ANOTHER_PROGRAM", "1")
 
     assert load(workspace).notes == (
-        "PROMPTUARY_WARN in the environment is no setting; did you mean PROMPTUARY_WARN_SHARE?",
-        "PROMPTUARY_WINDW in the environment is no setting; did you mean PROMPTUARY_WINDOW?",
+        "PROMPTUARY_WARN in the environment is not a setting; did you mean PROMPTUARY_WARN_SHARE?",
+        "PROMPTUARY_WINDW in the environment is not a setting; did you mean PROMPTUARY_WINDOW?",
     )
 
 
@@ -208,8 +210,8 @@ def test_a_wrong_variable_is_named_as_it_is_spelled(workspace: Path, monkeypatch
 
 
 def test_a_wrong_option_is_called_an_option(workspace: Path) -> None:
-    with pytest.raises(ConfigError, match=r"^option foo is no setting"):
-        load(workspace, {"foo": 1})
+    with pytest.raises(ConfigError, match=r"^option foo is not a setting"):
+        load(workspace, cast("SettingsOptions", {"foo": 1}))
     with pytest.raises(ConfigError, match=r"^option window must be between"):
         load(workspace, {"window": 10**5_000})
 
@@ -218,9 +220,7 @@ def test_an_unknown_model_works_if_its_window_is_given(workspace: Path) -> None:
     settings = load(workspace, {"model": "foo", "window": "8k"})
 
     assert (settings.effective_window, settings.effective_vocabulary) == (8_000, "o200k_base")
-    assert settings.notes == (
-        "counts are approximate for foo: the model is not known, so tokens are counted with o200k_base",
-    )
+    assert settings.notes == ("token counts for foo are approximate: the model is unknown, so o200k_base is used",)
     assert load(workspace, {"model": "foo", "window": "8k", "vocabulary": "llama3"}).notes == ()
 
 
@@ -228,11 +228,11 @@ def test_an_unknown_model_of_a_workspace_is_noted(files: Files) -> None:
     settings = load(files({"promptuary.toml": "model = 'x9'"}))
 
     assert settings.effective_window == 128_000
-    assert settings.notes[0] == "model x9 in promptuary.toml is not known: set window too"
+    assert settings.notes[0] == "model x9 in promptuary.toml is unknown: set window, too"
 
 
 def test_counts_are_said_to_be_approximate_where_the_vocabulary_is_not_public(workspace: Path) -> None:
-    assert load(workspace, {"model": "claude-3"}).notes[0].startswith("counts are approximate for claude-3: ")
+    assert load(workspace, {"model": "claude-3"}).notes[0].startswith("token counts for claude-3 are approximate: ")
     assert load(workspace, {"model": "gpt-4"}).notes == ()
 
 
@@ -252,3 +252,13 @@ def test_a_person_without_a_home_has_no_configuration(workspace: Path, monkeypat
     monkeypatch.setattr("os.path.expanduser", lambda path: path)
 
     assert load(workspace) == Settings()
+
+
+def test_every_setting_is_an_option_of_the_same_type() -> None:
+    hints = get_type_hints(Settings)
+    # A list may be any sequence; anything but a list may be text that spells it.
+    expected = {
+        name: Sequence[str] | None if hints[name] == tuple[str, ...] else hints[name] | str | None for name in SETTINGS
+    }
+
+    assert get_type_hints(SettingsOptions) == expected

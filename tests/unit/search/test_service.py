@@ -212,7 +212,7 @@ def test_an_index_that_is_made_anew_keeps_what_it_had_of_a_folder_that_is_away(
     vault.rename(tmp_path / "elsewhere")
     if how == "emptied":
         vault.mkdir()
-    with search_of(workspace, **({} if why == "asked for" else {"chunk_tokens": 64})) as service:
+    with search_of(workspace, chunk_tokens=None if why == "asked for" else 64) as service:
         report = service.index([], rebuild=True) if why == "asked for" else SyncReport()
         held = [*report.held, *service.find(SearchQuery("zebra")).notes]
         assert places(service, "zebra") | places(service, "okapi") == before
