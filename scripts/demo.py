@@ -24,9 +24,9 @@ def thread() -> str:
         Path(folder, "AGENTS.md").write_text("Be brief.\n", encoding="utf-8")
         Path(folder, "app.py").write_text("def main() -> int:\n    return 1\n", encoding="utf-8")
         with Promptuary.open(folder, exact=True) as promptuary:
-            first = promptuary.prepare("What does #app.py do?", thread="demo")
-            promptuary.finish(first, "It returns 1.")
-            return promptuary.prepare("And how would @file:AGENTS.md have it?", thread="demo").receipt.explain()
+            first = promptuary.threads.prepare("What does #app.py do?", thread="demo")
+            promptuary.threads.finish(first, "It returns 1.")
+            return promptuary.threads.prepare("And how would @file:AGENTS.md have it?", thread="demo").receipt.explain()
 
 
 def search(question: str) -> str:
