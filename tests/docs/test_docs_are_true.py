@@ -99,3 +99,11 @@ def test_the_layer_of_the_guide_is_short_and_works(files: Files) -> None:
     recall = namespace["recall"]
     assert isinstance(recall, Recall)
     assert recall.text == "# Still to do\n\n- write the tests"
+
+
+def test_the_tour_names_modules_that_exist() -> None:
+    source = ROOT / "src" / "promptuary"
+    named = re.findall(r"`([a-z_/]+\.py|[a-z_]+(?:/[a-z_]+)*/)`", page("docs/tour.md"))
+
+    assert len(named) > 30
+    assert [name for name in named if not (source / name).exists()] == []
