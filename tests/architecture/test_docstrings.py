@@ -46,26 +46,12 @@ WORDS = {
 
 STALE = {
     ("promptuary.cli.arguments", "core.recall"),
-    ("promptuary.context.compact.attached", "core.wire"),
-    ("promptuary.core.search", "first"),
-    ("promptuary.core.search", "last"),
-    ("promptuary.core.search", "partly"),
-    ("promptuary.core.search", "trail"),
     ("promptuary.layers.tracked.layer", "anchors"),
     ("promptuary.layers.tracked.layer", "tracked_blocks"),
     ("promptuary.layers.tracked.layer", "tracked_reading"),
-    ("promptuary.models.openai_embeddings", "workspace.post"),
     ("promptuary.search.chunks.code", "references/definitions"),
     ("promptuary.search.chunks.file_kinds", "references/languages"),
     ("promptuary.search.chunks.file_kinds", "workspace/names"),
-    ("promptuary.storage.index.fulltext.index", "lexical_query"),
-    ("promptuary.storage.index.fulltext.index", "segments"),
-    ("promptuary.storage.index.vectors.index", "vector_files"),
-    ("promptuary.storage.sqlite.threads", "storage/inmemory"),
-    ("promptuary.workspace.matching.ranker", "tiers"),
-    ("promptuary.workspace.web.convert", "workspace.pages"),
-    ("promptuary.workspace.web.fetch", "workspace.pages"),
-    ("promptuary.workspace.web.pages", "workspace.convert"),
 }
 """Shrinks: names that no longer exist."""
 

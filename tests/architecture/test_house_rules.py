@@ -47,7 +47,7 @@ def test_our_own_modules_are_imported_at_the_top() -> None:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("promptuary")
     }
 
-    assert inner <= LOADED_ON_USE
+    assert inner == LOADED_ON_USE
 
 
 def test_what_can_be_used_is_what_is_declared_and_every_name_exists() -> None:

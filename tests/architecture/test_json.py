@@ -16,8 +16,6 @@ OWN_FILES = ("promptuary.workspace.", "promptuary.layers.", "promptuary.testing.
 
 ELSEWHERE = {
     "promptuary.cli.expand_in_thread": {"an object"},
-    "promptuary.cli.indexing": {"as_json"},
-    "promptuary.cli.search": {"_as_json"},
     "promptuary.cli.thread": {"an object"},
     "promptuary.cli.watch": {"an object"},
 }
