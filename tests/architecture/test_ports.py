@@ -25,7 +25,6 @@ ONE_IMPLEMENTATION = {
 """Shrinks: ports with a single implementation, and why."""
 NO_SUITE = {
     "ChatModel": "nothing is promised but that text comes back",
-    "Embedder": "to come",
     "IndexWriter": "to come with the index in memory",
     "SearchIndex": "likewise",
     "VectorStore": "likewise",

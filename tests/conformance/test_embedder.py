@@ -1,0 +1,53 @@
+"""Every embedder keeps the same contract; ``promptuary.testing.embedder_conformance`` is the contract."""
+# ruff: noqa: E402 - what asserts must be announced before it is imported
+
+import json
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+pytest.register_assert_rewrite("promptuary.testing.embedder_conformance")
+
+from promptuary.core.ports.models import Embedder
+from promptuary.models.minilm import MiniLM, available
+from promptuary.models.openai_embeddings import EndpointEmbedder
+from promptuary.testing.embedder_conformance import EmbedderConformance, numbers
+from promptuary.testing.loopback import Loopback, Step, answer
+from promptuary.workspace.web.post import PostPolicy
+from tests.embedders import HashedWords
+
+
+LOCAL = MiniLM(threads=1)  # loads nothing before it is used
+
+
+class TestHashedWords(EmbedderConformance):
+    @pytest.fixture
+    def embedder(self) -> Embedder:
+        return HashedWords()
+
+
+@pytest.mark.skipif(not available(), reason="the extra is not installed")
+class TestMiniLM(EmbedderConformance):
+    @pytest.fixture
+    def embedder(self) -> Embedder:
+        return LOCAL
+
+
+class TestEndpointEmbedder(EmbedderConformance):
+    @pytest.fixture
+    def embedder(self) -> Iterator[Embedder]:
+        """Return one whose service embeds as the small one above does, whatever order it is asked in."""
+        behind = HashedWords()
+        with Loopback() as server:
+
+            def steps() -> Sequence[Step]:
+                texts = json.loads(server.bodies[-1])["input"]
+                rows = [
+                    {"index": place, "embedding": numbers(vector)}
+                    for place, vector in enumerate(behind.embed(texts, "passage"))
+                ]
+                return [answer(json.dumps({"data": rows[::-1]}), "application/json")]
+
+            server.routes["/v1/embeddings"] = steps
+            policy = PostPolicy(allow_hosts=frozenset({"127.0.0.1"}))
+            yield EndpointEmbedder(server.url("/v1"), "small", policy=policy)
