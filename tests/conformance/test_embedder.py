@@ -16,7 +16,6 @@ from promptuary.testing.loopback import Loopback, Step, answer
 from promptuary.workspace.web.post import PostPolicy
 from tests.embedders import HashedWords
 
-
 LOCAL = MiniLM(threads=1)  # loads nothing before it is used
 
 
