@@ -14,7 +14,7 @@ from promptuary._version import __version__
 if TYPE_CHECKING:
     from promptuary.config.settings import Settings, SettingsOptions
     from promptuary.context.history import Stats
-    from promptuary.core.blocks import Block, Detail, Source, Trust
+    from promptuary.core.blocks import Block, Detail, Passage, Source, Trust
     from promptuary.core.errors import Code, ConfigError, ConflictError, PromptuaryError, SourceError, StorageError
     from promptuary.core.expansion import Expansion, Outcome, Spend
     from promptuary.core.layers import (
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     )
     from promptuary.engine import AsyncSearch, AsyncThreads, Promptuary
     from promptuary.layers.static import StaticContent
-    from promptuary.layers.tracked.layer import Line
+    from promptuary.layers.tracked.layer import TrackedFile
     from promptuary.references.scan import scan
     from promptuary.threads.attachments import AttachmentList
     from promptuary.threads.ledger import Drift, Replay
@@ -105,12 +105,12 @@ _HOMES = {
     "Item": "core.messages",
     "Layer": "core.layers",
     "LayerContext": "core.layers",
-    "Line": "layers.tracked.layer",
     "LineRange": "core.references",
     "MenuItem": "core.references",
     "Message": "core.messages",
     "Omitted": "core.layers",
     "Outcome": "core.expansion",
+    "Passage": "core.blocks",
     "Principal": "core.principals",
     "Prompt": "core.messages",
     "Promptuary": "engine",
@@ -139,6 +139,7 @@ _HOMES = {
     "SyncReport": "core.search",
     "ThreadInfo": "core.ports.threads",
     "ToolCall": "core.messages",
+    "TrackedFile": "layers.tracked.layer",
     "Trust": "core.blocks",
     "Turn": "threads.turn",
     "TurnRecord": "core.ports.threads",
@@ -187,12 +188,12 @@ __all__ = [
     "Item",
     "Layer",
     "LayerContext",
-    "Line",
     "LineRange",
     "MenuItem",
     "Message",
     "Omitted",
     "Outcome",
+    "Passage",
     "Principal",
     "Prompt",
     "Promptuary",
@@ -221,6 +222,7 @@ __all__ = [
     "SyncReport",
     "ThreadInfo",
     "ToolCall",
+    "TrackedFile",
     "Trust",
     "Turn",
     "TurnRecord",

@@ -1,4 +1,4 @@
-"""The whole way from a message to what is sent, and the account of it."""
+"""Expands a message: finds its references, resolves and fits them, and renders what is sent."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -44,18 +44,18 @@ def expand(
 ) -> Expansion:
     """Return ``text`` with everything it points at, fitted into ``limits``.
 
-    ``also`` holds references that are attached without being part of the message; ``tracked`` says whether ``#path`` is
-    attached here too, or is the concern of a layer.
+    ``also`` holds references that are attached without being part of the message. ``tracked`` says whether ``#path`` is
+    attached here; in a thread, a layer does that.
     """
     found = [one for one in (*scan(text, skip=pasted), *_elsewhere(also)) if tracked or one.sigil == "@"]
     references = classify(found, context.workspace)
     resolutions = resolve(references, context, kinds, timeout=limits.timeout)
     links = _links(resolutions)
-    shelf = _Shelf.of(resolutions, links)
+    sources = _SourceSet.of(resolutions, links)
     sent = _linked(text, resolutions, links)
     room = _room(sent, limits, context)
-    blocks, absent = _fitted(shelf, resolutions, room, context)
-    outcomes = [shelf.outcome(one, blocks, _target(one, context.workspace)) for one in resolutions]
+    blocks, absent = _fitted(sources, resolutions, room, context)
+    outcomes = [sources.outcome(one, blocks, _target(one, context.workspace)) for one in resolutions]
     attached = [replace(block, reason=_why(block)) for block in blocks if block]
     message = render_message(sent, attached, absent)
     frame = context.counter.count(preamble([""], absent)) if message.words_start else 0
@@ -69,10 +69,10 @@ def expand(
         outcomes=tuple(outcomes),
         blocks=tuple(attached),
         spend=spend,
-        # Two searches have the same to tell of the index they share.
+        # Two searches may have the same notes about their index.
         general_warnings=(*_warnings(spend, blocks, room, too_many=too_many), *dict.fromkeys(context.notes)),
         blocked=room < 0 or any(one.code is Code.BUDGET_EXCEEDED for one in outcomes),
-        named=tuple(shelf.named()),
+        named=tuple(sources.named()),
         attachments=message.attachments,
         words_start=message.words_start,
     )
@@ -88,18 +88,18 @@ def _room(text: str, limits: Limits, context: ResolveContext) -> int:
 
 
 def _fitted(
-    shelf: "_Shelf", resolutions: Sequence[Resolution], room: int, context: ResolveContext
+    sources: "_SourceSet", resolutions: Sequence[Resolution], room: int, context: ResolveContext
 ) -> tuple[list[Block | None], list[str]]:
-    """Return the blocks that fit and the lines that tell the model what it does not get, together within the room."""
+    """Return the blocks that fit, and lines for the model that name what is missing, together within ``room``."""
     failed = [f"{one.reference.raw}: {one.error.code}" for one in resolutions if one.error]
     allowance = min(max(room, 0) // 4, _ABSENT_TOKENS)
     absent = _within(failed, allowance, context)
     frame = context.counter.count(preamble([""], absent))
-    blocks = fit(shelf.candidates, room - frame, context.counter)
+    blocks = fit(sources.candidates, room - frame, context.counter)
     if None not in blocks:
         return blocks, absent
-    blocks = fit(shelf.candidates, room - frame - allowance, context.counter)
-    gone = [one.source.label for one, block in zip(shelf.candidates, blocks, strict=True) if block is None]
+    blocks = fit(sources.candidates, room - frame - allowance, context.counter)
+    gone = [one.source.label for one, block in zip(sources.candidates, blocks, strict=True) if block is None]
     left_out = _within([f"{label}: {Code.BUDGET_EXCEEDED}" for label in gone], allowance, context)
     return blocks, absent + left_out
 
@@ -115,30 +115,30 @@ def _within(lines: list[str], allowance: int, context: ResolveContext) -> list[s
 
 
 def _elsewhere(text: str) -> list[Reference]:
-    """Return the references of a text that is not sent: they have no place in the message."""
+    """Return the references of a text that is not sent, without a position in the message."""
     return [replace(one, start=-1, end=-1) for one in scan(text)]
 
 
 @dataclass(slots=True)
-class _Shelf:
-    """Every source once, whoever asked for it; remembers who did first."""
+class _SourceSet:
+    """Every source once, with its rank and the first reference that asked for it."""
 
     candidates: list[RankedSource]
     places: dict[str, int]
     owners: dict[str, Reference]
 
     def named(self) -> list[str]:
-        """Return the paths that a reference of its own asked for."""
+        """Return the paths that were named outright."""
         return [one.source.path for one in self.candidates if one.rank == 0 and one.source.path]
 
     @classmethod
-    def of(cls, resolutions: Sequence[Resolution], links: Mapping[str, str]) -> "_Shelf":
-        shelf = cls([], {}, {})
+    def of(cls, resolutions: Sequence[Resolution], links: Mapping[str, str]) -> "_SourceSet":
+        sources = cls([], {}, {})
         for one in resolutions:
             rank = int(one.reference.kind in _BRING_ALONG and len(one.sources) > 1)
             for source in one.sources:
-                shelf._put(source, rank, one.reference, links)
-        return shelf
+                sources._put(source, rank, one.reference, links)
+        return sources
 
     def _put(self, source: Source, rank: int, owner: Reference, links: Mapping[str, str]) -> None:
         place = self.places.get(source.key)
@@ -172,7 +172,7 @@ class _Shelf:
 
 
 def _reason(blocks: Sequence[Block | None], sources: Sequence[Source]) -> str | None:
-    """Say what was not shown whole, and what a source itself has to say about that."""
+    """Return the notes of the sources and what was not shown whole; ``None`` if there is nothing to say."""
     reasons = [note for source in sources for note in source.notes]
     missing = sum(block is None for block in blocks)
     short = sum(block is not None and block.detail is not Detail.FULL for block in blocks)

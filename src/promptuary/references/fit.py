@@ -1,8 +1,8 @@
-"""Fits sources into a budget: everything whole if it fits, else less detail, the least wanted first. Pure.
+"""Fits sources into a budget: everything whole if it fits, else in less detail. Pure.
 
-What was named outright goes before what a pattern or a folder brought along. Within each of these two ranks the
-budget is shared by water-filling, so a large file cannot starve the small ones, and what a shortened source leaves
-is offered to the others.
+Sources that were named outright come before those that a pattern or a folder brought along. Within each of these two
+ranks the budget is shared by water-filling, so that a large file cannot starve the small ones; what a shortened source
+leaves is offered to the others.
 """
 
 from collections.abc import Sequence

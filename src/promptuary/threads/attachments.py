@@ -13,7 +13,7 @@ from promptuary.core.errors import Code, SourceError
 from promptuary.core.layers import Json
 from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, ThreadStore
 from promptuary.core.references import Reference
-from promptuary.layers.tracked.layer import Line, TrackedFiles
+from promptuary.layers.tracked.layer import TrackedFile, TrackedFiles
 from promptuary.references.scan import scan
 
 _PATHS: Final = frozenset({"file", "path"})
@@ -26,7 +26,7 @@ _QUEUE: Final = "attachments"
 class AttachmentList:
     """What is tracked in a thread, by priority, and the references that go with its next message."""
 
-    tracked: Sequence[Line]
+    tracked: Sequence[TrackedFile]
     queued: Sequence[str]
 
 

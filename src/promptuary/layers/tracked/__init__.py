@@ -1,1 +1,1 @@
-"""Files kept in view: which, how much of each, and in what order."""
+"""Tracked files: which files a thread keeps in view, in what order, and how much of each is shown."""

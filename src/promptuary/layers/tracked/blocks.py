@@ -34,7 +34,7 @@ class Offer:
     least: Block
 
     def within(self, budget: int, counter: TokenCounter) -> Block | None:
-        """Return the richest block that costs at most ``budget``."""
+        """Return the most detailed block that costs at most ``budget``."""
         if self.most is self.least:
             return self.most if self.most.tokens <= budget else None
         return best_within(self.most.source, budget, counter, self.most)
@@ -88,11 +88,11 @@ def compose(tracking: Tracking, sources: Mapping[str, Source], budget: int, coun
 
 def _composed(tracking: Tracking, offered: Sequence[Offer], budget: int, counter: TokenCounter) -> Recall:
     available = budget - counter.count(HEADING + _GAP)
-    seated, out, reserved = _seated_beside_notice(tracking, offered, available, counter)
-    notice = _fitting_notice(tracking, out, reserved if seated else available, counter)
+    placed, out, reserved = _places_beside_notice(tracking, offered, available, counter)
+    notice = _fitting_notice(tracking, out, reserved if placed else available, counter)
     room = available - (counter.count(notice) if notice else 0)
-    chosen = _shared(seated, room, counter)
-    blocks = [_placed(one.file, block, counter) for one, block in zip(seated, chosen, strict=True)]
+    chosen = _shared(placed, room, counter)
+    blocks = [_placed(one.file, block, counter) for one, block in zip(placed, chosen, strict=True)]
     if notice:
         reason, tokens = "what did not fit, by name", counter.count(notice)
         blocks.append(Block.of(notice, "not shown", detail=Detail.PATH, tokens=tokens, reason=reason))
@@ -103,39 +103,42 @@ def _composed(tracking: Tracking, offered: Sequence[Offer], budget: int, counter
     return Recall(tuple(blocks), HEADING, tuple(omitted))
 
 
-def _seated_beside_notice(
+def _places_beside_notice(
     tracking: Tracking, offered: Sequence[Offer], available: int, counter: TokenCounter
 ) -> tuple[list[Offer], list[Offer], int]:
-    """Return who has a place, who has none, and what is kept for the line that names the latter: a quarter at most."""
+    """Return the files that have a place, those that have none, and the tokens reserved for the line that names these.
+
+    The line gets a quarter of the room at most.
+    """
     reserved = 0
     while True:
-        seated, out = _seated(offered, available - reserved)
+        placed, out = _places(offered, available - reserved)
         needed = min(counter.count(_notice(tracking, out)), max(available, 0) // 4)
         if needed <= reserved:
-            return seated, out, reserved
+            return placed, out, reserved
         reserved = needed  # which may cost another file its place, and make the line longer
 
 
-def _seated(offered: Sequence[Offer], available: int) -> tuple[list[Offer], list[Offer]]:
+def _places(offered: Sequence[Offer], available: int) -> tuple[list[Offer], list[Offer]]:
     """Return the files whose least form has a place, and those that have none."""
-    seated, out = [], []
+    placed, out = [], []
     for one in offered:
         if one.least.tokens <= available:
-            seated.append(one)
+            placed.append(one)
             available -= one.least.tokens
         else:
             out.append(one)
-    return seated, out
+    return placed, out
 
 
-def _shared(seated: Sequence[Offer], room: int, counter: TokenCounter) -> list[Block]:
-    rest = room - sum(one.least.tokens for one in seated)
-    more = water_fill([one.most.tokens - one.least.tokens for one in seated], rest)
+def _shared(placed: Sequence[Offer], room: int, counter: TokenCounter) -> list[Block]:
+    rest = room - sum(one.least.tokens for one in placed)
+    more = water_fill([one.most.tokens - one.least.tokens for one in placed], rest)
     chosen = [
-        one.within(one.least.tokens + extra, counter) or one.least for one, extra in zip(seated, more, strict=True)
+        one.within(one.least.tokens + extra, counter) or one.least for one, extra in zip(placed, more, strict=True)
     ]
     left = room - sum(block.tokens for block in chosen)
-    for index, (one, block) in enumerate(zip(seated, chosen, strict=True)):
+    for index, (one, block) in enumerate(zip(placed, chosen, strict=True)):
         if block is not one.most and block.detail is not Detail.FULL and left > 0:
             chosen[index] = one.within(block.tokens + left, counter) or block
             left -= chosen[index].tokens - block.tokens

@@ -1,8 +1,8 @@
-"""The layer that keeps files in view: ``#path`` in a message tracks the file for as long as the thread lives.
+"""The layer ``file_reference``: ``#path`` in a message tracks the file for as long as the thread lives.
 
-Each message is searched for references, and every tracked file is looked at again; what changed asks for a new recall.
-This module only brings the others together: ``tracked_reading`` reads, ``tracking`` says what a change means,
-``scoring`` what a file is worth, ``anchors`` how it is linked and ``tracked_blocks`` how it looks.
+With each message the layer reads every tracked file again, and asks for a new recall if one has changed. This module
+connects the others: ``reader`` reads, ``state`` decides what a change means, ``scoring`` how relevant a file is,
+``links`` how the message links to it, and ``blocks`` how it is shown.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ from promptuary.layers.tracked.reader import Reader, names_of, opened, spellings
 from promptuary.layers.tracked.scoring import RelevanceQuestion, Score, ask_all, judge
 from promptuary.layers.tracked.state import (
     MAX_ASKED,
-    State,
+    FileState,
     Tracked,
     Tracking,
     added,
@@ -54,16 +54,16 @@ Cached = TypeVar("Cached")
 MAX_FILES = 100
 """How many files one thread tracks."""
 
-_KEPT_THREADS = 64
-"""Of how many threads it is remembered what they track, and what was last said of it."""
+_CACHED_THREADS = 64
+"""For how many threads the state and the last recall are cached."""
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A tracked file in one line of a list; ``tokens`` is what all of it would cost."""
+class TrackedFile:
+    """A tracked file as it is listed; ``tokens`` is what all of it would cost."""
 
     path: str
-    state: State
+    state: FileState
     code: str
     tokens: int
     score: int
@@ -80,26 +80,26 @@ class _Rendered:
     budget: int
 
     def fits(self, budget: int) -> bool:
-        """Say whether another budget would make no difference: it is the same, or everything is whole and fits."""
+        """Return whether this is also the recall for ``budget``: it is the same, or everything is whole and fits."""
         if budget == self.budget:
             return True
-        # A block without a revision is the warning of a file that cannot be shown.
+        # A block without a revision is a warning: that file cannot be shown.
         whole = all(block.detail is Detail.FULL or not block.source.revision for block in self.recall.blocks)
         return whole and not self.recall.omitted and self.counter.count(self.recall.text) <= budget
 
     def is_of(self, tracking: Tracking, counter: TokenCounter) -> bool:
-        """Say whether these would make the same again."""
+        """Return whether the recall was made from this state and with this counter."""
         return counter is self.counter and (tracking is self.tracking or tracking.outlook == self.tracking.outlook)
 
 
-class _Known:
-    """What threads track, as their states were last read or written: comparing a state is cheap, reading it is not."""
+class _StateCache:
+    """The parsed states of threads: comparing a state with the last one is cheap, parsing it is not."""
 
     def __init__(self) -> None:
         self._last: dict[str, tuple[Json, Tracking]] = {}
 
     def read(self, place: str, state: Json) -> Tracking:
-        """Return what ``state`` says; of equal states the same object."""
+        """Return ``state`` parsed; the same object for equal states."""
         last = self._last.get(place)
         if last and last[0] == state:
             return last[1]
@@ -110,7 +110,7 @@ class _Known:
         return to_json(self._keep(place, tracking))
 
     def _keep(self, place: str, tracking: Tracking) -> Tracking:
-        # In a form of our own: a state is somebody else's to change.
+        # With a JSON value of its own: the caller may change the state.
         _remember(self._last, place, (to_json(tracking), tracking))
         return tracking
 
@@ -118,9 +118,9 @@ class _Known:
 class TrackedFiles(Layer):
     """Files that the person named with ``#``, each with its current content, the most relevant first.
 
-    What is not given is as the workspace has it: ``base_dir`` its root, ``max_file_size`` 1 MiB unless configured,
-    ``follow_symlinks`` off unless configured, ``allowed_extensions`` the wide list of text files. A relative
-    ``base_dir`` is counted from the root and must not leave it.
+    Options that are not given are those of the workspace: ``base_dir`` is its root, ``max_file_size`` is 1 MiB unless
+    configured, ``follow_symlinks`` is off unless configured, ``allowed_extensions`` are all text files. A relative
+    ``base_dir`` is relative to the root and must not leave it.
     """
 
     id = "file_reference"
@@ -154,8 +154,8 @@ class TrackedFiles(Layer):
         )
         self._reader = Reader(own, names)
         self._to_close = None if own is workspace else own
-        self._model, self._patience, self._limit = scoring_model, scoring_timeout, max_files
-        self._known, self._rendered = _Known(), dict[str, _Rendered]()
+        self._model, self._timeout, self._limit = scoring_model, scoring_timeout, max_files
+        self._known, self._rendered = _StateCache(), dict[str, _Rendered]()
 
     async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
         """Track what the message names, look at every tracked file again, and link the references."""
@@ -185,7 +185,7 @@ class TrackedFiles(Layer):
         return recall
 
     async def dispose(self) -> None:
-        """Let go of the folder, if it was opened for this layer."""
+        """Close the folder, if it was opened for this layer."""
         if self._to_close:
             self._to_close.close()
 
@@ -206,21 +206,21 @@ class TrackedFiles(Layer):
         return to_json(dropped(from_json(state), path))
 
     def pin(self, state: Json, path: str, *, on: bool = True) -> Json:
-        """Return ``state`` with ``path`` before all others, or no longer; raise ``SourceError`` if it is unknown."""
+        """Return ``state`` with ``path`` pinned or unpinned; raise ``SourceError`` if it is not tracked."""
         return to_json(pinned(from_json(state), path, on=on))
 
     def clear(self, state: Json) -> Json:
         """Return ``state`` with nothing tracked; links in old messages keep their meaning."""
         return to_json(replace(from_json(state), files=(), turned_away=()))
 
-    def listed(self, state: Json, counter: TokenCounter) -> tuple[Line, ...]:
-        """Return what is tracked as ``state`` has it, by priority. Reads the files, so it blocks."""
+    def listed(self, state: Json, counter: TokenCounter) -> tuple[TrackedFile, ...]:
+        """Return the tracked files of ``state``, by priority. Reads the files, so it blocks."""
         tracking = from_json(state)
         _, sources = self._reader.contents(tracking, counter)
         return tuple(_line(one.file, one.most.tokens) for one in offers(tracking, sources, counter))
 
     def _look(self, message: Incoming, before: Tracking, counter: TokenCounter) -> "_Look":
-        # Only what the person wrote counts: a layer before this one may have put other people's words into the text.
+        # Only what the person wrote counts: an earlier layer may have put other people's text into the message.
         found = self._reader.references(message.original)
         query = without(message.original, spellings(message.original))
         named = {one.label: replace(one, asked=query[:MAX_ASKED]) for _, one in found}
@@ -237,7 +237,7 @@ class TrackedFiles(Layer):
         return after, compose(after, sources, budget, counter)
 
     async def _with_scores(self, look: "_Look") -> Tracking:
-        """Return what is tracked with a score for each file that is new or changed."""
+        """Return the tracked files with a score for each that is new or changed."""
         questions = {file.label: look.question(file) for file in look.tracking.files if file.needs_score}
         if not questions:
             return look.tracking
@@ -249,12 +249,12 @@ class TrackedFiles(Layer):
     async def _judged(self, questions: Sequence[RelevanceQuestion]) -> list[Score]:
         if self._model is None:
             return await concurrency.run(lambda: list(map(judge, questions)))
-        return await ask_all(self._model, questions, patience=self._patience)
+        return await ask_all(self._model, questions, timeout=self._timeout)
 
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What a message led to: the files, what was found of each, the message with its links, and its own words."""
+    """The result of a message: the tracked files, their contents, the message with its links, and its own words."""
 
     tracking: Tracking
     found: Mapping[str, Resolution]
@@ -263,17 +263,17 @@ class _Look:
     named: frozenset[str]
 
     def question(self, file: Tracked) -> RelevanceQuestion:
-        """Return what to judge ``file`` by: the message that named it counts, even if it appears only later."""
+        """Return what to score ``file`` by: the message that named it counts, even if the file appears only later."""
         words = self.query if file.label in self.named else f"{file.asked}\n{self.query}".strip()
         return RelevanceQuestion(words, file.path, self.found[file.label].sources[0].text)
 
 
-def _remember(kept: dict[str, Cached], place: str, value: Cached) -> None:
-    kept.pop(place, None)
-    kept[place] = value
-    if len(kept) > _KEPT_THREADS:
-        kept.pop(next(iter(kept)))
+def _remember(cache: dict[str, Cached], place: str, value: Cached) -> None:
+    cache.pop(place, None)
+    cache[place] = value
+    if len(cache) > _CACHED_THREADS:
+        cache.pop(next(iter(cache)))
 
 
-def _line(file: Tracked, tokens: int) -> Line:
-    return Line(file.label, file.condition.state, file.condition.code, tokens, file.priority, file.pinned)
+def _line(file: Tracked, tokens: int) -> TrackedFile:
+    return TrackedFile(file.label, file.condition.state, file.condition.code, tokens, file.priority, file.pinned)

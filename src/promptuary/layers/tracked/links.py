@@ -1,7 +1,7 @@
-"""Names for blocks, and links to them from the person's words. Pure.
+"""Slugs for blocks, and links to them in the person's message. Pure.
 
-A slug is given to a label once and never again to another, so that a link in an early message leads to the same block
-as long as the thread lives. Which references deserve a link is decided by whoever calls.
+A slug belongs to one label for the life of the thread, so that a link in an early message never leads to another block.
+The caller decides which references become links.
 """
 
 import re
@@ -11,7 +11,7 @@ from promptuary.core.references import Reference
 from promptuary.core.text import unique_slug
 
 _LINK = re.compile(r"\[#[^\n]{1,4200}?\]\(#[\w-]{1,4200}\)")
-# With a bracket in the name, what was its last character can be read as punctuation the second time.
+# If the name ends with a bracket, the scanner may take that for punctuation the second time.
 _REST_OF_LINK = re.compile(r"[^\s]{0,64}?\]\(#")
 
 
@@ -23,7 +23,7 @@ def with_slug(slugs: Mapping[str, str], label: str) -> dict[str, str]:
 
 
 def linked(text: str, links: Iterable[tuple[Reference, str]]) -> str:
-    """Return ``text`` with each reference as a link to its slug; what is a link already stays as it is."""
+    """Return ``text`` with each reference as a link to its slug; existing links are not changed."""
     parts, position = [], 0
     ordered = sorted(links, key=lambda link: link[0].start)
     starts = {reference.start for reference, _ in ordered}
@@ -38,7 +38,7 @@ def linked(text: str, links: Iterable[tuple[Reference, str]]) -> str:
 
 
 def _is_linked(text: str, reference: Reference) -> bool:
-    """Say whether a link stands around ``reference``: the scanner does not see one whose text has brackets."""
+    """Return whether ``reference`` is in a link; the scanner does not see a link whose text has brackets."""
     return text[: reference.start][-1:] == "[" and _REST_OF_LINK.match(text, reference.end) is not None
 
 

@@ -1,7 +1,7 @@
-"""The eyes of the layer that keeps files in view: finds what a message names, and looks at files.
+"""Reads tracked files: finds what a message names, and what each file holds now.
 
-All of it blocks and may be called from any thread. Every file is read through a ``Workspace``, with a clock over it and
-isolated: whatever goes wrong with one is that file's observation. What it means is for ``tracking`` to say.
+Everything here blocks and may be called from any thread. Each file is read through a ``Workspace``, with a timeout and
+isolated: an error is the observation of that file alone. ``state`` decides what an observation means.
 """
 
 import threading
@@ -24,72 +24,72 @@ from promptuary.workspace.disk.root import display_path
 from promptuary.workspace.workspace import Workspace, open_workspace
 
 READ_TIMEOUT = 5.0
-"""Seconds for one file; a disk that hangs costs that file its turn, not the others theirs."""
+"""Seconds for one file; a disk that hangs fails that file only."""
 
 LOOK_TIMEOUT = 8.0
-"""Seconds for all files together, should every one of them hang: the hook that looks must not be late itself."""
+"""Seconds for all files together, if all of them hang: the hook has a timeout of its own."""
 
-_KEPT_CHARACTERS = 32 * 1024 * 1024
+_CACHED_CHARACTERS = 32 * 1024 * 1024
 
 
 class Reader:
-    """A workspace, what may be read of it, and the contents that were read last.
+    """A workspace, what may be read of it, and a cache of contents.
 
-    ``names`` are the extensions and whole names that may be read, if not all that the workspace allows.
+    ``names`` are the extensions and whole names that may be read; ``None`` allows all that the workspace allows.
     """
 
     def __init__(self, workspace: Workspace, names: frozenset[str] | None = None) -> None:
         self.workspace = workspace
         self._names = names
-        self._shelf = _Shelf()
+        self._cache = _ContentCache()
 
     def references(self, text: str) -> list[tuple[Reference, Tracked]]:
-        """Return the ``#`` references of ``text`` that count, and what each means."""
+        """Return the ``#`` references of ``text`` that name files, and what each means."""
         return [(one, self.meaning(one)) for one in classify(spellings(text), self.workspace)]
 
     def meaning(self, reference: Reference) -> Tracked:
-        """Return what ``reference`` means: the literal path goes before any reading as a range."""
+        """Return what ``reference`` means: the literal path is tried before any interpretation as a range."""
         tried = list(interpretations(reference))
         there = (one for one in tried if self.workspace.kind_of(one.path) is not None)
         return target(next(there, tried[-1]))
 
     def look(self, tracking: Tracking, counter: TokenCounter) -> tuple[Tracking, dict[str, Resolution]]:
-        """Return ``tracking`` after a look at each file, and what was found, by label."""
+        """Return ``tracking`` after reading each file, and what was found, by label."""
         with self.workspace.visit() as visit:
             wanted = [_reference(file) for file in tracking.files]
-            patience = min(READ_TIMEOUT, round(LOOK_TIMEOUT * CONCURRENCY / max(len(wanted), 1), 1))
-            found = resolve(wanted, ResolveContext(visit, counter), {"file": self._source}, timeout=patience)
-        self._shelf.put(one.sources[0] for one in found if one.sources)
+            timeout = min(READ_TIMEOUT, round(LOOK_TIMEOUT * CONCURRENCY / max(len(wanted), 1), 1))
+            found = resolve(wanted, ResolveContext(visit, counter), {"file": self._source}, timeout=timeout)
+        self._cache.put(one.sources[0] for one in found if one.sources)
         after = observed(tracking, [_observation(one) for one in found])
         return after, {file.label: one for file, one in zip(after.files, found, strict=True)}
 
     def contents(self, tracking: Tracking, counter: TokenCounter) -> tuple[Tracking, dict[str, Source]]:
-        """Return the content of each file; after a restart, or when it was let go of, by looking again."""
+        """Return the content of each file, from the cache or by reading again."""
         readable = [file for file in tracking.files if file.condition.readable]
-        kept = self._shelf.get(readable)
-        if len(kept) == len(readable):
-            return tracking, kept
+        cached = self._cache.get(readable)
+        if len(cached) == len(readable):
+            return tracking, cached
         after, found = self.look(tracking, counter)
         return after, {label: one.sources[0] for label, one in found.items() if one.sources}
 
     def _source(self, reference: Reference, _: ResolveContext) -> list[Source]:
         reading = next(interpretations(reference))
-        self._obey(reading.path)
+        self._check_name(reading.path)
         file = self.workspace.read(reading.path)
         label = reference.value + reference.suffix
-        if kept := self._shelf.same(label, file.sha256):
-            return [kept]  # the same bytes under the same name: with the outlines that were made of it
+        if cached := self._cache.same(label, file.sha256):
+            return [cached]  # with the outlines that were made of it
         if reading.selection.symbol and file.text:
             found = part_at_symbol(file, reading.selection.symbol)
         elif reading.selection.ranges and file.text:
             found = part_at_lines(file, reading)
         else:
             found = whole_file(file)
-        # An outline is asked for at every try to fit the file, and parsing is what costs most.
+        # Every attempt to fit the file asks for its outline, and parsing is what costs most.
         return [replace(found, label=label, outlines=cache(found.outlines))]
 
-    def _obey(self, path: str) -> None:
-        """Refuse names without an extension that are not listed; the workspace's own policy lets them all pass."""
+    def _check_name(self, path: str) -> None:
+        """Refuse names without an extension that are not listed; the policy of the workspace allows all of them."""
         name = path.rsplit("/", 1)[-1].lower()
         if self._names is None or "." in name[1:] or not {name, "*"}.isdisjoint(self._names):
             return
@@ -100,12 +100,12 @@ class Reader:
 
 
 def spellings(text: str) -> list[Reference]:
-    """Return everything in ``text`` that is written like a reference, whether or not it counts as one."""
+    """Return everything in ``text`` that looks like a ``#`` reference, whether or not it names a file."""
     return [one for one in scan(text) if one.sigil == "#"]
 
 
 def _reference(file: Tracked) -> Reference:
-    """Return ``file`` as a reference in quotes, which can be read in one way only."""
+    """Return ``file`` as a quoted reference, which has one interpretation only."""
     return Reference(file.label, "#", "file", file.path, 0, 0, file.suffix, quoted=True)
 
 
@@ -118,8 +118,8 @@ def _observation(found: Resolution) -> Observation:
     return Refused(error.code, error.reason)
 
 
-class _Shelf:
-    """The last content of each file, whichever thread tracks it, up to a number of characters."""
+class _ContentCache:
+    """The last content of each file, for all threads, up to a total number of characters."""
 
     def __init__(self) -> None:
         self._sources: dict[str, Source] = {}
@@ -131,19 +131,19 @@ class _Shelf:
                 self._sources.pop(source.label, None)
                 self._sources[source.label] = source
             total = sum(len(source.text) for source in self._sources.values())
-            while total > _KEPT_CHARACTERS:
+            while total > _CACHED_CHARACTERS:
                 total -= len(self._sources.pop(next(iter(self._sources))).text)
 
     def same(self, label: str, revision: str) -> Source | None:
-        """Return the content of that name, if it is of that revision."""
-        kept = self._sources.get(label)
-        return kept if kept and kept.revision == revision else None
+        """Return the cached content of that name, if it is of that revision."""
+        cached = self._sources.get(label)
+        return cached if cached and cached.revision == revision else None
 
     def get(self, files: Iterable[Tracked]) -> dict[str, Source]:
-        """Return the contents that are of the revision that is wanted."""
+        """Return the cached contents whose revision is the current one."""
         with self._lock:
-            kept = [(file, self._sources.get(file.label)) for file in files]
-        return {file.label: one for file, one in kept if one and one.revision == file.condition.revision}
+            cached = [(file, self._sources.get(file.label)) for file in files]
+        return {file.label: one for file, one in cached if one and one.revision == file.condition.revision}
 
 
 def opened(
@@ -154,7 +154,7 @@ def opened(
     follow_symlinks: bool | None,
     names: frozenset[str] | None,
 ) -> Workspace:
-    """Return ``workspace``, or one of its own for whoever wants another folder or other rules."""
+    """Return ``workspace``, or a new one if another folder or other rules are wanted."""
     root = workspace.root
     folder = root.path if base_dir is None else _folder(root.path, Path(base_dir))
     follow = root.follow_symlinks if follow_symlinks is None else follow_symlinks

@@ -1,8 +1,8 @@
-"""How much a file has to do with what the person asks: 0 to 100, by a model or by its words.
+"""Scores how relevant a file is to a message, 0 to 100: by a model, or by its words.
 
-The local way needs no model and no index: words and identifiers of the message are looked for in the path, in the lines
-that define something, and in the rest of the text. Such lines are told by how they begin, in any language: parsing a
-file costs ten times what the whole score may. Which files are scored, and when, is decided elsewhere.
+The local score needs no model and no index: it counts words and identifiers of the message in the path, in lines that
+define something, and in the rest of the text. Defining lines are recognised by how they begin, in any language: parsing
+a file would cost ten times as much as the whole score may.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from promptuary.core.ports.models import ChatModel
 from promptuary.core.text import UNSPACED, name_word_pattern, one_line, pairs
 
 NEUTRAL = 50
-"""The score of what cannot be judged."""
+"""The score of a file that cannot be judged."""
 
 MOST_AT_ONCE = 8
 """How many questions a model is asked at the same time."""
@@ -55,7 +55,7 @@ _KEYWORDS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How much, and why."""
+    """How relevant a file is, and why."""
 
     value: int
     why: str
@@ -63,7 +63,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class RelevanceQuestion:
-    """A file that is to be judged by what ``query`` asks for."""
+    """A file that is to be scored for ``query``."""
 
     query: str
     path: str
@@ -97,7 +97,7 @@ def judge(question: RelevanceQuestion) -> Score:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A text in lower case, and again without what joins the words of an identifier."""
+    """A text in lower case, and the same without ``_`` and ``-``."""
 
     text: str
     joined: str
@@ -119,7 +119,7 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Where words are looked for."""
+    """The texts in which words are counted."""
 
     path: _Place
     definitions: _Place
@@ -176,17 +176,17 @@ def _pieces(word: str) -> list[str]:
     return [word[:-1] if len(word) > 4 and word.endswith("s") and not word.endswith("ss") else word]
 
 
-async def ask_all(model: ChatModel, questions: Sequence[RelevanceQuestion], *, patience: float) -> list[Score]:
-    """Return what ``model`` says of each file; each is waited for ``patience`` seconds, all of them for twice that."""
+async def ask_all(model: ChatModel, questions: Sequence[RelevanceQuestion], *, timeout: float) -> list[Score]:
+    """Return the model's score of each file; each may take ``timeout`` seconds, all together twice that."""
     clock = asyncio.get_running_loop().time
     gate = asyncio.Semaphore(MOST_AT_ONCE)
-    end = clock() + 2 * patience
+    end = clock() + 2 * timeout
 
     async def ask(question: RelevanceQuestion) -> str:
-        async with gate, asyncio.timeout_at(min(end, clock() + patience)):
+        async with gate, asyncio.timeout_at(min(end, clock() + timeout)):
             return await model.complete(_prompt(question), max_tokens=8)
 
-    # A model may raise anything; as a value it costs this file its score, and nobody else anything.
+    # A model may raise anything; as a value it affects this file only.
     answers = await asyncio.gather(*map(ask, questions), return_exceptions=True)
     return [_understood(answer) for answer in answers]
 

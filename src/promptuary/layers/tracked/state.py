@@ -1,7 +1,7 @@
-"""Which files a thread keeps in view, and what is known of each: values, transitions and their JSON. Pure.
+"""The state of tracked files: values, transitions and their JSON. Pure.
 
-Nothing here reads a file. Whoever does reports an ``Observation``; ``transition`` alone decides what it means. The
-folder that paths are counted from is not part of the state: a thread may be taken to another machine.
+``reader`` reads the files and reports an ``Observation`` for each; ``transition`` decides what it means. The folder to
+which paths are relative is not part of the state: a thread may be moved to another machine.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,13 +14,13 @@ from promptuary.layers.tracked.links import with_slug
 from promptuary.references.selection import FilePart
 from promptuary.workspace.disk.root import display_path, normalise
 
-State = Literal["ok", "empty", "missing", "deleted", "error"]
+FileState = Literal["ok", "empty", "missing", "deleted", "error"]
 """``missing`` never was there; ``deleted`` was."""
 
 MAX_ASKED = 500
-"""How many characters are kept of the message that named a file."""
+"""How many characters of the message that named a file are stored."""
 
-# These were raised by something that lies at the path; the others judge its name, or cannot tell.
+# With these codes something exists at the path; the others say nothing about that.
 _PROVES_EXISTENCE = frozenset(
     {Code.FILE_TOO_LARGE, Code.SYMLINK, Code.BINARY, Code.NOT_A_FILE, Code.BAD_RANGE, Code.NO_MATCH, Code.OTHER_DEVICE}
 )
@@ -41,21 +41,21 @@ class Gone:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Something is or may be there, and cannot be had."""
+    """Something is or may be there, and cannot be read."""
 
     code: Code
     reason: str
 
 
 Observation = Seen | Gone | Refused
-"""What one look at a file found."""
+"""What one reading of a file found."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What is known of a file; ``existed`` tells a deleted one from one that never was."""
+    """What is known of a file; ``existed`` distinguishes a deleted file from one that never existed."""
 
-    state: State = "missing"
+    state: FileState = "missing"
     revision: str = ""
     code: str = ""
     reason: str = ""
@@ -68,7 +68,7 @@ class Condition:
 
 
 def transition(old: Condition, found: Observation) -> tuple[Condition, bool]:
-    """Return the new condition, and whether anything changed that a reader would see."""
+    """Return the new condition, and whether it differs from the old one."""
     new = _after(old, found)
     return new, new != old
 
@@ -120,10 +120,10 @@ class Tracked:
 
 @dataclass(frozen=True, slots=True)
 class Tracking:
-    """All that a thread keeps in view, in the order in which it was named.
+    """All tracked files of a thread, in the order in which they were named.
 
-    ``slugs`` remembers files that are no longer tracked too: links in old messages must not come to mean another file.
-    ``turned_away`` are those that the last message named beyond the limit.
+    ``slugs`` includes files that are no longer tracked: links in old messages must not come to mean another file.
+    ``turned_away`` are the files that the last message named beyond the limit.
     """
 
     files: tuple[Tracked, ...] = ()
@@ -174,7 +174,7 @@ def added(tracking: Tracking, targets: Iterable[Tracked], limit: int) -> Trackin
 
 
 def observed(tracking: Tracking, found: Sequence[Observation]) -> Tracking:
-    """Return ``tracking`` after one look at each of its files, in order."""
+    """Return ``tracking`` after one observation of each of its files, in order."""
     files = tuple(_seen(file, one) for file, one in zip(tracking.files, found, strict=True))
     return replace(tracking, files=files)
 
@@ -250,19 +250,19 @@ def _to_json(file: Tracked) -> dict[str, object]:
 
 
 def from_json(value: Json) -> Tracking:
-    """Return what ``to_json`` wrote; an entry that it cannot have written is left out, the others are kept."""
-    kept = value if isinstance(value, dict) else {}
-    entries = kept.get("files")
+    """Return the state whose JSON is ``value``; invalid entries are ignored."""
+    fields = value if isinstance(value, dict) else {}
+    entries = fields.get("files")
     files = {file.label: file for one in (entries if isinstance(entries, list) else ()) if (file := _from_json(one))}
     labels: dict[str, str] = {}
-    known = kept.get("slugs")
+    known = fields.get("slugs")
     for label, slug in (known if isinstance(known, dict) else {}).items():
         if isinstance(label, str) and isinstance(slug, str):
             labels.setdefault(slug, label)
     slugs = {label: slug for slug, label in labels.items()}
     for label in files:
         slugs = slugs if label in slugs else with_slug(slugs, label)
-    away = kept.get("turned_away")
+    away = fields.get("turned_away")
     names = tuple(one for one in away if isinstance(one, str)) if isinstance(away, list) else ()
     return Tracking(tuple(files.values()), slugs, names)
 

@@ -113,11 +113,11 @@ def test_only_a_leading_number_up_to_a_hundred_is_understood(answer: str, number
     assert parse(answer) == number
 
 
-def asked(model: ScriptedModel, count: int = 1, patience: float = 5.0) -> list[Score]:
+def asked(model: ScriptedModel, count: int = 1, timeout: float = 5.0) -> list[Score]:
     questions = [
         RelevanceQuestion("what is wrong", f"f{number}.py", f"{number}" + "x" * 3_000) for number in range(count)
     ]
-    return asyncio.run(ask_all(model, questions, patience=patience))
+    return asyncio.run(ask_all(model, questions, timeout=timeout))
 
 
 def test_the_model_is_shown_the_query_the_path_and_the_first_two_thousand_characters() -> None:
@@ -150,7 +150,7 @@ def test_a_failure_or_nonsense_costs_only_its_own_file() -> None:
 
 
 def test_a_model_that_never_answers_is_given_up_on() -> None:
-    found = asked(ScriptedModel(lambda _: "90", delay=float("inf")), 20, patience=0.02)
+    found = asked(ScriptedModel(lambda _: "90", delay=float("inf")), 20, timeout=0.02)
 
     assert {one.value for one in found} == {NEUTRAL}
     assert {one.why for one in found} == {"the model took too long to judge it"}
