@@ -210,13 +210,13 @@ def vectors(promptuary: Promptuary, collection: Collection) -> Ranking:
     import numpy as np
 
     from promptuary.core.ports.models import vector_space_id
-    from promptuary.storage.sqlite.vectors import EmbeddedVectorStore
+    from promptuary.storage.sqlite.vectors import SqliteVectors
     from promptuary.wiring.search import embedder_for
 
     chunks = _chunks(promptuary, collection)
     embedder = embedder_for(promptuary.settings)
     assert embedder is not None, 'the embeddings extra is not installed: pip install "promptuary[embeddings]"'
-    store = EmbeddedVectorStore(promptuary.path / ".promptuary" / "state.db")
+    store = SqliteVectors(promptuary.path / ".promptuary" / "state.db")
     kept = store.get(vector_space_id(embedder), [number.partition(":")[0] for number in chunks])
     store.close()
     names = [path for number, (path, _) in chunks.items() if number.partition(":")[0] in kept]

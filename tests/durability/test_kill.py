@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.storage.values import settled
+from promptuary.storage.values import frozen
 from tests.conftest import Figure
 from tests.durability.writer import steps
 from tests.stores import FileStore, MemoryStore, state_of, thread_state
@@ -61,7 +61,7 @@ def check(path: Path, model: Model, acknowledged: int) -> None:
         for one in range(max(1, before), number + 1):
             turn = steps("t", one)[0].turn
             assert turn is not None
-            assert store.turn("t", one) == settled(
+            assert store.turn("t", one) == frozen(
                 replace(turn, status="finished" if one <= model.finished else "prepared")
             )
 

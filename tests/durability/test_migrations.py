@@ -24,7 +24,7 @@ BROKEN = "INSERT INTO a VALUES (2, 2);\nINSERT INTO missing VALUES (1);\n"
 
 
 def opened(path: Path, *steps: str) -> Database:
-    return Database(path, steps, patience=10)
+    return Database(path, steps, timeout=10)
 
 
 def rows(database: Database) -> list[tuple[object, ...]]:

@@ -25,12 +25,12 @@ from promptuary.core.ports.threads import (
 )
 from promptuary.core.principals import Owner, Principal
 from promptuary.storage.values import (
+    frozen,
     item_is_missing,
     item_is_there,
     item_stays,
     now,
     number_is_taken,
-    settled,
     state_text,
     turn_is_another,
 )
@@ -153,7 +153,7 @@ class InMemoryThreads(ThreadStore):
         """Return the turns of a thread in the order of their numbers."""
         tables = self._state.tables
         found = tables.threads.get((self._owner, thread))
-        return tuple(sorted((settled(tables.turns[one]) for one in (found.turns if found else ())), key=_number))
+        return tuple(sorted((frozen(tables.turns[one]) for one in (found.turns if found else ())), key=_number))
 
     def threads(self) -> Sequence[ThreadInfo]:
         """Return every thread of the owner, the most recently used first."""
@@ -225,4 +225,4 @@ def _record(tables: _Tables, key: ThreadKey, turn: TurnRecord, user: str) -> Non
             raise number_is_taken(turn)
         tables.threads[key] = replace(thread, turns=(*thread.turns, turn.id))
     created, acting = (before.created, before.user) if before else (turn.created, user)
-    tables.turns[turn.id] = settled(replace(turn, created=created, user=acting))
+    tables.turns[turn.id] = frozen(replace(turn, created=created, user=acting))

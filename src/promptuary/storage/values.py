@@ -1,7 +1,7 @@
-"""The form that values have once they were stored, whichever store it was.
+"""The form of values after they were stored, the same for every store.
 
-Every store turns states into JSON and sequences into tuples here, and refuses in the same words, so that none is kinder
-than another. Knows nothing of where anything is kept.
+Every store turns states into JSON and sequences into tuples here, and refuses in the same words. Knows nothing of where
+anything is stored.
 """
 
 import copy
@@ -16,7 +16,7 @@ from promptuary.core.receipts import Receipt
 
 
 def now() -> str:
-    """Return the time as threads keep it."""
+    """Return the time in the form that threads store."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -31,11 +31,11 @@ def state_text(state: LayerState) -> str:
         return to_text(state.value)
     except (TypeError, ValueError, RecursionError) as error:
         raise PromptuaryError(
-            f"The state of layer {state.key.layer!r} cannot be kept: it must be made of what JSON can hold ({error})."
+            f"The state of layer {state.key.layer!r} cannot be stored: it must be a value that JSON can hold ({error})."
         ) from error
 
 
-def settled_receipt(receipt: Receipt) -> Receipt:
+def frozen_receipt(receipt: Receipt) -> Receipt:
     """Return ``receipt`` with tuples for sequences."""
     return replace(
         receipt,
@@ -46,9 +46,9 @@ def settled_receipt(receipt: Receipt) -> Receipt:
     )
 
 
-def settled(turn: TurnRecord) -> TurnRecord:
+def frozen(turn: TurnRecord) -> TurnRecord:
     """Return a copy of ``turn`` that nobody else can change."""
-    return replace(turn, messages=copy.deepcopy(tuple(turn.messages)), receipt=settled_receipt(turn.receipt))
+    return replace(turn, messages=copy.deepcopy(tuple(turn.messages)), receipt=frozen_receipt(turn.receipt))
 
 
 def item_is_there(item: str) -> ConflictError:

@@ -1,6 +1,6 @@
 """The turn: everything that stands in the window, put together for one message, and kept when the reply is there.
 
-``prepare`` asks the layers, attaches what the message points at, makes room and writes down exactly what is sent;
+``prepare`` recalls the layers, attaches what the message points at, makes room and records exactly what is sent;
 ``finish`` shows the reply to the layers and keeps it. Whatever either changes is written at once or not at all.
 """
 
@@ -85,7 +85,7 @@ class ThreadOptions:
 
 
 class Thread:
-    """One conversation: its layers with their states, and the turn that is under way."""
+    """One conversation: its layers with their states. One turn is prepared or finished at a time."""
 
     def __init__(self, name: str, common: ThreadOptions) -> None:
         check(common.layers)
@@ -94,11 +94,11 @@ class Thread:
         self._runner = Runner(
             common.layers, name, common.resource, common.counter, common.room.window, principal=common.principal
         )
-        self._at_work = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def prepare(self, text: str) -> Turn:
-        """Put everything together for ``text``, write it down, and return it."""
-        async with self._at_work:
+        """Assemble the turn of ``text``, record it, and return it."""
+        async with self._lock:
             return await self._prepare(text)
 
     async def _prepare(self, text: str) -> Turn:
@@ -138,17 +138,17 @@ class Thread:
         return turn
 
     async def finish(self, turn: Turn, reply: str | Sequence[Message]) -> Receipt:
-        """Show the reply to the layers, keep it in the history, and return what the hooks did."""
+        """Show the reply to the layers, add it to the history, and return the receipt with what the hooks did."""
         said = Reply([_item(message, turn.id) for message in _messages(reply)])
-        async with self._at_work:
+        async with self._lock:
             return await self._finish(turn, said)
 
     async def _finish(self, turn: Turn, said: Reply) -> Receipt:
-        log = await self._taken_up(turn)
+        log = await self._resume(turn)
         await self._runner.after_model(said, log)
         await self._runner.store(said, log)
         await self._runner.complete("finished", log)
-        # An id that follows from the turn's: of two who finish it at once, the store refuses the second.
+        # The id is derived from the turn's, so of two that finish it at the same time the store refuses the second.
         asked = Item(
             f"item-of-{turn.id}",
             "user",
@@ -173,22 +173,22 @@ class Thread:
 
     async def abandon(self, turn: Turn, ending: Ending = "abandoned") -> None:
         """End a turn that got no reply: the layers are told, and nothing enters the history."""
-        async with self._at_work:
-            log = await self._taken_up(turn)
+        async with self._lock:
+            log = await self._resume(turn)
             await self._runner.complete(ending, log)
             status: TurnStatus = "failed" if ending == "failed" else "abandoned"
             change = ThreadChange(self.name, turn=_recorded(turn, status), states=self._runner.changed())
             await concurrency.run(lambda: self._common.store.apply(change))
 
     def stats(self) -> Stats:
-        """Return how full the window is with what was said."""
+        """Return how much of the window the history takes."""
         common = self._common
         history = common.store.history(self.name)
         due = needs_compaction(history, common.room.usable, common.counter, common.policy)
         return replace(stats(history, common.room.window, common.counter, common.policy), needs_compaction=due)
 
-    async def _taken_up(self, turn: Turn) -> HookLog:
-        """Go on with a turn that waits for its end: others may have changed states since, or ended it already."""
+    async def _resume(self, turn: Turn) -> HookLog:
+        """Check that a turn is still pending, and load the states again: others may have changed them since."""
         store, log = self._common.store, HookLog()
         known = await concurrency.run(lambda: store.turn(self.name, turn.number))
         if known is None or known.id != turn.id or known.status != "prepared":

@@ -10,7 +10,7 @@ from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.folders import IndexedFolders
 from promptuary.search.service import SearchBackend, SearchService
 from promptuary.storage.index.index import DiskIndex
-from promptuary.storage.sqlite.vectors import EmbeddedVectorStore
+from promptuary.storage.sqlite.vectors import SqliteVectors
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.wiring.workspace import open_door
 from promptuary.workspace.disk.private_folder import private_folder
@@ -29,7 +29,7 @@ def open_search(workspace: Workspace, settings: Settings) -> SearchService:
 
     def backend() -> SearchBackend:
         embedder = embedder_for(settings)
-        store = EmbeddedVectorStore(private_folder(root) / _STATE) if embedder else None
+        store = SqliteVectors(private_folder(root) / _STATE) if embedder else None
         index = DiskIndex(private_folder(root, _INDEX), sizes.recipe, store=store, embedder=embedder)
         return SearchBackend(index, store, embedder)
 

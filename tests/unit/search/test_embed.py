@@ -16,7 +16,7 @@ from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.service import SearchService
 from promptuary.storage.index.catalog.catalog import Catalog
 from promptuary.storage.index.vectors.index import TurboVectors
-from promptuary.storage.sqlite.vectors import EmbeddedVectorStore
+from promptuary.storage.sqlite.vectors import SqliteVectors
 from tests.conftest import Files
 from tests.embedders import HashedWords, search_with
 from tests.indexes import index_of
@@ -190,7 +190,7 @@ def test_who_makes_everything_anew_is_rid_of_vectors_that_nothing_needs(files: F
         service.index([])
         service.embed()
         store = service._opened().store
-        assert isinstance(store, EmbeddedVectorStore)
+        assert isinstance(store, SqliteVectors)
         before = store.count(vector_space_id(embedder))
         service.index([], rebuild=True)
         service.embed(lambda _: False)
@@ -361,8 +361,8 @@ def test_an_embedder_that_fails_in_the_middle_keeps_what_it_made(many: Path) -> 
 
 
 STEPS: list[tuple[type, str, int]] = [
-    (EmbeddedVectorStore, "put", 1),
-    (EmbeddedVectorStore, "put", 2),
+    (SqliteVectors, "put", 1),
+    (SqliteVectors, "put", 2),
     (TurboVectors, "write", 2),
     (Catalog, "embed", 1),
     (Catalog, "embed", 3),

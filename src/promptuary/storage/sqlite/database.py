@@ -1,9 +1,9 @@
-"""One SQLite file used by many threads and processes: connections, transactions, patience.
+"""One SQLite file used by many threads and processes: connections, transactions, retries.
 
-Two connections, each for one thread at a time: one writes, the other reads, so that a reader never waits for a writer.
-Every piece of work is one transaction, and is run again from its start while another process is in the way, until
-patience ends. Nothing here opens the file but SQLite itself: closing any other descriptor of it would drop SQLite's
-locks. Knows nothing of what is kept.
+There are two connections, each for one thread at a time: one writes, the other reads, so a reader never waits for a
+writer. Every piece of work is one transaction; while another process holds the lock, it is retried from its start until
+the timeout. Only SQLite opens the file: closing any other descriptor of it would drop SQLite's locks. Knows nothing of
+what is stored.
 """
 
 import os
@@ -25,30 +25,30 @@ from promptuary.storage.sqlite.queries import script, statements
 Result = TypeVar("Result")
 
 Work = Callable[[sqlite3.Connection], Result]
-"""What is done in one transaction. It may be run more than once, and must not touch anything else."""
+"""What is done in one transaction. It may run more than once, so it must not touch anything else."""
 
 _Begin = Literal["BEGIN", "BEGIN IMMEDIATE"]
 
 _PAUSE: Final = 0.004
-"""The longest pause before another try. It does not grow: who waits longest must not ask most rarely."""
+"""The longest pause between two tries. It does not grow: the one that waits longest must not try least often."""
 
 _SMALLEST: Final = 512
-"""Bytes of the smallest database. SQLite takes a shorter file for an empty one, and writes over it."""
+"""Bytes of the smallest database. SQLite treats a shorter file as empty and overwrites it."""
 
 
 class Database:
-    """The file ``path``, brought to the last of ``steps``. ``patience`` is how many seconds to wait for others.
+    """The file ``path``, migrated to the last of ``steps``. ``timeout`` is how many seconds to wait for others.
 
-    ``lasting`` says whether a write is on the disk when it returns. Where it is not, a power cut may take back the last
-    writes, in order and each as a whole, up to the last ``settle``.
+    ``durable`` says whether a write is on the disk when it returns. If it is not, a power cut may undo the last writes,
+    in order and each as a whole, up to the last ``checkpoint``.
     """
 
-    def __init__(self, path: Path, steps: Sequence[str], *, patience: float, lasting: bool = True) -> None:
+    def __init__(self, path: Path, steps: Sequence[str], *, timeout: float, durable: bool = True) -> None:
         self.name = f"{path.parent.name}/{path.name}"
         self._path = path
         self._steps = steps
-        self._patience = patience
-        self._lasting = lasting
+        self._timeout = timeout
+        self._durable = durable
         self._process = os.getpid()
         self._locks = (threading.Lock(), threading.Lock())
         self._joined = _Joined()
@@ -63,9 +63,9 @@ class Database:
                 raise
 
     def read(self, work: Work[Result]) -> Result:
-        """Return what ``work`` finds in one state of the database."""
-        with self._alone(self._locks[0]):
-            return self._patiently(lambda: _transaction(self._reader, "BEGIN", work))
+        """Return what ``work`` reads, all of it from one snapshot of the database."""
+        with self._locked(self._locks[0]):
+            return self._retried(lambda: _transaction(self._reader, "BEGIN", work))
 
     def write(self, work: Work[Result], *, after_commit: Callable[[Result], object] = lambda _: None) -> Result:
         """Do ``work`` as a whole or not at all; it is on the disk when this returns and ``after_commit`` was called.
@@ -83,8 +83,8 @@ class Database:
             self._check_version(connection)
             return work(connection)
 
-        with self._alone(self._locks[1]):
-            result = self._patiently(lambda: _transaction(self._writer, "BEGIN IMMEDIATE", checked))
+        with self._locked(self._locks[1]):
+            result = self._retried(lambda: _transaction(self._writer, "BEGIN IMMEDIATE", checked))
         after_commit(result)
         return result
 
@@ -94,8 +94,8 @@ class Database:
         if self._joined.pending is not None:
             raise PromptuaryError(f"{self.name}: a transaction is open in this thread; end it before the next.")
         pending: list[Callable[[], object]] = []
-        with self._alone(self._locks[1]):
-            self._patiently(lambda: self._writer.execute("BEGIN IMMEDIATE"))
+        with self._locked(self._locks[1]):
+            self._retried(lambda: self._writer.execute("BEGIN IMMEDIATE"))
             self._joined.pending = pending
             try:
                 self._check_version(self._writer)
@@ -112,21 +112,21 @@ class Database:
 
     def _check_version(self, connection: sqlite3.Connection) -> None:
         # A newer version may have changed the tables since this process opened them.
-        if self._lasting:
+        if self._durable:
             migrate.check(connection, self.name, self._steps)
 
-    def settle(self, work: Work[Result]) -> Result:
-        """Do ``work`` at once or not at all; when this returns, it and every write before it is on the disk."""
-        with self._alone(self._locks[1]):
+    def checkpoint(self, work: Work[Result]) -> Result:
+        """Do ``work`` as a whole or not at all; when this returns, it and every write before it are on the disk."""
+        with self._locked(self._locks[1]):
             self._writer.execute("PRAGMA synchronous = FULL")
             try:
-                return self._patiently(lambda: _transaction(self._writer, "BEGIN IMMEDIATE", work))
+                return self._retried(lambda: _transaction(self._writer, "BEGIN IMMEDIATE", work))
             finally:
-                if not self._lasting:
+                if not self._durable:
                     self._writer.execute("PRAGMA synchronous = NORMAL")
 
     def close(self) -> None:
-        """Close the file when those at work are done."""
+        """Close the file after the transactions that are running."""
         with self._locks[0], self._locks[1]:
             self._closed = True
             self._reader.close()
@@ -136,7 +136,7 @@ class Database:
         new = not self._path.exists()
         connection = sqlite3.connect(self._path, timeout=0, isolation_level=None, check_same_thread=False)
         try:
-            self._patiently(lambda: self._prepare(connection))
+            self._retried(lambda: self._prepare(connection))
             if new:
                 self._path.chmod(0o600)
         except BaseException:
@@ -145,11 +145,11 @@ class Database:
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Set up a connection. What must not be changed is refused before the first setting that changes the file."""
+        """Set up a connection. A file that must not be changed is refused before the first setting that changes it."""
         found = migrate.check(connection, self.name, self._steps)
         for statement in statements(script(f"{__package__}.sql", "connection.sql")):
             connection.execute(statement)
-        if not self._lasting:
+        if not self._durable:
             connection.execute("PRAGMA synchronous = NORMAL")
         if found < len(self._steps):
             # A step may replace a table that others refer to. The setting has no effect inside a transaction.
@@ -160,10 +160,10 @@ class Database:
                 connection.execute("PRAGMA foreign_keys = ON")
 
     @contextmanager
-    def _alone(self, lock: threading.Lock) -> Iterator[None]:
+    def _locked(self, lock: threading.Lock) -> Iterator[None]:
         if os.getpid() != self._process:
             raise PromptuaryError(f"{self.name} was opened before this process forked; open it again in the child.")
-        if not lock.acquire(timeout=self._patience):
+        if not lock.acquire(timeout=self._timeout):
             raise PromptuaryError(f"{self.name} is in use by other threads for too long; try again.")
         try:
             if self._closed:
@@ -173,15 +173,15 @@ class Database:
         finally:
             lock.release()
 
-    def _patiently(self, attempt: Callable[[], Result]) -> Result:
-        deadline = time.monotonic() + self._patience
+    def _retried(self, attempt: Callable[[], Result]) -> Result:
+        deadline = time.monotonic() + self._timeout
         while True:
             try:
                 return attempt()
             except sqlite3.OperationalError as error:
                 if not is_busy(error) or time.monotonic() >= deadline:
                     raise
-            time.sleep(random.uniform(0, _PAUSE))  # noqa: S311 - so that two who wait do not keep in step
+            time.sleep(random.uniform(0, _PAUSE))  # noqa: S311 - random, so that two that wait do not stay in step
 
 
 class _Joined(threading.local):
@@ -210,7 +210,7 @@ def _transaction(connection: sqlite3.Connection, begin: _Begin, work: Work[Resul
         result = work(connection)
         connection.execute("COMMIT")
     except BaseException:
-        # Some errors have ended the transaction already; and the first error is the one to tell.
+        # Some errors have ended the transaction already; the first error is the one to report.
         with suppress(sqlite3.Error):
             connection.execute("ROLLBACK")
         raise
@@ -218,7 +218,7 @@ def _transaction(connection: sqlite3.Connection, begin: _Begin, work: Work[Resul
 
 
 def _refuse(path: Path, name: str) -> None:
-    """Raise an error for what SQLite would follow or overwrite."""
+    """Raise an error for a file that SQLite would follow or overwrite."""
     try:
         found = path.lstat()
     except FileNotFoundError:

@@ -20,7 +20,7 @@ _ADVICE = {
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Tell whether somebody else is at work on the database, so that it is worth trying again."""
+    """Tell whether another connection holds the lock, so that it is worth retrying."""
     return _code(error) in _BUSY
 
 
@@ -34,7 +34,7 @@ def damaged(name: str, detail: str) -> DatabaseDamagedError:
 
 @contextmanager
 def translated(name: str) -> Iterator[None]:
-    """Raise errors that say what to do about the database called ``name``; the original is their cause."""
+    """Translate errors of SQLite into ones that say what to do about the database ``name``."""
     try:
         yield
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""Histories that were read before, so that a turn reads what is new in its thread and not all of it again.
+"""A cache of histories, so that a turn reads only what is new in its thread.
 
 What an item says never changes, in this process or another: rows of items are only added. Which items stand in a
 history, and which are pinned, is asked every time. One thread at a time, within one transaction.
@@ -28,7 +28,7 @@ class Histories:
         self._size = 0
 
     def read(self, connection: sqlite3.Connection, owner: int, thread: str) -> tuple[Item, ...]:
-        """Return what stands in the history of ``thread`` now, in order."""
+        """Return the history of ``thread`` as it is now, in order."""
         key = {"owner": owner, "thread": to_column(thread)}
         standing = connection.execute(_QUERIES["standing"], key).fetchall()
         new = [number for number, _ in standing if number not in self._items]

@@ -1,4 +1,4 @@
-"""Brings a database to the shape this version knows: the ledger of steps.
+"""Migrates a database to the schema that this version knows, step by step.
 
 A step is a script; step N makes version N of version N-1. The version is in the database's own header, so that a step
 and the note that it was taken are one transaction, which the caller opens and ends. Steps are only ever added at the
@@ -17,12 +17,12 @@ APPLICATION = 0x50524D54
 
 
 def version(connection: sqlite3.Connection) -> int:
-    """Return how many steps were taken; 0 for a new database."""
+    """Return how many steps the database has taken; 0 for a new one."""
     return _number(connection, "PRAGMA user_version")
 
 
 def check(connection: sqlite3.Connection, name: str, steps: Sequence[str]) -> int:
-    """Return the version, or raise an error if this database is not ours or newer than we are. Changes nothing."""
+    """Return the version; raise an error if the database is not ours or a newer version made it. Changes nothing."""
     found = version(connection)
     filled = _number(connection, "SELECT EXISTS (SELECT 1 FROM sqlite_master)")
     if filled and _number(connection, "PRAGMA application_id") != APPLICATION:
@@ -36,7 +36,7 @@ def check(connection: sqlite3.Connection, name: str, steps: Sequence[str]) -> in
 
 
 def advance(connection: sqlite3.Connection, name: str, steps: Sequence[str]) -> None:
-    """Take the steps that are missing, inside the caller's transaction; another process may have been first."""
+    """Take the missing steps inside the caller's transaction; another process may have taken them already."""
     taken = check(connection, name, steps)
     for number, step in enumerate(steps[taken:], taken + 1):
         for statement in statements(step):

@@ -29,7 +29,7 @@ class SqliteState(StateDatabase):
     def __init__(self, path: Path, *, timeout: float = 30.0, clock: Callable[[], str] = now) -> None:
         self._clock = clock
         self._histories, self._numbers = Histories(), Numbers()
-        self._database = Database(path, [script(f"{__package__}.sql", step) for step in STEPS], patience=timeout)
+        self._database = Database(path, [script(f"{__package__}.sql", step) for step in STEPS], timeout=timeout)
 
     def threads(self, principal: Principal) -> SqliteThreads:
         """Return the threads of ``principal``."""

@@ -1,4 +1,4 @@
-"""Texts kept once, by what they are: the blocks of a prompt recur turn after turn.
+"""Texts stored once each, by their content: the blocks of a prompt recur turn after turn.
 
 A text is stored as its bytes, packed if that is shorter, under the SHA-256 of the bytes; reading compares, since SQLite
 itself does not notice when a byte on the disk has changed. Knows nothing of what the texts are for.
@@ -40,7 +40,7 @@ def pack(text: str) -> Packed:
 
 
 def unpack(sha256: bytes, packed: int, body: bytes) -> str:
-    """Return the text, or raise ``ValueError`` if it is no longer what it was."""
+    """Return the text, or raise ``ValueError`` if it differs from what was written."""
     try:
         data = zlib.decompress(body) if packed else body
     except zlib.error as error:
@@ -51,7 +51,7 @@ def unpack(sha256: bytes, packed: int, body: bytes) -> str:
 
 
 class Numbers:
-    """Under which numbers texts are kept, by their hashes, as far as that is known. A text never gets another number.
+    """A cache: the row numbers of texts by their hashes. The number of a text never changes.
 
     Any thread may ask or tell.
     """
@@ -66,7 +66,7 @@ class Numbers:
         return self._known.get(digest)
 
     def learn(self, contents: "Contents") -> None:
-        """Take over what a transaction that was committed found out."""
+        """Add what a committed transaction looked up or added."""
         if len(self._known) > _KNOWN_NUMBERS:
             self._known = {}
         self._known.update(contents.numbers)
@@ -84,7 +84,7 @@ class Contents:
         self._seen: dict[int, str] = {}
 
     def put(self, text: str) -> int:
-        """Keep ``text`` and return its number."""
+        """Store ``text`` and return its number."""
         # Not packed before it is known to be new: nearly everything in a prompt was there a turn ago.
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
         known = self._known.of(digest)

@@ -26,11 +26,11 @@ _AT_ONCE: Final = 500
 """How many hashes are looked up in one statement; SQLite takes 999 values."""
 
 
-class EmbeddedVectorStore:
-    """A ``VectorStore`` in the SQLite file ``path``, which may be the one of an ``EmbeddedStore``."""
+class SqliteVectors:
+    """A ``VectorStore`` in the SQLite file ``path``, which may be that of a ``SqliteState``."""
 
-    def __init__(self, path: Path, *, patience: float = 30.0) -> None:
-        self._database = Database(path, [script(f"{__package__}.sql", step) for step in STEPS], patience=patience)
+    def __init__(self, path: Path, *, timeout: float = 30.0) -> None:
+        self._database = Database(path, [script(f"{__package__}.sql", step) for step in STEPS], timeout=timeout)
 
     def get(self, embedder: str, hashes: Sequence[str]) -> dict[str, bytes]:
         """Return the vectors of those hashes that have one."""
@@ -42,7 +42,7 @@ class EmbeddedVectorStore:
         return set(self._rows("have_vectors", embedder, hashes))
 
     def put(self, embedder: str, vectors: Mapping[str, bytes]) -> None:
-        """Keep vectors by their hashes, all or none of them, in the place of those before."""
+        """Store vectors by their hashes, all or none of them, replacing earlier ones."""
         if not vectors:
             return
         keys = [_key(one) for one in vectors]
@@ -76,7 +76,7 @@ class EmbeddedVectorStore:
         return self._database.write(kept)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._database.close()
 
     def _rows(self, query: str, embedder: str, hashes: Sequence[str]) -> dict[str, bytes]:

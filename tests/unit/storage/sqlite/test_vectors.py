@@ -18,7 +18,7 @@ from promptuary.core.ports.threads import ThreadChange
 from promptuary.storage.sqlite.database import Database
 from promptuary.storage.sqlite.queries import script
 from promptuary.storage.sqlite.sql import STEPS
-from promptuary.storage.sqlite.vectors import EmbeddedVectorStore
+from promptuary.storage.sqlite.vectors import SqliteVectors
 from promptuary.testing.conformance import said
 from tests.stores import FileStore
 
@@ -37,25 +37,25 @@ def packed(*numbers: float) -> bytes:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[EmbeddedVectorStore]:
-    with closing(EmbeddedVectorStore(tmp_path / "state.db")) as opened:
+def store(tmp_path: Path) -> Iterator[SqliteVectors]:
+    with closing(SqliteVectors(tmp_path / "state.db")) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedVectorStore]:
-    with closing(EmbeddedVectorStore(tmp_path_factory.mktemp("state") / "state.db")) as opened:
+def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteVectors]:
+    with closing(SqliteVectors(tmp_path_factory.mktemp("state") / "state.db")) as opened:
         yield opened
 
 
-def test_an_empty_store_knows_nothing(store: EmbeddedVectorStore) -> None:
+def test_an_empty_store_knows_nothing(store: SqliteVectors) -> None:
     port: VectorStore = store
 
     assert (store.get("e", [sha("a")]), store.known("e", [sha("a")]), store.count("e")) == ({}, set(), 0)
     assert (port.get("e", []), port.keep_only("e", [])) == ({}, 0)
 
 
-def test_what_is_put_is_got_by_its_hash_and_embedder(store: EmbeddedVectorStore) -> None:
+def test_what_is_put_is_got_by_its_hash_and_embedder(store: SqliteVectors) -> None:
     store.put("one", {sha("a"): packed(1, 0.5), sha("b"): packed(0, -1)})
     store.put("two", {sha("a"): packed(0.25, 0.25, 0.25)})
 
@@ -65,7 +65,7 @@ def test_what_is_put_is_got_by_its_hash_and_embedder(store: EmbeddedVectorStore)
     assert (store.count("one"), store.count("two"), store.count("three")) == (2, 1, 0)
 
 
-def test_what_is_put_again_takes_the_place_of_what_was(store: EmbeddedVectorStore) -> None:
+def test_what_is_put_again_takes_the_place_of_what_was(store: SqliteVectors) -> None:
     store.put("e", {sha("a"): packed(1, 0)})
     store.put("e", {sha("a"): packed(0, 1)})
 
@@ -73,7 +73,7 @@ def test_what_is_put_again_takes_the_place_of_what_was(store: EmbeddedVectorStor
 
 
 @given(st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=40))
-def test_a_number_comes_back_to_three_digits(lasting: EmbeddedVectorStore, numbers: list[float]) -> None:
+def test_a_number_comes_back_to_three_digits(lasting: SqliteVectors, numbers: list[float]) -> None:
     lasting.put("e", {sha("a"): packed(*numbers)})
     found = struct.unpack(f"<{len(numbers)}f", lasting.get("e", [sha("a")])[sha("a")])
 
@@ -82,10 +82,10 @@ def test_a_number_comes_back_to_three_digits(lasting: EmbeddedVectorStore, numbe
 
 def test_vectors_outlast_the_process_and_share_the_file_of_the_state(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
-    with closing(FileStore(path)) as state, closing(EmbeddedVectorStore(path)) as store:
+    with closing(FileStore(path)) as state, closing(SqliteVectors(path)) as store:
         store.put("e", {sha("a"): packed(1)})
         state.apply(ThreadChange("t", items=[said("i")]))
-    with closing(EmbeddedVectorStore(path)) as store, closing(FileStore(path)) as state:
+    with closing(SqliteVectors(path)) as store, closing(FileStore(path)) as state:
         assert store.get("e", [sha("a")]) == {sha("a"): packed(1)}
         assert [item.id for item in state.history("t")] == ["i"]
         state.verify()
@@ -94,15 +94,15 @@ def test_vectors_outlast_the_process_and_share_the_file_of_the_state(tmp_path: P
 def test_a_database_of_before_there_were_vectors_is_brought_up_to_date(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     before = [script("promptuary.storage.sqlite.sql", step) for step in STEPS[: STEPS.index("schema_2_vectors.sql")]]
-    with closing(Database(path, before, patience=10)) as old:
+    with closing(Database(path, before, timeout=10)) as old:
         old.write(lambda own: own.execute("INSERT INTO thread VALUES (1, 't', 'then', 'then', 1)"))
-    with closing(EmbeddedVectorStore(path)) as store, closing(FileStore(path)) as state:
+    with closing(SqliteVectors(path)) as store, closing(FileStore(path)) as state:
         store.put("e", {sha("a"): packed(1)})
         assert store.count("e") == 1
         assert [line.id for line in state.threads()] == ["t"]
 
 
-def test_only_those_vectors_of_an_embedder_are_kept_that_are_wanted(store: EmbeddedVectorStore) -> None:
+def test_only_those_vectors_of_an_embedder_are_kept_that_are_wanted(store: SqliteVectors) -> None:
     for name in ("one", "two"):
         store.put(name, {sha(text): packed(1) for text in "abc"})
 
@@ -125,7 +125,7 @@ def test_only_those_vectors_of_an_embedder_are_kept_that_are_wanted(store: Embed
     ],
 )
 def test_what_is_no_vector_or_no_hash_is_refused_with_all_that_came_along(
-    store: EmbeddedVectorStore, wrong: dict[str, bytes]
+    store: SqliteVectors, wrong: dict[str, bytes]
 ) -> None:
     with pytest.raises(ValueError, match=r"SHA-256|hexadecimal|32-bit|finite"):
         store.put("e", {sha("a"): packed(1)} | wrong)
@@ -133,14 +133,14 @@ def test_what_is_no_vector_or_no_hash_is_refused_with_all_that_came_along(
     assert store.count("e") == 0
 
 
-def test_a_name_may_be_any_text(store: EmbeddedVectorStore) -> None:
+def test_a_name_may_be_any_text(store: SqliteVectors) -> None:
     for name in ("", "a'b", "ü", "half \ud800"):
         store.put(name, {sha("a"): packed(1)})
 
         assert store.known(name, [sha("a")]) == {sha("a")}
 
 
-def test_a_vector_that_was_changed_behind_our_back_is_told(tmp_path: Path, store: EmbeddedVectorStore) -> None:
+def test_a_vector_that_was_changed_behind_our_back_is_told(tmp_path: Path, store: SqliteVectors) -> None:
     store.put("e", {sha("a"): packed(1)})
     with closing(sqlite3.connect(tmp_path / "state.db")) as raw, raw:
         raw.execute("UPDATE vector SET body = x'00'")
@@ -152,7 +152,7 @@ def test_many_may_put_at_once(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
 
     def put(name: str) -> None:
-        with closing(EmbeddedVectorStore(path)) as store:
+        with closing(SqliteVectors(path)) as store:
             for number in range(20):
                 store.put("e", {sha(f"{name}{number}"): packed(1)})
 
@@ -161,5 +161,5 @@ def test_many_may_put_at_once(tmp_path: Path) -> None:
         worker.start()
     for worker in workers:
         worker.join()
-    with closing(EmbeddedVectorStore(path)) as store:
+    with closing(SqliteVectors(path)) as store:
         assert store.count("e") == 80

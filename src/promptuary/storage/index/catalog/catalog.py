@@ -33,7 +33,7 @@ class Catalog:
     def __init__(self, path: Path, *, patience: float = 30.0) -> None:
         with as_damage():
             steps = [script(__package__, step) for step in _STEPS]
-            self._database = Database(path, steps, patience=patience, lasting=False)
+            self._database = Database(path, steps, timeout=patience, durable=False)
         self._folders: dict[Folder, int] = {}
         self._unsure: dict[Folder, int] = {}
         self._highest: int | None = None
@@ -171,7 +171,7 @@ class Catalog:
         """Bring everything to the disk, so that the full text index is never ahead of this book."""
         with as_damage():
             # Something must be written: with nothing to write, nothing is brought to the disk.
-            self._database.settle(lambda own: rows.note_number(own, SETTLED, time.time_ns()))
+            self._database.checkpoint(lambda own: rows.note_number(own, SETTLED, time.time_ns()))
 
     def told(self) -> None:
         """Note that the full text index knows everything."""
