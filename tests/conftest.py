@@ -19,6 +19,10 @@ settings.register_profile("short", deadline=None, max_examples=60, suppress_heal
 settings.register_profile("torture", deadline=None, max_examples=5_000, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("torture" if TORTURE else "short")
 
+# Suites that ship with the package; announced before anything imports them, so that their asserts explain themselves.
+for suite in ("conformance", "embedder_conformance", "index_conformance"):
+    pytest.register_assert_rewrite(f"promptuary.testing.{suite}")
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # ``nohup make test &`` and some CI runners start with SIGINT ignored, and programs inherit that. With a handler
     # here, the programs that tests start get the default again, as they would from a terminal.

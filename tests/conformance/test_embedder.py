@@ -1,12 +1,9 @@
 """Every embedder keeps the same contract; ``promptuary.testing.embedder_conformance`` is the contract."""
-# ruff: noqa: E402 - what asserts must be announced before it is imported
 
 import json
 from collections.abc import Iterator, Sequence
 
 import pytest
-
-pytest.register_assert_rewrite("promptuary.testing.embedder_conformance")
 
 from promptuary.core.ports.models import Embedder
 from promptuary.models.minilm import MiniLM, available

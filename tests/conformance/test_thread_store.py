@@ -1,13 +1,10 @@
 """Every database of threads keeps the same contract; ``promptuary.testing.conformance`` is the contract."""
-# ruff: noqa: E402 - what asserts must be announced before it is imported
 
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-
-pytest.register_assert_rewrite("promptuary.testing.conformance")
 
 from promptuary.core.messages import Replacement
 from promptuary.core.ports.threads import StateDatabase, ThreadChange, ThreadStore
