@@ -69,6 +69,10 @@ class Folder:
     label: str = ""
 
 
+UNREAD: Final = "0" * 64
+"""The ``sha256`` of a file that is indexed without content: binary, too large, not allowed."""
+
+
 @dataclass(frozen=True, slots=True)
 class IndexedFile:
     """A file as the index knows it. ``date`` is seconds since 1970: a date of its own, else its last change."""

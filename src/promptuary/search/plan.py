@@ -10,10 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from promptuary.core.search import HeldReason, IndexedFile, Stamp
-
-UNREAD: Final = "0" * 64
-"""The hash of a file that is in the index without content: binary, too large, not allowed."""
+from promptuary.core.search import UNREAD, HeldReason, IndexedFile, Stamp
 
 _SETTLED: Final = 50_000_000
 """Nanoseconds after which another change changes a file's stamp, too: clocks of file systems tick slowly."""

@@ -14,6 +14,7 @@ from promptuary.core.errors import Code, SourceError
 from promptuary.core.ports.index import IndexWriter
 from promptuary.core.search import (
     TRANSIENT_CODES,
+    UNREAD,
     Folder,
     FolderHeld,
     IndexedFile,
@@ -23,7 +24,7 @@ from promptuary.core.search import (
 )
 from promptuary.search.chunks.file_kinds import date_of, kind_of
 from promptuary.search.chunks.sizes import Sizes
-from promptuary.search.plan import UNREAD, Moves, Plan, settled
+from promptuary.search.plan import Moves, Plan, settled
 from promptuary.workspace.disk.read import TextFile
 from promptuary.workspace.workspace import Workspace
 

@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from promptuary.core.search import IndexedFile, Stamp
-from promptuary.search.plan import UNREAD, Moves, Plan, plan, plan_some, settled
+from promptuary.core.search import UNREAD, IndexedFile, Stamp
+from promptuary.search.plan import Moves, Plan, plan, plan_some, settled
 
 OLD = Stamp(10, 1_000, 1_000, 1)
 

@@ -1,6 +1,7 @@
 """What search needs of an index and of a store of vectors. Backends implement these; ``wiring`` chooses one.
 
 Vectors cross these borders as bytes: little-endian 32-bit floats of length one, so that the core needs no library.
+``promptuary.testing.index_conformance`` tests what the docstrings here promise.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -115,7 +116,7 @@ class SearchIndex(Protocol):
         ...
 
     def folders(self) -> Sequence[tuple[Folder, int]]:
-        """Return the folders with the number of their files; a file without any content does not count."""
+        """Return the folders with the number of their files; those whose hash is ``UNREAD`` do not count."""
         ...
 
     def files(self, folder: Folder) -> Mapping[str, IndexedFile]:

@@ -1,0 +1,345 @@
+"""An index and a store of vectors in dictionaries: small enough to read, honest enough to run a search on.
+
+They pass the conformance suites and forget everything with the process. Scores are simple: how many of the words a
+chunk has.
+"""
+
+import struct
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from promptuary.core.ports.index import IndexedChunk, UnembeddedChunk
+from promptuary.core.query import matched
+from promptuary.core.search import UNREAD, Chunk, Filters, Folder, IndexCounts, IndexedFile, Words
+
+
+@dataclass(slots=True)
+class _File:
+    """A file with its number, its text, and its chunks by their numbers."""
+
+    number: int
+    folder: Folder
+    file: IndexedFile
+    text: str = ""
+    chunks: dict[int, Chunk] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Contents:
+    """Everything in one index. ``visible`` are the chunks that searches find; numbers are never used twice."""
+
+    files: dict[tuple[str, str], _File] = field(default_factory=dict)
+    folders: dict[str, Folder] = field(default_factory=dict)
+    vectors: dict[int, bytes] = field(default_factory=dict)
+    visible: set[int] = field(default_factory=set)
+    last_file: int = 0
+    last_chunk: int = 0
+
+    def chunks(self) -> dict[int, _File]:
+        """Return the file of every chunk, in the order of the chunks' numbers."""
+        return dict(sorted((number, one) for one in self.files.values() for number in one.chunks))
+
+    def of(self, folder: Folder) -> dict[str, IndexedFile]:
+        """Return the files of a folder by path."""
+        return {path: one.file for (place, path), one in self.files.items() if place == folder.path}
+
+    def counted(self) -> list[tuple[Folder, int]]:
+        """Return the folders with the number of their files that have content."""
+        having = [one.folder.path for one in self.files.values() if one.file.sha256 != UNREAD]
+        return [(folder, having.count(path)) for path, folder in sorted(self.folders.items())]
+
+
+class InMemoryWriter:
+    """The ``IndexWriter`` of an ``InMemoryIndex``."""
+
+    def __init__(self, contents: _Contents, lock: threading.RLock, *, fresh: bool) -> None:
+        self.fresh = fresh
+        self._contents = contents
+        self._lock = lock
+
+    def folders(self) -> Sequence[tuple[Folder, int]]:
+        """Return the folders with the number of their files."""
+        with self._lock:
+            return self._contents.counted()
+
+    def files(self, folder: Folder) -> Mapping[str, IndexedFile]:
+        """Return the indexed files of a folder by path."""
+        with self._lock:
+            return self._contents.of(folder)
+
+    def files_at(self, folder: Folder, paths: Sequence[str]) -> tuple[Mapping[str, IndexedFile], bool]:
+        """Return the indexed files at and below these paths, and whether the folder has other files."""
+        known = self.files(folder)
+        at = {
+            path: file
+            for path, file in known.items()
+            if any(path == one or path.startswith(f"{one}/") for one in paths)
+        }
+        return at, len(known) > len(at)
+
+    def put(self, folder: Folder, file: IndexedFile, text: str, chunks: Sequence[Chunk]) -> None:
+        """Index a file; chunks that it had before keep their numbers and vectors."""
+        with self._lock:
+            own, key = self._contents, (folder.path, file.path)
+            own.folders[folder.path] = folder
+            known = own.files.get(key)
+            if known is None:
+                own.last_file += 1
+            before = dict(known.chunks) if known else {}
+            after: dict[int, Chunk] = {}
+            for chunk in chunks:
+                number = next((one for one, old in before.items() if old.digest == chunk.digest), None)
+                if number is None:
+                    own.last_chunk += 1
+                    number = own.last_chunk
+                before.pop(number, None)
+                after[number] = chunk
+            own.files[key] = _File(
+                known.number if known else own.last_file, folder, file, text if chunks else "", after
+            )
+            self._forget(before)
+
+    def touch(self, folder: Folder, file: IndexedFile) -> None:
+        """Record that a file looks different on disk but has the same content."""
+        with self._lock:
+            self._contents.files[folder.path, file.path].file = file
+
+    def move(self, folder: Folder, old: str, file: IndexedFile) -> None:
+        """Give an indexed file another path."""
+        with self._lock:
+            moved = self._contents.files.pop((folder.path, old))
+            moved.file = file
+            self._contents.files[folder.path, file.path] = moved
+            self._contents.visible.difference_update(moved.chunks)
+
+    def drop(self, folder: Folder, paths: Sequence[str]) -> None:
+        """Delete files from the index."""
+        with self._lock:
+            for path in paths:
+                if dropped := self._contents.files.pop((folder.path, path), None):
+                    self._forget(dropped.chunks)
+
+    def drop_folder(self, folder: Folder) -> None:
+        """Delete a folder and its files from the index."""
+        with self._lock:
+            self.drop(folder, list(self.files(folder)))
+            self._contents.folders.pop(folder.path, None)
+
+    def flush(self) -> None:
+        """Make everything that was written visible to searches."""
+        with self._lock:
+            self._contents.visible = set(self._contents.chunks())
+
+    def _forget(self, chunks: Iterable[int]) -> None:
+        for number in chunks:
+            self._contents.vectors.pop(number, None)
+            self._contents.visible.discard(number)
+
+
+class InMemoryIndex:
+    """A ``SearchIndex`` that lives as long as the process."""
+
+    def __init__(self) -> None:
+        self._contents: _Contents | None = None
+        self._lock = threading.RLock()
+        self._writing = threading.Lock()
+        self._embedding: _Contents | None = None
+
+    @contextmanager
+    def writing(self, *, rebuild: bool = False) -> Iterator[InMemoryWriter | None]:
+        """Become the writer; ``None`` if another writer is at work."""
+        if not self._writing.acquire(blocking=False):
+            yield None
+            return
+        try:
+            before = self._contents
+            fresh = rebuild or before is None
+            contents = _Contents() if fresh or before is None else before
+            if before is None:
+                self._contents = contents  # nothing answers yet: what is written can be found at once
+            writer = InMemoryWriter(contents, self._lock, fresh=fresh)
+            writer.flush()
+            yield writer
+            writer.flush()
+            self._contents = contents
+        finally:
+            self._writing.release()
+
+    def exists(self) -> bool:
+        """Return whether there is an index."""
+        return self._contents is not None
+
+    def is_current(self) -> bool:
+        """Return whether there is an index: its settings never change."""
+        return self._contents is not None
+
+    def is_complete(self) -> bool:
+        """Return whether searches find everything that was written."""
+        with self._reading() as own:
+            return own.visible == set(own.chunks())
+
+    def counts(self) -> IndexCounts:
+        """Return how much the index holds."""
+        with self._reading() as own:
+            chunks = own.chunks()
+            files = sum(count for _, count in own.counted())
+            return IndexCounts(files, len(chunks), len(chunks.keys() - own.vectors.keys()))
+
+    def folders(self) -> Sequence[tuple[Folder, int]]:
+        """Return the folders with the number of their files."""
+        with self._reading() as own:
+            return own.counted()
+
+    def files(self, folder: Folder) -> Mapping[str, IndexedFile]:
+        """Return the indexed files of a folder by path."""
+        with self._reading() as own:
+            return own.of(folder)
+
+    def content(self, folder: Folder, path: str) -> tuple[str, Sequence[Chunk]]:
+        """Return the text of an indexed file and its chunks; nothing if it is not indexed."""
+        with self._reading() as own:
+            found = own.files.get((folder.path, path))
+            return (found.text, sorted(found.chunks.values(), key=lambda one: one.start_line)) if found else ("", ())
+
+    def select(self, filters: Filters) -> Sequence[tuple[int, str, str]]:
+        """Return the number, folder and path of every file that passes the filters."""
+        with self._reading() as own:
+            passing = [one for one in own.files.values() if _passes(one, filters)]
+            return [(one.number, one.folder.path, one.file.path) for one in passing]
+
+    def lexical(self, words: Words, limit: int, *, files: Collection[int] | None = None) -> Sequence[tuple[int, float]]:
+        """Return the chunks that have most of the words."""
+
+        def score(number: int, file: _File) -> float:
+            chunk = file.chunks[number]
+            found = matched(words, "\n".join((file.file.path, *chunk.heading, chunk.text)))
+            return float(len(found)) if set(words.phrases) <= set(found) else 0.0
+
+        with self._reading() as own:
+            visible = {number: file for number, file in own.chunks().items() if number in own.visible}
+            return _best(visible, score, limit, files)
+
+    def nearest(
+        self, vector: bytes, limit: int, *, files: Collection[int] | None = None
+    ) -> Sequence[tuple[int, float]]:
+        """Return the nearest chunks with their cosines."""
+        with self._reading() as own:
+            chunks = own.chunks()
+            having = {number: chunks[number] for number in own.vectors}
+            cosines = self.cosines(vector, list(having))
+            return _best(having, lambda number, _: cosines[number], limit, files, least=-2.0)
+
+    def cosines(self, vector: bytes, chunks: Sequence[int]) -> Mapping[int, float]:
+        """Return the cosines of those of ``chunks`` that have a vector."""
+        with self._reading() as own:
+            return {one: _cosine(vector, own.vectors[one]) for one in chunks if one in own.vectors}
+
+    def chunks(self, numbers: Sequence[int]) -> Mapping[int, IndexedChunk]:
+        """Return the chunks of these numbers that are still in the index."""
+        with self._reading() as own:
+            known = own.chunks()
+            return {number: _indexed(number, known[number]) for number in numbers if number in known}
+
+    def code(self, numbers: Sequence[int]) -> Collection[int]:
+        """Return those of these chunks that are source code."""
+        return {number for number, chunk in self.chunks(numbers).items() if chunk.kind == "code"}
+
+    def has_vectors(self) -> bool:
+        """Return whether any chunk has a vector."""
+        with self._reading() as own:
+            return bool(own.vectors)
+
+    def lacks_vectors(self) -> bool:
+        """Return whether any chunk has no vector yet."""
+        return self.counts().unembedded > 0
+
+    def unembedded(self, limit: int) -> Sequence[UnembeddedChunk]:
+        """Return the first chunks without a vector, in the order of their numbers."""
+        with self._reading() as own:
+            self._embedding = own
+            lacking = [
+                (number, file.chunks[number]) for number, file in own.chunks().items() if number not in own.vectors
+            ]
+            return [UnembeddedChunk(number, chunk.context, chunk.sha256) for number, chunk in lacking[:limit]]
+
+    def embed(self, vectors: Mapping[int, bytes]) -> None:
+        """Store vectors; none if the index was rebuilt since they were asked for."""
+        with self._reading() as own:
+            if own is self._embedding:
+                own.vectors |= {number: vectors[number] for number in vectors.keys() & own.chunks().keys()}
+
+    def hashes(self) -> Collection[str]:
+        """Return the hashes of all chunks."""
+        with self._reading() as own:
+            return {file.chunks[number].sha256 for number, file in own.chunks().items()}
+
+    def close(self) -> None:
+        """Do nothing: there are no files to close."""
+
+    @contextmanager
+    def _reading(self) -> Iterator[_Contents]:
+        with self._lock:
+            yield self._contents or _Contents()
+
+
+class InMemoryVectors:
+    """A ``VectorStore`` that lives as long as the process."""
+
+    def __init__(self) -> None:
+        self._vectors: dict[str, dict[str, bytes]] = {}
+        self._lock = threading.Lock()
+
+    def get(self, embedder: str, hashes: Sequence[str]) -> Mapping[str, bytes]:
+        """Return the vectors of those hashes that have one."""
+        with self._lock:
+            known = self._vectors.get(embedder, {})
+            return {one: known[one] for one in hashes if one in known}
+
+    def put(self, embedder: str, vectors: Mapping[str, bytes]) -> None:
+        """Store vectors by their hashes, replacing earlier ones."""
+        with self._lock:
+            self._vectors.setdefault(embedder, {}).update(vectors)
+
+    def keep_only(self, embedder: str, hashes: Iterable[str]) -> int:
+        """Delete those vectors of an embedder whose hashes are not given, and return how many that were."""
+        with self._lock:
+            known, wanted = self._vectors.get(embedder, {}), set(hashes)
+            self._vectors[embedder] = {one: vector for one, vector in known.items() if one in wanted}
+            return len(known) - len(self._vectors[embedder])
+
+    def close(self) -> None:
+        """Do nothing: there is no file to close."""
+
+
+def _passes(one: _File, filters: Filters) -> bool:
+    return (
+        (not filters.folders or one.folder.path in filters.folders)
+        and (not filters.kinds or one.file.kind in filters.kinds)
+        and (not filters.labels or one.folder.label in filters.labels)
+        and (filters.since is None or one.file.date >= filters.since)
+        and (filters.until is None or one.file.date < filters.until)
+    )
+
+
+def _best(
+    chunks: Mapping[int, _File],
+    score: Callable[[int, _File], float],
+    limit: int,
+    files: Collection[int] | None,
+    *,
+    least: float = 0.0,
+) -> list[tuple[int, float]]:
+    """Return the chunks with the highest scores above ``least``, the best first."""
+    among = [(number, score(number, one)) for number, one in chunks.items() if files is None or one.number in files]
+    return sorted((one for one in among if one[1] > least), key=lambda one: (-one[1], one[0]))[:limit]
+
+
+def _indexed(number: int, one: _File) -> IndexedChunk:
+    return IndexedChunk(one.folder.path, one.file.path, one.file.kind, one.file.date, one.chunks[number])
+
+
+def _cosine(one: bytes, other: bytes) -> float:
+    pairs = zip(struct.iter_unpack("<f", one), struct.iter_unpack("<f", other), strict=True)
+    return float(sum(a * b for (a,), (b,) in pairs))

@@ -1,0 +1,542 @@
+"""What every index and every store of vectors must do, as tests: subclass a suite and give it its fixtures.
+
+    class TestMyIndex(SearchIndexConformance):
+        @pytest.fixture
+        def vectors(self):
+            return InMemoryVectors()
+
+        @pytest.fixture
+        def index(self, vectors, tmp_path):
+            return MyIndex(tmp_path, store=vectors, embedder=EMBEDDER)
+
+    class TestMyVectors(VectorStoreConformance):
+        @pytest.fixture
+        def vectors(self, tmp_path):
+            ...
+
+Each test gets a new, empty index. Nothing here knows which it is, nor whether it is persistent: what happens when a
+process ends is for the backend's own tests. Scores may differ from index to index; what is found may not.
+"""
+# ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
+
+import hashlib
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from math import isclose
+from typing import Final
+
+from promptuary import concurrency
+from promptuary.core.ports.index import IndexWriter, SearchIndex, VectorStore
+from promptuary.core.ports.models import vector_space_id
+from promptuary.core.query import parse
+from promptuary.core.search import UNREAD, Chunk, FileKind, Filters, Folder, IndexedFile, Stamp, Words
+from promptuary.testing.word_embedder import WordEmbedder, unit_vector
+
+EMBEDDER: Final = WordEmbedder()
+"""The embedder that an index under test is made for."""
+
+HERE: Final = Folder("/here")
+THERE: Final = Folder("/there", "ada")
+
+STRANGE: Final = ("\ud800", "a\x00b", "😀", "e\u0301", "';--", "\ufeff", "日本語", "[a-z", '"', "AND OR NOT (")
+"""Texts that an index could stumble over: lone surrogates, NUL, combining marks, and syntax of other programs."""
+
+
+class _StoppedError(Exception):
+    """Ends a writer in the middle of its work."""
+
+
+def file(path: str, text: str = "", *, kind: FileKind = "text", date: int = 0, size: int = 1) -> IndexedFile:
+    """Return a file with this text."""
+    sha256 = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return IndexedFile(path, Stamp(size, 2, 3, 4), sha256, kind, date)
+
+
+def lines(text: str, *heading: str) -> list[Chunk]:
+    """Return each line of ``text`` as a chunk."""
+    return [Chunk(number, number, line, heading) for number, line in enumerate(text.split("\n"), 1)]
+
+
+def put(writer: IndexWriter, path: str, text: str, folder: Folder = HERE, *, kind: FileKind = "text") -> None:
+    """Index a file of which each line is a chunk."""
+    writer.put(folder, file(path, text, kind=kind), text, lines(text))
+
+
+@contextmanager
+def writing(index: SearchIndex, *, rebuild: bool = False) -> Iterator[IndexWriter]:
+    """Become the writer, which nobody else is."""
+    with index.writing(rebuild=rebuild) as writer:
+        assert writer is not None
+        yield writer
+
+
+def filled(index: SearchIndex, **files: str) -> None:
+    """Index files by their names."""
+    with writing(index) as writer:
+        for path, text in files.items():
+            put(writer, path, text)
+
+
+def numbers(index: SearchIndex, query: str, limit: int = 100) -> list[int]:
+    """Return the numbers of the chunks that a query finds by words."""
+    return [number for number, _ in index.lexical(parse(query), limit)]
+
+
+def found(index: SearchIndex, query: str, limit: int = 100) -> list[tuple[str, str]]:
+    """Return the path and the text of the chunks that a query finds by words, in order of both."""
+    hits = index.chunks(numbers(index, query, limit))
+    return sorted((one.path, one.chunk.text) for one in hits.values())
+
+
+def embedded(index: SearchIndex, vectors: VectorStore) -> None:
+    """Embed every chunk as a search would."""
+    while batch := index.unembedded(100):
+        made = dict(zip(batch, EMBEDDER.embed([one.context for one in batch], "passage"), strict=True))
+        vectors.put(vector_space_id(EMBEDDER), {one.sha256: vector for one, vector in made.items()})
+        index.embed({one.id: vector for one, vector in made.items()})
+
+
+def embed_query(text: str) -> bytes:
+    """Return the vector of a query."""
+    return EMBEDDER.embed([text], "query")[0]
+
+
+class SearchIndexConformance:
+    """The contract of a ``SearchIndex``."""
+
+    def test_an_index_that_does_not_exist_reads_as_empty(self, index: SearchIndex) -> None:
+        assert not index.exists()
+        assert not index.is_current()
+        assert (index.counts().files, index.counts().chunks, list(index.folders())) == (0, 0, [])
+        assert (dict(index.files(HERE)), list(index.select(Filters(kinds=("text",))))) == ({}, [])
+        assert (found(index, "alpha"), list(index.nearest(embed_query("alpha"), 10))) == ([], [])
+        assert (index.content(HERE, "a")[0], list(index.unembedded(10)), list(index.hashes())) == ("", [], [])
+        assert not index.has_vectors()
+
+    def test_what_is_put_is_found_once_the_writer_has_ended(self, index: SearchIndex) -> None:
+        filled(index, a="alpha one\nbeta", b="alpha two")
+
+        assert index.exists()
+        assert index.is_current()
+        assert index.is_complete()
+        assert found(index, "alpha") == [("a", "alpha one"), ("b", "alpha two")]
+        assert found(index, "gamma") == []
+
+    def test_what_is_put_is_found_after_a_flush_while_the_writer_goes_on(self, index: SearchIndex) -> None:
+        filled(index, a="alpha")
+        with writing(index) as writer:
+            put(writer, "b", "alpha too")
+            writer.flush()
+            put(writer, "c", "alpha three")
+            assert [path for path, _ in found(index, "alpha")] == ["a", "b"]
+
+        assert [path for path, _ in found(index, "alpha")] == ["a", "b", "c"]
+
+    def test_there_is_one_writer_at_a_time(self, index: SearchIndex) -> None:
+        with writing(index) as writer:
+            put(writer, "a", "alpha")
+            with index.writing() as other:
+                assert other is None
+            with index.writing(rebuild=True) as other:
+                assert other is None
+
+        with writing(index) as writer:
+            assert not writer.fresh
+
+    def test_a_chunk_comes_back_with_its_file_its_lines_and_its_heading(self, index: SearchIndex) -> None:
+        chunk = Chunk(3, 4, "alpha\nbeta", ("Top", "Section"))
+        with writing(index) as writer:
+            writer.put(THERE, file("a/b.md", kind="markdown", date=7), "x\ny\nalpha\nbeta\nz", [chunk])
+
+        (number,) = numbers(index, "beta")
+        hit = index.chunks([number])[number]
+        assert (hit.folder, hit.path, hit.kind, hit.date, hit.chunk) == ("/there", "a/b.md", "markdown", 7, chunk)
+
+    def test_a_chunk_is_found_by_its_heading_and_by_its_path(self, index: SearchIndex) -> None:
+        with writing(index) as writer:
+            writer.put(HERE, file("guides/zebra.md"), "alpha", lines("alpha", "Okapi"))
+
+        assert found(index, "okapi") == found(index, "zebra") == [("guides/zebra.md", "alpha")]
+
+    def test_a_file_that_is_put_again_is_replaced_as_a_whole(self, index: SearchIndex) -> None:
+        filled(index, a="alpha\nbeta")
+        filled(index, a="beta\ngamma")
+
+        assert (found(index, "alpha"), found(index, "beta"), found(index, "gamma")) == (
+            [],
+            [("a", "beta")],
+            [("a", "gamma")],
+        )
+        assert index.counts().chunks == 2
+
+    def test_chunks_that_stay_keep_their_numbers_and_have_their_new_lines(self, index: SearchIndex) -> None:
+        filled(index, a="alpha\nbeta")
+        before = numbers(index, "beta")
+        filled(index, a="new\nother\nbeta")
+
+        assert numbers(index, "beta") == before
+        assert index.chunks(before)[before[0]].chunk.start_line == 3
+
+    def test_equal_chunks_of_one_file_are_found_each_on_its_own(self, index: SearchIndex) -> None:
+        filled(index, a="alpha\nalpha\nalpha")
+        three = numbers(index, "alpha")
+        filled(index, a="alpha\nalpha")
+
+        assert len(three) == 3
+        assert len(numbers(index, "alpha")) == 2
+        assert set(numbers(index, "alpha")) <= set(three)
+
+    def test_the_number_of_a_chunk_that_is_gone_means_nothing_any_more(self, index: SearchIndex) -> None:
+        filled(index, a="alpha")
+        gone = numbers(index, "alpha")
+        with writing(index) as writer:
+            writer.drop(HERE, ["a"])
+            put(writer, "b", "beta")
+
+        assert index.chunks(gone) == {}
+        assert index.chunks([*gone, *numbers(index, "beta")]).keys() == set(numbers(index, "beta"))
+
+    def test_a_moved_file_keeps_its_chunks_and_has_its_new_path_alone(self, index: SearchIndex) -> None:
+        filled(index, zebra="alpha")
+        before = numbers(index, "alpha")
+        with writing(index) as writer:
+            writer.move(HERE, "zebra", file("okapi", "alpha"))
+
+        assert numbers(index, "alpha") == before
+        assert list(index.files(HERE)) == ["okapi"]
+        assert (found(index, "okapi"), found(index, "zebra")) == ([("okapi", "alpha")], [])
+
+    def test_a_touched_file_has_its_new_stamp_and_its_old_content(self, index: SearchIndex) -> None:
+        filled(index, a="alpha")
+        with writing(index) as writer:
+            writer.touch(HERE, file("a", "alpha", size=99))
+
+        assert index.files(HERE)["a"].stamp.size == 99
+        assert found(index, "alpha") == [("a", "alpha")]
+
+    def test_dropped_files_are_gone_and_unknown_paths_are_ignored(self, index: SearchIndex) -> None:
+        filled(index, a="alpha", b="alpha")
+        with writing(index) as writer:
+            writer.drop(HERE, ["a", "nowhere"])
+
+        assert found(index, "alpha") == [("b", "alpha")]
+        assert (index.content(HERE, "a")[0], index.counts().chunks) == ("", 1)
+
+    def test_a_dropped_folder_is_gone_with_its_files_and_others_stay(self, index: SearchIndex) -> None:
+        with writing(index) as writer:
+            put(writer, "a", "alpha")
+            put(writer, "a", "alpha", THERE)
+            writer.drop_folder(HERE)
+
+        assert list(index.folders()) == [(THERE, 1)]
+        assert [one.folder for one in index.chunks(numbers(index, "alpha")).values()] == ["/there"]
+
+    def test_folders_and_files_are_counted_without_those_that_could_not_be_read(self, index: SearchIndex) -> None:
+        with writing(index) as writer:
+            put(writer, "a", "alpha\nbeta")
+            put(writer, "b", "gamma", THERE)
+            writer.put(HERE, IndexedFile("c", Stamp(1, 2, 3, 4), UNREAD, "data", 5), "", ())
+            assert list(writer.folders()) == [(HERE, 1), (THERE, 1)]
+
+        assert list(index.folders()) == [(HERE, 1), (THERE, 1)]
+        assert (index.counts().files, index.counts().chunks) == (2, 3)
+        assert index.files(HERE)["c"].sha256 == UNREAD
+
+    def test_a_writer_sees_what_it_wrote(self, index: SearchIndex) -> None:
+        with writing(index) as writer:
+            put(writer, "a", "alpha")
+            assert dict(writer.files(HERE)) == {"a": file("a", "alpha")}
+            writer.drop(HERE, ["a"])
+            assert dict(writer.files(HERE)) == {}
+
+    def test_files_at_a_path_are_it_and_those_below_it_and_no_neighbours(self, index: SearchIndex) -> None:
+        with writing(index) as writer:
+            for path in ("a", "a/b", "a/c/d", "ab", "b"):
+                put(writer, path, "alpha")
+            some, others = writer.files_at(HERE, ["a"])
+            every, none = writer.files_at(HERE, ["a", "ab", "b"])
+
+        assert (sorted(some), others) == (["a", "a/b", "a/c/d"], True)
+        assert (len(every), none) == (5, False)
+
+    def test_the_content_of_a_file_comes_back_as_it_was_put(self, index: SearchIndex) -> None:
+        text = "one\n\ntwo\r\n\nthree\n"
+        chunks = [Chunk(1, 1, "one"), Chunk(3, 5, "two\r\n\nthree", ("Top",))]
+        with writing(index) as writer:
+            writer.put(HERE, file("a", text), text, chunks)
+
+        back, cut = index.content(HERE, "a")
+        assert (back, list(cut)) == (text, chunks)
+        assert index.content(HERE, "b")[0] == index.content(THERE, "a")[0] == ""
+
+    def test_filters_select_files_by_folder_kind_label_and_date(self, index: SearchIndex) -> None:
+        with writing(index) as writer:
+            writer.put(HERE, file("a", kind="code", date=10), "x", lines("x"))
+            writer.put(THERE, file("b", kind="markdown", date=20), "x", lines("x"))
+
+        def selected(filters: Filters) -> list[str]:
+            return sorted(path for _, _, path in index.select(filters))
+
+        assert selected(Filters()) == ["a", "b"]
+        assert selected(Filters(folders=("/there",))) == ["b"]
+        assert selected(Filters(kinds=("code", "data"))) == ["a"]
+        assert selected(Filters(labels=("ada",))) == ["b"]
+        assert selected(Filters(labels=("",))) == ["a"]
+        assert selected(Filters(since=20)) == selected(Filters(since=11, until=21)) == ["b"]
+        assert selected(Filters(until=20)) == ["a"]
+        assert selected(Filters(kinds=("code",), labels=("ada",))) == []
+
+    def test_only_the_chunks_of_selected_files_are_found(self, index: SearchIndex, vectors: VectorStore) -> None:
+        filled(index, a="alpha", b="alpha", c="alpha")
+        embedded(index, vectors)
+        wanted = {number for number, _, path in index.select(Filters()) if path in {"a", "c"}}
+        by_words = index.lexical(Words(("alpha",)), 10, files=wanted)
+        by_meaning = index.nearest(embed_query("alpha"), 10, files=wanted)
+
+        for best in (by_words, by_meaning):
+            chunks = index.chunks([number for number, _ in best])
+            assert {one.path for one in chunks.values()} == {"a", "c"}
+        assert list(index.lexical(Words(("alpha",)), 10, files=())) == []
+        assert list(index.nearest(embed_query("alpha"), 10, files=())) == []
+
+    def test_a_phrase_is_in_every_chunk_that_is_found(self, index: SearchIndex) -> None:
+        filled(index, a="the page cache is full", b="a cache for each page", c="page cache pages")
+
+        assert [path for path, _ in found(index, '"page cache"')] == ["a", "c"]
+        assert [path for path, _ in found(index, 'full "page cache"')] == ["a", "c"]
+
+    def test_a_word_is_found_by_its_beginning_if_that_is_asked_for(self, index: SearchIndex) -> None:
+        filled(index, a="microscope", b="telescope")
+
+        assert found(index, "micro*") == [("a", "microscope")]
+
+    def test_case_and_accents_make_no_difference(self, index: SearchIndex) -> None:
+        filled(index, a="Crème brûlée")
+
+        assert found(index, "CREME brulee") == [("a", "Crème brûlée")]
+
+    def test_scripts_without_spaces_are_found(self, index: SearchIndex) -> None:
+        filled(index, a="東京都に行く", b="京都に行く")
+
+        assert ("a", "東京都に行く") in found(index, "東京")
+        assert ("b", "京都に行く") not in found(index, "東京")
+
+    def test_fewer_hits_are_the_first_of_more_and_scores_fall(self, index: SearchIndex) -> None:
+        filled(index, **{f"f{number}": f"alpha {'beta ' * (number % 3)}" for number in range(9)})
+        every = list(index.lexical(Words(("alpha", "beta")), 100))
+
+        assert len(every) == 9
+        assert [score for _, score in every] == sorted((score for _, score in every), reverse=True)
+        for limit in range(1, 9):
+            assert list(index.lexical(Words(("alpha", "beta")), limit)) == every[:limit]
+
+    def test_any_words_are_valid(self, index: SearchIndex) -> None:
+        filled(index, a="alpha")
+        for text in STRANGE:
+            index.lexical(Words((text,)), 10)
+            index.lexical(Words((), (text,), (text,)), 10)
+
+    def test_any_path_and_any_text_comes_back_as_it_was(self, index: SearchIndex) -> None:
+        with writing(index) as writer:
+            for number, text in enumerate(STRANGE):
+                path = f"{number}{text}".replace("\x00", "")
+                writer.put(HERE, file(path, text), f"{text}\nalpha", lines(f"{text}\nalpha", text))
+
+        for number, text in enumerate(STRANGE):
+            path = f"{number}{text}".replace("\x00", "")
+            back, cut = index.content(HERE, path)
+            assert (back, list(cut)) == (f"{text}\nalpha", lines(f"{text}\nalpha", text))
+        assert len(found(index, "alpha")) == len(STRANGE)
+
+    def test_source_code_is_told_from_the_rest(self, index: SearchIndex) -> None:
+        with writing(index) as writer:
+            put(writer, "a.py", "alpha", kind="code")
+            put(writer, "a.md", "alpha", kind="markdown")
+        both = numbers(index, "alpha")
+
+        code = [number for number in both if index.chunks([number])[number].path == "a.py"]
+        assert list(index.code(both)) == code
+        assert list(index.code([])) == []
+
+    def test_while_it_is_rebuilt_the_old_index_answers(self, index: SearchIndex) -> None:
+        filled(index, a="alpha")
+        with writing(index, rebuild=True) as writer:
+            assert writer.fresh
+            assert (dict(writer.files(HERE)), list(writer.folders())) == ({}, [])
+            put(writer, "b", "beta")
+            writer.flush()
+            assert (found(index, "alpha"), found(index, "beta")) == ([("a", "alpha")], [])
+
+        assert (found(index, "alpha"), found(index, "beta")) == ([], [("b", "beta")])
+
+    def test_a_rebuild_that_fails_leaves_the_old_index(self, index: SearchIndex) -> None:
+        filled(index, a="alpha")
+        with suppress(_StoppedError), writing(index, rebuild=True) as writer:
+            put(writer, "b", "beta")
+            raise _StoppedError
+
+        assert (found(index, "alpha"), found(index, "beta")) == ([("a", "alpha")], [])
+
+    def test_what_a_writer_that_failed_has_written_is_found_after_the_next_one(self, index: SearchIndex) -> None:
+        filled(index, a="alpha")
+        with suppress(_StoppedError), writing(index) as writer:
+            put(writer, "b", "beta")
+            writer.drop(HERE, ["a"])
+            raise _StoppedError
+        filled(index)
+
+        assert index.is_complete()
+        assert (found(index, "alpha"), found(index, "beta")) == ([], [("b", "beta")])
+
+    def test_chunks_get_their_vectors_in_the_order_of_their_numbers(
+        self, index: SearchIndex, vectors: VectorStore
+    ) -> None:
+        filled(index, a="alpha\nbeta\ngamma")
+        first = index.unembedded(2)
+        assert (len(first), index.has_vectors(), index.lacks_vectors()) == (2, False, True)
+        assert [one.id for one in first] == sorted(one.id for one in first)
+        assert {one.sha256 for one in first} < set(index.hashes())
+        embedded(index, vectors)
+
+        assert (index.has_vectors(), index.lacks_vectors(), index.counts().unembedded) == (True, False, 0)
+        assert list(index.unembedded(10)) == []
+
+    def test_the_nearest_chunk_is_the_one_that_says_the_same(self, index: SearchIndex, vectors: VectorStore) -> None:
+        filled(index, a="alpha beta", b="gamma delta", c="epsilon zeta")
+        embedded(index, vectors)
+        for text in ("alpha beta", "gamma delta", "epsilon zeta"):
+            (best, cosine), *_ = index.nearest(embed_query(text), 3)
+            assert index.chunks([best])[best].chunk.text == text
+            assert isclose(cosine, 1.0, abs_tol=0.01)
+
+    def test_cosines_are_those_of_the_vectors(self, index: SearchIndex, vectors: VectorStore) -> None:
+        filled(index, a="alpha", b="beta", c="alpha beta")
+        embedded(index, vectors)
+        query = embed_query("alpha")
+        every = dict(index.nearest(query, 10))
+
+        for number, cosine in index.cosines(query, [*every, 10**9]).items():
+            exact = _cosine(query, embed_query(index.chunks([number])[number].chunk.text))
+            assert isclose(cosine, exact, abs_tol=0.01)
+            assert isclose(every[number], exact, abs_tol=0.01)
+
+    def test_a_chunk_without_a_vector_is_found_by_its_words_alone(
+        self, index: SearchIndex, vectors: VectorStore
+    ) -> None:
+        filled(index, a="alpha")
+        embedded(index, vectors)
+        filled(index, b="alpha too")
+
+        assert len(index.nearest(embed_query("alpha"), 10)) == 1
+        assert len(index.cosines(embed_query("alpha"), numbers(index, "alpha"))) == 1
+        assert (len(numbers(index, "alpha")), index.lacks_vectors()) == (2, True)
+
+    def test_the_vector_of_a_chunk_that_is_gone_is_not_among_the_nearest(
+        self, index: SearchIndex, vectors: VectorStore
+    ) -> None:
+        filled(index, a="alpha", b="beta")
+        embedded(index, vectors)
+        with writing(index) as writer:
+            writer.drop(HERE, ["a"])
+        nearest = [number for number, _ in index.nearest(embed_query("alpha"), 10)]
+
+        assert {one.path for one in index.chunks(nearest).values()} == {"b"}
+
+    def test_a_chunk_that_stays_keeps_its_vector(self, index: SearchIndex, vectors: VectorStore) -> None:
+        filled(index, a="alpha\nbeta")
+        embedded(index, vectors)
+        filled(index, a="new\nbeta")
+
+        assert [one.context for one in index.unembedded(10)] == ["new"]
+        assert len(index.cosines(embed_query("beta"), numbers(index, "beta"))) == 1
+
+    def test_vectors_that_come_after_a_rebuild_are_not_stored(self, index: SearchIndex, vectors: VectorStore) -> None:
+        filled(index, a="alpha")
+        (old,) = index.unembedded(10)
+        with writing(index, rebuild=True) as writer:
+            put(writer, "b", "beta")
+        vectors.put(vector_space_id(EMBEDDER), {old.sha256: embed_query("alpha")})
+        index.embed({old.id: embed_query("alpha")})
+
+        assert (index.has_vectors(), index.lacks_vectors()) == (False, True)
+
+    def test_the_hashes_are_those_of_the_chunks_that_are_there(self, index: SearchIndex) -> None:
+        filled(index, a="alpha\nbeta\nalpha")
+        filled(index, a="beta")
+
+        assert list(index.hashes()) == [Chunk(1, 1, "beta").sha256]
+
+    def test_any_number_of_threads_may_read_while_one_writes(self, index: SearchIndex) -> None:
+        filled(index, a="alpha")
+
+        def read() -> int:
+            return sum(len(found(index, "alpha")) >= 1 for _ in range(20))
+
+        readers = [concurrency.begin(read) for _ in range(4)]
+        for number in range(10):
+            filled(index, **{f"more{number}": "alpha"})
+        assert [reader.result() for reader in readers] == [20] * 4
+        assert len(found(index, "alpha")) == 11
+
+
+class VectorStoreConformance:
+    """The contract of a ``VectorStore``."""
+
+    def test_an_empty_store_has_nothing(self, vectors: VectorStore) -> None:
+        assert dict(vectors.get("e", [sha("a")])) == dict(vectors.get("e", [])) == {}
+        assert vectors.keep_only("e", [sha("a")]) == 0
+
+    def test_vectors_come_back_nearly_as_they_were_by_embedder_and_hash(self, vectors: VectorStore) -> None:
+        one, other = unit_vector(0.1, 0.7, -0.3, 0.2), unit_vector(1, 2, 3, 4, 5, 6)
+        vectors.put("e", {sha("a"): one, sha("b"): unit_vector(1, 0, 0, 0)})
+        vectors.put("f", {sha("a"): other})
+
+        assert list(vectors.get("e", [sha("a"), sha("c")])) == [sha("a")]
+        assert _is_near(vectors.get("e", [sha("a")])[sha("a")], one)
+        assert _is_near(vectors.get("f", [sha("a")])[sha("a")], other)
+        assert dict(vectors.get("g", [sha("a")])) == {}
+
+    def test_a_vector_that_is_put_again_replaces_the_first(self, vectors: VectorStore) -> None:
+        vectors.put("e", {sha("a"): unit_vector(1, 0)})
+        vectors.put("e", {sha("a"): unit_vector(0, 1)})
+
+        assert _is_near(vectors.get("e", [sha("a")])[sha("a")], unit_vector(0, 1))
+
+    def test_nothing_may_be_put(self, vectors: VectorStore) -> None:
+        vectors.put("e", {})
+
+        assert dict(vectors.get("e", [sha("a")])) == {}
+
+    def test_only_the_vectors_that_are_named_are_kept_and_those_of_others_stay(self, vectors: VectorStore) -> None:
+        vectors.put("e", {sha(name): unit_vector(1, 0) for name in "abc"})
+        vectors.put("f", {sha("a"): unit_vector(1, 0)})
+
+        assert vectors.keep_only("e", iter([sha("b"), sha("d")])) == 2
+        assert list(vectors.get("e", [sha(name) for name in "abcd"])) == [sha("b")]
+        assert list(vectors.get("f", [sha("a")])) == [sha("a")]
+
+    def test_thousands_are_asked_for_and_kept_at_once(self, vectors: VectorStore) -> None:
+        many = {sha(str(number)): unit_vector(number + 1, 1) for number in range(2_500)}
+        vectors.put("e", many)
+
+        assert vectors.get("e", list(many)).keys() == many.keys()
+        assert vectors.keep_only("e", many) == 0
+
+
+def sha(text: str) -> str:
+    """Return a hash that vectors are stored by."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _numbers(vector: bytes) -> Sequence[float]:
+    return [number for (number,) in struct.iter_unpack("<f", vector)]
+
+
+def _cosine(one: bytes, other: bytes) -> float:
+    return sum(a * b for a, b in zip(_numbers(one), _numbers(other), strict=True))
+
+
+def _is_near(one: bytes, other: bytes) -> bool:
+    pairs = zip(_numbers(one), _numbers(other), strict=True)
+    return all(isclose(a, b, abs_tol=0.002) for a, b in pairs)

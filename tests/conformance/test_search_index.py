@@ -1,0 +1,51 @@
+"""Every index and every store of vectors keeps the same contract: ``promptuary.testing.index_conformance``."""
+# ruff: noqa: E402 - what asserts must be announced before it is imported
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+pytest.register_assert_rewrite("promptuary.testing.index_conformance")
+pytest.importorskip("turbovec")
+
+from promptuary.core.ports.index import SearchIndex, VectorStore
+from promptuary.storage.index.index import DiskIndex
+from promptuary.storage.sqlite.vectors import EmbeddedVectorStore
+from promptuary.testing.in_memory_index import InMemoryIndex, InMemoryVectors
+from promptuary.testing.index_conformance import EMBEDDER, SearchIndexConformance, VectorStoreConformance
+
+
+class TestInMemoryIndex(SearchIndexConformance):
+    @pytest.fixture
+    def vectors(self) -> VectorStore:
+        return InMemoryVectors()
+
+    @pytest.fixture
+    def index(self) -> SearchIndex:
+        return InMemoryIndex()
+
+
+class TestDiskIndex(SearchIndexConformance):
+    @pytest.fixture
+    def vectors(self) -> VectorStore:
+        return InMemoryVectors()
+
+    @pytest.fixture
+    def index(self, vectors: VectorStore, tmp_path: Path) -> Iterator[SearchIndex]:
+        with closing(DiskIndex(tmp_path, "recipe", store=vectors, embedder=EMBEDDER)) as index:
+            yield index
+
+
+class TestInMemoryVectors(VectorStoreConformance):
+    @pytest.fixture
+    def vectors(self) -> VectorStore:
+        return InMemoryVectors()
+
+
+class TestStoredVectors(VectorStoreConformance):
+    @pytest.fixture
+    def vectors(self, tmp_path: Path) -> Iterator[VectorStore]:
+        with closing(EmbeddedVectorStore(tmp_path / "state.db")) as store:
+            yield store
