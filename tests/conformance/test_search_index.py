@@ -12,7 +12,7 @@ pytest.importorskip("turbovec")
 
 from promptuary.core.ports.index import SearchIndex, VectorStore
 from promptuary.storage.index.index import DiskIndex
-from promptuary.storage.sqlite.vectors import EmbeddedVectorStore
+from promptuary.storage.sqlite.vectors import SqliteVectors
 from promptuary.testing.in_memory_index import InMemoryIndex, InMemoryVectors
 from promptuary.testing.index_conformance import EMBEDDER, SearchIndexConformance, VectorStoreConformance
 
@@ -44,8 +44,8 @@ class TestInMemoryVectors(VectorStoreConformance):
         return InMemoryVectors()
 
 
-class TestStoredVectors(VectorStoreConformance):
+class TestSqliteVectors(VectorStoreConformance):
     @pytest.fixture
     def vectors(self, tmp_path: Path) -> Iterator[VectorStore]:
-        with closing(EmbeddedVectorStore(tmp_path / "state.db")) as store:
+        with closing(SqliteVectors(tmp_path / "state.db")) as store:
             yield store
