@@ -18,16 +18,10 @@ OWN_ROOMS = {"core", "storage", "testing"}
 
 ONE_IMPLEMENTATION = {
     "ChatModel": "models that answer come with the chat; until then each user brings one",
-    "IndexWriter": "the small index in memory is to come",
-    "SearchIndex": "likewise",
-    "VectorStore": "likewise",
 }
 """Shrinks: ports with a single implementation, and why."""
 NO_SUITE = {
     "ChatModel": "nothing is promised but that text comes back",
-    "IndexWriter": "to come with the index in memory",
-    "SearchIndex": "likewise",
-    "VectorStore": "likewise",
 }
 """Shrinks: ports without a suite, and why."""
 NO_CALLER: dict[str, str] = {}

@@ -244,11 +244,19 @@ class SearchIndexConformance:
         assert index.files(HERE)["c"].sha256 == UNREAD
 
     def test_a_writer_sees_what_it_wrote(self, index: SearchIndex) -> None:
+        def seen(writer: IndexWriter) -> tuple[list[str], int, list[tuple[Folder, int]]]:
+            files, others = writer.files_at(HERE, ["a"])
+            return sorted(writer.files(HERE)), len(files) + others, list(writer.folders())
+
         with writing(index) as writer:
             put(writer, "a", "alpha")
-            assert dict(writer.files(HERE)) == {"a": file("a", "alpha")}
-            writer.drop(HERE, ["a"])
-            assert dict(writer.files(HERE)) == {}
+            put(writer, "b", "beta")
+            assert seen(writer) == (["a", "b"], 2, [(HERE, 2)])
+            writer.drop(HERE, ["b"])
+            writer.move(HERE, "a", file("c", "alpha"))
+            assert seen(writer) == (["c"], 1, [(HERE, 1)])
+            writer.drop_folder(HERE)
+            assert seen(writer) == ([], 0, [])
 
     def test_files_at_a_path_are_it_and_those_below_it_and_no_neighbours(self, index: SearchIndex) -> None:
         with writing(index) as writer:
