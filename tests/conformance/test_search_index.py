@@ -13,14 +13,14 @@ pytest.importorskip("turbovec")
 from promptuary.core.ports.index import SearchIndex, VectorStore
 from promptuary.storage.index.index import DiskIndex
 from promptuary.storage.sqlite.vectors import SqliteVectors
-from promptuary.testing.in_memory_index import InMemoryIndex, InMemoryVectors
+from promptuary.testing.in_memory_index import InMemoryIndex, InMemoryVectorStore
 from promptuary.testing.index_conformance import EMBEDDER, SearchIndexConformance, VectorStoreConformance
 
 
 class TestInMemoryIndex(SearchIndexConformance):
     @pytest.fixture
     def vectors(self) -> VectorStore:
-        return InMemoryVectors()
+        return InMemoryVectorStore()
 
     @pytest.fixture
     def index(self) -> SearchIndex:
@@ -30,7 +30,7 @@ class TestInMemoryIndex(SearchIndexConformance):
 class TestDiskIndex(SearchIndexConformance):
     @pytest.fixture
     def vectors(self) -> VectorStore:
-        return InMemoryVectors()
+        return InMemoryVectorStore()
 
     @pytest.fixture
     def index(self, vectors: VectorStore, tmp_path: Path) -> Iterator[SearchIndex]:
@@ -41,7 +41,7 @@ class TestDiskIndex(SearchIndexConformance):
 class TestInMemoryVectors(VectorStoreConformance):
     @pytest.fixture
     def vectors(self) -> VectorStore:
-        return InMemoryVectors()
+        return InMemoryVectorStore()
 
 
 class TestSqliteVectors(VectorStoreConformance):

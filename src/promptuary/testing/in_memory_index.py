@@ -284,7 +284,7 @@ class InMemoryIndex:
             yield self._contents or _Contents()
 
 
-class InMemoryVectors:
+class InMemoryVectorStore:
     """A ``VectorStore`` that lives as long as the process."""
 
     def __init__(self) -> None:

@@ -3,7 +3,7 @@
     class TestMyIndex(SearchIndexConformance):
         @pytest.fixture
         def vectors(self):
-            return InMemoryVectors()
+            return InMemoryVectorStore()
 
         @pytest.fixture
         def index(self, vectors, tmp_path):

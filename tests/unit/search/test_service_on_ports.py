@@ -12,7 +12,7 @@ from promptuary.core.search import Filters, FolderHeld, IndexBusy, IndexRebuilt,
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.folders import IndexedFolders
 from promptuary.search.service import SearchBackend, SearchService
-from promptuary.testing.in_memory_index import InMemoryIndex, InMemoryVectors
+from promptuary.testing.in_memory_index import InMemoryIndex, InMemoryVectorStore
 from promptuary.testing.word_embedder import WordEmbedder
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.wiring.workspace import open_door
@@ -38,7 +38,7 @@ def workspace(files: Files) -> Path:
 
 @pytest.fixture
 def service(workspace: Path, index: InMemoryIndex) -> Iterator[SearchService]:
-    backend = SearchBackend(index, InMemoryVectors(), WordEmbedder())
+    backend = SearchBackend(index, InMemoryVectorStore(), WordEmbedder())
     opened = SearchService(
         IndexedFolders(
             IndexedFoldersFile(workspace, folder=workspace.parent / "folders"), lambda path: open_door(path, Settings())
