@@ -46,7 +46,7 @@ def _of_block(layer: str, block: Block, window: int) -> ReceiptEntry:
         revision=source.revision,
         detail=block.detail,
         score=block.score,
-        reason=block.reason or "said by the layer",
+        reason=block.reason or "added by the layer",
         trust=source.trust,
         lines=source.lines,
     )

@@ -239,7 +239,7 @@ class Thread:
             share, name = given[first.layer], first.layer
             again = first if first.tokens <= share else await self._ask(run, _without(request, first), share, log)
             if again.tokens > share:
-                reason = f"said {again.tokens:,} tokens where {share:,} were allowed"
+                reason = f"returned {again.tokens:,} tokens, {share:,} were allowed"
                 log.failures.append(Failure(name, "recall", "OVER_BUDGET", reason))
                 left_out.append(PromptPart(name, omitted=[Omitted(name, reason, tokens=again.tokens)]))
             elif again.tokens:

@@ -437,7 +437,7 @@ def test_a_layer_that_says_more_than_its_ceiling_is_left_out_even_where_there_is
 
     assert contents(turn) == ["Hello"]
     [entry] = [one for one in turn.receipt.entries if one.layer == "liar"]
-    assert (entry.status, entry.tokens, entry.reason) == ("out", 304, "said 304 tokens where 50 were allowed")
+    assert (entry.status, entry.tokens, entry.reason) == ("out", 304, "returned 304 tokens, 50 were allowed")
     assert [one.code for one in turn.receipt.failures] == ["OVER_BUDGET"]
 
 
