@@ -1,8 +1,8 @@
-"""Layers and embedders that other packages bring along.
+"""Plug-ins: layers and embedders of other packages.
 
-A package names layers in the entry point group ``promptuary.layers``; each is a ``Layer`` subclass or any function
-without arguments that returns a layer. One that cannot be loaded is logged and left out: it must not take the others
-along. Embedders are named in ``promptuary.embedders`` in the same way; one is loaded only when it is asked for.
+A package declares a layer as an entry point of the group ``promptuary.layers``: a ``Layer`` subclass, or a function
+without arguments that returns a layer. A layer that cannot be loaded is logged and skipped, and does not affect others.
+Embedders are declared in the group ``promptuary.embedders``; one is loaded when it is used.
 """
 
 import logging
@@ -21,8 +21,8 @@ GROUP = "promptuary.layers"
 EMBEDDERS = "promptuary.embedders"
 _SHORTEST: Final = 0.9
 _LONGEST: Final = 1.1
-"""What counts as a vector of length one: there is room for rounding and coarse numbers, and none for vectors that
-nobody scaled, since the cosines of a question grow with the length of its vector."""
+"""The bounds of a vector of length one. They allow for rounding, not for vectors that are not normalised: cosines grow
+with the length of the vector of a question."""
 
 Result = TypeVar("Result")
 
@@ -30,35 +30,35 @@ logger = logging.getLogger(__name__)
 
 
 def installed_layers() -> list[Layer]:
-    """Return one layer for each entry point that can be loaded, in the order of their names."""
+    """Return a layer for each entry point that can be loaded, sorted by name."""
     layers: list[Layer] = []
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
         try:
             layer = entry.load()()
-        except Exception:  # somebody else's package: whatever it raises is its own failure
+        except Exception:  # a plug-in may raise anything
             logger.exception("the layer %s of %s could not be loaded", entry.name, entry.value)
             continue
         if not isinstance(layer, Layer):
-            logger.error("the entry point %s gives %r, which is no layer", entry.name, layer)
+            logger.error("the entry point %s returns %r, which is not a layer", entry.name, layer)
             continue
         try:
             check([*layers, layer])
         except ConfigError as error:
-            logger.error("the layer %s of %s is left out: %s", entry.name, entry.value, error)  # noqa: TRY400
+            logger.error("the layer %s of %s is skipped: %s", entry.name, entry.value, error)  # noqa: TRY400
             continue
         layers.append(layer)
     return layers
 
 
 def installed_embedders() -> dict[str, Callable[[], Embedder]]:
-    """Return how to make each embedder, by the name of its entry point; of two with one name the first counts.
+    """Return a function that creates each embedder, by the name of its entry point; of two with one name, the first.
 
-    Making one raises ``PromptuaryError`` if its package cannot: the person asked for this one and for no other.
+    The function raises ``PromptuaryError`` if the plug-in fails.
     """
     found: dict[str, Callable[[], Embedder]] = {}
     for entry in sorted(entry_points(group=EMBEDDERS), key=lambda entry: (entry.name, entry.value)):
         if entry.name in found:
-            logger.error("the embedder %s of %s is left out: the name is taken", entry.name, entry.value)
+            logger.error("the embedder %s of %s is skipped: the name is taken", entry.name, entry.value)
             continue
         found[entry.name] = _maker(entry)
     return found
@@ -70,8 +70,8 @@ def _maker(entry: EntryPoint) -> Callable[[], Embedder]:
             embedder = entry.load()()
         except PromptuaryError:
             raise
-        except Exception as error:  # somebody else's package: whatever it raises is its own failure
-            raise PromptuaryError(f"The embedder {entry.name} ({entry.value}) cannot be made: {error!r}") from error
+        except Exception as error:  # a plug-in may raise anything
+            raise PromptuaryError(f"The embedder {entry.name} ({entry.value}) cannot be created: {error!r}") from error
         if not all(hasattr(type(embedder), name) or hasattr(embedder, name) for name in ("id", "dimensions", "embed")):
             raise PromptuaryError(f"The embedder {entry.name} ({entry.value}) has no id, dimensions or embed().")
         return _Guarded(entry.name, embedder)
@@ -80,7 +80,7 @@ def _maker(entry: EntryPoint) -> Callable[[], Embedder]:
 
 
 class _Guarded:
-    """An embedder of another package: whatever it does wrong is one error of ours, which costs a search its meaning."""
+    """An embedder of another package. Whatever it raises or returns wrongly becomes a ``PromptuaryError``."""
 
     def __init__(self, name: str, inner: Embedder) -> None:
         self._name = name
@@ -105,12 +105,12 @@ class _Guarded:
             raise PromptuaryError(
                 f"The embedder {self._name} must return one vector a text, each {expected} bytes of 32-bit floats."
             )
-        # Vectors are kept for good: one that points nowhere would not be found, and not be made again.
+        # Vectors are stored for good: a wrong one would never be found, and never be replaced.
         for length in map(_length, vectors):
-            if not _SHORTEST <= length <= _LONGEST:  # so it is told for NaN, too
-                told = f"of length {length:.3g}" if math.isfinite(length) else "with something that is no finite number"
+            if not _SHORTEST <= length <= _LONGEST:  # in this order, it holds for NaN, too
+                wrong = f"of length {length:.3g}" if math.isfinite(length) else "with a number that is not finite"
                 raise PromptuaryError(
-                    f"The embedder {self._name} returned a vector {told}; each must be of length one, "
+                    f"The embedder {self._name} returned a vector {wrong}; each must be of length one, "
                     "in little-endian 32-bit floats."
                 )
         return vectors
@@ -120,7 +120,7 @@ class _Guarded:
             return work()
         except PromptuaryError:
             raise
-        except Exception as error:  # somebody else's package: whatever it raises is its own failure
+        except Exception as error:  # a plug-in may raise anything
             raise PromptuaryError(f"The embedder {self._name} failed: {error!r}") from error
 
 

@@ -104,8 +104,8 @@ def test_a_file_without_a_size_does_not_repeat_its_path() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("nothing here", "no reference is being typed at the end; one begins with @ or # after a space"),
-        ("mail me@", "no reference is being typed at the end; one begins with @ or # after a space"),
+        ("nothing here", "no reference is being typed at the end of the text; one begins with @ or # after a space"),
+        ("mail me@", "no reference is being typed at the end of the text; one begins with @ or # after a space"),
         ("@file:zzz\x1b", "nothing matches @file:zzz⟨U+001B⟩"),
         ("look at #qqqq", "nothing matches #qqqq"),
     ],
@@ -113,12 +113,12 @@ def test_a_file_without_a_size_does_not_repeat_its_path() -> None:
 def test_an_empty_menu_is_explained(project: Path, capsys: pytest.CaptureFixture[str], text: str, why: str) -> None:
     assert main(["complete", "-w", str(project), text]) == 1
     out, err = capsys.readouterr()
-    assert (out, err) == ("", f"nothing to offer: {why}\n")
+    assert (out, err) == ("", f"{why}\n")
 
 
 def test_an_empty_workspace_is_said_to_be_empty(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["complete", "-w", str(workspace), "@file:a"]) == 1
-    assert capsys.readouterr().err == f"nothing to offer: there is no file to refer to in {workspace}\n"
+    assert capsys.readouterr().err == f"there are no files in {workspace}\n"
 
 
 @pytest.mark.parametrize("most", ["-3", "0", "x", "1.5", "9" * 5_000, "\u0663"])

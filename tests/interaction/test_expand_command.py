@@ -92,7 +92,7 @@ def test_a_search_in_a_folder_that_is_not_there_says_so_beside_the_prompt(
     _, out, err = expand(project, capsys, "--embedder", "none", "@search:zebra")
 
     (warning,) = answered["warnings"]
-    assert warning.startswith(f"{vault}: ")
+    assert warning.startswith(f"{vault} is missing")
     assert f"warning: {warning}\n" in err
     assert warning not in out
 
@@ -370,7 +370,7 @@ def test_without_a_text_a_terminal_is_not_waited_for(project: Path) -> None:
     os.close(leader)
 
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr == b"promptuary: there is no text; give it as an argument, or pipe it in\n"
+    assert done.stderr == b"promptuary: there is no text; pass it as an argument, or pipe it in\n"
 
 
 @pytest.mark.parametrize(

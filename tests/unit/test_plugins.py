@@ -194,8 +194,8 @@ def test_whatever_an_embedder_does_wrong_is_one_error_that_names_it(package: Pat
         ("Few", "must return one vector a text, each 8 bytes of 32-bit floats"),
         ("Zeros", "returned a vector of length 0; each must be of length one"),
         ("Unscaled", "returned a vector of length 5; each must be of length one"),
-        ("NoNumber", "returned a vector with something that is no finite number"),
-        ("Endless", "returned a vector with something that is no finite number"),
+        ("NoNumber", "returned a vector with a number that is not finite"),
+        ("Endless", "returned a vector with a number that is not finite"),
     ],
 )
 def test_vectors_that_cannot_be_compared_are_refused(package: Path, made: str, told: str) -> None:
@@ -226,7 +226,7 @@ def test_with_vectors_that_cannot_be_compared_search_is_by_words_and_says_why(
     assert main(["search", "roll", *more, "same"]) == 0
     out, err = capsys.readouterr()
     assert out.startswith("1. a.md:1-1")
-    assert err.startswith("search by words\nnote: searched by words alone: The embedder same returned a vector ")
+    assert err.startswith("search by words\nnote: searched by words only: The embedder same returned a vector ")
 
 
 @pytest.mark.parametrize("broken", ["small_two:fail", "small_two:nothing", "small_two:gone", "no_such:Embedder"])

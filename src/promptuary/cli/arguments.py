@@ -1,4 +1,4 @@
-"""What the commands are called and what they take. As light as argparse: every start of the program reads it."""
+"""The commands, their arguments and their help. Every start of the program imports this, so it imports little."""
 
 import argparse
 from collections.abc import Callable, Mapping
@@ -8,80 +8,132 @@ from promptuary._version import __version__
 from promptuary.core.text import one_line
 
 _DESCRIPTION = """\
-Write a message with references in it; Promptuary fetches exactly what they point at,
-safely, fits it into the model's window, and shows what went in, what was cut and why.
+Promptuary builds prompts. Write a message with references in it: Promptuary fetches
+what they name, fits it into the model's context window, and reports what went in, what
+was shortened or left out, and why.
 
+references:
   @file:src/app.py  @file:src/app.py:10-50  @file:src/app.py#main  @folder:src
   @glob:src/**/*.py  @diff  @staged  @status  @git:5  @git:main..HEAD
   @commit:abc123  @symbol:Class.method  @url:https://...  #docs/style.md
   @search:"how do we deploy"  @memory:"deploy"
 """
+_EPILOG = """\
+examples:
+  promptuary expand 'Review @diff against @docs/style.md' | your-model
+  promptuary index && promptuary search 'how do we deploy'
+
+promptuary COMMAND --help shows the arguments and examples of a command.
+"""
+
+
+class _Help(argparse.HelpFormatter):
+    """Wraps prose, and leaves a text of several lines as it is written."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return (
+            "\n".join(indent + line for line in text.splitlines())
+            if "\n" in text
+            else super()._fill_text(text, width, indent)
+        )
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors may quote anything that was typed."""
+    """A parser whose error messages are printable, whatever was typed."""
 
     def error(self, message: str) -> NoReturn:
         super().error(one_line(message))
 
 
 Flag = tuple[str, Mapping[str, Any]]
-"""A flag and what argparse is to know of it."""
+"""A flag and its keyword arguments for argparse."""
 
 WINDOW_FLAGS: Final[Mapping[str, Flag]] = {
-    "window": ("--window", {"metavar": "TOKENS", "help": "the model's window (128000, 200k)"}),
-    "model": ("--model", {"metavar": "NAME", "help": "take window and vocabulary from a model's name"}),
-    "vocabulary": ("--vocabulary", {"metavar": "NAME", "help": "count with this vocabulary (o200k_base ...)"}),
-    "warn_share": ("--warn", {"metavar": "SHARE", "help": "warn above this part of the window (25%%)"}),
-    "limit_share": ("--limit", {"metavar": "SHARE", "help": "never inject more than this part (50%%)"}),
-    "reply_reserve": ("--reserve", {"metavar": "TOKENS", "help": "in a thread: keep this for the reply (4096)"}),
-    "compact_share": ("--compact", {"metavar": "SHARE", "help": "in a thread: compact a history above this (70%%)"}),
+    "window": (
+        "--window",
+        {"metavar": "TOKENS", "help": "size of the model's context window, such as 200k (default: 128000)"},
+    ),
+    "model": ("--model", {"metavar": "NAME", "help": "set window and vocabulary for this model, such as gpt-4o"}),
+    "vocabulary": (
+        "--vocabulary",
+        {"metavar": "NAME", "help": "count tokens with this vocabulary (default: o200k_base)"},
+    ),
+    "warn_share": (
+        "--warn",
+        {"metavar": "SHARE", "help": "warn if more than this share of the window is attached (default: 25%%)"},
+    ),
+    "limit_share": ("--limit", {"metavar": "SHARE", "help": "attach at most this share of the window (default: 50%%)"}),
+    "reply_reserve": (
+        "--reserve",
+        {"metavar": "TOKENS", "help": "in a thread: reserve this much for the reply (default: 4096)"},
+    ),
+    "compact_share": (
+        "--compact",
+        {"metavar": "SHARE", "help": "in a thread: compact a longer history (default: 70%%)"},
+    ),
 }
 FETCHING_FLAGS: Final[Mapping[str, Flag]] = {
     "allow_hosts": (
         "--allow-host",
-        {"metavar": "HOST", "action": "append", "help": "fetch from this host even if its address is private; repeat"},
+        {
+            "metavar": "HOST",
+            "action": "append",
+            "help": "fetch from this host although its address is private; repeatable",
+        },
     ),
-    "timeout": ("--timeout", {"metavar": "SECONDS", "help": "give up on a reference after this long (30)"}),
-    "fetch_timeout": ("--fetch-timeout", {"metavar": "SECONDS", "help": "give up on a page after this long (15)"}),
+    "timeout": ("--timeout", {"metavar": "SECONDS", "help": "time limit for one reference (default: 30)"}),
+    "fetch_timeout": ("--fetch-timeout", {"metavar": "SECONDS", "help": "time limit for one web page (default: 15)"}),
 }
 READING_FLAGS: Final[Mapping[str, Flag]] = {
     "allowed_extensions": (
         "--allow-extension",
-        {"metavar": ".EXT", "action": "append", "help": "read files with this extension too; repeat"},
+        {"metavar": ".EXT", "action": "append", "help": "also read files with this extension; repeatable"},
     ),
     "allow_sensitive": (
         "--allow-sensitive",
-        {"metavar": "NAME", "action": "append", "help": "read this file although its name says secrets; repeat"},
+        {
+            "metavar": "NAME",
+            "action": "append",
+            "help": "read this file although its name suggests secrets; repeatable",
+        },
     ),
-    "max_file_size": ("--max-file-size", {"metavar": "SIZE", "help": "read files up to this size (1MB)"}),
+    "max_file_size": ("--max-file-size", {"metavar": "SIZE", "help": "refuse larger files (default: 1MB)"}),
     "follow_symlinks": (
         "--follow-symlinks",
-        {"action": argparse.BooleanOptionalAction, "help": "follow links that stay inside"},
+        {"action": argparse.BooleanOptionalAction, "help": "follow links that stay inside the workspace (default: no)"},
     ),
 }
 INDEX_FLAGS: Final[Mapping[str, Flag]] = {
-    "chunk_tokens": ("--chunk-tokens", {"metavar": "TOKENS", "help": "cut files into pieces of this size (256)"}),
-    "chunk_overlap": ("--chunk-overlap", {"metavar": "TOKENS", "help": "this much of a piece stands in the next (32)"}),
+    "chunk_tokens": (
+        "--chunk-tokens",
+        {"metavar": "TOKENS", "help": "largest size of an indexed passage (default: 256)"},
+    ),
+    "chunk_overlap": (
+        "--chunk-overlap",
+        {"metavar": "TOKENS", "help": "tokens that neighbouring passages share (default: 32)"},
+    ),
     "embedder": (
         "--embedder",
-        {"metavar": "NAME", "help": "search by meaning with this: auto, none, minilm, endpoint, or a plug-in (auto)"},
+        {"metavar": "NAME", "help": "embed with auto, none, minilm, endpoint or a plug-in (default: auto)"},
     ),
-    "embed_url": ("--embed-url", {"metavar": "URL", "help": "the endpoint that embeds, up to /embeddings"}),
-    "embed_model": ("--embed-model", {"metavar": "NAME", "help": "the model of that endpoint"}),
-    "embed_key": ("--embed-key", {"metavar": "VARIABLE", "help": "the environment variable that holds its key"}),
+    "embed_url": ("--embed-url", {"metavar": "URL", "help": "OpenAI-compatible embedding endpoint, up to /embeddings"}),
+    "embed_model": ("--embed-model", {"metavar": "NAME", "help": "model of that endpoint"}),
+    "embed_key": ("--embed-key", {"metavar": "VARIABLE", "help": "environment variable with its API key"}),
 }
 WATCH_FLAGS: Final[Mapping[str, Flag]] = {
     "watch_debounce": (
         "--watch-debounce",
-        {"metavar": "SECONDS", "help": "wait until nothing has changed for this long (0.2)"},
+        {"metavar": "SECONDS", "help": "index when nothing has changed for this long (default: 0.2)"},
     ),
 }
 RECALL_FLAGS: Final[Mapping[str, Flag]] = {
-    "recall_tokens": ("--recall", {"metavar": "TOKENS", "help": "in a thread: give this much to what is found (2000)"}),
+    "recall_tokens": (
+        "--recall",
+        {"metavar": "TOKENS", "help": "in a thread: tokens for recalled passages, 0 for none (default: 2000)"},
+    ),
 }
 FILE_KINDS: Final = ("markdown", "code", "text", "data")
-"""As in ``core.recall``, which takes longer to load than all of this."""
+"""The same as ``core.search.FILE_KINDS``, which would take longer to import than all of this."""
 MEMORY_FLAGS: Final[Mapping[str, Flag]] = {**INDEX_FLAGS, **WATCH_FLAGS, **RECALL_FLAGS}
 SETTING_FLAGS: Final[Mapping[str, Flag]] = {**WINDOW_FLAGS, **FETCHING_FLAGS, **READING_FLAGS, **MEMORY_FLAGS}
 """The flag of every setting."""
@@ -92,74 +144,82 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         "--workspace",
         "-w",
         metavar="DIR",
-        help="the folder that paths start from (default: the "
-        "nearest parent with .promptuary, .git or promptuary.toml, else the current folder)",
+        help="the workspace, where paths start (default: the nearest parent with .promptuary, .git or "
+        "promptuary.toml, else the current folder)",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--quiet", "-q", action="store_true", help="neither table nor notes on stderr")
-    parser.add_argument("--debug", action="store_true", help="log what happens, with traces")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--quiet", "-q", action="store_true", help="print no table and no notes on stderr")
+    parser.add_argument("--debug", action="store_true", help="log details and tracebacks to stderr")
 
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:
-    _add_flags(parser, "how much may go in", WINDOW_FLAGS)
-    _add_flags(parser, "what may be read", {**FETCHING_FLAGS, **READING_FLAGS})
-    _add_flags(parser, "what is remembered", MEMORY_FLAGS)
+    _add_flags(parser, "context window", WINDOW_FLAGS)
+    _add_flags(parser, "reading and fetching", {**FETCHING_FLAGS, **READING_FLAGS})
+    _add_flags(parser, "index and recall", MEMORY_FLAGS)
 
 
 def _add_index_settings(parser: argparse.ArgumentParser) -> None:
-    """Add what decides about an index: pages are not fetched for one, and nothing is recalled into a window."""
-    flag, described = FETCHING_FLAGS["allow_hosts"]
-    told = {**described, "help": "send to this host in plain http, if it is the endpoint; repeat"}
-    _add_flags(parser, "what may be read", READING_FLAGS)
-    _add_flags(parser, "what is remembered", {**INDEX_FLAGS, "allow_hosts": (flag, told)})
+    """Add the flags that concern an index: it fetches no pages and recalls nothing into a window."""
+    flag, arguments = FETCHING_FLAGS["allow_hosts"]
+    for_endpoint = {**arguments, "help": "allow plain http to this host, if it is the endpoint; repeatable"}
+    _add_flags(parser, "reading", READING_FLAGS)
+    _add_flags(parser, "index", {**INDEX_FLAGS, "allow_hosts": (flag, for_endpoint)})
 
 
 def _add_watch_settings(parser: argparse.ArgumentParser) -> None:
     _add_index_settings(parser)
-    _add_flags(parser, "when it is done", WATCH_FLAGS)
+    _add_flags(parser, "watching", WATCH_FLAGS)
 
 
 def _add_flags(parser: argparse.ArgumentParser, title: str, flags: Mapping[str, Flag]) -> None:
     group = parser.add_argument_group(title)
-    for setting, (flag, described) in flags.items():
-        group.add_argument(flag, dest=setting, **described)
+    for setting, (flag, arguments) in flags.items():
+        group.add_argument(flag, dest=setting, **arguments)
 
 
 def _add_text(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "text", nargs="*", metavar="TEXT", help="the text; - or nothing reads standard input, -- ends the flags"
+        "text",
+        nargs="*",
+        metavar="TEXT",
+        help="the text; read from standard input if it is - or missing; write -- before a text with dashes",
     )
 
 
 def _add_thread(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--thread", "-t", metavar="NAME", help="the thread to work in (main)")
+    parser.add_argument("--thread", "-t", metavar="NAME", help="the thread (default: main)")
 
 
 def _add_form(parser: argparse.ArgumentParser) -> None:
     forms = ("text", "openai", "openai-responses", "anthropic")
-    parser.add_argument("--for", dest="form", choices=forms, help="with --thread: print the prompt for this provider")
+    parser.add_argument(
+        "--for", dest="form", choices=forms, help="print the prompt of the thread as this provider takes it"
+    )
 
 
 def _add_context_action(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "action",
         choices=("add", "drop", "pin", "unpin", "list", "tokens", "find", "clear"),
-        help="what to do with what is kept in view",
+        help="one of: %(choices)s",
+        metavar="ACTION",
     )
-    parser.add_argument("words", nargs="*", metavar="WORD", help="paths, references, or words to find files by")
+    parser.add_argument("words", nargs="*", metavar="WORD", help="paths, references or, for find, words")
 
 
 def _add_thread_action(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("list", "show", "replay", "history"), help="what to show")
-    parser.add_argument("number", nargs="?", type=_count, metavar="TURN", help="which turn (the last)")
+    parser.add_argument(
+        "action", choices=("list", "show", "replay", "history"), metavar="ACTION", help="one of: %(choices)s"
+    )
+    parser.add_argument("number", nargs="?", type=_count, metavar="TURN", help="number of a turn (default: the last)")
     parser.add_argument(
         "--all", action="store_true", help="with history: show compacted messages in the place of their summary"
     )
 
 
 def _add_max(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--max", type=_count, default=20, metavar="N", help="how many offers at most (20)")
-    parser.add_argument("--ignored", action="store_true", help="offer what ignore files hide, too")
+    parser.add_argument("--max", type=_count, default=20, metavar="N", help="print at most N items (default: 20)")
+    parser.add_argument("--ignored", action="store_true", help="include files that ignore files hide")
 
 
 def _add_index_action(parser: argparse.ArgumentParser) -> None:
@@ -167,36 +227,36 @@ def _add_index_action(parser: argparse.ArgumentParser) -> None:
         "words",
         nargs="*",
         metavar="FOLDER",
-        help="folders to index (those indexed before, else the workspace); - reads a list of them, one a line",
+        help="folders to index (default: those indexed before, else the workspace); - reads one per line from stdin",
     )
     action = parser.add_mutually_exclusive_group()
-    action.add_argument("--rebuild", action="store_true", help="make the index anew; the old one answers until then")
-    action.add_argument("--remove", action="store_true", help="take the named folders out of the index again")
-    action.add_argument("--list", action="store_true", help="show what is indexed")
-    parser.add_argument("--prune", action="store_true", help="forget what is gone even if a whole folder is")
-    parser.add_argument(
-        "--label", metavar="NAME", help="label the named folders; search --label NAME searches only these"
-    )
-    parser.add_argument("--no-embed", action="store_true", help="leave search by meaning for later")
+    action.add_argument("--rebuild", action="store_true", help="rebuild the index; the old one answers meanwhile")
+    action.add_argument("--remove", action="store_true", help="remove the folders from the index")
+    action.add_argument("--list", action="store_true", help="list the indexed folders")
+    parser.add_argument("--prune", action="store_true", help="also remove the files of a folder that is gone or empty")
+    parser.add_argument("--label", metavar="NAME", help="label the folders; search --label NAME searches only these")
+    parser.add_argument("--no-embed", action="store_true", help="do not embed: search by words only until the next run")
 
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--limit", type=_count, default=10, metavar="N", help="how many results at most (10)")
-    only = parser.add_argument_group("what may be found")
+    parser.add_argument("--limit", type=_count, default=10, metavar="N", help="print at most N passages (default: 10)")
+    only = parser.add_argument_group("filters")
     only.add_argument(
-        "--path", action="append", metavar="GLOB", help="only files at these paths, or with !GLOB not; repeat"
+        "--path", action="append", metavar="GLOB", help="only paths that match, or with !GLOB do not; repeatable"
     )
-    only.add_argument("--kind", action="append", choices=FILE_KINDS, help="only files of this kind; repeat")
-    only.add_argument("--since", metavar="DATE", help="only files since 2026-01-31, or 7d, 2w, 3m, 1y ago")
-    only.add_argument("--until", metavar="DATE", help="only files up to this date, which is included")
-    only.add_argument("--label", action="append", metavar="NAME", help="only folders with this label; repeat")
-    parser.add_argument("--lexical", action="store_true", help="search by words alone")
-    parser.add_argument("--explain", action="store_true", help="show why each result stands where it does")
-    parser.add_argument("--full", action="store_true", help="show whole passages instead of a few lines")
+    only.add_argument("--kind", action="append", choices=FILE_KINDS, help="only files of this kind; repeatable")
+    only.add_argument(
+        "--since", metavar="DATE", help="only files since a date (2026-01-31) or a time ago (7d, 2w, 3m, 1y)"
+    )
+    only.add_argument("--until", metavar="DATE", help="only files up to and including this date")
+    only.add_argument("--label", action="append", metavar="NAME", help="only folders with this label; repeatable")
+    parser.add_argument("--lexical", action="store_true", help="search by words only, not by meaning")
+    parser.add_argument("--explain", action="store_true", help="explain the rank of each result")
+    parser.add_argument("--full", action="store_true", help="print whole passages, not a few lines")
 
 
 def _add_once(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--once", action="store_true", help="bring everything up to date once, and end")
+    parser.add_argument("--once", action="store_true", help="update the index once and exit")
 
 
 def _count(text: str) -> int:
@@ -206,86 +266,126 @@ def _count(text: str) -> int:
 
 
 class Command(NamedTuple):
-    """A command: its name, what it says of itself, and who adds its arguments."""
+    """A command: its name and usage, its line in the list of commands, its own help, and what adds its arguments."""
 
     name: str
+    usage: str
     help: str
     description: str
+    examples: tuple[str, ...]
     arguments: tuple[Callable[[argparse.ArgumentParser], None], ...]
 
 
 COMMANDS: Final = (
     Command(
         "expand",
-        "show what would be sent: the message with everything it points at",
-        "Print the message with everything it points at; the token table goes to stderr. "
-        "With --thread: the whole prompt of a turn, with what stands in the window of that thread. "
-        "Exit code 1 if a reference could not be included or nothing fits.",
+        "[options] [TEXT ...]",
+        "print a message with everything that it refers to",
+        "Print the message with everything that it refers to, as it would be sent; a table of tokens goes to stderr. "
+        "With --thread, print the whole prompt of a turn: instructions, tracked files, recalled passages and history, "
+        "too. Exit code 1 if a reference could not be included or not everything fits.",
+        (
+            "promptuary expand 'Review @file:src/app.py:10-50 against @diff'",
+            "promptuary expand --thread review --for anthropic 'Go on with #src/app.py'",
+            "git log -1 | promptuary expand --json -",
+        ),
         (_add_text, _add_thread, _add_form, _add_common, _add_settings),
     ),
     Command(
         "complete",
-        "show what the @ and # menus would offer at the end of a text",
-        "Print one offer a line: what to insert, then what it is.",
+        "[options] [TEXT ...]",
+        "print what the @ and # menus offer at the end of a text",
+        "Print one menu item per line: what to insert, its kind and its size. Exit code 1 if there is none.",
+        ("promptuary complete 'look at @file:app'", "promptuary complete --json 'since @git:'"),
         (_add_text, _add_common, _add_max, _add_settings),
     ),
     Command(
         "context",
-        "manage what is kept in view of a thread",
-        "add PATH keeps a file in view, add @diff (or any other reference) sends it along with the next message; "
-        "drop, pin and unpin take the same words; list and tokens show what there is; find WORDS finds files.",
+        "ACTION [options] [WORD ...]",
+        "manage the files and references that are attached to a thread",
+        "add PATH tracks a file: every turn sees its current content. add @diff, or another reference, attaches it to "
+        "the next message. drop, pin and unpin take the same words; list and tokens print what is attached; find WORDS "
+        "finds files; clear removes everything.",
+        (
+            "promptuary context add docs/style.md --thread review",
+            "promptuary context add @diff --thread review",
+            "promptuary context list --thread review",
+        ),
         (_add_context_action, _add_thread, _add_common, _add_settings),
     ),
     Command(
         "thread",
-        "show threads, what was said in them, and what went into each turn",
-        "list shows the threads, history what was said in one (--all: compacted messages, too), show what went into a "
+        "ACTION [TURN] [options]",
+        "show threads, their messages, and what went into each turn",
+        "list prints the threads, history what was said in one (--all: compacted messages, too), show what went into a "
         "turn and why, replay the exact prompt of a turn and which of its sources have changed since.",
+        ("promptuary thread list", "promptuary thread show 3 --thread review"),
         (_add_thread_action, _add_thread, _add_common, _add_settings),
     ),
     Command(
         "index",
-        "make folders searchable: by words at once, then by meaning",
-        "Index folders and bring what is indexed up to date: words first, which is quick, then vectors for search by "
-        "meaning, which can be stopped at any time and goes on the next time. Files outside the workspace's rules "
-        "(secrets, binaries, what ignore files hide) are left out. Exit code 1 if only a part could be done.",
+        "[options] [FOLDER ...]",
+        "index folders of notes and code for search",
+        "Index folders, or update the index: first the words, which is fast, then the vectors for search by meaning. "
+        "Ctrl-C loses nothing: the next run continues. Files that the workspace's rules exclude (secrets, binaries, "
+        "ignored files) are left out. Exit code 1 if not everything could be indexed.",
+        (
+            "promptuary index",
+            "promptuary index ~/notes --label notes",
+            "promptuary index --list",
+        ),
         (_add_index_action, _add_common, _add_index_settings),
     ),
     Command(
         "search",
-        "find passages in the indexed files, by words and by meaning",
-        "Print the best passages, each with its file and lines; files that changed are indexed again first. "
-        "Quotes keep words together, a star ends the beginning of a word. Exit code 1 if nothing is found, "
-        "2 if that could not be told.",
+        "[options] [TEXT ...]",
+        "search the indexed files, by words and by meaning",
+        "Print the best passages with their files and lines. Files that changed are indexed again first. Quote a "
+        "phrase to find its words together; end a word with * to find words that begin with it. Exit code 1 if nothing "
+        "is found, 2 if the search failed.",
+        (
+            "promptuary search 'how do we deploy'",
+            "promptuary search --kind markdown --since 2w '\"page cache\" micro*'",
+        ),
         (_add_text, _add_filters, _add_common, _add_index_settings),
     ),
     Command(
         "watch",
+        "[options]",
         "keep the index up to date until Ctrl-C",
-        "Watch the indexed folders (the workspace, if there are none yet), sync what changes and embed in between. "
-        "Prints a line for everything it does; with --json an object a line.",
+        "Watch the indexed folders (the workspace, if there are none), index what changes, and embed in between. "
+        "Prints a line for each step; with --json, a JSON object per line.",
+        ("promptuary watch", "promptuary watch --once"),
         (_add_once, _add_common, _add_watch_settings),
     ),
     Command(
         "config",
-        "show the settings that hold here, and where each comes from",
-        "Print every setting with its value and where it comes from; with flags, what they would change.",
+        "[options]",
+        "print the settings in effect, and where each comes from",
+        "Print every setting with its value and its origin: a flag, the environment, a file, the model or the default.",
+        ("promptuary config", "promptuary config --model gpt-4o"),
         (_add_common, _add_settings),
     ),
 )
 
 
 def make_parser(asked: str | None = None) -> argparse.ArgumentParser:
-    """Return the parser of every command; who knows which is ``asked`` for spares the others."""
-    parser = _Parser(prog="promptuary", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    """Return the parser of the command that is ``asked`` for; if it is unknown, of all commands."""
+    parser = _Parser(prog="promptuary", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=_Help)
     parser.add_argument("--version", action="version", version=f"promptuary {__version__}")
-    # Told its name, it need not lay out a usage line to find it.
+    # With prog given, argparse need not format a usage line to find it.
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", prog="promptuary")
     known = [command for command in COMMANDS if command.name == asked]
     for command in known or COMMANDS:
         # No abbreviations: --max of one command would be --max-file-size of another.
         added = commands.add_parser(
-            command.name, help=command.help, description=command.description, allow_abbrev=False
+            command.name,
+            usage=f"promptuary {command.name} {command.usage}",
+            help=command.help,
+            description=command.description,
+            epilog="\n".join(["examples:", *(f"  {example}" for example in command.examples)]),
+            formatter_class=_Help,
+            allow_abbrev=False,
         )
         for add in command.arguments:
             add(added)

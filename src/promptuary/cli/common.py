@@ -1,4 +1,4 @@
-"""What every command needs: the text, the workspace with the settings of the flags, JSON fit for a terminal."""
+"""What the commands share: reading the text, opening the workspace with the flags as settings, printing JSON."""
 
 import argparse
 import json
@@ -17,24 +17,30 @@ _OPTION = re.compile(r"^option (\w+)")
 
 
 def message(options: argparse.Namespace) -> str:
-    """Return the text that was given; ``-`` alone stands for standard input, as does nothing if it is no terminal."""
+    """Return the text of the command line, or standard input if it is ``-`` or missing.
+
+    Raises ``PromptuaryError`` if it is missing and standard input is a terminal.
+    """
     if options.text and options.text != ["-"]:
         return " ".join(options.text)
     if not options.text and sys.stdin is not None and sys.stdin.isatty():
-        raise PromptuaryError("there is no text; give it as an argument, or pipe it in")
+        raise PromptuaryError("there is no text; pass it as an argument, or pipe it in")
     return standard_input().decode("utf-8", "replace")
 
 
 def standard_input() -> bytes:
-    """Return everything that comes from standard input."""
+    """Return all of standard input. Raises ``PromptuaryError`` if it is closed."""
     if sys.stdin is None:
-        raise PromptuaryError("standard input is closed; give the text as an argument")
+        raise PromptuaryError("standard input is closed; pass the text as an argument")
     data: bytes | None = sys.stdin.buffer.read()
     return data or b""
 
 
 def opened(options: argparse.Namespace) -> Promptuary:
-    """Open the workspace that the flags name, with the settings that they give, and print the notes on these."""
+    """Open the workspace with the flags as settings, and print the notes on the settings.
+
+    Raises ``ConfigError``, which names the flag that is wrong.
+    """
     if options.debug:
         logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
     else:
@@ -54,13 +60,13 @@ def opened(options: argparse.Namespace) -> Promptuary:
 
 
 def print_json(value: object) -> None:
-    """Print ``value`` for programs; on a terminal every character that is not plain ASCII is spelled out."""
+    """Print ``value`` as JSON. On a terminal every character beyond ASCII is escaped."""
     json.dump(value, sys.stdout, ensure_ascii=sys.stdout.isatty(), indent=2)
     print()
 
 
 def print_json_line(value: object) -> None:
-    """Print ``value`` for programs on a line of its own, at once."""
+    """Print ``value`` as one line of JSON, and flush."""
     print(json.dumps(value, ensure_ascii=sys.stdout.isatty()), flush=True)
 
 

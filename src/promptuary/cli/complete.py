@@ -1,4 +1,4 @@
-"""``promptuary complete``: what the menus would offer at the end of a text."""
+"""``promptuary complete``: prints what the menus offer at the end of a text."""
 
 import argparse
 import sys
@@ -15,7 +15,7 @@ _TIMEOUT = 10.0
 
 
 def main(options: argparse.Namespace) -> int:
-    """Print the offers for the end of a text."""
+    """Print the menu for the end of a text."""
     text = message(options)
     with opened(options) as promptuary:
         completion = promptuary.complete(
@@ -40,9 +40,9 @@ def _details(item: MenuItem) -> str:
 
 def _why_nothing(completion: Completion, promptuary: Promptuary) -> str:
     if not completion.prefix:
-        return "nothing to offer: no reference is being typed at the end; one begins with @ or # after a space"
+        return "no reference is being typed at the end of the text; one begins with @ or # after a space"
     if completion.scanning:
-        return f"nothing to offer: nothing matches {completion.prefix} yet, and files are still being listed"
+        return f"nothing matches {completion.prefix} so far; files are still being listed"
     if not promptuary.complete("@file:").items:
-        return f"nothing to offer: there is no file to refer to in {promptuary.path}"
-    return f"nothing to offer: nothing matches {completion.prefix}"
+        return f"there are no files in {promptuary.path}"
+    return f"nothing matches {completion.prefix}"

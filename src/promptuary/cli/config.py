@@ -1,4 +1,4 @@
-"""``promptuary config``: the settings that hold in this workspace, and where each comes from."""
+"""``promptuary config``: prints the settings in effect, and where each comes from."""
 
 import argparse
 from typing import Any

@@ -1,4 +1,4 @@
-"""``promptuary expand``: the message as it would be sent, and what it costs."""
+"""``promptuary expand``: prints the message as it would be sent, and what each reference costs."""
 
 import argparse
 import sys
@@ -29,12 +29,12 @@ def main(options: argparse.Namespace) -> int:
 
 def _print_message(expansion: Expansion) -> None:
     content = expansion.messages[-1]["content"]
-    # On a terminal the person's own text is made harmless too; a pipe gets it as it is sent.
+    # A terminal gets no control characters, not even of the person's own text; a pipe gets the exact text.
     print(visible(content)[0] if sys.stdout.isatty() else content)
 
 
 def _print_account(expansion: Expansion) -> None:
-    """Print what went in, what did not and why."""
+    """Print a table of the references, the warnings and the total."""
     window = expansion.spend.window
     rows = [
         (
@@ -58,5 +58,5 @@ def _print_account(expansion: Expansion) -> None:
     for warning in expansion.general_warnings:  # the table has those of single references
         print(f"warning: {one_line(warning)}", file=sys.stderr)
     if expansion.blocked:
-        print("blocked: not everything fits, not even by name; attach less or raise --limit", file=sys.stderr)
+        print("blocked: not even the names of all references fit; attach less, or raise --limit", file=sys.stderr)
     print(f"[@ context: {expansion.spend.injected:,} tokens injected]", file=sys.stderr)

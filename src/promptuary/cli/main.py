@@ -1,7 +1,7 @@
-"""``promptuary``: starts one command.
+"""``promptuary``: runs one command.
 
-Nothing heavy is imported here: each command is a module of its own, loaded when asked for. ``arguments`` says what
-the commands take; a new one is a row there and a module ``promptuary.cli.<name>`` with ``main(options) -> exit code``.
+Imports little: each command is a module of its own and is imported when it runs. A new command is a row of ``COMMANDS``
+in ``arguments`` and a module ``promptuary.cli.<name>`` with a function ``main(options)`` that returns the exit code.
 """
 
 import argparse
@@ -26,19 +26,19 @@ _DASHED_WORD = re.compile(r"-|-\d+|-\d*\.\d+|-.* .*", re.DOTALL)
 
 
 def run() -> None:
-    """Start the program: what the ``promptuary`` script calls. Does not return."""
+    """Run the program and exit: the entry point of the ``promptuary`` script."""
     code = main()
-    _settle_streams()
-    if "onnxruntime" in sys.modules and _is_all_ours():
-        # To take this library apart piece by piece takes longer than a search.
-        atexit._run_exitfuncs()  # noqa: SLF001  (what the interpreter itself would do now)
-        _settle_streams()
+    _flush_streams()
+    if "onnxruntime" in sys.modules and _may_exit_at_once():
+        # Unloading this library takes longer than a search.
+        atexit._run_exitfuncs()  # noqa: SLF001  (as the interpreter would do now)
+        _flush_streams()
         os._exit(code)
     sys.exit(code)
 
 
-def _is_all_ours() -> bool:
-    """Tell whether nobody else may have something to do at the end: no plug-in, no thread, no profiler."""
+def _may_exit_at_once() -> bool:
+    """Return whether nothing of others is left to run at exit: no plug-in, no thread, no profiler."""
     monitoring = getattr(sys, "monitoring", None)  # from Python 3.12 on
     tools = [monitoring.get_tool(number) for number in range(6)] if monitoring else []
     watched = bool(sys.gettrace() or sys.getprofile() or any(tools))
@@ -61,8 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read us has had enough.
-        _settle_streams()
+        # The reader of our output has closed it, as `head` does.
+        _flush_streams()
         return DONE
     except OSError as error:
         return _failed(_sentence(error), NOT_ALL, debug=options.debug)
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
-    """Read the arguments; a command's words may stand before, between and after flags, and after ``--`` anything."""
+    """Parse the arguments. Words of a command may come before, between and after flags; after ``--`` all are words."""
     given = list(arguments)
     end = given.index("--") if "--" in given else len(given)
     parser = make_parser(given[0] if given else None)
@@ -90,10 +90,10 @@ def _start(options: argparse.Namespace) -> int:
         make_parser().print_help(sys.stderr)
         return WRONG_USAGE
     if sys.stdout is None:
-        raise PromptuaryError("standard output is closed, so there is nowhere to print to")
+        raise PromptuaryError("standard output is closed, so nothing can be printed")
     if options.command == "search" and not options.lexical:
         importlib.import_module("promptuary.wiring.preload").begin(options.workspace or os.curdir)
-    # A turn of a thread needs a database and layers, which a plain expansion should not have to load.
+    # A turn of a thread needs a database and layers; a plain expansion does not import them.
     in_thread = options.command == "expand" and (options.thread is not None or options.form is not None)
     command = importlib.import_module(f"promptuary.cli.{'expand_in_thread' if in_thread else options.command}")
     code: int = command.main(options)
@@ -101,17 +101,17 @@ def _start(options: argparse.Namespace) -> int:
 
 
 def _prepare_streams() -> None:
-    """Print names that are not UTF-8, and on terminals that are not, without failing."""
+    """Let output be UTF-8 on every terminal, and replace what cannot be encoded."""
     if sys.stderr is None:
-        # Otherwise print() would send to standard output what is meant for standard error.
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  (light, and open to the end)
+        # Otherwise print(file=None) would write to standard output.
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  (light, and never closed)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")
 
 
 def _ended(stop: SystemExit) -> int:
-    """Return the exit code of a help or an error that argparse printed."""
+    """Return the exit code after argparse printed help or an error."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -121,14 +121,14 @@ def _ended(stop: SystemExit) -> int:
 
 
 def _failed(sentence: str, code: int, *, debug: bool) -> int:
-    """Say what went wrong, as far as anybody can hear it, and return ``code``."""
+    """Print what went wrong, if standard error is open, and return ``code``."""
     with suppress(OSError):
         if debug:
-            import traceback  # noqa: PLC0415  (seldom wanted)
+            import traceback  # noqa: PLC0415  (rarely needed)
 
             traceback.print_exc()
         print(f"promptuary: {one_line(sentence)}", file=sys.stderr)
-    _settle_streams()
+    _flush_streams()
     return code
 
 
@@ -137,8 +137,8 @@ def _sentence(error: OSError) -> str:
     return f"{error.strerror or error}{where}"
 
 
-def _settle_streams() -> None:
-    """Point a stream that takes nothing any more at nothing, so that the interpreter's own flush is silent too."""
+def _flush_streams() -> None:
+    """Flush the streams. A broken one is redirected to the null device, so that the flush at exit is silent, too."""
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None:

@@ -1,4 +1,4 @@
-"""How much room a terminal has, and text cut to fit it. Knows nothing of what is shown."""
+"""The width of a terminal, and texts cut to it."""
 
 import os
 from typing import Final, TextIO
@@ -6,13 +6,13 @@ from typing import Final, TextIO
 from promptuary.core.table import display_width
 
 WITHOUT_TERMINAL: Final = 120
-"""Columns to fill where no terminal says how many it has."""
+"""Columns of output that does not go to a terminal."""
 
 _LEAST: Final = 20
 
 
 def columns(stream: TextIO) -> int:
-    """Return how many columns ``stream`` has room for."""
+    """Return how many columns ``stream`` has."""
     try:
         return max(_LEAST, os.get_terminal_size(stream.fileno()).columns or WITHOUT_TERMINAL)
     except (OSError, ValueError, AttributeError):  # no terminal, closed, or no file at all
@@ -20,7 +20,7 @@ def columns(stream: TextIO) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """Return ``text``, or as much of its beginning as ``width`` columns hold, with a mark that there was more."""
+    """Return ``text``, shortened with an ellipsis to ``width`` columns."""
     if display_width(text) <= width:
         return text
     kept, room = 0, width - 1

@@ -1,4 +1,4 @@
-"""What language a file is in, told by its name alone: the tag of its fence and the grammar of its outline."""
+"""The language of a file, by its name: the tag of its code fence and the grammar of its outline."""
 
 from functools import lru_cache
 
@@ -75,6 +75,6 @@ _TAGS = {extension: tag for tag, extensions in _BY_EXTENSION.items() for extensi
 
 @lru_cache(maxsize=16)
 def language_of(path: str) -> str:
-    """Return the fence tag for ``path``; empty if its name does not tell. Asked several times for each file."""
+    """Return the language of ``path``, or an empty text if it is unknown. Cached: it is asked for repeatedly."""
     name = path.rsplit("/", 1)[-1].lower()
     return _BY_NAME.get(name) or _TAGS.get(name.rpartition(".")[2] if "." in name else "", "")

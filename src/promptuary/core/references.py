@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 Sigil = Literal["@", "#"]
-"""``@`` brings a snapshot in now; ``#`` keeps the file in view."""
+"""``@`` attaches a snapshot to this message; ``#`` tracks a file for the thread."""
 
 KEYWORDS = frozenset({"diff", "staged", "status"})
-"""Kinds that stand alone: they take no value."""
+"""Kinds without a value."""
 
 KINDS = frozenset({"file", "folder", "glob", "git", "commit", "url", "symbol", "search", "memory"})
-"""Kinds that need a value after the colon."""
+"""Kinds that take a value after a colon."""
 
 PATH_KINDS = frozenset({"file", "folder"})
 """Kinds whose value is a path in the workspace."""
@@ -23,11 +23,11 @@ PATH_KINDS = frozenset({"file", "folder"})
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One reference, exactly where it stands in the text.
+    """One reference and its place in the text.
 
-    ``raw`` is the text from ``start`` to ``end``. ``value`` is unquoted; ``suffix`` is what followed
-    the closing quote (``:10-50``), empty for an unquoted value, whose suffix only the resolver can
-    tell from the path itself. ``bare`` marks ``@path`` and ``#path``: they count only if the path exists.
+    ``raw`` is the text from ``start`` to ``end``. ``value`` is without quotes; ``suffix`` is what follows the closing
+    quote (``:10-50``). It is empty for an unquoted value: only the resolver can tell a suffix from a path there.
+    ``bare`` marks ``@path`` and ``#path``, which count only if the path exists.
     """
 
     raw: str
@@ -43,7 +43,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class LineRange:
-    """Lines ``first`` to ``last``, counted from one, both included; ``None`` is an open end."""
+    """Lines ``first`` to ``last``, from 1 on, both included. ``None`` means an open end."""
 
     first: int | None
     last: int | None
@@ -56,38 +56,38 @@ class LineRange:
 
 
 ENDS_VALUE = (
-    # White space, control characters, and what no one puts into a name but everyone around one: JSON, tables, HTML.
+    # White space, control characters, and the marks that surround names in JSON, tables and HTML.
     r"\s\x00-\x1f\x7f-\x9f\"`<>|"
-    # Typographic quotes, dashes and dots; marks of direction and other invisible separators (joiners are letters).
+    # Typographic quotes, dashes and dots; direction marks and other invisible separators (joiners count as letters).
     r"«»\u2014\u2015\u2018-\u201f\u2026\u2039\u203a\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    # The stops of other scripts: Armenian, Arabic, Indic, Burmese, Ethiopic, Khmer.
+    # Punctuation of other scripts: Armenian, Arabic, Indic, Burmese, Ethiopic, Khmer.
     r"\u0589\u060c\u061b\u061f\u06d4\u0964\u0965\u104a\u104b\u1361-\u1368\u17d4-\u17d6"
-    # Chinese and Japanese punctuation, which is followed by no space, in its own and its full-width form.
+    # Chinese and Japanese punctuation, which no space follows, and full-width forms.
     r"\u3000-\u3003\u3008-\u3011\u3014-\u301f\u30fb"
     r"\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff3b\uff3d\uff5b\uff5d\uff5f-\uff65"
 )
-"""What an unquoted value ends at, as the inside of a character class."""
+"""The characters that end an unquoted value, as the inside of a character class."""
 
 PUNCTUATION = r",;!?*'()\[\]{}"
-"""What may stand inside an unquoted value but not before a sigil, nor (unbalanced) at its end; likewise."""
+"""Characters that an unquoted value may contain, but not before a sigil, nor unbalanced at its end."""
 
 GLUED = re.compile(
     r"\.[A-Za-z][A-Za-z0-9]{0,9}(?:[:#][0-9LC:,\-]{1,99})?"
     r"(?=[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3041-\u312f\u3131-\u318f\u3400-\u9fff\uac00-\ud7af])"
 )
-"""An extension, perhaps with lines, that a script without spaces follows at once: there the value ends."""
+"""A file extension, perhaps with lines, directly followed by a script without spaces: the value ends there."""
 
 _PLAIN = re.compile(rf"(?![:~]+[@#])[^{ENDS_VALUE}{PUNCTUATION}\\]+(?<![.:~_])")
 
 
 def quote(value: str) -> str:
-    """Return ``value`` as it must be written after the colon of a reference."""
+    """Return ``value`` as it is written after the colon of a reference, in quotes if it needs any."""
     plain = _PLAIN.fullmatch(value) and value.isprintable() and not GLUED.search(value)
     return value if plain else _quoted(value)
 
 
 def _quoted(value: str) -> str:
-    """Return ``value`` in quotes; never backticks, which would pair with those of the text around."""
+    """Return ``value`` in quotes; never in backticks, which would pair with others in the text."""
     if '"' not in value and "\\" not in value:
         return f'"{value}"'
     if "'" not in value:
@@ -99,7 +99,7 @@ def format_reference(kind: str, value: str = "", suffix: str = "") -> str:
     """Return the canonical spelling of an ``@`` reference."""
     if kind in KEYWORDS:
         return f"@{kind}"
-    # With a colon in the path, only quotes tell where the suffix begins.
+    # If the path has a colon, only quotes show where the suffix begins.
     written = _quoted(value) if suffix and ":" in value else quote(value)
     return f"@{kind}:{written}{suffix}"
 

@@ -1,4 +1,4 @@
-"""Aligned columns for people: as wide as needed, the last column as long as it likes."""
+"""Text tables with aligned columns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from unicodedata import east_asian_width
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A heading and the side that its cells lean to."""
+    """The title of a column, and whether its cells are aligned to the right."""
 
     title: str
     right: bool = False
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
-    """Return the rows under their headings, without trailing blanks."""
+    """Return the titles and the rows, without trailing spaces."""
     lines = [[column.title for column in columns], *rows]
     widths = [max(display_width(line[index]) for line in lines) for index in range(len(columns))]
     return "\n".join(_line(line, columns, widths) for line in lines)

@@ -1,8 +1,8 @@
-"""Text that cannot hide anything: invisible and control characters are shown, not passed.
+"""Functions on text: hidden characters made visible, one-line texts, slugs, the words of names, sizes.
 
-Used for everything that reaches a model or a terminal. What is legitimate stays: line feeds and tabs, and the
-characters without a shape of their own that a script or an emoji is spelled with, each only where it belongs and
-never two in a row, since a row of them could carry a message of its own.
+``visible`` is applied to everything that reaches a model or a terminal: invisible and control characters are spelled
+out. Legitimate ones stay: line feeds and tabs, and the invisible characters that a script or an emoji needs, each only
+where it belongs and never two in a row, since a row of them could carry a hidden message.
 """
 
 import re
@@ -17,11 +17,11 @@ _HIDDEN = (
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _HIDDEN_RUN = re.compile(f"[{_HIDDEN}]+")
-# Nearly every text has nothing to hide: looking for each of these is quicker than any expression.
+# Nearly no text has any of these: searching for each is faster than a regular expression.
 _ASCII_HIDDEN = "".join(chr(code) for code in [*range(32), 127] if chr(code) not in "\t\n")
 _HIDDEN_BEYOND_ASCII = re.compile(f"[{_HIDDEN[_HIDDEN.index(chr(0x7F)) :].replace(chr(0x7F), chr(0x80), 1)}]")
 
-# Arabic and its relatives, the Indic scripts and Mongolian: letters take another shape beside a joiner.
+# Arabic and related scripts, the Indic scripts and Mongolian: a joiner changes the shape of a letter.
 _JOINING = "\u0600-\u109f\u1780-\u1cff\ua800-\uabff\ufb50-\ufdff\ufe70-\ufefc\U00010a00-\U00011fff\U0001e900-\U0001e95f"
 _ARABIC = "\u0620-\u06ff\u0750-\u077f\u08a0-\u08ff"
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1a20-\u1aaf"
@@ -42,14 +42,14 @@ _LEGITIMATE = (
 
 
 def visible(text: str) -> tuple[str, int]:
-    """Return ``text`` with hidden characters spelled out as ``⟨U+200B⟩``, and how many there were."""
+    """Return ``text`` with hidden characters spelled out as ``⟨U+200B⟩``, and their number."""
     if not any(char in text for char in _ASCII_HIDDEN) and (text.isascii() or not _HIDDEN_BEYOND_ASCII.search(text)):
         return text, 0
     shown = 0
 
     def spell(match: re.Match[str]) -> str:
         nonlocal shown
-        # Compiled only now: it takes longer than most texts do, and few have anything to hide.
+        # Compiled only here: it takes long, and few texts need it.
         legitimate = re.compile(_LEGITIMATE).match(text, match.start())
         if legitimate and legitimate.end() == match.end():
             return match.group()
@@ -60,12 +60,12 @@ def visible(text: str) -> tuple[str, int]:
 
 
 def one_line(text: str) -> str:
-    """Return ``text`` fit for one line of a message or a terminal: names, titles, errors."""
+    """Return ``text`` as one printable line: for names, titles and error messages."""
     return visible(text.replace("\n", "⏎").replace("\t", " "))[0]
 
 
 def with_unix_lines(text: str) -> str:
-    r"""Return ``text`` with ``\r\n`` as ``\n``; a lone carriage return stays, to be shown."""
+    r"""Return ``text`` with ``\r\n`` replaced by ``\n``. A lone carriage return stays; ``visible`` shows it."""
     return text.replace("\r\n", "\n") if "\r" in text else text
 
 
@@ -117,7 +117,7 @@ _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def human_size(count: int) -> str:
-    """Return a number of bytes as people read it: ``980 B``, ``4.1 kB``."""
+    """Return a number of bytes for people: ``980 B``, ``4.1 kB``."""
     size = float(count)
     for unit in _UNITS[:-1]:
         if size < 1000:
