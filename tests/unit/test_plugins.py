@@ -245,4 +245,4 @@ def test_of_two_embedders_with_one_name_the_first_counts(package: Path, caplog: 
     with pytest.raises(PromptuaryError, match="small_four:fail"):
         found["mine"]()
 
-    assert "small_three:Small is left out" in caplog.text
+    assert "small_three:Small is skipped" in caplog.text
