@@ -52,7 +52,7 @@ class Task(Generic[Result]):
             self._error = error
 
     def end(self) -> None:
-        """Wake everybody who waits."""
+        """Wake all waiting threads."""
         self._ended.set()
 
 
@@ -74,7 +74,7 @@ async def run(function: Callable[[], Result]) -> Result:
     return task.result()
 
 
-def begin(function: Callable[[], Result], *, daemon: bool = True, name: str = "promptuary-begun") -> Task[Result]:
+def begin(function: Callable[[], Result], *, daemon: bool = True, name: str = "promptuary-task") -> Task[Result]:
     """Start ``function`` in another thread, and return at once.
 
     Unless ``daemon``, it gets a thread of its own, called ``name``, and the program does not end before it: a native
@@ -96,7 +96,7 @@ def begin(function: Callable[[], Result], *, daemon: bool = True, name: str = "p
 def run_each(function: Callable[[Value], Result], values: Sequence[Value], *, threads: int, name: str) -> list[Result]:
     """Return ``function(value)`` for each value in order, computed by at most ``threads`` threads at once.
 
-    An error or Ctrl-C drops the values that are not yet begun, and waits for those that are.
+    An error or Ctrl-C drops the values that are not started, and waits for those that are.
     """
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  (few commands need it)
 

@@ -45,7 +45,6 @@ WORDS = {
 """Words that stand for themselves: examples, roles, formats."""
 
 STALE = {
-    ("promptuary.cli.arguments", "core.recall"),
     ("promptuary.layers.tracked.layer", "anchors"),
     ("promptuary.layers.tracked.layer", "tracked_blocks"),
     ("promptuary.layers.tracked.layer", "tracked_reading"),

@@ -5,7 +5,6 @@ import sys
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import message, opened, print_json
-from promptuary.core.json import completion_json
 from promptuary.core.references import Completion, MenuItem
 from promptuary.core.table import Column, table
 from promptuary.core.text import one_line
@@ -23,6 +22,8 @@ def main(options: argparse.Namespace) -> int:
         )
         why = "" if completion.items else _why_nothing(completion, promptuary)
     if options.json:
+        from promptuary.core.json import completion_json  # noqa: PLC0415  (imports every value that has a shape)
+
         print_json(completion_json(completion))
     elif completion.items:
         rows = [(one_line(one.insert), one.kind, one_line(_details(one))) for one in completion.items]

@@ -5,7 +5,6 @@ from typing import Any
 
 from promptuary.cli.common import opened, print_json
 from promptuary.config.settings import SETTINGS, Settings
-from promptuary.core.json import settings_json
 from promptuary.core.table import Column, table
 from promptuary.core.text import one_line
 
@@ -16,6 +15,8 @@ def main(options: argparse.Namespace) -> int:
         settings, workspace = promptuary.settings, str(promptuary.path)
     shown = {name: (_value(settings, name), _origin(settings, name)) for name in SETTINGS}
     if options.json:
+        from promptuary.core.json import settings_json  # noqa: PLC0415  (imports every value that has a shape)
+
         print_json(settings_json(workspace, shown, settings.notes))
     else:
         rows = [(name, one_line(_text(value)), origin) for name, (value, origin) in shown.items()]

@@ -17,7 +17,7 @@ def main(options: argparse.Namespace) -> int:
     with opened(options) as promptuary:
         expansion = promptuary.expand(text)
     if options.json:
-        from promptuary.core.json import expansion_json  # noqa: PLC0415  (loads the receipts, too)
+        from promptuary.core.json import expansion_json  # noqa: PLC0415  (imports every value that has a shape)
 
         print_json(expansion_json(expansion))
     else:

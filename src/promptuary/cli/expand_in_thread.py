@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from promptuary.cli.common import message, opened, print_json
-from promptuary.core.json import expansion_json, receipt_json
+from promptuary.core.json import turn_json
 from promptuary.core.text import visible
 
 DONE, NOT_ALL = 0, 1
@@ -16,7 +16,7 @@ def main(options: argparse.Namespace) -> int:
     with opened(options) as promptuary:
         turn = promptuary.threads.prepare(text, thread="main" if options.thread is None else options.thread)
     if options.json:
-        print_json(expansion_json(turn.expansion) | {"messages": turn.messages, "receipt": receipt_json(turn.receipt)})
+        print_json(turn_json(turn.expansion, turn.messages, turn.receipt))
     elif options.form in {None, "text"}:
         prompt = turn.render("text")
         print(visible(prompt)[0] if sys.stdout.isatty() else prompt, end="")

@@ -11,6 +11,7 @@ from typing import Any, assert_never
 from promptuary.core.blocks import Detail, Trust
 from promptuary.core.errors import Code
 from promptuary.core.expansion import Expansion, Outcome
+from promptuary.core.messages import Message
 from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry
 from promptuary.core.references import Completion
 from promptuary.core.search import (
@@ -43,6 +44,11 @@ def expansion_json(expansion: Expansion) -> dict[str, Any]:
         "warnings": list(expansion.warnings),
         "blocked": expansion.blocked,
     }
+
+
+def turn_json(expansion: Expansion, messages: Sequence[Message], receipt: Receipt) -> dict[str, Any]:
+    """Return what ``expand --thread --json`` prints: an expansion with the messages of the whole prompt."""
+    return expansion_json(expansion) | {"messages": list(messages), "receipt": receipt_json(receipt)}
 
 
 def _outcome(outcome: Outcome) -> dict[str, Any]:

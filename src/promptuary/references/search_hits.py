@@ -1,4 +1,4 @@
-"""What a search found, as sources: lines of a file, with where they stand and why they are here. Pure."""
+"""Search hits as sources: lines of a file, with their place. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -10,19 +10,19 @@ from promptuary.core.references import format_reference
 from promptuary.core.search import Chunk, Hit
 
 _WORTH: Final = 0.5
-"""A place is brought along if its score is at least this part of the best one's."""
+"""A hit is attached if its score is at least this share of the best score."""
 
 _ALIKE: Final = 0.3
-"""The least cosine of a place that has none of the words that were said."""
+"""The least cosine of a hit that contains none of the words."""
 
 
 def source_of(hit: Hit, workspace: str, kind: str) -> Source:
-    """Return ``hit`` as a source, named as a reference to these lines in ``workspace`` would name it."""
+    """Return ``hit`` as a source, labelled like a reference to these lines in ``workspace``."""
     path = place_of(hit, workspace)
     inside = path != _whole(hit)
     lines = f":{hit.start_line}-{hit.end_line}"
     return Source(
-        # The same key as the reference to these lines: who asks for both gets them once.
+        # The same key as a reference to these lines: both together attach them once.
         key=f"file:{path}{lines}",
         label=f"{path}{lines}",
         kind=kind,
@@ -39,17 +39,17 @@ def source_of(hit: Hit, workspace: str, kind: str) -> Source:
 
 
 def text_of(hit: Hit) -> str:
-    """Return the text of a hit; where lines end in two characters, the last has both, or one would stand out alone."""
+    r"""Return the text of a hit. If its lines end in ``\r\n``, so does the last: a lone carriage return is shown."""
     return f"{hit.text}\n" if hit.text.endswith("\r") else hit.text
 
 
 def place_of(hit: Hit, workspace: str) -> str:
-    """Return the path of a hit's file: from the workspace on if it is in it, whatever folder is indexed, else whole."""
+    """Return the path of a hit's file, relative to ``workspace`` if it is inside, else absolute."""
     return _whole(hit).removeprefix(f"{workspace.rstrip('/')}/")
 
 
 def apart(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits, the best first, each without the lines that a better one shows already."""
+    """Return the hits, the best first, each without the lines that a better one contains."""
     kept: list[Hit] = []
     for hit in hits:
         kept += rest_of(hit, [(one.start_line, one.end_line) for one in kept if _whole(one) == _whole(hit)])
@@ -57,10 +57,9 @@ def apart(hits: Sequence[Hit]) -> list[Hit]:
 
 
 def rest_of(hit: Hit, shown: Iterable[tuple[int, int]]) -> list[Hit]:
-    """Return what is left of a hit where the lines ``shown``, first to last, stand somewhere already.
+    """Return what is left of a hit without the line ranges ``shown``: the hit itself, or the parts around them.
 
-    It is the hit itself, or what stands before, between and behind these lines: not what is blank, nor a single line,
-    which says little without the others.
+    Blank parts and single lines are dropped.
     """
     gaps, position = [], hit.start_line
     for first, last in sorted(shown):
@@ -74,13 +73,13 @@ def rest_of(hit: Hit, shown: Iterable[tuple[int, int]]) -> list[Hit]:
 
 
 def lines_of(hit: Hit, first: int, last: int) -> Hit:
-    """Return some lines of a hit as a hit of their own."""
+    """Return the lines ``first`` to ``last`` of a hit as a hit."""
     text = "\n".join(hit.text.split("\n")[first - hit.start_line : last - hit.start_line + 1])
     return replace(hit, start_line=first, end_line=last, text=text, sha256=Chunk(first, last, text, hit.heading).sha256)
 
 
 def worth(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits that are worth a part of the window: not far behind the best, and alike in words or sense."""
+    """Return the hits that are worth attaching: not far below the best score, and similar in words or meaning."""
     best = max((hit.score for hit in hits), default=0.0)
     return [hit for hit in hits if hit.score >= _WORTH * best and (hit.why.matched or (hit.why.cosine or 0) >= _ALIKE)]
 

@@ -1,4 +1,4 @@
-"""``@search:"words"``: the lines of indexed files that answer best; ``@memory:"words"``: of what is remembered."""
+"""``@search:"words"``: the best passages of the indexed files; ``@memory:"words"``: of the saved memories."""
 
 import re
 from typing import Final
@@ -12,26 +12,26 @@ from promptuary.references.search_hits import apart, place_of, source_of, worth
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 
 MOST_HITS: Final = 8
-"""How many places one search brings: what is not needed is cut by its rank."""
+"""The most passages that one reference attaches."""
 
 MEMORIES: Final = ".promptuary/memory"
-"""Where memories are kept, seen from the workspace."""
+"""The folder of the memories, in the workspace."""
 
 _WILD = re.compile(r"[*?\[\]{}\\]")
 
 
 def resolve(reference: Reference, context: ResolveContext) -> list[Source]:
-    """Return the best places for what was asked."""
+    """Return the best passages for the value of ``reference``."""
     hits = _hits(reference, context, Filters())
     if not hits:
-        raise SourceError(Code.NO_MATCH, f"nothing that is indexed answers {reference.value!r}; try other words")
+        raise SourceError(Code.NO_MATCH, f"no indexed passage matches {reference.value!r}; try other words")
     return _sources(hits, reference, context)
 
 
 def memory(reference: Reference, context: ResolveContext) -> list[Source]:
-    """Return the best places among memories, whichever indexed folder they are in: the workspace or one around it."""
+    """Return the best passages of the memories, whether the workspace is indexed or a folder that contains it."""
     home = str(context.workspace.root.path)
-    # No pattern can say every name exactly; what it lets through besides is left out here.
+    # A pattern cannot quote special characters, so it may match more; the rest is filtered out here.
     pattern = f"{_WILD.sub('?', home.rstrip('/'))}/{MEMORIES}/**"
     found = _hits(reference, context, Filters(paths=(pattern,)))
     hits = [hit for hit in found if place_of(hit, home).startswith(f"{MEMORIES}/")]
@@ -47,7 +47,7 @@ def _sources(hits: list[Hit], reference: Reference, context: ResolveContext) -> 
 
 def _hits(reference: Reference, context: ResolveContext, filters: Filters) -> list[Hit]:
     if context.search is None:
-        raise SourceError(Code.NOT_INDEXED, "nothing can be searched here; index a folder: promptuary index")
+        raise SourceError(Code.NOT_INDEXED, "nothing is indexed; index a folder: promptuary index")
     try:
         found = context.search(SearchQuery(reference.value + reference.suffix, MOST_HITS, filters))
     except SourceError:
@@ -59,13 +59,12 @@ def _hits(reference: Reference, context: ResolveContext, filters: Filters) -> li
 
 
 def _no_memory(reference: Reference, context: ResolveContext) -> SourceError:
-    """Return why nothing was found: it is not indexed, there is nothing, or the words are not in it."""
+    """Return why nothing was found: the memories are not indexed, there are none, or none matches."""
     root = context.workspace.root.path
     if not any((root / MEMORIES).is_relative_to(folder.path) for folder in IndexedFoldersFile(root).all()):
         advice = "run `promptuary index .` in the workspace"
-        return SourceError(Code.NOT_INDEXED, f"what is remembered in {MEMORIES} is not indexed; {advice}")
+        return SourceError(Code.NOT_INDEXED, f"the memories in {MEMORIES} are not indexed; {advice}")
     if not any(path.startswith(f"{MEMORIES}/") for path in context.workspace.files()):
-        advice = "write one, and let no ignore file hide it"
-        return SourceError(Code.NO_MATCH, f"nothing is remembered: no file in {MEMORIES} is indexed; {advice}")
-    told = f"nothing that is remembered and indexed answers {reference.value!r}"
-    return SourceError(Code.NO_MATCH, f"{told}; try other words")
+        advice = "write one that no ignore file hides"
+        return SourceError(Code.NO_MATCH, f"there are no memories: no file in {MEMORIES} is indexed; {advice}")
+    return SourceError(Code.NO_MATCH, f"no indexed memory matches {reference.value!r}; try other words")

@@ -194,7 +194,7 @@ def test_where_the_memory_is_not_indexed_the_answer_says_so_and_what_to_do(partl
 
     assert outcome.code == "NOT_INDEXED"
     assert outcome.reason == (
-        "what is remembered in .promptuary/memory is not indexed; run `promptuary index .` in the workspace"
+        "the memories in .promptuary/memory are not indexed; run `promptuary index .` in the workspace"
     )
 
 
@@ -208,16 +208,16 @@ def test_where_nothing_is_remembered_the_answer_says_so(files: Files, rules: str
 
     assert outcome.code == "NO_MATCH"
     assert outcome.reason == (
-        "nothing is remembered: no file in .promptuary/memory is indexed; write one, and let no ignore file hide it"
+        "there are no memories: no file in .promptuary/memory is indexed; write one that no ignore file hides"
     )
 
 
 @pytest.mark.parametrize(
     ("reference", "told"),
     [
-        ("@search:giraffe", "nothing that is indexed answers 'giraffe'"),
-        ("@memory:rollback", "nothing that is remembered and indexed answers 'rollback'"),
-        ('@search:"..."', "nothing that is indexed answers '...'"),
+        ("@search:giraffe", "no indexed passage matches 'giraffe'"),
+        ("@memory:rollback", "no indexed memory matches 'rollback'"),
+        ('@search:"..."', "no indexed passage matches '...'"),
     ],
 )
 def test_a_search_that_finds_nothing_says_so(indexed: Path, reference: str, told: str) -> None:
