@@ -13,7 +13,6 @@ from promptuary._version import __version__
 
 if TYPE_CHECKING:
     from promptuary.config.settings import Settings, SettingsOptions
-    from promptuary.context.history import Stats
     from promptuary.core.blocks import Block, Detail, Passage, Source, Trust
     from promptuary.core.errors import Code, ConfigError, ConflictError, PromptuaryError, SourceError, StorageError
     from promptuary.core.expansion import Expansion, Outcome, Spend
@@ -59,12 +58,10 @@ if TYPE_CHECKING:
         Why,
         note_text,
     )
+    from promptuary.core.threads import AttachmentList, Drift, HistoryStats, Replay, TrackedFile
     from promptuary.engine import AsyncSearch, AsyncThreads, Promptuary
     from promptuary.layers.static import StaticContent
-    from promptuary.layers.tracked.layer import TrackedFile
     from promptuary.references.scan import scan
-    from promptuary.threads.attachments import AttachmentList
-    from promptuary.threads.ledger import Drift, Replay
     from promptuary.threads.turn import Turn
     from promptuary.tokens import Counter
 
@@ -72,7 +69,7 @@ _HOMES = {
     "AsyncSearch": "engine",
     "AsyncThreads": "engine",
     "Attachment": "core.messages",
-    "AttachmentList": "threads.attachments",
+    "AttachmentList": "core.threads",
     "Between": "core.layers",
     "Block": "core.blocks",
     "Changed": "core.layers",
@@ -84,7 +81,7 @@ _HOMES = {
     "ConflictError": "core.errors",
     "Counter": "tokens",
     "Detail": "core.blocks",
-    "Drift": "threads.ledger",
+    "Drift": "core.threads",
     "Embedder": "core.ports.models",
     "Expansion": "core.expansion",
     "Failure": "core.receipts",
@@ -121,7 +118,7 @@ _HOMES = {
     "ReceiptEntry": "core.receipts",
     "Reference": "core.references",
     "Replacement": "core.messages",
-    "Replay": "threads.ledger",
+    "Replay": "core.threads",
     "Reply": "core.layers",
     "SearchNote": "core.search",
     "SearchQuery": "core.search",
@@ -134,12 +131,12 @@ _HOMES = {
     "SourceError": "core.errors",
     "Spend": "core.expansion",
     "StaticContent": "layers.static",
-    "Stats": "context.history",
+    "HistoryStats": "core.threads",
     "StorageError": "core.errors",
     "SyncReport": "core.search",
     "ThreadInfo": "core.ports.threads",
     "ToolCall": "core.messages",
-    "TrackedFile": "layers.tracked.layer",
+    "TrackedFile": "core.threads",
     "Trust": "core.blocks",
     "Turn": "threads.turn",
     "TurnRecord": "core.ports.threads",
@@ -177,6 +174,7 @@ __all__ = [
     "Folder",
     "FolderHeld",
     "FolderStatus",
+    "HistoryStats",
     "Hit",
     "HookRun",
     "Incoming",
@@ -217,7 +215,6 @@ __all__ = [
     "SourceError",
     "Spend",
     "StaticContent",
-    "Stats",
     "StorageError",
     "SyncReport",
     "ThreadInfo",

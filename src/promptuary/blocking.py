@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from promptuary.config.settings import Settings, SettingsOptions
-    from promptuary.context.history import Stats
     from promptuary.core.expansion import Expansion
     from promptuary.core.layers import Layer
     from promptuary.core.messages import Item, Message
@@ -41,9 +40,8 @@ if TYPE_CHECKING:
         SyncProgress,
         SyncReport,
     )
+    from promptuary.core.threads import AttachmentList, HistoryStats, Replay
     from promptuary.search.service import SearchService
-    from promptuary.threads.attachments import AttachmentList
-    from promptuary.threads.ledger import Replay
     from promptuary.threads.threads import Threads
     from promptuary.threads.turn import Turn
 
@@ -179,7 +177,7 @@ class BlockingThreads:
         """Return a past turn exactly as it was sent, and which of its sources have changed since."""
         return self._run(lambda threads: threads.replay(thread=thread, number=number))
 
-    def stats(self, *, thread: str = "main") -> Stats:
+    def stats(self, *, thread: str = "main") -> HistoryStats:
         """Return how much of the window the history of a thread takes."""
         return self._run(lambda threads: threads.stats(thread=thread))
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from promptuary.config.settings import Settings, SettingsOptions
-    from promptuary.context.history import Stats
     from promptuary.core.expansion import Expansion
     from promptuary.core.layers import Layer
     from promptuary.core.messages import Item, Message
@@ -35,9 +34,8 @@ if TYPE_CHECKING:
         SyncProgress,
         SyncReport,
     )
+    from promptuary.core.threads import AttachmentList, HistoryStats, Replay
     from promptuary.search.service import SearchService
-    from promptuary.threads.attachments import AttachmentList
-    from promptuary.threads.ledger import Replay
     from promptuary.threads.threads import Threads
     from promptuary.threads.turn import Turn
 
@@ -187,7 +185,7 @@ class AsyncThreads:
         """Return a past turn exactly as it was sent, and which of its sources have changed since."""
         return await self._run(lambda threads: threads.replay(thread=thread, number=number))
 
-    async def stats(self, *, thread: str = "main") -> Stats:
+    async def stats(self, *, thread: str = "main") -> HistoryStats:
         """Return how much of the window the history of a thread takes."""
         return await self._run(lambda threads: threads.stats(thread=thread))
 

@@ -15,7 +15,6 @@ OWN_FILES = ("promptuary.workspace.", "promptuary.layers.", "promptuary.testing.
 """Rooms with files and states that nobody else reads: their shapes are their own."""
 
 ELSEWHERE = {
-    "promptuary.cli.thread": {"an object"},
     "promptuary.cli.watch": {"an object"},
 }
 """Shrinks: shapes that are not in ``core/json`` yet."""

@@ -103,7 +103,7 @@ THREAD_READS: Final[dict[str, Callable[[Promptuary], object]]] = {
 THREAD_WRITES: Final = {"finish", "abandon", "attach", "detach", "detach_all", "pin"}
 ENGINE: Final = {"open", "path", "settings", "principal", "expand", "complete", "find_files", "close"}
 """These read the files of the workspace, which its principals share."""
-SEARCH: Final = {"index", "remove", "embed", "find", "status", "watch"}
+SEARCH: Final = {"index", "remove", "embed", "find", "status", "watch", "stop"}
 """The index of the workspace's folders, which its principals share."""
 
 COMMAND_READS: Final[dict[str, Sequence[Sequence[str]]]] = {

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.core.counting import TokenCounter
+from promptuary.core.budget import TokenCounter
 from promptuary.core.layers import Incoming, LayerContext, Recall, RecallRequest
 from promptuary.layers.tracked.layer import TrackedFiles
 from promptuary.tokens import Counter

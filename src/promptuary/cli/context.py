@@ -2,12 +2,11 @@
 
 import argparse
 import sys
-from dataclasses import asdict
-from typing import Any
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import opened, print_json
 from promptuary.core.errors import PromptuaryError, SourceError
+from promptuary.core.json import attachments_json
 from promptuary.core.table import Column, table
 from promptuary.core.text import one_line
 
@@ -65,13 +64,7 @@ def _find(promptuary: Promptuary, words: str, *, as_json: bool) -> int:
 def _show(promptuary: Promptuary, thread: str, *, as_json: bool) -> None:
     view, stats = promptuary.threads.attachments(thread=thread), promptuary.threads.stats(thread=thread)
     if as_json:
-        value: dict[str, Any] = {
-            "thread": thread,
-            "tracked": [asdict(line) for line in view.tracked],
-            "queued": list(view.queued),
-            "history": asdict(stats),
-        }
-        print_json(value)
+        print_json(attachments_json(thread, view, stats))
         return
     window = promptuary.settings.effective_window
     rows = [

@@ -2,13 +2,12 @@
 
 import argparse
 import sys
-from typing import Any
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import opened, print_json
 from promptuary.core.errors import SourceError
-from promptuary.core.json import receipt_json
-from promptuary.core.messages import Message, as_message
+from promptuary.core.json import history_json, replay_json, threads_json
+from promptuary.core.messages import Message
 from promptuary.core.table import Column, table
 from promptuary.core.text import one_line, visible
 
@@ -32,7 +31,7 @@ def _thread(options: argparse.Namespace) -> str:
 def _threads(promptuary: Promptuary, *, as_json: bool) -> int:
     threads = promptuary.threads.list()
     if as_json:
-        print_json([{name: getattr(line, name) for name in line.__slots__} for line in threads])
+        print_json(threads_json(threads))
     elif threads:
         rows = [(one_line(one.id), str(one.turns), str(one.items), one.updated) for one in threads]
         columns = (Column("thread"), Column("turns", right=True), Column("messages", right=True), Column("last used"))
@@ -45,7 +44,7 @@ def _threads(promptuary: Promptuary, *, as_json: bool) -> int:
 def _history(promptuary: Promptuary, options: argparse.Namespace) -> int:
     items = promptuary.threads.history(thread=_thread(options), everything=options.all)
     if options.json:
-        print_json([{"id": one.id, "kind": one.kind, "pinned": one.pinned, **as_message(one)} for one in items])
+        print_json(history_json(items))
     for one in items if not options.json else ():
         said = f"[{one.role}]\n{one.content}\n"
         print(visible(said)[0] if sys.stdout.isatty() else said)
@@ -61,13 +60,8 @@ def _turn(promptuary: Promptuary, options: argparse.Namespace) -> int:
         print(f"promptuary: {one_line(error.reason)}", file=sys.stderr)
         return NOTHING
     turn = replay.turn
-    drift = [{"path": one.path, "kind": one.kind} for one in replay.drift]
     if options.json:
-        value: dict[str, Any] = {"turn": turn.number, "status": turn.status, "created": turn.created, "text": turn.text}
-        value |= (
-            {"messages": list(turn.messages)} if options.action == "replay" else {"receipt": receipt_json(turn.receipt)}
-        )
-        print_json(value | {"drift": drift})
+        print_json(replay_json(replay, prompt=options.action == "replay"))
         return DONE
     if options.action == "show":
         print(f"turn {turn.number} ({turn.status}, {turn.created}): {one_line(turn.text)[:200]}")

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from promptuary.context.history import MESSAGE_OVERHEAD, PricedHistory
-from promptuary.core.budget import Claim, allocate
-from promptuary.core.counting import TokenCounter
+from promptuary.core.budget import Claim, TokenCounter, allocate
 from promptuary.core.layers import Band, Between, Budget, Recall
 from promptuary.core.messages import Item, Message, Prompt, as_message
 

@@ -12,9 +12,10 @@ from collections import Counter as Tally
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from promptuary.core.counting import TokenCounter
+from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import ConfigError
 from promptuary.core.messages import Item
+from promptuary.core.threads import HistoryStats
 
 MESSAGE_OVERHEAD = 4
 """Tokens that providers spend on the envelope of a message: its role and where it starts and ends."""
@@ -117,18 +118,6 @@ class Group:
     def end(self) -> int:
         """The index after its last item."""
         return self.start + len(self.items)
-
-
-@dataclass(frozen=True, slots=True)
-class Stats:
-    """A history in figures; ``share`` is the part of the window that it takes."""
-
-    messages: int
-    tokens: int
-    window: int
-    share: float
-    needs_compaction: bool
-    summaries: int
 
 
 def item_cost(item: Item, counter: TokenCounter) -> int:
@@ -257,11 +246,11 @@ def _is_summary(group: Group) -> bool:
 
 def stats(
     items: Sequence[Item], window: int, counter: TokenCounter, policy: CompactionPolicy = DEFAULT_POLICY
-) -> Stats:
+) -> HistoryStats:
     """Return the figures of ``items``, and whether they need compaction in a window of this size."""
     tokens = cost(items, counter)
     due = is_due(items, tokens, window, policy)
-    return Stats(
+    return HistoryStats(
         messages=len(items),
         tokens=tokens,
         window=window,

@@ -1,7 +1,19 @@
-"""Divides tokens among claims: whole tokens, and nothing is left over while a claim is not met."""
+"""Tokens: who counts them, and how they are divided among claims.
+
+Whole tokens are divided, and nothing is left over while a claim is not met.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
+
+
+class TokenCounter(Protocol):
+    """Counts tokens exactly."""
+
+    def count(self, text: str) -> int:
+        """Return how many tokens ``text`` is."""
+        ...
 
 
 def water_fill(wants: Sequence[int], total: int) -> list[int]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from promptuary.core.counting import TokenCounter
+from promptuary.core.budget import TokenCounter
 
 Made = TypeVar("Made")
 Parts = TypeVar("Parts", str, list[str])

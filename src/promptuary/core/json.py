@@ -11,7 +11,8 @@ from typing import Any, assert_never
 from promptuary.core.blocks import Detail, Trust
 from promptuary.core.errors import Code
 from promptuary.core.expansion import Expansion, Outcome
-from promptuary.core.messages import Message
+from promptuary.core.messages import Item, Message, as_message
+from promptuary.core.ports.threads import ThreadInfo
 from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry
 from promptuary.core.references import Completion
 from promptuary.core.search import (
@@ -32,6 +33,7 @@ from promptuary.core.search import (
     WatchModeChanged,
     note_text,
 )
+from promptuary.core.threads import AttachmentList, HistoryStats, Replay
 
 
 def expansion_json(expansion: Expansion) -> dict[str, Any]:
@@ -100,6 +102,41 @@ def receipt_json(receipt: Receipt) -> dict[str, Any]:
         "failures": [_fields(failure) for failure in receipt.failures],
         "warnings": list(receipt.warnings),
         "blocked": receipt.blocked,
+    }
+
+
+def threads_json(threads: Sequence[ThreadInfo]) -> list[dict[str, Any]]:
+    """Return the JSON array of ``threads``."""
+    return [_fields(thread) for thread in threads]
+
+
+def history_json(items: Sequence[Item]) -> list[dict[str, Any]]:
+    """Return the JSON array of a history."""
+    return [{"id": item.id, "kind": item.kind, "pinned": item.pinned, **as_message(item)} for item in items]
+
+
+def replay_json(replay: Replay, *, prompt: bool) -> dict[str, Any]:
+    """Return the JSON object of a past turn, with its ``prompt`` or else with its receipt."""
+    turn = replay.turn
+    shown = {"messages": list(turn.messages)} if prompt else {"receipt": receipt_json(turn.receipt)}
+    return {
+        "turn": turn.number,
+        "status": turn.status,
+        "created": turn.created,
+        "user": turn.user,
+        "text": turn.text,
+        **shown,
+        "drift": [_fields(one) for one in replay.drift],
+    }
+
+
+def attachments_json(thread: str, attached: AttachmentList, stats: HistoryStats) -> dict[str, Any]:
+    """Return the JSON object of what is attached to ``thread``, with its history in figures."""
+    return {
+        "thread": thread,
+        "tracked": [_fields(file) for file in attached.tracked],
+        "queued": list(attached.queued),
+        "history": _fields(stats),
     }
 
 

@@ -20,7 +20,7 @@ from enum import IntEnum
 from typing import Any, ClassVar, Literal, get_args
 
 from promptuary.core.blocks import Block, Passage
-from promptuary.core.counting import TokenCounter
+from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import ConfigError
 from promptuary.core.messages import Item
 from promptuary.core.principals import LOCAL, Principal

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from promptuary.core.blocks import Block, Detail, Source, Trust
-from promptuary.core.counting import TokenCounter
+from promptuary.core.budget import TokenCounter
 from promptuary.core.messages import Attachment
 from promptuary.core.text import one_line, visible, with_unix_lines
 

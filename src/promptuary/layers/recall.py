@@ -10,7 +10,7 @@ from typing import Final
 
 from promptuary import concurrency
 from promptuary.core.blocks import Block, Passage
-from promptuary.core.counting import TokenCounter
+from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.core.layers import Between, Layer, LayerContext, Omitted, Recall, RecallRequest, Slot
 from promptuary.core.query import unquoted

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from promptuary.core.blocks import Block, Detail, Trust
-from promptuary.core.counting import TokenCounter
+from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import ConfigError, LayerInitError
 from promptuary.core.layers import (
     TIMEOUTS,

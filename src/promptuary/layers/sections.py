@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from promptuary.core.blocks import Block, Detail, Source
-from promptuary.core.budget import Claim, allocate
-from promptuary.core.counting import TokenCounter
+from promptuary.core.budget import Claim, TokenCounter, allocate
 from promptuary.core.errors import ConfigError
 from promptuary.core.excerpt import largest
 from promptuary.core.layers import Omitted, Recall

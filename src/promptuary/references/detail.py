@@ -7,7 +7,7 @@ on the very text that is sent.
 from operator import attrgetter
 
 from promptuary.core.blocks import Block, Detail, Source
-from promptuary.core.counting import TokenCounter
+from promptuary.core.budget import TokenCounter
 from promptuary.core.excerpt import ends, head_and_tail, largest
 from promptuary.core.references import format_reference
 from promptuary.core.render import render

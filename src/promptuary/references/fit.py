@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from promptuary.core.blocks import Block, Detail, Source
-from promptuary.core.budget import water_fill
-from promptuary.core.counting import TokenCounter
+from promptuary.core.budget import TokenCounter, water_fill
 from promptuary.references.detail import best_within, name_only, whole
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from promptuary.core.blocks import Source
-from promptuary.core.counting import TokenCounter
+from promptuary.core.budget import TokenCounter
 from promptuary.core.references import Reference
 from promptuary.core.search import Search
 from promptuary.workspace.workspace import Visit, Workspace

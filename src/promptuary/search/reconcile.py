@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from promptuary.core.counting import TokenCounter
+from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import Code, IndexDamagedError
 from promptuary.core.ports.index import IndexWriter, SearchIndex
 from promptuary.core.search import Folder, FolderHeld, HeldReason, IndexBusy, IndexedFile, SyncProgress, SyncReport

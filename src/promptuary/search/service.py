@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from promptuary import concurrency
-from promptuary.core.counting import TokenCounter
+from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import IndexDamagedError, PromptuaryError
 from promptuary.core.ports.index import SearchIndex, VectorStore
 from promptuary.core.ports.models import Embedder, vector_space_id

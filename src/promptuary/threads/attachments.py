@@ -4,30 +4,22 @@ A path is tracked for the thread; any other reference (``@diff``, ``@url:…``) 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from promptuary import concurrency
-from promptuary.core.counting import TokenCounter
+from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.layers import Json
 from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, ThreadStore
 from promptuary.core.references import Reference
-from promptuary.layers.tracked.layer import TrackedFile, TrackedFiles
+from promptuary.core.threads import AttachmentList
+from promptuary.layers.tracked.layer import TrackedFiles
 from promptuary.references.scan import scan
 
 _PATHS: Final = frozenset({"file", "path"})
 
 _QUEUE: Final = "attachments"
 """The references that go with the next message of a thread are stored as the state of a layer of this name."""
-
-
-@dataclass(frozen=True, slots=True)
-class AttachmentList:
-    """What is tracked in a thread, by priority, and the references that go with its next message."""
-
-    tracked: Sequence[TrackedFile]
-    queued: Sequence[str]
 
 
 def queue_key(thread: str) -> StateKey:

@@ -1,32 +1,12 @@
 """The ledger, read: which threads there are, what went into each turn, and which of its sources have changed since."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.messages import Item
 from promptuary.core.ports.threads import ThreadInfo, ThreadStore, TurnRecord
+from promptuary.core.threads import Drift, DriftKind, Replay
 from promptuary.workspace.workspace import Workspace
-
-DriftKind = Literal["changed", "gone", "not readable"]
-"""How a source differs from what the model saw."""
-
-
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """A source that is no longer what the model saw."""
-
-    path: str
-    kind: DriftKind
-
-
-@dataclass(frozen=True, slots=True)
-class Replay:
-    """A past turn, exactly as it was sent, and which of its sources have changed since."""
-
-    turn: TurnRecord
-    drift: Sequence[Drift]
 
 
 class Ledger:

@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from promptuary.context.history import Stats
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.messages import Item, Message
 from promptuary.core.ports.threads import StateDatabase, ThreadInfo, TurnRecord
 from promptuary.core.receipts import Receipt
+from promptuary.core.threads import AttachmentList, HistoryStats, Replay
 from promptuary.layers.runner import HookLog, dispose
 from promptuary.layers.tracked.layer import TrackedFiles
-from promptuary.threads.attachments import AttachmentList, Attachments
-from promptuary.threads.ledger import Ledger, Replay
+from promptuary.threads.attachments import Attachments
+from promptuary.threads.ledger import Ledger
 from promptuary.threads.turn import Thread, ThreadOptions, Turn
 from promptuary.workspace.workspace import Workspace
 
@@ -75,7 +75,7 @@ class Threads:
         """Return a past turn as it was sent."""
         return self._ledger.replay(_named(thread), number)
 
-    def stats(self, *, thread: str) -> Stats:
+    def stats(self, *, thread: str) -> HistoryStats:
         """Return how much of the window the history of a thread takes."""
         return self._thread(thread).stats()
 

@@ -18,7 +18,6 @@ from promptuary.context.history import (
     MESSAGE_OVERHEAD,
     CompactionPolicy,
     PricedHistory,
-    Stats,
     cost,
     is_due,
     needs_compaction,
@@ -26,7 +25,7 @@ from promptuary.context.history import (
 )
 from promptuary.context.receipt_entries import PromptPart
 from promptuary.core.blocks import Block
-from promptuary.core.counting import TokenCounter
+from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import ConflictError, PromptuaryError
 from promptuary.core.expansion import Expansion
 from promptuary.core.ids import new_id
@@ -36,6 +35,7 @@ from promptuary.core.ports.models import ChatModel
 from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, ThreadStore, TurnRecord, TurnStatus
 from promptuary.core.principals import Principal
 from promptuary.core.receipts import Failure, Receipt
+from promptuary.core.threads import HistoryStats
 from promptuary.layers.runner import HookLog, LayerRun, Runner
 from promptuary.threads.attachments import queue_key
 
@@ -180,7 +180,7 @@ class Thread:
             change = ThreadChange(self.name, turn=_recorded(turn, status), states=self._runner.changed())
             await concurrency.run(lambda: self._common.store.apply(change))
 
-    def stats(self) -> Stats:
+    def stats(self) -> HistoryStats:
         """Return how much of the window the history takes."""
         common = self._common
         history = common.store.history(self.name)

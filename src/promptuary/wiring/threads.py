@@ -9,7 +9,7 @@ from typing import Final
 from promptuary.config.settings import Settings
 from promptuary.context.assemble import Room
 from promptuary.context.history import CachingCounter, CompactionPolicy
-from promptuary.core.counting import TokenCounter
+from promptuary.core.budget import TokenCounter
 from promptuary.core.layers import Layer, check
 from promptuary.core.ports.models import ChatModel
 from promptuary.core.ports.threads import StateDatabase

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 
 from promptuary.context.compact.envelope import body_of
 from promptuary.context.compact.extract import is_question, links, names, paths, prose, sentences
-from promptuary.core.budget import water_fill
-from promptuary.core.counting import TokenCounter
+from promptuary.core.budget import TokenCounter, water_fill
 from promptuary.core.messages import Item
 from promptuary.core.text import one_line
 

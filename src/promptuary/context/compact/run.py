@@ -12,7 +12,7 @@ from promptuary.context.compact.summary import Summary
 from promptuary.context.compact.trim import Trim
 from promptuary.context.compact.types import Strategy, in_one_step
 from promptuary.context.history import DEFAULT_POLICY, CompactionPolicy, cost
-from promptuary.core.counting import TokenCounter
+from promptuary.core.budget import TokenCounter
 from promptuary.core.messages import Item, Replacement
 from promptuary.core.ports.models import ChatModel
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from promptuary.context.compact.types import Compacted, everything_behind, put_in_place
 from promptuary.context.history import cost, item_cost, older
 from promptuary.core.blocks import Detail
-from promptuary.core.counting import TokenCounter
+from promptuary.core.budget import TokenCounter
 from promptuary.core.excerpt import excerpt
 from promptuary.core.ids import new_id
 from promptuary.core.messages import Item, Replacement

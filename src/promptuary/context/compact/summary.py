@@ -18,8 +18,7 @@ from promptuary.context.compact.digest import SECTIONS, digest
 from promptuary.context.compact.envelope import summary_of
 from promptuary.context.compact.types import Compacted, put_in_place
 from promptuary.context.history import cost, item_cost, older
-from promptuary.core.budget import water_fill
-from promptuary.core.counting import TokenCounter
+from promptuary.core.budget import TokenCounter, water_fill
 from promptuary.core.excerpt import excerpt
 from promptuary.core.messages import Item, Message, Replacement
 from promptuary.core.ports.models import ChatModel

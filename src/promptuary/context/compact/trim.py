@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from promptuary.context.compact.envelope import how_many, marker_for, marker_line
 from promptuary.context.compact.types import Compacted, put_in_place
 from promptuary.context.history import MESSAGE_OVERHEAD, cost, older
-from promptuary.core.counting import TokenCounter
+from promptuary.core.budget import TokenCounter
 from promptuary.core.messages import Item, Replacement
 
 

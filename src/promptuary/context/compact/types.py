@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from promptuary.core.counting import TokenCounter
+from promptuary.core.budget import TokenCounter
 from promptuary.core.messages import Item, Replacement
 
 

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from promptuary.core.blocks import Block, Detail, Source
-from promptuary.core.budget import water_fill
-from promptuary.core.counting import TokenCounter
+from promptuary.core.budget import TokenCounter, water_fill
 from promptuary.core.layers import Omitted, Recall
 from promptuary.core.render import without_gap
 from promptuary.core.text import one_line

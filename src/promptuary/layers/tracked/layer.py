@@ -12,7 +12,7 @@ from typing import ClassVar, TypeVar
 
 from promptuary import concurrency
 from promptuary.core.blocks import Detail
-from promptuary.core.counting import TokenCounter
+from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.layers import (
     Band,
@@ -30,13 +30,13 @@ from promptuary.core.layers import (
 )
 from promptuary.core.ports.models import ChatModel
 from promptuary.core.references import Reference
+from promptuary.core.threads import TrackedFile
 from promptuary.layers.tracked.blocks import compose, offers
 from promptuary.layers.tracked.links import linked, without
 from promptuary.layers.tracked.reader import Reader, names_of, opened, spellings
 from promptuary.layers.tracked.scoring import RelevanceQuestion, Score, ask_all, judge
 from promptuary.layers.tracked.state import (
     MAX_ASKED,
-    FileState,
     Tracked,
     Tracking,
     added,
@@ -56,18 +56,6 @@ MAX_FILES = 100
 
 _CACHED_THREADS = 64
 """For how many threads the state and the last recall are cached."""
-
-
-@dataclass(frozen=True, slots=True)
-class TrackedFile:
-    """A tracked file as it is listed; ``tokens`` is what all of it would cost."""
-
-    path: str
-    state: FileState
-    code: str
-    tokens: int
-    score: int
-    pinned: bool
 
 
 @dataclass(frozen=True, slots=True)

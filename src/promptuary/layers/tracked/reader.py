@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from promptuary.core.blocks import Source
-from promptuary.core.counting import TokenCounter
+from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import Code, ConfigError, SourceError
 from promptuary.core.references import Reference
 from promptuary.layers.tracked.state import Gone, Observation, Refused, Seen, Tracked, Tracking, observed, target

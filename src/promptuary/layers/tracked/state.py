@@ -6,16 +6,14 @@ which paths are relative is not part of the state: a thread may be moved to anot
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, assert_never
+from typing import assert_never
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.layers import Json
+from promptuary.core.threads import FileState
 from promptuary.layers.tracked.links import with_slug
 from promptuary.references.selection import FilePart
 from promptuary.workspace.disk.root import display_path, normalise
-
-FileState = Literal["ok", "empty", "missing", "deleted", "error"]
-"""``missing`` never was there; ``deleted`` was."""
 
 MAX_ASKED = 500
 """How many characters of the message that named a file are stored."""

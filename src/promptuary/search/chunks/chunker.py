@@ -4,7 +4,7 @@ Markdown and its relatives are cut at headings, code at definitions, everything 
 text under the same name always gives the same chunks, and takes time in proportion to its length.
 """
 
-from promptuary.core.counting import TokenCounter
+from promptuary.core.budget import TokenCounter
 from promptuary.core.search import Chunk
 from promptuary.search.chunks.code import code_parts
 from promptuary.search.chunks.file_kinds import kind_of

@@ -10,7 +10,7 @@ is counted, and what becomes one always was, unless it is so short that it fits 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 
-from promptuary.core.counting import TokenCounter
+from promptuary.core.budget import TokenCounter
 from promptuary.core.search import Chunk
 from promptuary.search.chunks.lines import Lines, Part
 from promptuary.search.chunks.sizes import Sizes
