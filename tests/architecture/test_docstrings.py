@@ -48,9 +48,6 @@ STALE = {
     ("promptuary.layers.tracked.layer", "anchors"),
     ("promptuary.layers.tracked.layer", "tracked_blocks"),
     ("promptuary.layers.tracked.layer", "tracked_reading"),
-    ("promptuary.search.chunks.code", "references/definitions"),
-    ("promptuary.search.chunks.file_kinds", "references/languages"),
-    ("promptuary.search.chunks.file_kinds", "workspace/names"),
 }
 """Shrinks: names that no longer exist."""
 
@@ -147,7 +144,6 @@ def identifiers(tree: ast.Module) -> set[str]:
         ("core.text.two_lines", False),
         ("promptuary.Promptuary", True),
         ("promptuary.Nothing", False),
-        ("workspace/names", False),
         ("workspace.pages", False),
         ("value", True),
         ("tracked_reading", False),

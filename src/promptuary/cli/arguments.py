@@ -134,8 +134,8 @@ RECALL_FLAGS: Final[Mapping[str, Flag]] = {
 }
 FILE_KINDS: Final = ("markdown", "code", "text", "data")
 """The same as ``core.search.FILE_KINDS``, which would take longer to import than all of this."""
-MEMORY_FLAGS: Final[Mapping[str, Flag]] = {**INDEX_FLAGS, **WATCH_FLAGS, **RECALL_FLAGS}
-SETTING_FLAGS: Final[Mapping[str, Flag]] = {**WINDOW_FLAGS, **FETCHING_FLAGS, **READING_FLAGS, **MEMORY_FLAGS}
+SEARCH_FLAGS: Final[Mapping[str, Flag]] = {**INDEX_FLAGS, **WATCH_FLAGS, **RECALL_FLAGS}
+SETTING_FLAGS: Final[Mapping[str, Flag]] = {**WINDOW_FLAGS, **FETCHING_FLAGS, **READING_FLAGS, **SEARCH_FLAGS}
 """The flag of every setting."""
 
 
@@ -155,7 +155,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 def _add_settings(parser: argparse.ArgumentParser) -> None:
     _add_flags(parser, "context window", WINDOW_FLAGS)
     _add_flags(parser, "reading and fetching", {**FETCHING_FLAGS, **READING_FLAGS})
-    _add_flags(parser, "index and recall", MEMORY_FLAGS)
+    _add_flags(parser, "index and recall", SEARCH_FLAGS)
 
 
 def _add_index_settings(parser: argparse.ArgumentParser) -> None:

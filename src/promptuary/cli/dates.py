@@ -1,18 +1,17 @@
-"""Points in time as people type them: a date, a date with a time, or how long ago. Pure."""
+"""Parses dates as people type them: a date, a date with a time, or how long ago. Pure."""
 
 import re
 from datetime import UTC, date, datetime, timedelta
 
-# Eight digits at most: no span of time needs more, and Python refuses to read thousands.
+# Eight digits at most: no duration needs more, and Python refuses to parse thousands.
 _AGO = re.compile(r"(\d{1,8})([dwmy])", re.ASCII)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
 def moment(text: str, now: datetime, *, after: bool = False) -> int:
-    """Return the seconds since 1970 that ``text`` means; ``after`` a whole day means when it is over.
+    """Return ``text`` as seconds since 1970; with ``after``, a day means its end.
 
-    A date is a day in UTC, as the dates of files are; so is a time ago. Raises ``ValueError`` with a sentence of what
-    is understood.
+    Days are days in UTC, as the dates of files are. Raises ``ValueError`` with a sentence about the accepted forms.
     """
     spelled = text.strip()
     try:
@@ -25,8 +24,8 @@ def moment(text: str, now: datetime, *, after: bool = False) -> int:
         exact = datetime.fromisoformat(spelled)
         return int((exact if exact.tzinfo else exact.replace(tzinfo=UTC)).timestamp())
     except (ValueError, OverflowError):
-        told = "is neither a date (2026-01-31, 2026-01-31T15:00) nor a time ago (7d, 2w, 3m, 1y)"
-        raise ValueError(f"{text[:60]!r} {told}") from None
+        accepted = "a date (2026-01-31, 2026-01-31T15:00) nor a time ago (7d, 2w, 3m, 1y)"
+        raise ValueError(f"{text[:60]!r} is neither {accepted}") from None
 
 
 def _before(now: datetime, count: int, unit: str) -> datetime:

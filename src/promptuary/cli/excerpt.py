@@ -1,4 +1,4 @@
-"""What of a hit is shown: the few lines in which most of the words are, each as wide as there is room. Pure."""
+"""The excerpt of a hit: the few lines with most of the words, cut to the width of the terminal. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -12,18 +12,18 @@ from promptuary.core.text import one_line
 
 LINES: Final = 3
 _ENDING: Final = 2
-"""Letters that a word may lose or change when it stands in another form."""
+"""Letters at the end of a word that another form of it may lack or change."""
 _MATTER: Final = ("---", "+++")
-"""What stands before and after front matter."""
+"""The delimiters of front matter."""
 _BETWEEN: Final = re.compile(r"[\W_]+")
 
 
 def excerpt(text: str, words: Sequence[str], width: int, *, heading: str = "", opening: bool = False) -> list[str]:
     """Return at most three lines of ``text``, none of them blank: the one with most of ``words`` and its neighbours.
 
-    Nothing in them can move a cursor. A line that is too long is cut to where the first of the words is. The line of
-    the ``heading``, which is shown already, is left out if there are others; so is the front matter of an ``opening``,
-    the beginning of a file of prose, unless more of the words are in it than in any line after it.
+    They contain no control characters. A line that is too long is cut to where the first of the words is. The line of
+    the ``heading``, which is printed already, is left out if there are others. If ``text`` is the ``opening`` of a file
+    of prose, its front matter is left out unless it has more of the words than any line after it.
     """
     wanted = _Wanted(words)
     front, body = _divided(text.split("\n")) if opening else ([], text.split("\n"))
@@ -39,7 +39,7 @@ def excerpt(text: str, words: Sequence[str], width: int, *, heading: str = "", o
 
 
 class _Wanted:
-    """The words by which lines are chosen, and the parts of those that are names."""
+    """The words that choose lines, and the parts of those that are names."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self._words = [plain for word in words if (plain := _plain(word))]
@@ -47,7 +47,7 @@ class _Wanted:
         self._names = [parts for word in words if len(parts := _parts(word)) > 1]
 
     def count(self, line: str) -> float:
-        """Return how many of the words are in ``line``; parts of a name are less than one, the nearer the more."""
+        """Return how many of the words are in ``line``; parts of a name count less than one, adjacent parts more."""
         plain = _plain(line)
         joined = _BETWEEN.sub("", plain) if self._names else ""
         found = float(sum(word in plain for word in self._words))
@@ -57,15 +57,15 @@ class _Wanted:
         return found
 
     def most(self, lines: Sequence[str]) -> float:
-        """Return how many are in the line that has most of them."""
+        """Return the highest count of any line."""
         return max(map(self.count, lines), default=0.0)
 
     def place(self, line: str) -> int:
-        """Return where the first word is in ``line``, else where the first part of a name is, else its beginning."""
+        """Return the offset of the first word in ``line``, else of the first part of a name, else zero."""
         plain = _plain(line)
         for sought in (self._words, [part for parts in self._names for part in parts]):
             if places := [place for word in sought if (place := plain.find(word)) >= 0]:
-                # Folding can make a text longer, so the place is one at which to look, not one to rely on.
+                # Folding can make a text longer, so the offset is approximate.
                 return min(*places, len(line))
         return 0
 
@@ -75,13 +75,13 @@ def _plain(text: str) -> str:
 
 
 def _parts(word: str) -> list[str]:
-    """Return the words that a name is made of, but no single letters: those are in every line."""
+    """Return the words of a name, without single letters: those are in every line."""
     pieces = (piece for part in _BETWEEN.split(word) for piece in reading(part).parts or (part,))
     return [part for piece in pieces if len(part := _plain(piece)) > 1]
 
 
 def _divided(lines: list[str]) -> tuple[list[str], list[str]]:
-    """Return the front matter and what follows it."""
+    """Return the front matter and the lines after it."""
     mark = lines[0].removeprefix("\ufeff").rstrip()
     if mark in _MATTER:
         for number, line in enumerate(lines[1:], 2):

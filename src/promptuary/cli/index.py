@@ -1,4 +1,4 @@
-"""``promptuary index``: folders into the index, what is in the index, and folders out of it again."""
+"""``promptuary index``: adds folders to the index, lists them, and removes them."""
 
 import argparse
 import os
@@ -47,7 +47,7 @@ def _refuse_idle_flags(options: argparse.Namespace) -> None:
 
 
 def _named(words: Sequence[str]) -> Sequence[str]:
-    """Return the folders that were named; ``-`` alone is a list of them on standard input, one a line."""
+    """Return the folders to index; ``-`` alone reads a list of them from standard input, one a line."""
     if list(words) != ["-"]:
         return words
     named = [line for line in os.fsdecode(standard_input()).split("\n") if line.strip()]

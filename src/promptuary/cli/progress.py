@@ -1,4 +1,4 @@
-"""How far a long piece of work is, on one line of a terminal that is gone in the end. Elsewhere it shows nothing."""
+"""Shows the progress of long work on one line of a terminal, which is erased at the end. Shows nothing elsewhere."""
 
 import os
 import time
@@ -10,17 +10,17 @@ from typing import Final, Self, TextIO
 from promptuary.cli.terminal import columns, cut
 
 _EVERY: Final = 0.1
-"""Seconds between two drawings."""
+"""Seconds between two updates."""
 _LOOKS_BACK: Final = 5.0
-"""Seconds that the rate is measured over: what was quick at first says little about what is left."""
+"""Seconds that the rate is measured over: a quick start says little about the rest."""
 _CELLS: Final = 20
 _ROOM_FOR_CELLS: Final = 72
 
 
 class ProgressLine:
-    """A line such as ``[#####...]  1,204 of 5,310 files  812/s  5 s left``; call it with how many of how many are done.
+    """A line such as ``[#####...]  1,204 of 5,310 files  812/s  5 s left``; call it with the numbers done and total.
 
-    ``shown`` can switch it off where there is a terminal. May be called from any thread, one at a time.
+    ``shown=False`` switches it off. May be called from any thread, one at a time.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class ProgressLine:
         self._drawn = 0
 
     def __call__(self, done: int, total: int) -> None:
-        """Tell that ``done`` of ``total`` are done; fewer than before means that something else has begun."""
+        """Show that ``done`` of ``total`` are done; fewer than before means that other work has begun."""
         if not self._shown:
             return
         now = self._clock()
@@ -54,12 +54,12 @@ class ProgressLine:
         self._draw(self._line(done, total))
 
     def say(self, text: str) -> None:
-        """Show a text until there is a number to show."""
+        """Show a text until the first numbers come."""
         if self._shown:
             self._draw(text)
 
     def close(self) -> None:
-        """Leave no trace."""
+        """Erase the line."""
         if self._drawn:
             self._draw("")
 
@@ -81,21 +81,21 @@ class ProgressLine:
         return "  ".join(parts)
 
     def _draw(self, line: str) -> None:
-        # A full last column would make some terminals begin another line, which is not ours to erase.
+        # A full last column makes some terminals begin another line, which could not be erased.
         line = cut(line, columns(self._stream) - 1)
-        # Blanks instead of a control sequence: every terminal knows them.
+        # Blanks instead of a control sequence: they work on every terminal.
         blanks = " " * (self._drawn - len(line))
         back = "\r" if blanks or not line else ""
-        # Before it is: what is interrupted in the middle must be erased, too.
+        # Before writing: an interrupted line must be erased, too.
         self._drawn = len(line)
-        # Whoever listens may be gone: that is no reason to stop the work.
+        # A closed stream is no reason to stop the work.
         with suppress(OSError, ValueError):
             self._stream.write(f"\r{line}{blanks}{back}{line if blanks and line else ''}")
             self._stream.flush()
 
 
 def duration(seconds: float) -> str:
-    """Return a time as people read it: ``0.8 s``, ``41 s``, ``3 min``, ``2 h 5 min``."""
+    """Return a duration for people: ``0.8 s``, ``41 s``, ``3 min``, ``2 h 5 min``."""
     if seconds < 9.95:
         return f"{seconds:.1f} s"
     whole = round(seconds)

@@ -1,7 +1,7 @@
-"""The words of questions and texts: what a person asks for, and what a text can be found by besides its own words.
+"""Parses queries, and computes the terms that a text is found by besides its own words. Pure.
 
-Any text is a question: there is no syntax to get wrong. Everything here takes time in proportion to the text. Scores
-are not known here, nor true stems: whoever keeps an index analyses further, the same way for questions and texts.
+Any text is a valid query: there is no syntax to get wrong. Everything here takes time proportional to the text. Neither
+scores nor real stems are known here: an index analyses terms further, in the same way for queries and texts.
 """
 
 import re
@@ -15,7 +15,7 @@ from promptuary.core.search import Words
 from promptuary.core.text import UNSPACED, name_word_pattern, pairs
 
 MOST_TERMS: Final = 64
-"""Words of a question that count; a longer question has said by then what it is about."""
+"""Words of a query that count; the rest of a longer query is ignored."""
 MOST_PHRASES: Final = 16
 LONGEST_PHRASE: Final = 512
 """Characters of a phrase that count."""
@@ -46,7 +46,7 @@ def _term_pattern(letter: str) -> re.Pattern[str]:
     return re.compile(rf"({word}(?:[-.:/'’]{word}){{0,7}})(\*(?![{letter}*]))?")
 
 
-# Several times as fast, and most questions are of it.
+# Several times as fast, and most queries are ASCII.
 _ASCII_LETTER = "A-Za-z0-9_"
 # An opening mark inside ends the search for the closing one: otherwise a text of opening marks takes quadratic time.
 _QUOTED = re.compile(r'"([^"]*)"|“([^“”]*)”|«([^«»]*)»|「([^「」]*)」')
@@ -60,14 +60,14 @@ _LETTERS_OF_THEIR_OWN = str.maketrans(
     | {"đ": "d", "Đ": "D", "ð": "d", "Ð": "D", "þ": "th", "Þ": "TH", "ı": "i", "’": "'", "‘": "'"}
 )
 _SLICE = 256
-"""Characters that are normalised at a time: putting marks in order takes quadratic time."""
+"""Characters that are normalised at a time: Unicode normalisation takes quadratic time."""
 
 _GLUED = re.compile(r"[A-Za-z0-9]*")
 
 _SILENT = (
     r"[\u0e47-\u0e4c\u0e4e\u0eba\u0ec7-\u0ecc\u1037\u1039-\u103a\u104a-\u104f\u109e-\u109f\u17b4-\u17b5\u17c9-\u17d3]+"
 )
-"""Signs of these scripts that are no letters: tones, killers and the like. An index takes them for spaces."""
+"""Signs of these scripts that are no letters, such as tone marks. An index treats them as spaces."""
 
 _ENDING = re.compile(r"(?<=....)(?:ed|ing|er|ly)\Z", re.DOTALL)
 _DOUBLED = ("bb", "dd", "ff", "gg", "mm", "nn", "pp", "rr", "tt")
@@ -75,7 +75,7 @@ _DOUBLED = ("bb", "dd", "ff", "gg", "mm", "nn", "pp", "rr", "tt")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a piece of a question can be found.
+    """How a term or a phrase of a query can be found.
 
     ``texts``: as it stands; ``parts``: what its names are made of; ``runs``: its runs of a script without spaces, each
     as the pairs that follow one another in it.
@@ -86,17 +86,17 @@ class Reading:
     runs: tuple[str, ...]
 
 
-def parse(question: str) -> Words:
-    """Take a question apart. Words that say nothing are left out, unless there are no others."""
+def parse(query: str) -> Words:
+    """Return the words of a query. Stop words are left out, unless there are no others."""
     phrases: dict[str, None] = {}
     rest: list[str] = []
     end = 0
-    for quoted in _QUOTED.finditer(question):
-        rest.append(question[end : quoted.start()])
+    for quoted in _QUOTED.finditer(query):
+        rest.append(query[end : quoted.start()])
         end = quoted.end()
         if _term_pattern(_LETTER).search(phrase := quoted[quoted.lastindex or 0][:LONGEST_PHRASE].strip()):
             phrases[phrase] = None
-    rest.append(question[end:])
+    rest.append(query[end:])
     terms, prefixes, stop_words = _terms(rest)
     if not (terms or prefixes or phrases):
         terms = stop_words
@@ -104,7 +104,7 @@ def parse(question: str) -> Words:
 
 
 def _terms(texts: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
-    """Return the words, the beginnings of words and the stop words of ``texts``, each once and not too many."""
+    """Return the words, prefixes and stop words of ``texts``, each once, up to the limits."""
     terms: dict[str, str] = {}
     prefixes: dict[str, str] = {}
     stop_words: dict[str, str] = {}
@@ -112,7 +112,7 @@ def _terms(texts: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
         for found in _term_pattern(_ASCII_LETTER if text.isascii() else _LETTER).finditer(text):
             term = found[1]
             key = term.casefold().replace("’", "'")
-            # A star on both sides is emphasis, not a beginning.
+            # A star on both sides is emphasis, not a prefix.
             if found[2] and text[found.start() - 1 : found.start()] != "*":
                 prefixes.setdefault(key, term)
             else:
@@ -122,23 +122,23 @@ def _terms(texts: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
     return list(terms.values()), list(prefixes.values()), list(stop_words.values())[:MOST_TERMS]
 
 
-def unquoted(question: str) -> str:
-    """Return a question without its quotation marks, so that what was a phrase is words."""
-    return _MARKS.sub(" ", question)
+def unquoted(query: str) -> str:
+    """Return a query without its quotation marks, so that phrases become words."""
+    return _MARKS.sub(" ", query)
 
 
 def is_name(term: str) -> bool:
-    """Tell whether a term of a question is written as names in code are: ``snake_case``, ``camelCase``, ``a.b``."""
+    """Return whether a term looks like a name in code: ``snake_case``, ``camelCase``, ``a.b``."""
     return any(sign in term.strip("_") for sign in "_./:") or any(name_parts(term))
 
 
 def folded(text: str) -> str:
-    """Return ``text`` with one spelling for what looks alike: no accents, no ligatures, no widths; valid UTF-8."""
+    """Return ``text`` in one spelling: without accents, ligatures and full-width forms; valid UTF-8."""
     return text if text.isascii() else _BEYOND_ASCII.sub(_fold_match, text)
 
 
 def extra_terms(text: str) -> str:
-    """Return what a folded text can be found by besides its words; often nothing.
+    """Return the terms that a folded text is found by besides its words; often none.
 
     The parts of ``camelCase`` names; pairs and single characters of scripts without spaces, and what is glued to them.
     """
@@ -149,7 +149,7 @@ def extra_terms(text: str) -> str:
 
 
 def reading(piece: str) -> Reading:
-    """Return how ``piece``, a term or a phrase of a question, is looked for in texts that were indexed with us."""
+    """Return how ``piece``, a term or a phrase of a query, is found in texts indexed with ``extra_terms``."""
     text = folded(piece)
     parts = tuple(" ".join(name_parts(text)).split())
     if text.isascii():
@@ -159,13 +159,13 @@ def reading(piece: str) -> Reading:
 
 
 def matched(words: Words, text: str) -> tuple[str, ...]:
-    """Return those of ``words`` that stand in ``text``: as whole words, never as some letters within one.
+    """Return those of ``words`` that are in ``text`` as whole words.
 
     A word may stand there in another common form or as a part of a name, and names may be written otherwise. Runs of a
     script without spaces stand anywhere.
     """
     said = folded(text)
-    # The empty word between them keeps a phrase from reaching across.
+    # The empty word between them keeps a phrase from matching across both.
     spelled = [*_spelled(said), "", *_spelled(" ".join(name_parts(said)))]
     runs = [] if said.isascii() else list(_runs(said))
     plain, stems = _line([*spelled, *runs]), _line([*_stems(spelled), *runs])
@@ -179,7 +179,7 @@ def _stands(pieces: Sequence[str], line: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _ways(piece: str) -> list[list[str]]:
-    """Return how a term or a phrase may stand in the stems of a text: as it is written, or its names taken apart."""
+    """Return how a term or a phrase may appear among the stems of a text: as written, or with its names split."""
     text = folded(piece).removesuffix("'s")
     ways = [_spelled(text), _spelled(taken_apart(text))] if name_parts(text) else [_spelled(text)]
     return [[*([_line(_stems(way))] if way else []), *_runs(text)] for way in ways]
@@ -191,7 +191,7 @@ def _beginning(prefix: str) -> list[str]:
 
 
 def _spelled(text: str) -> list[str]:
-    """Return the words of a folded text, of scripts with spaces: what is no letter, no digit and no mark ends one."""
+    """Return the words of a folded text in scripts with spaces: runs of letters, digits and marks."""
     small = (text if text.isascii() else re.sub(UNSPACED, " ", text)).casefold()
     ends = {ord(one): " " for one in set(small) if not one.isalnum() and unicodedata.category(one)[0] != "M"}
     return small.translate(ends).split()
@@ -207,7 +207,7 @@ def _stems(words: Iterable[str]) -> list[str]:
 
 @lru_cache(maxsize=65_536)
 def _stem(word: str) -> str:
-    """Return what a word has in common with its commonest English forms: at least four letters, three before an ``s``.
+    """Return the common beginning of the usual English forms of a word: at least four letters, three before an ``s``.
 
     ``releas`` of ``releases`` and ``releasing``, ``debug`` of ``debugging``, ``polici`` of ``policy`` and ``policies``.
     """
@@ -236,7 +236,7 @@ _fold_known = lru_cache(maxsize=4096)(_fold)
 
 
 def _unspaced(text: str) -> Iterator[str]:
-    """Yield pairs and single characters of the runs of ``text``, and the ASCII words joined to a run."""
+    """Yield pairs and single characters of the unspaced runs of ``text``, and the ASCII words joined to a run."""
     behind = 0
     for run in re.finditer(UNSPACED, text):
         start = run.start()
@@ -246,7 +246,7 @@ def _unspaced(text: str) -> Iterator[str]:
             yield text[start : run.start()]
         letters = re.sub(_SILENT, "", run[0])
         yield from pairs(letters)
-        # Between the pairs of one run and those of the next, so that no phrase reaches across.
+        # Between the pairs of one run and of the next, so that no phrase matches across both.
         yield from letters
         glued = _GLUED.match(text, run.end())
         behind = glued.end() if glued else run.end()
@@ -261,29 +261,29 @@ def _runs(text: str) -> Iterator[str]:
 
 
 LONGEST_NAME: Final = 72
-"""Characters of a name that is taken apart; what is longer is data rather than a name."""
+"""Characters of a name that is split; a longer one is data rather than a name."""
 
-# What each byte is: a small letter or digit, a capital, or nothing of a name. Looking for bytes in a row is far faster
-# than any regular expression.
+# The class of each byte: a lower-case letter or digit, a capital, or no part of a name. Searching for two classes in a
+# row is far faster than any regular expression.
 _SHAPE = b" " * 48 + b"a" * 10 + b" " * 7 + b"A" * 26 + b" " * 6 + b"a" * 26 + b" " * 133
 _TURNS = (b"aA", b"AAa")
 _TURN = re.compile("[a-z0-9][A-Z]|[A-Z][A-Z][a-z]")
 
 
 def name_parts(text: str) -> list[str]:
-    """Return the words of each name in ``text`` that is several in one, with spaces between them; each name once."""
+    """Return the words of each name in ``text`` that has several, joined by spaces; each name once."""
     if text.islower():  # as paths mostly are
         return []
     return list(filter(None, map(_parts_of, _turning(text))))
 
 
 def taken_apart(text: str) -> str:
-    """Return the words of all names in ``text``, and nothing of what stands between them."""
+    """Return the words of all names in ``text``, joined by spaces."""
     return " ".join(name_word_pattern(text).findall(text))
 
 
 def _turning(text: str) -> dict[str, None]:
-    """Return the names in ``text`` within which a new word may begin by its capital, unless they are too long."""
+    """Return the names in ``text`` that have a capital at the start of a new word, unless they are too long."""
     shape = text.encode("latin-1", "replace").translate(_SHAPE) + b" "
     found: dict[str, None] = {}
     for turn in _TURNS:
@@ -298,5 +298,5 @@ def _turning(text: str) -> dict[str, None]:
 
 @lru_cache(maxsize=65_536)
 def _parts_of(name: str) -> str:
-    """Return the words that a name is made of; none if it is one word. The same names come again and again."""
+    """Return the words of a name; nothing if it is one word. Cached: the same names recur."""
     return taken_apart(name) if _TURN.search(name) else ""

@@ -12,8 +12,8 @@ from typing import Final
 
 from promptuary.core.search import UNREAD, HeldReason, IndexedFile, Stamp
 
-_SETTLED: Final = 50_000_000
-"""Nanoseconds after which another change changes a file's stamp, too: clocks of file systems tick slowly."""
+_CLOCK_TICK: Final = 50_000_000
+"""Nanoseconds within which two changes of a file may get the same time: clocks of file systems tick slowly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Plan:
 
 
 def plan(disk: Mapping[str, Stamp], known: Mapping[str, IndexedFile], *, unavailable: HeldReason | None = None) -> Plan:
-    """Compare a whole folder. ``unavailable`` tells why it cannot be seen, if it cannot; then ``disk`` says nothing."""
+    """Compare a whole folder. If it cannot be seen, ``unavailable`` is the reason, and ``disk`` is ignored."""
     if unavailable is not None:
         return Plan(held=unavailable) if known else Plan()
     read = tuple(sorted(path for path, stamp in disk.items() if _is_suspect(stamp, known.get(path))))
@@ -73,12 +73,12 @@ class Moves:
         return best
 
 
-def settled(stamp: Stamp, read_at: int) -> Stamp:
+def stamp_to_store(stamp: Stamp, read_at: int) -> Stamp:
     """Return the stamp to store for a file read at ``read_at``; one that is too fresh will compare as different.
 
     A file that changes twice within one tick of the clock has the same stamp both times.
     """
-    if read_at - max(stamp.changed, stamp.modified) > _SETTLED:
+    if read_at - max(stamp.changed, stamp.modified) > _CLOCK_TICK:
         return stamp
     return Stamp(stamp.size, stamp.modified, 0, stamp.inode)
 

@@ -24,7 +24,7 @@ from promptuary.core.search import (
 )
 from promptuary.search.chunks.file_kinds import date_of, kind_of
 from promptuary.search.chunks.sizes import Sizes
-from promptuary.search.plan import Moves, Plan, settled
+from promptuary.search.plan import Moves, Plan, stamp_to_store
 from promptuary.workspace.disk.read import TextFile
 from promptuary.workspace.workspace import Workspace
 
@@ -84,10 +84,10 @@ class FolderSync:
         try:
             read = self.workspace.read(path)
         except SourceError as error:
-            self._refused(path, settled(stamp, read_at), known, error.code)
+            self._refused(path, stamp_to_store(stamp, read_at), known, error.code)
             return None
         file = IndexedFile(
-            path, settled(stamp, read_at), read.sha256, kind_of(path), date_of(path, read.text, stamp.modified)
+            path, stamp_to_store(stamp, read_at), read.sha256, kind_of(path), date_of(path, read.text, stamp.modified)
         )
         if known is not None and known.sha256 == read.sha256:
             self.index.touch(self.folder, file)

@@ -1,4 +1,4 @@
-"""Begins what takes longest before anything else is loaded: a search by meaning waits for its model most of all."""
+"""Loads the model of a semantic search in the background, before the rest of the program: it takes longest."""
 
 import os
 from contextlib import suppress
@@ -11,11 +11,11 @@ from promptuary.workspace.user_folders import cache_folder
 
 
 def begin(workspace: str = os.curdir) -> None:
-    """Load the model of a search, if the index of the workspace around has vectors. A wrong guess costs only time."""
-    # Whatever is wrong, whoever needs the model will find it out and say it better.
+    """Start to load the model if the index of the workspace has vectors. A wrong guess only costs time."""
+    # An error is reported when the model is used.
     with suppress(Exception):
         if _has_vectors(workspace):
-            # One question is too little work for the threads that numpy would start.
+            # One query is too little work for the threads that numpy would start.
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
             minilm.preload(cache_folder() / "models")
 

@@ -45,7 +45,10 @@ def open_search(workspace: Workspace, settings: Settings) -> SearchService:
 
 
 def embedder_for(settings: Settings) -> Embedder | None:
-    """Return what makes vectors: a model on this machine, an endpoint, a plug-in, or nothing."""
+    """Return the embedder of the settings: a model on this machine, an endpoint, a plug-in, or none.
+
+    Raises ``ConfigError`` if it is not installed or lacks a setting.
+    """
     match settings.embedder:
         case "none":
             return None
@@ -57,7 +60,7 @@ def embedder_for(settings: Settings) -> Embedder | None:
             return _local()
         case "endpoint":
             return _endpoint(settings)
-    from promptuary.plugins import installed_embedders  # noqa: PLC0415  (looking for packages takes time)
+    from promptuary.plugins import installed_embedders  # noqa: PLC0415  (looking for plug-ins takes time)
 
     plugged = installed_embedders()
     if settings.embedder not in plugged:
@@ -72,8 +75,8 @@ def _local() -> Embedder:
 
 def _endpoint(settings: Settings) -> Embedder:
     if not settings.embed_url or not settings.embed_model:
-        raise ConfigError("the endpoint embedder needs an address and a model: set embed_url and embed_model")
-    from promptuary.models.openai_embeddings import EndpointEmbedder  # noqa: PLC0415  (who embeds here needs no network)
+        raise ConfigError("the endpoint embedder needs a URL and a model: set embed_url and embed_model")
+    from promptuary.models.openai_embeddings import EndpointEmbedder  # noqa: PLC0415  (a local model needs no network)
     from promptuary.workspace.web.post import PostPolicy  # noqa: PLC0415
 
     policy = PostPolicy(allow_hosts=frozenset(host.lower() for host in settings.allow_hosts))

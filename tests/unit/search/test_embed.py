@@ -364,9 +364,9 @@ STEPS: list[tuple[type, str, int]] = [
     (SqliteVectors, "put", 1),
     (SqliteVectors, "put", 2),
     (TurboVectors, "write", 2),
-    (Catalog, "embed", 1),
-    (Catalog, "embed", 3),
-    (Catalog, "note", 1),
+    (Catalog, "set_embedded", 1),
+    (Catalog, "set_embedded", 3),
+    (Catalog, "set_meta", 1),
 ]
 
 
@@ -397,7 +397,7 @@ def test_who_is_killed_between_two_steps_of_embedding_is_made_good_for(  # noqa:
 
 @pytest.mark.parametrize(
     ("owner", "step"),
-    [(Catalog, "put"), (Catalog, "drop"), (Catalog, "settle"), (Catalog, "told"), (TurboVectors, "write")],
+    [(Catalog, "put"), (Catalog, "drop"), (Catalog, "checkpoint"), (Catalog, "clear_pending"), (TurboVectors, "write")],
 )
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
 def test_who_is_killed_between_two_steps_of_a_sync_is_made_good_for(  # noqa: PLR0917  (fixtures and cases)

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from promptuary.core.search import UNREAD, IndexedFile, Stamp
-from promptuary.search.plan import Moves, Plan, plan, plan_some, settled
+from promptuary.search.plan import Moves, Plan, plan, plan_some, stamp_to_store
 
 OLD = Stamp(10, 1_000, 1_000, 1)
 
@@ -89,5 +89,5 @@ def test_a_stamp_too_fresh_to_be_relied_on_is_kept_so_that_it_will_look_differen
     fresh = Stamp(1, read_at - 1_000_000, read_at - 1_000_000, 1)
     old = Stamp(1, read_at - 10**9, read_at - 10**9, 1)
 
-    assert settled(fresh, read_at) != fresh
-    assert settled(old, read_at) == old
+    assert stamp_to_store(fresh, read_at) != fresh
+    assert stamp_to_store(old, read_at) == old

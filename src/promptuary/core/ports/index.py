@@ -35,8 +35,8 @@ class UnembeddedChunk:
 class IndexWriter(Protocol):
     """Writes the index. There is one writer at a time.
 
-    Changes are stored when a method returns, and searches find them after ``flush``. Every method raises
-    ``IndexDamagedError`` if the index cannot be read.
+    Changes may be buffered: ``flush`` stores them and makes them visible to searches, and so does the end of the
+    ``writing`` block. Every method raises ``IndexDamagedError`` if the index cannot be read.
     """
 
     @property

@@ -1,7 +1,7 @@
-"""What the file memory is made of: a file's text cut into chunks, each whole lines with a trail of titles.
+"""Cuts the text of a file into chunks: whole lines with the headings above them.
 
 Markdown and its relatives are cut at headings, code at definitions, everything else at paragraphs and lines. The same
-text under the same name always gives the same chunks, and takes time in proportion to its length.
+text under the same name always gives the same chunks, in time proportional to its length.
 """
 
 from promptuary.core.budget import TokenCounter
@@ -11,14 +11,14 @@ from promptuary.search.chunks.file_kinds import kind_of
 from promptuary.search.chunks.lines import Lines, Part
 from promptuary.search.chunks.markdown import heading_parts
 from promptuary.search.chunks.sizes import Sizes
-from promptuary.search.chunks.split import Cutter
+from promptuary.search.chunks.split import Splitter
 
 
 def chunks(text: str, path: str, sizes: Sizes, counter: TokenCounter) -> list[Chunk]:
-    """Cut ``text``, the content of the file called ``path``, into chunks in the order of their lines.
+    """Return the chunks of ``text``, the content of the file ``path``, in the order of their lines.
 
-    Every line that is not blank is in a chunk. A chunk is at most ``sizes.tokens`` tokens,
-    unless one line alone is more; then it is that line, with the title above it.
+    Every line that is not blank is in a chunk. A chunk has at most ``sizes.tokens`` tokens, unless one line alone has
+    more; then it is that line, with the title above it.
     """
     lines = Lines(text)
     match kind_of(path):
@@ -28,6 +28,6 @@ def chunks(text: str, path: str, sizes: Sizes, counter: TokenCounter) -> list[Ch
             whole = code_parts(lines, path)
         case _:
             whole = Part(0, len(lines))
-    cutter = Cutter(lines, sizes, counter)
-    cutter.cut(whole)
-    return cutter.chunks
+    splitter = Splitter(lines, sizes, counter)
+    splitter.split(whole)
+    return splitter.chunks

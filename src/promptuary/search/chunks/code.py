@@ -1,7 +1,6 @@
 """The parts of source code: its definitions, each with the comments right above it.
 
-What a definition is, is told by ``references/definitions``. Code that does not parse, or in a language that cannot be
-read, is one part.
+``outline`` finds the definitions. Code that does not parse, or in a language without a grammar, is one part.
 """
 
 import re
@@ -12,7 +11,7 @@ from promptuary.outline import definitions, has_grammar
 from promptuary.search.chunks.lines import Lines, Part
 
 _DEEPEST: Final = 8
-"""Definitions nested deeper than this are lines of what is around them."""
+"""Definitions nested deeper than this are no parts of their own."""
 
 _TITLE = 120
 _ABOVE = ("#", "//", "/*", "*", "--", ";", "@", '"""')
@@ -20,7 +19,7 @@ _LONE_RETURN = re.compile(r"\r(?!\n)")
 
 
 def code_parts(lines: Lines, path: str) -> Part:
-    """Return the parts of the source code of the file called ``path``."""
+    """Return the parts of the source code of the file ``path``."""
     whole = Part(0, len(lines))
     language = language_of(path)
     if not has_grammar(language):
@@ -31,7 +30,7 @@ def code_parts(lines: Lines, path: str) -> Part:
         while len(open_parts) > 1 and (first >= open_parts[-1][0].end or len(open_parts) > found.depth + 1):
             open_parts.pop()
         around, prefix = open_parts[-1]
-        # What stands on the line of what is around it is not told apart from it.
+        # A definition on the first line of the one around it is no part of its own.
         free = around.parts[-1].end if around.parts else around.first + (around is not whole)
         if found.depth >= _DEEPEST or first < free or end > around.end or first >= end:
             continue
@@ -43,13 +42,13 @@ def code_parts(lines: Lines, path: str) -> Part:
 
 
 def _as_parsed(text: str) -> str:
-    """Return ``text`` with as many lines for a parser as it has for us, and without a byte order mark."""
+    """Return ``text`` with the same number of lines for the parser as here, and without a byte order mark."""
     text = f" {text[1:]}" if text.startswith("\ufeff ") else text.removeprefix("\ufeff")
     return _LONE_RETURN.sub(" ", text) if "\r" in text else text
 
 
 def _with_comments(lines: Lines, free: int, first: int) -> int:
-    """Return the first line of the comments and annotations right above ``first``, none of them before ``free``."""
+    """Return the first line of the comments and decorators right above ``first``, at the earliest ``free``."""
     while first > free and lines.lines[first - 1].lstrip().startswith(_ABOVE):
         first -= 1
     return first

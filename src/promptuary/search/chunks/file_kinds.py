@@ -1,7 +1,7 @@
-"""What a file is, told by its name, and the day it is about.
+"""The kind of a file by its name, and the date it is about.
 
-Neither reads the disk: the name, the text and the time of last change are given. What a language is called is the
-business of ``references/languages``, what extensions hold text that of ``workspace/names``.
+Pure: the name, the text and the time of the last change are arguments. ``core.languages`` names languages;
+``workspace.disk.sensitive_names`` lists extensions of text files.
 """
 
 import re
@@ -16,7 +16,7 @@ from promptuary.workspace.disk.sensitive_names import CODE_EXTENSIONS, DATA_EXTE
 HEADED: Final = frozenset(
     ["adoc", "asciidoc", "markdown", "md", "mdc", "mdown", "mdwn", "mdx", "mkd", "org", "qmd", "rmd", "rst"]
 )
-"""Extensions of prose whose headings are known."""
+"""Extensions of prose whose headings can be parsed."""
 
 _DATA_LANGUAGES = frozenset({"json", "jsonl", "yaml", "toml", "ini", "csv", "xml"})
 _PROSE_LANGUAGES = frozenset({"latex", "diff"})
@@ -30,26 +30,26 @@ _LINES: Final = {
     "---": re.compile(rf"({'|'.join(_KEYS)})[ \t]*:[ \t]*(.*)", re.IGNORECASE),
     "+++": re.compile(rf"[ \t]*[\"']?({'|'.join(_KEYS)})[\"']?[ \t]*=[ \t]*([^#]*)", re.IGNORECASE),
 }
-"""The line of a date in front matter, by the mark around that: YAML, where what is indented is part of something else,
-and TOML, where it is not."""
+"""A line with a date in front matter, by the delimiter: YAML, where an indented line belongs to another key, and TOML,
+where it does not."""
 _MOMENT = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
     r"(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.[0-9]{1,9})?)?[ ]?(?:([Zz])|([+-])([0-9]{2}):?([0-9]{2}))?)?"
 )
-# Some diaries cannot have a hyphen in a name, and write an underscore.
+# Some note programs cannot have a hyphen in a name, and write an underscore.
 _DAY = re.compile(r"(?<![0-9])([0-9]{4})([-_])([0-9]{2})\2([0-9]{2})(?![0-9])")
 _HEADING = re.compile(r"\n(?:#{1,6}|\*|=)[ \t]([^\n]{0,400})")
 
 
 def extension_of(path: str) -> str:
-    """Return what follows the last dot of the file's name, in lower case; empty if there is none."""
+    """Return the extension of a file in lower case and without its dot; empty if it has none."""
     name = path.rsplit("/", 1)[-1].lower()
     return name.rpartition(".")[2] if "." in name else ""
 
 
 @lru_cache(maxsize=16)
 def kind_of(path: str) -> FileKind:
-    """Return what the file called ``path`` is for searching, by its name alone. Asked several times for each file."""
+    """Return the kind of the file ``path`` by its name alone. Cached: it is called several times for each file."""
     extension = extension_of(path)
     if extension in HEADED:
         return "markdown"
@@ -64,10 +64,10 @@ def kind_of(path: str) -> FileKind:
 
 
 def date_of(path: str, text: str, modified_ns: int) -> int:
-    """Return the time a file is about, in seconds since 1970; never raises.
+    """Return the date that a file is about, in seconds since 1970; never raises.
 
     That is the date in its front matter, else one in its name or in a folder's (the innermost first), else one in its
-    first heading, else its last change. A date without an hour is midnight in UTC; one that cannot be is passed over.
+    first heading, else its last change. A date without a time is midnight in UTC; an impossible one is ignored.
     """
     start = text[:_START_OF_TEXT].removeprefix("\ufeff")
     found = _of_front_matter(start) if start.startswith(tuple(_LINES)) else None
@@ -84,22 +84,22 @@ def _of_front_matter(start: str) -> int | None:
     mark = lines[0].rstrip()
     if mark not in _LINES:
         return None
-    told: dict[str, int] = {}
+    dates: dict[str, int] = {}
     in_table = False
     for line in lines[1:]:
         if line.rstrip() in {mark, "..."}:
-            return next((told[key] for key in _KEYS if key in told), None)
-        # What follows the name of a table is about that and not about the file.
+            return next((dates[key] for key in _KEYS if key in dates), None)
+        # Keys after the name of a table belong to that table and not to the file.
         in_table = in_table or (mark == "+++" and line.lstrip().startswith("["))
         if in_table:
             continue
         if (match := _LINES[mark].match(line)) and (moment := _moment(match[2])) is not None:
-            told.setdefault(match[1].lower(), moment)
+            dates.setdefault(match[1].lower(), moment)
     return None
 
 
 def _moment(value: str) -> int | None:
-    """Read the value of one line: a date, perhaps with a time, perhaps in quotes, perhaps with a comment after it."""
+    """Parse the value of a line: a date, with or without a time, quotes, and a comment after it."""
     plain = value.partition(" #")[0].strip().strip("\"'")
     match = _MOMENT.fullmatch(plain)
     if match is None:

@@ -1,7 +1,7 @@
-"""A text as lines, and the parts it is made of: what cutting works on.
+"""A text as lines, and the parts of a text: the input of the splitter.
 
-Lines count from zero here, and an end is the line after the last. Who finds the parts, and how large a chunk may be,
-is not known here.
+Lines count from zero here, and an end is the line after the last. How parts are found, and how large a chunk may be, is
+not known here.
 """
 
 from bisect import bisect_right
@@ -9,14 +9,15 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from zlib import crc32
 
-_TOLD_APART = 80
+_MARKED = 80
+"""Characters of a line that its checksum covers."""
 
 
 @dataclass(slots=True)
 class Part:
-    """Some lines under one title, and the smaller parts within, in order and apart from each other.
+    """Some lines under one title, and the smaller parts within, in order and without overlap.
 
-    A part without a title belongs to what is around it. ``alone``: what stands before it is of another matter.
+    A part without a title belongs to the part around it. ``alone``: it is not joined with the part before it.
     """
 
     first: int
@@ -26,7 +27,7 @@ class Part:
     alone: bool = False
 
     def with_gaps(self) -> list["Part"]:
-        """Return the parts within and, as parts without a title, the lines that are in none of them."""
+        """Return the parts within, and the lines between them as parts without a title."""
         whole, position = [], self.first
         for part in self.parts:
             if part.first > position:
@@ -41,8 +42,8 @@ class Part:
 class Lines:
     """The lines of a text.
 
-    ``blank`` tells of each whether there is nothing to read in it, and is true behind the last. ``glued`` marks those
-    that should not be parted from the line before.
+    ``blank`` tells for each whether it has only white space, and is true after the last. ``glued`` marks lines that
+    should stay together with the line before.
     """
 
     def __init__(self, text: str) -> None:
@@ -57,11 +58,11 @@ class Lines:
         return len(self.lines)
 
     def span(self, first: int, end: int) -> str:
-        """Return these lines exactly as they stand."""
+        """Return these lines exactly as they are in the text."""
         return self.text[self.starts[first] : self.starts[end] - 1]
 
     def size(self, first: int, end: int) -> int:
-        """Return how many characters these lines are."""
+        """Return how many characters these lines have."""
         return self.starts[end] - self.starts[first]
 
     def reach(self, first: int, size: float) -> int:
@@ -69,7 +70,7 @@ class Lines:
         return bisect_right(self.starts, self.starts[first] + size, first) - 1
 
     def trimmed(self, first: int, end: int) -> tuple[int, int]:
-        """Return the same lines without the blank ones around them; nothing is left of blank lines alone."""
+        """Return the same lines without blank lines around them; an empty range if all are blank."""
         blank = self.blank
         while first < end and blank[first]:
             first += 1
@@ -78,5 +79,5 @@ class Lines:
         return first, end
 
     def mark(self, line: int) -> int:
-        """Return a number that follows from how a line begins, and from nothing else."""
-        return crc32(self.lines[line][:_TOLD_APART].encode("utf-8", "surrogatepass"))
+        """Return a checksum of the beginning of a line."""
+        return crc32(self.lines[line][:_MARKED].encode("utf-8", "surrogatepass"))

@@ -1,7 +1,7 @@
 """The parts of prose with headings: Markdown, reStructuredText, Org and AsciiDoc.
 
-Lines that belong together (fenced code, tables) are marked as glued. Only what decides about headings is understood:
-a heading in a quotation, a list or an HTML block is not one here.
+Lines that belong together (fenced code, tables) are marked as glued. Only headings are parsed: one inside a quotation,
+a list or an HTML block does not count.
 """
 
 import re
@@ -13,7 +13,7 @@ from promptuary.search.chunks.lines import Lines, Part
 
 
 class Heading(NamedTuple):
-    """A heading by its first line, its level (the highest is one) and its words."""
+    """A heading: its first line, its level (the highest is one) and its words."""
 
     line: int
     level: int
@@ -33,7 +33,7 @@ _ORG_TAGS = re.compile(r"[ \t]+:[\w@:]+:\Z")
 
 
 def heading_parts(lines: Lines, path: str) -> Part:
-    """Return the sections of the file called ``path``, and mark in ``lines`` what belongs together."""
+    """Return the sections of the file ``path``, and mark lines that belong together as glued."""
     reader = _READERS.get(extension_of(path), _markdown)
     body = _front_matter(lines)
     whole = _nested(len(lines), reader(lines, body))
@@ -57,7 +57,7 @@ def _nested(end: int, headings: Iterator[Heading]) -> Part:
 
 
 def _front_matter(lines: Lines) -> int:
-    """Return the first line after the front matter, which is glued; zero if there is none."""
+    """Return the first line after the front matter, and mark that as glued; zero if there is none."""
     mark = lines.lines[0].removeprefix("\ufeff").rstrip()
     if mark not in {"---", "+++"}:
         return 0
@@ -105,14 +105,14 @@ def _markdown(lines: Lines, body: int) -> Iterator[Heading]:
 
 
 def _is_title(lines: Lines, line: int, body: int, heading: int) -> bool:
-    """Say whether a line that is underlined is a paragraph of its own."""
+    """Return whether an underlined line is a paragraph of its own."""
     if line < body or line == heading or lines.blank[line] or _NOT_A_TITLE.match(lines.lines[line]):
         return False
     return line == body or line - 1 == heading or lines.blank[line - 1]
 
 
 def _restructured(lines: Lines, body: int) -> Iterator[Heading]:
-    """Yield the headings, whose levels follow from the order in which their marks are first used."""
+    """Yield the headings; their levels follow the order in which their marks are first used."""
     texts = lines.lines
     levels: dict[str, int] = {}
     last = -1
@@ -163,13 +163,13 @@ _CLOSING = re.compile(r"[ \t]+[#=]+\Z")
 _ATTRIBUTES = re.compile(r"[ \t]*\{[^{}]*\}\Z")
 _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
-# A mark between two letters belongs to a name; one between two spaces is arithmetic.
+# A mark between two letters is part of a name; one between two spaces is arithmetic.
 _EMPHASIS = re.compile(r"(?<![\\\w*])\*+(?=\S)|(?<=[^\s\\])\*+(?![\w*])|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)|~~")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
 def plain_title(heading: str) -> str:
-    """Return the words of ``heading``, whose leading marks are gone already."""
+    """Return the words of ``heading`` without markup; its leading marks are removed already."""
     if _PLAIN.fullmatch(heading):
         return heading
     text = heading[:_LONGEST].strip()
@@ -178,7 +178,7 @@ def plain_title(heading: str) -> str:
     if text.endswith("}"):
         text = _ATTRIBUTES.sub("", text)
     spans = text.split("`")
-    # An odd number of backticks has no pairs: then they are ordinary characters.
+    # Backticks without a partner are ordinary characters.
     if len(spans) % 2 == 0:
         spans = [text]
     words = [span if index % 2 else _without_marks(span) for index, span in enumerate(spans)]
@@ -186,7 +186,7 @@ def plain_title(heading: str) -> str:
 
 
 def _without_marks(text: str) -> str:
-    # Most headings have none of these, and looking for a character is quicker than any expression.
+    # Most headings have none of these, and a search for one character is faster than any expression.
     if "[" in text:
         text = _LINK.sub(r"\1", text)
     if "<" in text:

@@ -1,6 +1,6 @@
-"""How files are cut into chunks, as far as an index depends on it: what was made by another recipe is made anew.
+"""The settings of chunking that an index depends on: an index with another recipe is rebuilt.
 
-Apart from the cutting itself, which a search that finds everything up to date never loads.
+Separate from the chunker, which a search that finds the index up to date does not load.
 """
 
 from dataclasses import dataclass
@@ -10,27 +10,27 @@ from typing import Final
 from promptuary.core.errors import ConfigError
 
 VERSION: Final = 3
-"""Which chunker made an index. It grows whenever the same text would be cut differently."""
+"""The version of the chunker. It grows whenever the same text would be cut differently."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How large chunks are, in tokens, and how much of a long passage each repeats from the one before."""
+    """The size of chunks in tokens, and how many tokens of a long passage each repeats from the one before."""
 
     tokens: int = 256
     overlap: int = 32
 
     def __post_init__(self) -> None:
         if self.tokens < 16:
-            raise ConfigError(f"chunks of {self.tokens} tokens are too small to be found again; use 16 or more")
+            raise ConfigError(f"chunks of {self.tokens} tokens are too small; use 16 or more")
         if not 0 <= self.overlap <= self.tokens // 2:
             raise ConfigError(
-                f"an overlap of {self.overlap} tokens does not go with chunks of {self.tokens}; "
+                f"an overlap of {self.overlap} tokens is too large for chunks of {self.tokens}; "
                 f"use 0 to {self.tokens // 2}, or larger chunks"
             )
 
     @property
     def recipe(self) -> str:
-        """What an index is marked with. With the extra ``languages`` code is cut otherwise."""
+        """The text that identifies these settings. The extra ``languages`` changes how code is cut."""
         by = " by grammars" if find_spec("tree_sitter") else ""
         return f"chunks {VERSION} of {self.tokens} tokens, {self.overlap} of them twice{by}"

@@ -1,10 +1,10 @@
-"""Cuts a text into chunks that fit: small parts together, large ones at their own parts, else at paragraphs and lines.
+"""Splits a text into chunks: joins small parts, and splits large ones at their parts, else at paragraphs and lines.
 
-Where there is a choice, the cut is made after the line whose checksum is smallest. So it follows from the words around
-it and not from how far the text before reached, and an edit moves the cuts near it but not those far away.
+Where there is a choice, a chunk ends after the line whose checksum is smallest. So the end depends on the words around
+it and not on the text before, and an edit moves the ends near it but not those far away.
 
-Counting is most of the cost. How many characters may fit is guessed from the chunk before; only what may become a chunk
-is counted, and what becomes one always was, unless it is so short that it fits in any case.
+Counting tokens is most of the cost. How many characters may fit is estimated from the chunk before; only candidates for
+a chunk are counted, and every chunk was counted unless it is so short that it fits in any case.
 """
 
 from bisect import bisect_left, bisect_right
@@ -16,13 +16,13 @@ from promptuary.search.chunks.lines import Lines, Part
 from promptuary.search.chunks.sizes import Sizes
 
 _DENSITY = 3.8
-"""Characters a token, before anything was counted."""
+"""Characters per token, before anything was counted."""
 
 _THIN = 8.0
-"""Text with more characters a token than this is taken for too long without being counted."""
+"""Text with more characters per token than this counts as too long without being counted."""
 
 _LONG = 4.5
-"""A part with more characters for each token of a chunk is cut without being counted; if it fits after all, it is one
+"""A part with more characters per token of a chunk is split without being counted; if it fits after all, it is one
 window."""
 
 _SPARE = 0.95
@@ -33,8 +33,8 @@ _FULL = 0.55
 _TRIES = 4
 
 
-class Cutter:
-    """Cuts one text. ``chunks`` grows with every part that is cut."""
+class Splitter:
+    """Splits one text. ``chunks`` grows with every part that is split."""
 
     def __init__(self, lines: Lines, sizes: Sizes, counter: TokenCounter) -> None:
         self.chunks: list[Chunk] = []
@@ -44,10 +44,10 @@ class Cutter:
         self._counter = counter
         self._density = _DENSITY
 
-    def cut(self, part: Part, trail: tuple[str, ...] = ()) -> None:
-        """Cut a part that is too long for one chunk; ``trail`` is its own."""
+    def split(self, part: Part, heading: tuple[str, ...] = ()) -> None:
+        """Split a part that is too long for one chunk; ``heading`` is its own heading with those above."""
         if not part.parts:
-            self._windows(part.first, part.end, trail)
+            self._windows(part.first, part.end, heading)
             return
         parts = [one for one in part.with_gaps() if self._lines.trimmed(one.first, one.end)[0] < one.end]
         starts = [one.first for one in parts] + [part.end]
@@ -55,21 +55,21 @@ class Cutter:
         while index < len(parts):
             one = parts[index]
             end = self._together(parts, starts, index)
-            inner = (*trail, one.title) if one.title else trail
+            inner = (*heading, one.title) if one.title else heading
             if end == index:
-                self.cut(one, inner)
+                self.split(one, inner)
                 index += 1
             else:
-                self._add(one.first, starts[end], inner if end == index + 1 else trail)
+                self._add(one.first, starts[end], inner if end == index + 1 else heading)
                 index = end
 
-    def _add(self, first: int, end: int, trail: tuple[str, ...]) -> None:
+    def _add(self, first: int, end: int, heading: tuple[str, ...]) -> None:
         first, end = self._lines.trimmed(first, end)
         if first < end:
-            self.chunks.append(Chunk(first + 1, end, self._lines.span(first, end), trail))
+            self.chunks.append(Chunk(first + 1, end, self._lines.span(first, end), heading))
 
     def _count(self, first: int, end: int) -> int:
-        """Count what a chunk of these lines would hold, and remember how dense it was."""
+        """Count the tokens of these lines, and remember how many characters a token had."""
         first, end = self._lines.trimmed(first, end)
         size = self._lines.size(first, end)
         if size > self._limit * _THIN:
@@ -80,12 +80,12 @@ class Cutter:
         return count
 
     def _is_short(self, first: int, end: int) -> bool:
-        """Say whether these lines fit into a chunk however they are counted: no token is less than a byte."""
+        """Return whether these lines fit into a chunk without being counted: no token is less than a byte."""
         size = self._lines.size(first, end)
         return size <= self._limit and (size * 4 <= self._limit or self._lines.span(first, end).isascii())
 
     def _together(self, parts: Sequence[Part], starts: Sequence[int], index: int) -> int:
-        """Return the end of the parts from ``index`` on that make one chunk; ``index`` if even that one is too long."""
+        """Return the end of the parts from ``index`` that make one chunk; ``index`` if that part is too long."""
         first = starts[index]
         if self._lines.size(first, starts[index + 1]) > self._limit * _LONG:
             return index
@@ -113,7 +113,7 @@ class Cutter:
     def _fit(self, first: int, least: int, most: int, choose: Callable[[int], int]) -> int | None:
         """Return the end of a chunk from ``first`` that fits; ``None`` if not even one that ends at ``least`` does.
 
-        ``choose`` turns the line that may be reached into one where a chunk may end.
+        ``choose`` returns where a chunk may end that reaches up to a line.
         """
         if self._is_short(first, most):
             return most
@@ -137,8 +137,8 @@ class Cutter:
                 return end
         return fits
 
-    def _windows(self, first: int, end: int, trail: tuple[str, ...]) -> None:
-        """Cut lines that have no parts, each window beginning with the last lines of the one before."""
+    def _windows(self, first: int, end: int, heading: tuple[str, ...]) -> None:
+        """Split lines that have no parts into windows; each begins with the last lines of the one before."""
         floor, before = first, len(self.chunks)
         position, end = self._lines.trimmed(first, end)
         begin = position
@@ -149,21 +149,21 @@ class Cutter:
                 stop = self._window(begin, position, end)
             if stop is None:
                 stop = position + 1
-                begin = self._with_title(begin, before, trail)
-            self._add(begin, stop, trail)
+                begin = self._with_title(begin, before, heading)
+            self._add(begin, stop, heading)
             floor = begin + 1
             position, _ = self._lines.trimmed(stop, end)
             begin = self._back(floor, position) if position < end else position
 
-    def _with_title(self, line: int, before: int, trail: tuple[str, ...]) -> int:
-        """Return where a chunk of one line that is too long begins: with the title, if that is all there is above it.
+    def _with_title(self, line: int, before: int, heading: tuple[str, ...]) -> int:
+        """Return where a chunk of one line that is too long begins: with the title, if only that is above it.
 
-        A title alone says nothing; and too long is too long.
+        A title alone is no useful chunk, and the line is too long with or without it.
         """
-        if not trail or len(self.chunks) != before + 1:
+        if not heading or len(self.chunks) != before + 1:
             return line
         above = self.chunks[-1]
-        if above.start_line != above.end_line or trail[-1] not in above.text:
+        if above.start_line != above.end_line or heading[-1] not in above.text:
             return line
         return self.chunks.pop().start_line - 1
 
@@ -194,13 +194,13 @@ class Cutter:
         return self._preferred(whole or ends)
 
     def _preferred(self, ends: Sequence[int]) -> int:
-        """Return where a chunk had best end: after a paragraph, else after a line; then as the lines say."""
+        """Return the best end of a chunk: after a paragraph, else after a line; among these, by the checksum."""
         lines, blank = self._lines, self._lines.blank
         some = [end for end in ends if blank[end] and not blank[end - 1]] or [end for end in ends if not blank[end - 1]]
         return min(some or ends, key=lambda end: (lines.mark(end - 1), -end)) if len(some) != 1 else some[0]
 
     def _block_end(self, block: int, reached: int) -> int | None:
-        """Return the end of the block of lines that belong together; ``None`` if it does not fit into one chunk."""
+        """Return the end of the block of glued lines; ``None`` if it does not fit into one chunk."""
         end, lines = max(reached, block + 1), self._lines
         while lines.glued[end]:
             if lines.size(block, end) > self._limit * _THIN:
@@ -209,12 +209,12 @@ class Cutter:
         return None if self._too_long(block, end) else end
 
     def _too_long(self, first: int, end: int) -> bool:
-        """Say whether these lines do not fit into a chunk."""
+        """Return whether these lines do not fit into a chunk."""
         size = self._lines.size(first, end)
         return size > self._limit * _THIN or self._counter.count(self._lines.span(first, end)) > self._limit
 
     def _back(self, floor: int, position: int) -> int:
-        """Return the first line of what the window from ``position`` on repeats: whole lines that fit the overlap."""
+        """Return the first line that the window from ``position`` on repeats: whole lines that fit the overlap."""
         lines = self._lines
         size = self._overlap * self._density
         begin = max(floor, bisect_left(lines.starts, lines.starts[position] - size, floor, position))

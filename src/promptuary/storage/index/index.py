@@ -1,8 +1,8 @@
-"""The whole index on this machine: the catalogue, the full text index and the vectors, kept in step.
+"""The index on disk: keeps the catalogue, the full-text index and the vectors consistent.
 
-The catalogue is written first and says what the others must still be told, so a process may be killed between any two
-steps: the next writer tells them again. A reader drops what the catalogue does not know. Whatever is damaged is made
-again from the files; vectors come back from the store that lasts.
+The catalogue is written first and lists the changes that the others have not committed, so a process may be killed
+between any two steps: the next writer sends these changes again. A reader ignores chunks that the catalogue does not
+have. A damaged index is rebuilt from the files; vectors come back from the vector store.
 """
 
 import threading
@@ -26,15 +26,15 @@ Result = TypeVar("Result")
 _RECIPE: Final = "recipe"
 _EMBEDDER: Final = "embedder"
 _VERSION: Final = "1"
-"""Goes up when an index of before cannot be read or would answer differently."""
+"""Goes up when an older index cannot be read or would answer differently."""
 _TRUSTED: Final = 300.0
-"""Seconds for which files that were verified are taken to be whole: a merge would make damage to them look whole."""
+"""Seconds for which verified files are trusted. Not for ever: a merge would hide damage to them."""
 
 
 class DiskIndex:
-    """The index in ``folder``, which must be there. ``recipe`` says how files are cut: another needs another index.
+    """The ``SearchIndex`` in ``folder``, which must exist. An index with another ``recipe`` is rebuilt.
 
-    ``store`` keeps vectors for good; without one, or without an ``embedder``, search is by words alone.
+    Without a ``store`` or an ``embedder`` there are no vectors.
     """
 
     def __init__(
@@ -50,9 +50,9 @@ class DiskIndex:
 
     @contextmanager
     def writing(self, *, rebuild: bool = False) -> Iterator[DiskIndexWriter | None]:
-        """Become the writer; ``None`` if another process is. ``rebuild`` makes a new index, read once it is complete.
+        """Become the writer; ``None`` if another writer is at work. ``rebuild`` starts a new index.
 
-        An index that is damaged, or made by another recipe, is rebuilt in any case: see ``IndexWriter.fresh``.
+        So does a damaged index, or one with another recipe: see ``IndexWriter.fresh``.
         """
         with self._generations.lock() as alone:
             if not alone:
@@ -69,7 +69,7 @@ class DiskIndex:
                 writer.close()
 
     def exists(self) -> bool:
-        """Tell whether there is anything to be read."""
+        """Return whether there is an index."""
         return self._generations.current() is not None
 
     def folders(self) -> Sequence[tuple[Folder, int]]:
@@ -77,7 +77,7 @@ class DiskIndex:
         return self._reading(lambda own: own.catalog.folders(), ())
 
     def counts(self) -> IndexCounts:
-        """Return how much there is."""
+        """Return how much the index holds."""
 
         def work(own: Generation) -> IndexCounts:
             counts = own.catalog.counts()
@@ -87,7 +87,7 @@ class DiskIndex:
         return self._reading(work, IndexCounts())
 
     def files(self, folder: Folder) -> Mapping[str, IndexedFile]:
-        """Return what is indexed of a folder, by path."""
+        """Return the indexed files of a folder by path."""
         return self._reading(lambda own: own.catalog.files(folder), {})
 
     def content(self, folder: Folder, path: str) -> tuple[str, Sequence[Chunk]]:
@@ -96,15 +96,15 @@ class DiskIndex:
         return self._reading(lambda own: own.catalog.content(folder, path), nothing)
 
     def is_current(self) -> bool:
-        """Tell whether what is there was made by this recipe."""
+        """Return whether the index was made by this recipe."""
         return self._reading(lambda own: own.catalog.meta(_RECIPE) == self._recipe, default=False)
 
     def is_complete(self) -> bool:
-        """Tell whether everything that was written can be found; if not, the next writer makes it good."""
-        return self._reading(lambda own: own.catalog.is_told(), default=True)
+        """Return whether searches find everything that was written; if not, the next writer repairs that."""
+        return self._reading(lambda own: not own.catalog.has_pending(), default=True)
 
     def select(self, filters: Filters) -> Sequence[tuple[int, str, str]]:
-        """Return the number, folder and path of every file that passes the filters, those for paths aside."""
+        """Return the number, folder and path of every file that passes the filters. ``filters.paths`` is ignored."""
         return self._reading(lambda own: own.catalog.select(filters), ())
 
     def lexical(self, words: Words, limit: int, *, files: Collection[int] | None = None) -> Sequence[tuple[int, float]]:
@@ -133,23 +133,23 @@ class DiskIndex:
         return self._reading(work, {})
 
     def chunks(self, numbers: Sequence[int]) -> Mapping[int, IndexedChunk]:
-        """Return the chunks of these numbers that are still there."""
+        """Return the chunks of these numbers that are still in the index."""
         return self._reading(lambda own: own.catalog.chunks(numbers), {})
 
     def code(self, numbers: Sequence[int]) -> Collection[int]:
-        """Return those of these chunks that are of source code."""
+        """Return those of these chunks that are source code."""
         return self._reading(lambda own: own.catalog.code(numbers), ()) if numbers else ()
 
     def has_vectors(self) -> bool:
-        """Tell whether any chunk can be found by meaning."""
+        """Return whether any chunk has a vector of the embedder."""
         return self._reading(lambda own: self._is_embedded(own) and own.catalog.has_vectors(), default=False)
 
     def lacks_vectors(self) -> bool:
-        """Tell whether any chunk has no vector yet."""
+        """Return whether any chunk has no vector of the embedder yet."""
         return self._reading(lambda own: not self._is_embedded(own) or own.catalog.lacks_vectors(), default=False)
 
     def unembedded(self, limit: int) -> Sequence[UnembeddedChunk]:
-        """Return the first chunks that have no vector of the embedder, in the order of their numbers."""
+        """Return the first chunks without a vector of the embedder, in the order of their numbers."""
 
         def work(own: Generation) -> Sequence[UnembeddedChunk]:
             if not self._is_embedded(own) or self._are_lost(own):
@@ -160,9 +160,9 @@ class DiskIndex:
         return self._reading(work, ())
 
     def embed(self, vectors: Mapping[int, bytes]) -> None:
-        """Put the vectors of the first chunks that have none into the index; those that are gone are left out.
+        """Store the vectors of the first chunks that ``unembedded`` returned last; those that are gone are ignored.
 
-        If the index was made anew since they were asked for, or is another embedder's now, none of them belongs in it.
+        If the index was rebuilt since, or has vectors of another embedder now, none is stored.
         """
 
         def work(own: Generation) -> None:
@@ -170,16 +170,16 @@ class DiskIndex:
                 return
             there = own.catalog.hashes(list(vectors))
             own.vectors.write({one: vectors[one] for one in there}, ())
-            own.catalog.embed(max(vectors))
+            own.catalog.set_embedded(max(vectors))
 
         self._reading(work, None)
 
     def hashes(self) -> Sequence[str]:
         """Return the hashes of all chunks, each once."""
-        return self._reading(lambda own: own.catalog.every_hash(), ())
+        return self._reading(lambda own: own.catalog.all_hashes(), ())
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         with self._opening:
             if self._opened is not None:
                 self._opened.close()
@@ -188,7 +188,7 @@ class DiskIndex:
     def _writer(self, *, rebuild: bool) -> DiskIndexWriter:
         current = self._generations.current()
         if current is not None and not rebuild:
-            # What is damaged is made anew.
+            # A damaged index is rebuilt.
             with suppress(IndexDamagedError):
                 writer = DiskIndexWriter(self._generation(current, writing=True), fresh=False)
                 try:
@@ -201,9 +201,9 @@ class DiskIndex:
                 writer.close()
         path = self._generations.begin()
         writer = DiskIndexWriter(self._generation(path, writing=True), fresh=True)
-        writer.note(self._recipe)
+        writer.set_recipe(self._recipe)
         if current is None:
-            # Nothing answers yet: what is there can be found while more is added.
+            # There is no old index to read: searches find what is flushed while more is added.
             self._generations.publish(path)
         return writer
 
@@ -211,34 +211,34 @@ class DiskIndex:
         opened, now = self._opened, time.monotonic()
         known: frozenset[str] = frozenset()
         if opened is not None and now - self._verified < _TRUSTED:
-            # Not for every change is everything read. Names of files are never used again.
+            # So that a small change does not read every file. Names of files are never used twice.
             known = opened.lexical.verified
         else:
             self._verified = now
         return Generation(path, self._store, self._embedder, writing=writing, verified=known)
 
     def _is_embedded(self, own: Generation) -> bool:
-        """Tell whether the vectors that are there are those of our embedder."""
+        """Return whether the vectors in the index are those of our embedder."""
         return self._embedder is not None and own.catalog.meta(_EMBEDDER) == vector_space_id(self._embedder)
 
     def _are_lost(self, own: Generation) -> bool:
-        """Tell whether vectors that were there are gone or cannot be read: the store that lasts has them."""
+        """Return whether vectors are gone or cannot be read: they come back from the store."""
         try:
             return own.catalog.has_vectors() and own.vectors is not None and not len(own.vectors)
         except IndexDamagedError:
             return True
-        except PromptuaryError:  # who is to say how long a vector is cannot be asked
+        except PromptuaryError:  # the embedder is unreachable, so the dimensions are unknown
             return False
 
     def _start_embedding(self, own: Generation) -> None:
-        """Begin with the vectors of another embedder than before: never are two mixed."""
+        """Delete the vectors of another embedder: they are never mixed."""
         if self._embedder is not None and own.vectors is not None:
             own.vectors.clear()
-            own.catalog.embed(0)
-            own.catalog.note(_EMBEDDER, vector_space_id(self._embedder))
+            own.catalog.set_embedded(0)
+            own.catalog.set_meta(_EMBEDDER, vector_space_id(self._embedder))
 
     def _reading(self, work: Callable[[Generation], Result], default: Result) -> Result:
-        """Do ``work`` on what is current; a generation that was replaced meanwhile is no damage."""
+        """Return what ``work`` returns for the current generation; retry if that was replaced meanwhile."""
         for _ in range(3):
             own = self._now()
             if own is None:
@@ -248,7 +248,7 @@ class DiskIndex:
             except PromptuaryError:
                 if self._generations.current() == own.path:
                     raise
-        raise IndexDamagedError("the index is replaced again and again")
+        raise IndexDamagedError("the index is replaced all the time")
 
     def _now(self) -> Generation | None:
         current = self._generations.current()

@@ -1,11 +1,11 @@
-"""Writes the index: the catalogue first, then what the full text index and the vectors must be told.
+"""Writes the index: the catalogue first, then the full-text index and the vectors.
 
-Files that come in quick succession wait for each other and are written in one transaction: beginning one costs more
-than most files do. No transaction is open while anything else is done.
+Files that come in quick succession are buffered and written in one transaction: a transaction costs more than most
+files. None is open while anything else is done.
 
-The order is what makes it safe to be killed at any moment. A file's rows and the note of what is still to be told are
-one transaction; the full text index is told at once but commits only in ``flush``, after the catalogue is on the disk;
-and only then is the note taken away. Who comes next tells again what may not have arrived.
+The order makes it safe to be killed at any moment. A file's rows and the list of pending changes are one transaction;
+the full-text index gets the changes at once but commits only in ``flush``, after the catalogue is on disk; only then is
+the list cleared. The next writer sends pending changes again.
 """
 
 import time
@@ -16,28 +16,28 @@ from typing import Final
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.search import Chunk, Folder, IndexedFile
-from promptuary.storage.index.catalog.rows import FileContent, Written
+from promptuary.storage.index.catalog.rows import CatalogChange, FileContent
 from promptuary.storage.index.parts import Generation
 
 _RECIPE: Final = "recipe"
-_AT_ONCE: Final = 2_000
+_DROP_BATCH: Final = 2_000
 """How many files are dropped in one transaction."""
-_TOGETHER: Final = 64
+_PUT_BATCH: Final = 64
 """How many files are put in one transaction."""
-_PATIENCE: Final = 0.05
-"""Seconds for which a file waits for others, as long as others come."""
+_PUT_DELAY: Final = 0.05
+"""Seconds for which files are buffered while more come."""
 
 
 class DiskIndexWriter:
-    """The one writer of an index. ``fresh``: the index is new, and everything is still to be put into it."""
+    """The ``IndexWriter`` of a ``DiskIndex``."""
 
     def __init__(self, own: Generation, *, fresh: bool) -> None:
         self.fresh = fresh
         self._own = own
-        self._told = True
-        self._missed = False
+        self._committed = True
+        self._send_again = False
         self._dropped: list[int] = []
-        self._waiting: list[FileContent] = []
+        self._buffer: list[FileContent] = []
         self._folder = Folder("")
         self._since = 0.0
 
@@ -47,25 +47,25 @@ class DiskIndexWriter:
         return self._own.path
 
     def recipe(self) -> str:
-        """Return how the files in this index were cut."""
+        """Return the recipe that this index was made by."""
         return self._own.catalog.meta(_RECIPE)
 
-    def note(self, recipe: str) -> None:
-        """Note how files are cut from now on."""
-        self._own.catalog.note(_RECIPE, recipe)
+    def set_recipe(self, recipe: str) -> None:
+        """Record the recipe that this index is made by."""
+        self._own.catalog.set_meta(_RECIPE, recipe)
 
     def recover(self) -> None:
-        """Tell again what a writer that was killed may not have told."""
-        self._tell(self._own.catalog.unwritten())
+        """Send the changes again that a killed writer may not have sent."""
+        self._send(self._own.catalog.pending_changes())
         self.flush()
 
     def files(self, folder: Folder) -> Mapping[str, IndexedFile]:
-        """Return what is indexed of a folder, by path."""
+        """Return the indexed files of a folder by path."""
         self._write()
         return self._own.catalog.files(folder)
 
     def files_at(self, folder: Folder, paths: Sequence[str]) -> tuple[Mapping[str, IndexedFile], bool]:
-        """Return what is indexed at these paths and below them, and whether the folder has other files."""
+        """Return the indexed files at and below these paths, and whether the folder has other files."""
         self._write()
         return self._own.catalog.files_at(folder, paths)
 
@@ -75,81 +75,82 @@ class DiskIndexWriter:
         return self._own.catalog.folders()
 
     def put(self, folder: Folder, file: IndexedFile, text: str, chunks: Sequence[Chunk]) -> None:
-        """Index a file as a whole or not at all; chunks that it had before stay as they are, vectors included."""
+        """Index a file as a whole or not at all. Chunks that it had before keep their numbers and vectors."""
         if folder != self._folder:
             self._write()
         now = time.monotonic()
-        if not self._waiting:
+        if not self._buffer:
             self._folder, self._since = folder, now
-        self._waiting.append((file, text, chunks))
-        if len(self._waiting) >= _TOGETHER or now - self._since > _PATIENCE:
+        self._buffer.append((file, text, chunks))
+        if len(self._buffer) >= _PUT_BATCH or now - self._since > _PUT_DELAY:
             self._write()
 
     def touch(self, folder: Folder, file: IndexedFile) -> None:
-        """Note that a file looks different on disk but holds the same."""
+        """Record that a file looks different on disk but has the same content."""
         self._write()
         self._own.catalog.touch(folder, file)
 
     def move(self, folder: Folder, old: str, file: IndexedFile) -> None:
-        """Give an indexed file another path."""
+        """Give an indexed file another path. Its chunks keep their numbers and vectors."""
         self._write()
-        self._tell(self._own.catalog.move(folder, old, file))
+        self._send(self._own.catalog.move(folder, old, file))
 
     def drop(self, folder: Folder, paths: Sequence[str]) -> None:
-        """Forget files, a part of them at a time if they are many."""
+        """Delete files from the index, a batch at a time."""
         self._write()
-        for start in range(0, len(paths), _AT_ONCE):
-            self._tell(self._own.catalog.drop(folder, paths[start : start + _AT_ONCE]))
+        for start in range(0, len(paths), _DROP_BATCH):
+            self._send(self._own.catalog.drop(folder, paths[start : start + _DROP_BATCH]))
 
     def drop_folder(self, folder: Folder) -> None:
-        """Forget a folder and its files."""
+        """Delete a folder and its files from the index."""
         self.drop(folder, list(self.files(folder)))
         self._own.catalog.drop_folder(folder)
 
     def flush(self) -> None:
-        """Make everything that was written findable, by other processes too."""
+        """Make everything that was written visible to searches, in other processes too."""
         self._write()
-        if self._missed:
-            self._tell(self._own.catalog.unwritten())
-            self._missed = False
-        if self._told:
+        if self._send_again:
+            self._send(self._own.catalog.pending_changes())
+            self._send_again = False
+        if self._committed:
             return
-        self._own.catalog.settle()
+        self._own.catalog.checkpoint()
         self._own.lexical.commit()
-        # One that stays behind is passed over by every search: no reason to fail if an embedder cannot be asked.
+        # Searches ignore the vector of a chunk that is gone: no reason to fail if the embedder is unreachable.
         with suppress(PromptuaryError):
             if self._dropped and self._own.catalog.has_vectors() and self._own.vectors is not None:
                 self._own.vectors.write({}, self._dropped)
-        self._own.catalog.told()
-        self._told, self._dropped = True, []
+        self._own.catalog.clear_pending()
+        self._committed, self._dropped = True, []
 
     def close(self) -> None:
-        """Let go of the files; who was not flushed is told of by the next writer, or read again by the next sync."""
+        """Close the files. What was not flushed is sent by the next writer, or read again by the next sync."""
         self._own.close()
 
     def _write(self) -> None:
-        """Write the files that wait; if together they cannot be written, one by one, up to the one that cannot."""
-        waiting, self._waiting = self._waiting, []
-        if not waiting:
+        """Write the buffered files; if that fails, one by one, up to the one that cannot be written."""
+        buffer, self._buffer = self._buffer, []
+        if not buffer:
             return
         try:
-            written = self._own.catalog.put(self._folder, waiting)
+            change = self._own.catalog.put(self._folder, buffer)
         except PromptuaryError:
-            if len(waiting) == 1:
+            if len(buffer) == 1:
                 raise
-            for one in waiting:
-                self._tell(self._own.catalog.put(self._folder, [one]))
+            for one in buffer:
+                self._send(self._own.catalog.put(self._folder, [one]))
         else:
-            # Outside of what is tried again: the catalogue has these now, and would call nothing new a second time.
-            self._tell(written)
+            # Not inside the try: the files are in the catalogue now, and putting them again would return no change.
+            self._send(change)
 
-    def _tell(self, written: Written) -> None:
-        if not written.new and not written.dropped:
+    def _send(self, change: CatalogChange) -> None:
+        """Send a change of the catalogue to the full-text index."""
+        if not change.new and not change.dropped:
             return
-        self._told = False
+        self._committed = False
         try:
-            self._own.lexical.write(written.new, written.dropped, fresh=written.fresh)
+            self._own.lexical.write(change.new, change.dropped, fresh=change.fresh)
         except BaseException:
-            self._missed = True  # whoever goes on after this tells it again
+            self._send_again = True
             raise
-        self._dropped += written.dropped
+        self._dropped += change.dropped

@@ -68,20 +68,20 @@ def test_a_number_is_never_given_twice(catalog: Catalog, tmp_path: Path) -> None
 
 def test_what_the_full_text_index_was_not_told_is_known_after_a_restart(catalog: Catalog, tmp_path: Path) -> None:
     put(catalog, "a", "x\ny")
-    catalog.told()
-    assert catalog.unwritten().new == []
+    catalog.clear_pending()
+    assert catalog.pending_changes().new == []
     put(catalog, "a", "x\nz")
     catalog.move(HERE, "a", file("b"))
     put(catalog, "c", "w")
     catalog.drop(HERE, ["c"])
     catalog.close()
     again = Catalog(tmp_path / "catalog.db")
-    owed = again.unwritten()
+    owed = again.pending_changes()
 
     assert [(one.id, one.path, one.text) for one in owed.new] == [(1, "b", "x"), (3, "b", "z")]
     assert sorted(owed.dropped) == [2, 4]
-    again.told()
-    assert (again.unwritten().new, again.unwritten().dropped) == ([], [])
+    again.clear_pending()
+    assert (again.pending_changes().new, again.pending_changes().dropped) == ([], [])
 
 
 def test_files_at_a_path_are_it_and_what_is_below_it_and_no_neighbours(catalog: Catalog) -> None:

@@ -12,7 +12,7 @@ from promptuary.core.search import Chunk, Folder, IndexedFile, Stamp, Words
 from promptuary.storage.index import index as embedded_index
 from promptuary.storage.index import writer as index_writer
 from promptuary.storage.index.catalog.catalog import Catalog
-from promptuary.storage.index.catalog.rows import FileContent, Written
+from promptuary.storage.index.catalog.rows import CatalogChange, FileContent
 from promptuary.storage.index.fulltext.index import TantivyIndex
 from promptuary.storage.index.index import DiskIndex
 from promptuary.storage.index.writer import DiskIndexWriter
@@ -33,12 +33,12 @@ def transactions(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     made: list[list[str]] = []
     real = Catalog.put
 
-    def put(self: Catalog, folder: Folder, files: list[FileContent]) -> Written:
+    def put(self: Catalog, folder: Folder, files: list[FileContent]) -> CatalogChange:
         made.append([file.path for file, _, _ in files])
         return real(self, folder, files)
 
     monkeypatch.setattr(Catalog, "put", put)
-    monkeypatch.setattr(index_writer, "_PATIENCE", 60.0)
+    monkeypatch.setattr(index_writer, "_PUT_DELAY", 60.0)
     return made
 
 
@@ -68,7 +68,7 @@ def test_files_in_quick_succession_are_one_transaction_and_all_are_found(
 def test_files_that_come_slowly_do_not_wait(
     index: DiskIndex, transactions: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_writer, "_PATIENCE", -1.0)
+    monkeypatch.setattr(index_writer, "_PUT_DELAY", -1.0)
     with index.writing() as writer:
         assert writer is not None
         put(writer, "a", "zebra")
@@ -109,7 +109,7 @@ def test_one_that_cannot_be_written_does_not_take_those_before_it_with_it(
 ) -> None:
     real = Catalog.put
 
-    def put_all(self: Catalog, folder: Folder, files: list[FileContent]) -> Written:
+    def put_all(self: Catalog, folder: Folder, files: list[FileContent]) -> CatalogChange:
         if any(file.path == "bad" for file, _, _ in files):
             raise PromptuaryError("too long")
         return real(self, folder, files)
@@ -171,10 +171,10 @@ def test_files_are_verified_again_after_a_while(index: DiskIndex, monkeypatch: p
 def test_between_two_files_others_may_write(index: DiskIndex, tmp_path: Path) -> None:
     with index.writing() as writer:
         assert writer is not None
-        other = Catalog(writer.path / "catalog.db", patience=0.0)
+        other = Catalog(writer.path / "catalog.db", timeout=0.0)
         for number in range(200):
             put(writer, f"{number}", "zebra")
-            other.note("who", "another")
+            other.set_meta("who", "another")
         other.close()
 
 

@@ -1,1 +1,1 @@
-"""The catalogue: which files and chunks are indexed, and what the other parts must still be told."""
+"""The catalogue: which files and chunks are indexed, and which changes are pending."""

@@ -1,8 +1,8 @@
-"""What is indexed, in one SQLite file: folders, files with their stamps, chunks with their lines and texts.
+"""The catalogue of an index in one SQLite file: folders, files with their stamps, chunks with their lines and texts.
 
-It is the index's own book: the full text index and the vectors hold numbers of chunks, and what a number means stands
-here. A file is written as a whole or not at all, some of them in one transaction. It also notes what the full text
-index has not been told yet, so that a process that was killed can be made good for. Knows neither tantivy nor vectors.
+The full-text index and the vectors hold numbers of chunks; the catalogue says what a number means. A file is written as
+a whole or not at all, several of them in one transaction. The catalogue also lists the changes that the full-text index
+has not committed yet, so that the next writer can repair what a killed process left. Knows neither tantivy nor vectors.
 """
 
 import json
@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Final
 from promptuary.core.ports.index import IndexedChunk, UnembeddedChunk
 from promptuary.core.search import Chunk, Filters, Folder, IndexCounts, IndexedFile
 from promptuary.storage.index.catalog import rows
-from promptuary.storage.index.catalog.rows import EMBEDDED, SETTLED, WRITTEN, FileContent, Written, as_damage, put_file
+from promptuary.storage.index.catalog.rows import (
+    CHECKPOINTED,
+    EMBEDDED,
+    WRITTEN,
+    CatalogChange,
+    FileContent,
+    as_damage,
+    put_file,
+)
 from promptuary.storage.sqlite.columns import from_column, to_column
 from promptuary.storage.sqlite.database import Database, Result, Work
 from promptuary.storage.sqlite.queries import queries, script
@@ -28,18 +36,21 @@ _STEPS: Final = ("schema_1_chunks.sql", "schema_2_labels.sql")
 
 
 class Catalog:
-    """The book of one index, in the file ``path``. Every method may be called from any thread."""
+    """The catalogue in the file ``path``. Every method may be called from any thread.
 
-    def __init__(self, path: Path, *, patience: float = 30.0) -> None:
+    Raises ``IndexDamagedError`` for a file that cannot be read. ``timeout`` is how many seconds to wait for a lock.
+    """
+
+    def __init__(self, path: Path, *, timeout: float = 30.0) -> None:
         with as_damage():
             steps = [script(__package__, step) for step in _STEPS]
-            self._database = Database(path, steps, timeout=patience, durable=False)
+            self._database = Database(path, steps, timeout=timeout, durable=False)
         self._folders: dict[Folder, int] = {}
-        self._unsure: dict[Folder, int] = {}
+        self._uncommitted: dict[Folder, int] = {}
         self._highest: int | None = None
 
     def meta(self, name: str) -> str:
-        """Return a fact about the whole index; empty if it was never noted."""
+        """Return a value that is stored about the whole index; empty if it was never set."""
 
         def found(connection: sqlite3.Connection) -> str:
             row = connection.execute(_QUERIES["get_meta"], {"name": name}).fetchone()
@@ -47,8 +58,8 @@ class Catalog:
 
         return self._read(found)
 
-    def note(self, name: str, value: str) -> None:
-        """Note a fact about the whole index."""
+    def set_meta(self, name: str, value: str) -> None:
+        """Store a value about the whole index."""
         self._write(lambda own: own.execute(_QUERIES["set_meta"], {"name": name, "value": value}))
 
     def folders(self) -> Sequence[tuple[Folder, int]]:
@@ -77,7 +88,7 @@ class Catalog:
         return self._read(work)
 
     def files_at(self, folder: Folder, paths: Iterable[str]) -> tuple[dict[str, IndexedFile], bool]:
-        """Return the files at these paths and below them, and whether the folder has others."""
+        """Return the files at and below these paths, and whether the folder has others."""
 
         def work(own: sqlite3.Connection) -> tuple[dict[str, IndexedFile], bool]:
             found: dict[str, IndexedFile] = {}
@@ -89,37 +100,37 @@ class Catalog:
 
         return self._read(work)
 
-    def put(self, folder: Folder, files: Sequence[FileContent]) -> Written:
+    def put(self, folder: Folder, files: Sequence[FileContent]) -> CatalogChange:
         """Write files of a folder, all of them or none. Chunks that they had before keep their numbers."""
 
-        def work(own: sqlite3.Connection) -> tuple[Written, int]:
+        def work(own: sqlite3.Connection) -> tuple[CatalogChange, int]:
             place = self._folder_number(own, folder)
             last = rows.highest(own) if self._highest is None else self._highest
             new: list[Document] = []
             dropped: list[int] = []
             for one in files:
-                written, last = put_file(own, place, one, last)
-                new += written.new
-                dropped += written.dropped
+                change, last = put_file(own, place, one, last)
+                new += change.new
+                dropped += change.dropped
             if dropped:
-                # A file that is there twice may have lost again what it had just got.
+                # A file that is in the batch twice may have lost the chunks that it had just got.
                 gone = set(dropped)
                 new = [one for one in new if one.id not in gone]
-            return Written(new, dropped, fresh=True), last
+            return CatalogChange(new, dropped, fresh=True), last
 
-        written, last = self._write(work)
-        # Only now: a transaction may be run more than once, or be taken back.
+        change, last = self._write(work)
+        # Only now: a transaction may run more than once, or be rolled back.
         self._highest = last
-        return written
+        return change
 
     def touch(self, folder: Folder, file: IndexedFile) -> None:
-        """Note that a file looks different on disk but holds the same."""
+        """Record that a file looks different on disk but has the same content."""
         self._write(lambda own: rows.add_file(own, self._folder_number(own, folder), file))
 
-    def move(self, folder: Folder, old: str, file: IndexedFile) -> Written:
-        """Give a file another path; its chunks keep their numbers, and are to be written anew under it."""
+    def move(self, folder: Folder, old: str, file: IndexedFile) -> CatalogChange:
+        """Give a file another path; its chunks keep their numbers, and must be indexed again under that path."""
 
-        def work(own: sqlite3.Connection) -> Written:
+        def work(own: sqlite3.Connection) -> CatalogChange:
             place = self._folder_number(own, folder)
             row = own.execute(_QUERIES["find_file"], {"folder": place, "path": to_column(old)}).fetchone()
             if row is None:
@@ -128,14 +139,14 @@ class Catalog:
             number, _ = rows.add_file(own, place, file)
             moved = [one for one, _, _, _ in own.execute(_QUERIES["chunks_of"], {"file": number}).fetchall()]
             own.executemany(_QUERIES["add_pending"], [(one,) for one in moved])
-            return Written(rows.documents(own, moved)[0], ())
+            return CatalogChange(rows.documents(own, moved)[0], ())
 
         return self._write(work)
 
-    def drop(self, folder: Folder, paths: Sequence[str]) -> Written:
-        """Forget files."""
+    def drop(self, folder: Folder, paths: Sequence[str]) -> CatalogChange:
+        """Delete files; paths that are not there are ignored."""
 
-        def work(own: sqlite3.Connection) -> Written:
+        def work(own: sqlite3.Connection) -> CatalogChange:
             place = self._folder_number(own, folder)
             dropped: list[int] = []
             for path in paths:
@@ -147,52 +158,52 @@ class Catalog:
                 for query in ("drop_content", "drop_file"):
                     own.execute(_QUERIES[query], {"id": row[0]})
                 dropped += gone
-            return Written((), dropped)
+            return CatalogChange((), dropped)
 
         return self._write(work)
 
     def drop_folder(self, folder: Folder) -> None:
-        """Forget a folder, whose files are forgotten already."""
+        """Delete a folder, whose files are deleted already."""
         self._folders.pop(folder, None)
         self._write(lambda own: own.execute(_QUERIES["drop_folder"], {"path": to_column(folder.path)}))
 
-    def unwritten(self) -> Written:
-        """Return what the full text index may not know: what a process that was killed left behind."""
+    def pending_changes(self) -> CatalogChange:
+        """Return the changes that the full-text index may not have: what a killed process left."""
 
-        def work(own: sqlite3.Connection) -> Written:
+        def work(own: sqlite3.Connection) -> CatalogChange:
             after = {"written": rows.number(own, WRITTEN)}
             numbers = {one for (one,) in own.execute(_QUERIES["new_chunks"], after)}
             numbers |= {one for (one,) in own.execute(_QUERIES["pending"])}
-            return Written(*rows.documents(own, sorted(numbers)))
+            return CatalogChange(*rows.documents(own, sorted(numbers)))
 
         return self._read(work)
 
-    def settle(self) -> None:
-        """Bring everything to the disk, so that the full text index is never ahead of this book."""
+    def checkpoint(self) -> None:
+        """Write everything to disk, so that the full-text index is never ahead of the catalogue."""
         with as_damage():
-            # Something must be written: with nothing to write, nothing is brought to the disk.
-            self._database.checkpoint(lambda own: rows.note_number(own, SETTLED, time.time_ns()))
+            # Something must be written: SQLite syncs nothing if there is nothing to write.
+            self._database.checkpoint(lambda own: rows.set_number(own, CHECKPOINTED, time.time_ns()))
 
-    def told(self) -> None:
-        """Note that the full text index knows everything."""
+    def clear_pending(self) -> None:
+        """Record that the full-text index has all changes."""
 
         def work(own: sqlite3.Connection) -> None:
-            rows.note_number(own, WRITTEN, rows.highest(own))
+            rows.set_number(own, WRITTEN, rows.highest(own))
             own.execute(_QUERIES["clear_pending"])
 
         self._write(work)
 
-    def is_told(self) -> bool:
-        """Tell whether the full text index knows everything: a writer that was killed may have left something."""
+    def has_pending(self) -> bool:
+        """Return whether the full-text index lacks changes: a killed writer may have left some."""
 
         def work(own: sqlite3.Connection) -> bool:
             pending = own.execute(_QUERIES["pending"]).fetchone() is not None
-            return not pending and rows.highest(own) <= rows.number(own, WRITTEN)
+            return pending or rows.highest(own) > rows.number(own, WRITTEN)
 
         return self._read(work)
 
     def select(self, filters: Filters) -> Sequence[tuple[int, str, str]]:
-        """Return the number, the folder and the path of every file that passes, paths aside."""
+        """Return the number, folder and path of every file that passes the filters. ``filters.paths`` is ignored."""
         wanted = {
             "kinds": json.dumps(filters.kinds) if filters.kinds else None,
             "labels": json.dumps(filters.labels) if filters.labels else None,
@@ -213,18 +224,18 @@ class Catalog:
         return self._read(work)
 
     def code(self, numbers: Sequence[int]) -> set[int]:
-        """Return those of these chunks that are of source code."""
+        """Return those of these chunks that are source code."""
         key = {"numbers": json.dumps(numbers)}
         return self._read(lambda own: {one for (one,) in own.execute(_QUERIES["is_code"], key)})
 
     def hashes(self, numbers: Sequence[int]) -> dict[int, str]:
-        """Return what the chunks of these numbers are."""
+        """Return the hashes of the chunks of these numbers."""
         key = {"numbers": json.dumps(numbers)}
         return self._read(lambda own: {one: bytes(sha).hex() for one, sha in own.execute(_QUERIES["hashes"], key)})
 
-    def every_hash(self) -> list[str]:
-        """Return what all chunks are, each once."""
-        return self._read(lambda own: [bytes(sha).hex() for (sha,) in own.execute(_QUERIES["every_hash"])])
+    def all_hashes(self) -> list[str]:
+        """Return the hashes of all chunks, each once."""
+        return self._read(lambda own: [bytes(sha).hex() for (sha,) in own.execute(_QUERIES["all_hashes"])])
 
     def chunks_of(self, files: Iterable[int]) -> list[int]:
         """Return the chunks of these files."""
@@ -240,16 +251,16 @@ class Catalog:
 
         return self._read(work)
 
-    def embed(self, number: int) -> None:
-        """Note that the vector index has every chunk up to a number."""
-        self._write(lambda own: rows.note_number(own, EMBEDDED, number))
+    def set_embedded(self, number: int) -> None:
+        """Record that every chunk up to ``number`` has a vector."""
+        self._write(lambda own: rows.set_number(own, EMBEDDED, number))
 
     def has_vectors(self) -> bool:
-        """Tell whether any chunk may have a vector."""
+        """Return whether any chunk may have a vector."""
         return self._read(lambda own: rows.number(own, EMBEDDED)) > 0
 
     def lacks_vectors(self) -> bool:
-        """Tell whether any chunk has no vector."""
+        """Return whether any chunk has no vector."""
 
         def work(own: sqlite3.Connection) -> bool:
             return int(own.execute(_QUERIES["last_chunk"]).fetchone()[0]) > rows.number(own, EMBEDDED)
@@ -257,7 +268,7 @@ class Catalog:
         return self._read(work)
 
     def counts(self) -> IndexCounts:
-        """Return how much there is."""
+        """Return how much the index holds."""
 
         def work(own: sqlite3.Connection) -> IndexCounts:
             return IndexCounts(*own.execute(_QUERIES["counts"], {"above": rows.number(own, EMBEDDED)}).fetchone())
@@ -265,15 +276,15 @@ class Catalog:
         return self._read(work)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._database.close()
 
     def _folder_number(self, connection: sqlite3.Connection, folder: Folder) -> int:
-        """Return the number of a folder; remembered only once it is written for good."""
+        """Return the number of a folder; cached only once it is committed."""
         known = self._folders.get(folder)
         if known is None:
             known = rows.folder_number(connection, folder)
-            self._unsure[folder] = known
+            self._uncommitted[folder] = known
         return known
 
     def _read(self, work: Work[Result]) -> Result:
@@ -281,8 +292,8 @@ class Catalog:
             return self._database.read(work)
 
     def _write(self, work: Work[Result]) -> Result:
-        self._unsure.clear()
+        self._uncommitted.clear()
         with as_damage():
             result = self._database.write(work)
-        self._folders |= self._unsure
+        self._folders |= self._uncommitted
         return result

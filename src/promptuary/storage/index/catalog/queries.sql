@@ -1,9 +1,9 @@
 -- name: get_meta
--- One fact about the whole index.
+-- A value about the whole index.
 SELECT value FROM meta WHERE name = :name;
 
 -- name: set_meta
--- Note a fact about the whole index.
+-- Set a value about the whole index.
 INSERT INTO meta (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = excluded.value;
 
 -- name: use_folder
@@ -21,7 +21,7 @@ FROM folder LEFT JOIN file ON file.folder = folder.id AND file.sha256 <> zeroblo
 GROUP BY folder.id ORDER BY folder.path;
 
 -- name: drop_folder
--- Forget a folder, whose files are gone already.
+-- Delete a folder, whose files are deleted already.
 DELETE FROM folder WHERE path = :path;
 
 -- name: files
@@ -36,11 +36,11 @@ FROM file JOIN folder ON file.folder = folder.id
 WHERE folder.path = :folder AND (file.path = :path OR (file.path > :path || '/' AND file.path < :path || '0'));
 
 -- name: some_files
--- A few files of a folder, whichever.
+-- Any files of a folder, up to a limit.
 SELECT 1 FROM file JOIN folder ON file.folder = folder.id WHERE folder.path = :folder LIMIT :limit;
 
 -- name: select_files
--- Which files may be found: their numbers, folders and paths.
+-- The numbers, folders and paths of the files that pass filters.
 SELECT file.id, folder.path, file.path FROM file JOIN folder ON file.folder = folder.id
 WHERE (:kinds IS NULL OR file.kind IN (SELECT value FROM json_each(:kinds)))
 AND (:labels IS NULL OR folder.label IN (SELECT value FROM json_each(:labels)))
@@ -58,7 +58,7 @@ VALUES (:folder, :path, :size, :modified, :changed, :inode, :sha256, :kind, :dat
 ON CONFLICT (folder, path) DO NOTHING;
 
 -- name: change_file
--- Change what is known of a file.
+-- Update a file.
 UPDATE file SET size = :size, modified = :modified, changed = :changed, inode = :inode, sha256 = :sha256, kind = :kind,
 date = :date WHERE folder = :folder AND path = :path RETURNING id;
 
@@ -67,15 +67,15 @@ date = :date WHERE folder = :folder AND path = :path RETURNING id;
 UPDATE file SET path = :path WHERE id = :id;
 
 -- name: drop_file
--- Forget a file, whose chunks and text are gone already.
+-- Delete a file, whose chunks and text are deleted already.
 DELETE FROM file WHERE id = :id;
 
 -- name: put_content
--- Keep the text of a file.
+-- Store the text of a file.
 INSERT INTO content (file, text) VALUES (:file, :text) ON CONFLICT (file) DO UPDATE SET text = excluded.text;
 
 -- name: drop_content
--- Forget the text of a file.
+-- Delete the text of a file.
 DELETE FROM content WHERE file = :id;
 
 -- name: get_content
@@ -83,11 +83,11 @@ DELETE FROM content WHERE file = :id;
 SELECT text FROM content WHERE file = ?;
 
 -- name: chunks_of
--- The chunks of a file by what they are, in order.
+-- The chunks of a file with their hashes, in order.
 SELECT id, sha256, start_line, end_line FROM chunk WHERE file = :file ORDER BY start_line;
 
 -- name: chunks_in
--- The chunks of a file as they were cut, in the order in which they came.
+-- The chunks of a file as they were put, in order.
 SELECT start_line, end_line, heading FROM chunk WHERE file = :file ORDER BY start_line, id;
 
 -- name: add_chunk
@@ -95,23 +95,23 @@ SELECT start_line, end_line, heading FROM chunk WHERE file = :file ORDER BY star
 INSERT INTO chunk (id, file, start_line, end_line, heading, sha256) VALUES (?, ?, ?, ?, ?, ?);
 
 -- name: shift_chunk
--- A chunk stands elsewhere in its file.
+-- A chunk has other lines of its file.
 UPDATE chunk SET start_line = ?, end_line = ? WHERE id = ?;
 
 -- name: drop_chunk
--- Forget a chunk.
+-- Delete a chunk.
 DELETE FROM chunk WHERE id = ?;
 
 -- name: add_pending
--- The full text index must be told about a chunk.
+-- The full-text index must be sent a chunk again, or delete it.
 INSERT OR IGNORE INTO pending (chunk) VALUES (?);
 
 -- name: pending
--- What the full text index must be told about, besides what is new.
+-- The chunks that are pending, besides new ones.
 SELECT chunk FROM pending;
 
 -- name: clear_pending
--- The full text index knows.
+-- The full-text index has committed all changes.
 DELETE FROM pending;
 
 -- name: new_chunks
@@ -119,32 +119,32 @@ DELETE FROM pending;
 SELECT id FROM chunk WHERE id > :written;
 
 -- name: document
--- A chunk as the full text index gets it.
+-- A chunk for the full-text index.
 SELECT chunk.id, file.id, file.path, chunk.heading, chunk.start_line, chunk.end_line
 FROM chunk JOIN file ON chunk.file = file.id WHERE chunk.id = ?;
 
 -- name: chunks
--- Chunks as they are found.
+-- Chunks with their files.
 SELECT chunk.id, folder.path, file.path, chunk.start_line, chunk.end_line, chunk.heading, file.kind, file.date, chunk.sha256,
 file.id
 FROM json_each(:numbers) AS wanted JOIN chunk ON chunk.id = wanted.value JOIN file ON chunk.file = file.id
 JOIN folder ON file.folder = folder.id;
 
 -- name: is_code
--- Those of some chunks that are of source code.
+-- Those of some chunks that are source code.
 SELECT chunk.id FROM json_each(:numbers) AS wanted JOIN chunk ON chunk.id = wanted.value
 JOIN file ON chunk.file = file.id WHERE file.kind = 'code';
 
 -- name: hashes
--- What some chunks are.
+-- The hashes of some chunks.
 SELECT chunk.id, sha256 FROM json_each(:numbers) AS wanted JOIN chunk ON chunk.id = wanted.value;
 
--- name: every_hash
--- What all chunks are.
+-- name: all_hashes
+-- The hashes of all chunks.
 SELECT DISTINCT sha256 FROM chunk;
 
 -- name: highest
--- The highest number that a chunk may have had: numbers of chunks that are gone are pending until they are told of.
+-- The highest number that a chunk may have had: numbers of deleted chunks stay pending until that is committed.
 SELECT max(coalesce((SELECT max(id) FROM chunk), 0), coalesce((SELECT max(chunk) FROM pending), 0));
 
 -- name: chunks_of_files

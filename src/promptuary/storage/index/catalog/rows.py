@@ -1,4 +1,4 @@
-"""Files and chunks as rows of the catalogue, and back. What cannot be a row of ours is ``ValueError``."""
+"""Files and chunks as rows of the catalogue, and back. Raises ``ValueError`` for a row that cannot be ours."""
 
 import json
 import sqlite3
@@ -19,18 +19,18 @@ from promptuary.storage.sqlite.queries import queries
 _QUERIES = queries(__package__, "queries.sql")
 
 Place = tuple[int, int, int]
-"""The number of a chunk, its first line and its last."""
+"""The number of a chunk, its first and its last line."""
 
 WRITTEN: Final = "written"
-"""Up to this number the full text index has every chunk."""
-SETTLED: Final = "settled"
-"""When everything was last brought to the disk."""
+"""The full-text index has every chunk up to this number."""
+CHECKPOINTED: Final = "settled"
+"""When everything was last written to disk."""
 EMBEDDED: Final = "embedded"
-"""Up to this number the vector index has every chunk."""
+"""The vector index has every chunk up to this number."""
 
 
 class Texts:
-    """The texts of files as lines, each read once; for one transaction."""
+    """The lines of files, each file read once; for one transaction."""
 
     __slots__ = ("_connection", "_lines")
 
@@ -42,7 +42,7 @@ class Texts:
         """Return some lines of a file, as a chunk has them."""
         if file not in self._lines:
             row = self._connection.execute(_QUERIES["get_content"], (file,)).fetchone()
-            # The last element holds what comes after; a chunk near the beginning needs no more taken apart.
+            # The last element is the rest of the text: a chunk near the beginning needs no more lines.
             self._lines[file] = from_column(row[0]).split("\n", last) if row else []
         lines = self._lines[file]
         if len(lines) > 1 and last >= len(lines):
@@ -52,7 +52,7 @@ class Texts:
 
 @contextmanager
 def as_damage() -> Iterator[None]:
-    """Raise whatever is wrong with the catalogue as damage that can be made good: nothing of it is lost."""
+    """Raise every error of the catalogue that a rebuild repairs as ``IndexDamagedError``."""
     try:
         yield
     except (DatabaseDamagedError, UnknownFormatError) as error:
@@ -67,7 +67,7 @@ def as_damage() -> Iterator[None]:
 
 
 def folder_number(connection: sqlite3.Connection, folder: Folder) -> int:
-    """Return the number of a folder, which gets one now if it has none."""
+    """Return the number of a folder; add it if it is not there."""
     values = {"path": to_column(folder.path), "label": to_column(folder.label)}
     row = connection.execute(_QUERIES["find_folder"], values).fetchone()
     if row is None:
@@ -77,7 +77,7 @@ def folder_number(connection: sqlite3.Connection, folder: Folder) -> int:
 
 
 def add_file(connection: sqlite3.Connection, folder: int, file: IndexedFile) -> tuple[int, bool]:
-    """Add a file or change what is known of it; return its number, and whether it is new."""
+    """Add or update a file; return its number, and whether it is new."""
     stamp = file.stamp
     values = {
         "folder": folder,
@@ -97,7 +97,7 @@ def add_file(connection: sqlite3.Connection, folder: int, file: IndexedFile) -> 
 
 
 def to_file(row: Sequence[Any]) -> IndexedFile:
-    """Return the file that a row tells of."""
+    """Return the file of a row."""
     path, size, modified, changed, inode, sha256, kind, date = row
     return IndexedFile(
         from_column(path),
@@ -109,7 +109,7 @@ def to_file(row: Sequence[Any]) -> IndexedFile:
 
 
 def chunks_by_hash(connection: sqlite3.Connection, file: int) -> dict[bytes, list[Place]]:
-    """Return where the chunks of a file stand, by what they are, the last first: they are taken from the end."""
+    """Return the chunks of a file by their hashes, the last first: they are taken from the end."""
     found: dict[bytes, list[Place]] = defaultdict(list)
     for number, sha256, first, last in connection.execute(_QUERIES["chunks_of"], {"file": file}):
         found[bytes(sha256)].insert(0, (number, first, last))
@@ -117,7 +117,7 @@ def chunks_by_hash(connection: sqlite3.Connection, file: int) -> dict[bytes, lis
 
 
 def content_of(connection: sqlite3.Connection, file: int) -> tuple[str, list[Chunk]]:
-    """Return the text of a file, and its chunks."""
+    """Return the text of a file and its chunks."""
     row = connection.execute(_QUERIES["get_content"], (file,)).fetchone()
     texts, cut = Texts(connection), connection.execute(_QUERIES["chunks_in"], {"file": file}).fetchall()
     chunks = [Chunk(first, last, texts.lines(file, first, last), to_heading(heading)) for first, last, heading in cut]
@@ -125,7 +125,7 @@ def content_of(connection: sqlite3.Connection, file: int) -> tuple[str, list[Chu
 
 
 def drop_chunks(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
-    """Forget chunks, and note that the full text index must."""
+    """Delete chunks, and mark them as pending for the full-text index."""
     if not numbers:
         return
     keys = [(one,) for one in numbers]
@@ -136,7 +136,7 @@ def drop_chunks(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
 def add_chunks(
     connection: sqlite3.Connection, file: int, path: str, chunks: Sequence[tuple[int, Chunk, bytes]]
 ) -> list[Document]:
-    """Add chunks with their numbers and hashes; return them as the full text index gets them."""
+    """Add chunks with their numbers and hashes; return them as documents for the full-text index."""
     if not chunks:
         return []
     connection.executemany(
@@ -148,7 +148,7 @@ def add_chunks(
 
 @lru_cache(maxsize=64)
 def _packed(heading: tuple[str, ...]) -> str:
-    """Return a heading as a column holds it. Neighbours share theirs."""
+    """Return a heading as a column stores it. Cached: neighbours have the same."""
     return f"[{', '.join(map(json.dumps, heading))}]"
 
 
@@ -158,7 +158,7 @@ def highest(connection: sqlite3.Connection) -> int:
 
 
 def documents(connection: sqlite3.Connection, numbers: Sequence[int]) -> tuple[list[Document], list[int]]:
-    """Return chunks as the full text index gets them, and the numbers of those that are gone."""
+    """Return chunks as documents for the full-text index, and the numbers of those that are gone."""
     texts = Texts(connection)
     there: list[Document] = []
     gone: list[int] = []
@@ -182,25 +182,25 @@ def to_chunk(row: Sequence[Any], texts: Texts) -> IndexedChunk:
 
 
 def to_unembedded(row: Sequence[Any], texts: Texts) -> UnembeddedChunk:
-    """Return a chunk as an embedder gets it."""
+    """Return a chunk to embed."""
     chunk, file, first, last, heading, sha256 = row
     context = Chunk(first, last, texts.lines(file, first, last), to_heading(heading)).context
     return UnembeddedChunk(int(chunk), context, bytes(sha256).hex())
 
 
 def number(connection: sqlite3.Connection, name: str) -> int:
-    """Return a number that is noted about the whole index; 0 if it never was."""
+    """Return a number that is stored about the whole index; 0 if it never was."""
     row = connection.execute(_QUERIES["get_meta"], {"name": name}).fetchone()
     return 0 if row is None else int(row[0])
 
 
-def note_number(connection: sqlite3.Connection, name: str, value: int) -> None:
-    """Note a number about the whole index."""
+def set_number(connection: sqlite3.Connection, name: str, value: int) -> None:
+    """Store a number about the whole index."""
     connection.execute(_QUERIES["set_meta"], {"name": name, "value": str(value)})
 
 
 def to_heading(value: Any) -> tuple[str, ...]:
-    """Return the headings or names above a chunk."""
+    """Return the heading of a chunk."""
     return tuple(map(str, json.loads(value)))
 
 
@@ -211,7 +211,7 @@ def _kind(value: Any) -> FileKind:
 
 
 def _signed(number: int) -> int:
-    """SQLite's numbers are signed; some file systems use all bits."""
+    """Return a number as SQLite stores it: signed, although some file systems use all bits."""
     return number - 2**64 if number >= 2**63 else number
 
 
@@ -220,10 +220,10 @@ FileContent = tuple[IndexedFile, str, Sequence[Chunk]]
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """What was changed: the chunks that are new, and the numbers of those that are gone.
+class CatalogChange:
+    """The chunks that are new, and the numbers of those that are gone.
 
-    ``fresh`` tells that the full text index never heard of the new ones.
+    ``fresh``: the full-text index cannot have any of the new ones yet.
     """
 
     new: Sequence[Document]
@@ -231,8 +231,8 @@ class Written:
     fresh: bool = False
 
 
-def put_file(own: sqlite3.Connection, folder: int, content: FileContent, last: int) -> tuple[Written, int]:
-    """Write one file; ``last`` is the highest number that a chunk has, and is returned as it is then."""
+def put_file(own: sqlite3.Connection, folder: int, content: FileContent, last: int) -> tuple[CatalogChange, int]:
+    """Write one file; ``last`` is the highest number of a chunk, and is returned as it is afterwards."""
     file, text, chunks = content
     number, new_file = add_file(own, folder, file)
     before = {} if new_file else chunks_by_hash(own, number)
@@ -251,4 +251,4 @@ def put_file(own: sqlite3.Connection, folder: int, content: FileContent, last: i
     drop_chunks(own, dropped)
     if chunks or not new_file:
         own.execute(_QUERIES["put_content"], {"file": number, "text": to_column(text) if chunks else ""})
-    return Written(add_chunks(own, number, file.path, new), dropped), last
+    return CatalogChange(add_chunks(own, number, file.path, new), dropped), last

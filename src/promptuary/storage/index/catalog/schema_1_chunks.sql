@@ -1,6 +1,6 @@
 -- Version 1: what is indexed: folders, their files, the files' chunks.
 --
--- All of it can be made again from the files. Text that is not valid Unicode is a blob (see rows.py).
+-- All of it can be rebuilt from the files. Text that is not valid Unicode is a blob (see rows.py).
 
 CREATE TABLE meta (
     name TEXT NOT NULL PRIMARY KEY,
@@ -13,7 +13,7 @@ CREATE TABLE folder (
     owner TEXT NOT NULL
 );
 
--- A number is never given twice, so that the full text index cannot take one file for another.
+-- A number is never used twice, so that the full-text index cannot mistake one file for another.
 CREATE TABLE file (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     folder INTEGER NOT NULL REFERENCES folder (id),
@@ -34,7 +34,7 @@ CREATE TABLE content (
     text TEXT NOT NULL
 );
 
--- Numbers count up and are never given twice while anybody may know them. Up to `embedded` in meta all have vectors.
+-- Numbers grow and are not used twice while any reader may know them. Up to `embedded` in meta all have vectors.
 CREATE TABLE chunk (
     id INTEGER PRIMARY KEY,
     file INTEGER NOT NULL REFERENCES file (id),
@@ -46,7 +46,7 @@ CREATE TABLE chunk (
 
 CREATE INDEX chunk_of_file ON chunk (file);
 
--- Chunks that the full text index has in another form, or must forget. New ones are those above `written` in meta.
+-- Chunks that the full-text index has in another form, or must delete. New ones are those above `written` in meta.
 CREATE TABLE pending (
     chunk INTEGER PRIMARY KEY
 );
