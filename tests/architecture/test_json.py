@@ -11,23 +11,35 @@ from tests.architecture.source import modules
 HOME = "promptuary.core.json"
 PRINTS = {"print_json", "print_json_line"}
 """Functions that print a shape, and make none."""
-OWN_FILES = ("promptuary.workspace.", "promptuary.layers.", "promptuary.testing.")
-"""Rooms with files and states that nobody else reads: their shapes are their own."""
-
-ELSEWHERE = {
-    "promptuary.cli.watch": {"an object"},
-}
-"""Shrinks: shapes that are not in ``core/json`` yet."""
+OWN_FILES = ("promptuary.workspace.", "promptuary.layers.", "promptuary.testing.", "promptuary.context.compact.summary")
+"""Rooms with files, states and questions to a model that nobody else reads: their shapes are their own."""
 
 
 def shapes(tree: ast.Module) -> Iterator[str]:
     """Yield functions that are called after JSON, and objects that are put together where they are printed."""
+    objects = {
+        name.id
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None and _makes_object(node.value, set())
+        for name in ast.walk(node)
+        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+    }
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and re.search(r"(^|_)json($|_)", node.name):
             yield node.name
         if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in {*PRINTS, "dumps"}:
-            parts = [part for argument in node.args for part in ast.walk(argument)]
-            yield from ["an object"] if any(isinstance(part, (ast.Dict, ast.DictComp)) for part in parts) else []
+            yield from ["an object"] if any(_makes_object(one, objects) for one in node.args) else []
+
+
+def _makes_object(value: ast.expr, objects: set[str]) -> bool:
+    if isinstance(value, ast.Call) and ast.unparse(value.func).endswith("_json"):
+        return False  # made where shapes are made
+    return any(
+        isinstance(part, (ast.Dict, ast.DictComp))
+        or (isinstance(part, ast.Name) and part.id in objects)
+        or (isinstance(part, ast.Call) and ast.unparse(part.func).endswith("asdict"))
+        for part in ast.walk(value)
+    )
 
 
 def test_shapes_are_made_in_one_place() -> None:
@@ -37,7 +49,7 @@ def test_shapes_are_made_in_one_place() -> None:
         if one.name != HOME and not one.name.startswith(OWN_FILES) and (made := set(shapes(one.tree)) - PRINTS)
     }
 
-    assert {name: made for name, made in found.items() if not made <= ELSEWHERE.get(name, set())} == {}
+    assert found == {}
 
 
 @pytest.mark.parametrize(
@@ -50,6 +62,8 @@ def test_shapes_are_made_in_one_place() -> None:
         "common.print_json([{'a': one} for one in found])",
         "json.dumps({name: one for one in found})",
         "print_json(value | {'a': 1})",
+        "value = {'a': 1}\nprint_json(value)",
+        "print_json([asdict(one) for one in found])",
     ],
 )
 def test_a_shape_is_seen_however_it_is_made(source: str) -> None:

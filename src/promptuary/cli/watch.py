@@ -9,7 +9,7 @@ from typing import Any, Final
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import opened, print_json_line
 from promptuary.cli.indexing import IndexJob, embed, many, print_embedded, print_synced, sync
-from promptuary.core.json import sync_json, update_json
+from promptuary.core.json import event_json, sync_json, update_json
 from promptuary.core.search import (
     ChunksEmbedded,
     FilesSynced,
@@ -49,7 +49,7 @@ def _once(promptuary: Promptuary, options: argparse.Namespace) -> int:
         print_synced(outcome)
     code = embed(job, outcome)
     if options.json:
-        _print_event({"event": "done", **sync_json(outcome.report, outcome.status, seconds=outcome.seconds)})
+        _print_event("done", **sync_json(outcome.report, outcome.status, seconds=outcome.seconds))
     else:
         print_embedded(outcome)
     return code
@@ -60,7 +60,7 @@ def _watch(promptuary: Promptuary, options: argparse.Namespace) -> int:
     if new := _folders(promptuary, job):
         outcome = sync(job, new)
         if options.json:
-            _print_event({"event": "indexed", **sync_json(outcome.report, outcome.status, seconds=outcome.seconds)})
+            _print_event("indexed", **sync_json(outcome.report, outcome.status, seconds=outcome.seconds))
         else:
             print_synced(outcome)
     folders = [folder.path for folder in promptuary.search.status().folders]
@@ -78,7 +78,7 @@ def _watch(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
 def _print_folders(folders: list[str], job: IndexJob, options: argparse.Namespace) -> None:
     if options.json:
-        _print_event({"event": "watching", "folders": folders})
+        _print_event("watching", folders=folders)
         return
     for folder in folders:
         job.note(f"watching {folder}")
@@ -132,7 +132,7 @@ class UpdatePrinter:
 
     def _print(self, update: IndexUpdate, line: str, *, result: bool = False) -> None:
         if self._as_json:
-            _print_event(update_json(update))
+            _print_event(**update_json(update))
         else:
             stream = sys.stdout if result else sys.stderr
             print(f"{time.strftime('%H:%M:%S')} {one_line(line)}", file=stream, flush=True)
@@ -143,5 +143,5 @@ def _counts(report: SyncReport) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
 
 
-def _print_event(event: dict[str, Any]) -> None:
-    print_json_line({"event": event["event"], "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"), **event})
+def _print_event(event: str, **about: Any) -> None:
+    print_json_line(event_json(event, time.strftime("%Y-%m-%dT%H:%M:%S%z"), about))

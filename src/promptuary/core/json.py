@@ -244,6 +244,11 @@ def update_json(update: IndexUpdate) -> dict[str, Any]:
             return {"event": "note", **note_json(update)}
 
 
+def event_json(event: str, time: str, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one line of what ``watch --json`` prints: what happened, when, and everything ``about`` it."""
+    return {"event": event, "time": time, **about}
+
+
 def _counts_json(report: SyncReport) -> dict[str, int]:
     return {
         "added": report.added,
