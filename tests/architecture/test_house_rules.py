@@ -19,6 +19,7 @@ LOADED_ON_USE = {
     "promptuary.plugins",
     "promptuary.references",
     "promptuary.references.completion.sources",
+    "promptuary.references.kinds",
     "promptuary.search.chunks.chunker",
     "promptuary.search.updater",
     "promptuary.wiring.search",

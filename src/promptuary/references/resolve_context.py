@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from promptuary.core.blocks import Source
 from promptuary.core.budget import TokenCounter
 from promptuary.core.references import Reference
-from promptuary.core.search import Search
 from promptuary.workspace.workspace import Visit, Workspace
+
+if TYPE_CHECKING:
+    from promptuary.core.search import Search
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +19,7 @@ class ResolveContext:
 
     visit: Visit
     counter: TokenCounter
-    search: Search | None = None
+    search: "Search | None" = None
     stopped: Callable[[], bool] = lambda: False
     """Tells whether the caller wants this to end: then ``resolve`` raises ``PromptuaryError``."""
     notes: list[str] = field(default_factory=list)

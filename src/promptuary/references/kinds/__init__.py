@@ -1,9 +1,24 @@
 """The kinds of references: one module for each, and the table of all."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from promptuary.references.kinds import file, folder, git, glob, search, symbol, url
-from promptuary.references.resolve_context import Kind
+from promptuary.core.blocks import Source
+from promptuary.core.references import Reference
+from promptuary.references.kinds import file, folder, git, glob, symbol, url
+from promptuary.references.resolve_context import Kind, ResolveContext
+
+
+def _search(reference: Reference, context: ResolveContext) -> Sequence[Source]:
+    from promptuary.references.kinds import search  # noqa: PLC0415  (few messages search)
+
+    return search.resolve(reference, context)
+
+
+def _memory(reference: Reference, context: ResolveContext) -> Sequence[Source]:
+    from promptuary.references.kinds import search  # noqa: PLC0415  (few messages search)
+
+    return search.memory(reference, context)
+
 
 KINDS: Mapping[str, Kind] = {
     "commit": git.commit,
@@ -12,8 +27,8 @@ KINDS: Mapping[str, Kind] = {
     "folder": folder.resolve,
     "git": git.history,
     "glob": glob.resolve,
-    "memory": search.memory,
-    "search": search.resolve,
+    "memory": _memory,
+    "search": _search,
     "staged": git.staged,
     "status": git.status,
     "symbol": symbol.resolve,
