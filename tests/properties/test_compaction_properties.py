@@ -93,6 +93,16 @@ def test_a_view_is_something_that_a_provider_takes(items: list[Item], budget: in
 
 
 @given(HISTORIES, BUDGETS)
+def test_a_view_that_was_cut_begins_with_a_user_or_what_is_pinned(items: list[Item], budget: int) -> None:
+    sendable = [item for group in groups(items) for item in group.sendable]
+    view = newest_that_fit(items, budget, COUNTER)
+    pinned = {item.id for group in groups(items) if group.is_fixed for item in group.items}
+    first = next((item for item in view if item.role not in {"system", "developer"}), None)
+
+    assert first is None or first.role == "user" or first.id in pinned or len(view) == len(sendable)
+
+
+@given(HISTORIES, BUDGETS)
 def test_a_view_keeps_the_order_and_the_bytes_and_what_must_stay(items: list[Item], budget: int) -> None:
     view = newest_that_fit(items, budget, COUNTER)
     places = [items.index(item) for item in view]

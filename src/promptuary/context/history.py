@@ -209,7 +209,7 @@ class PricedHistory:
 
         System and developer messages and pinned items are always among them, even above the budget. Then come
         summaries, which stand for much at a low price, as long as they take a small part of the room; then the newest
-        groups, up to the first that does not fit.
+        groups, up to the first that does not fit. If something is left out, the rest begins with a message of the user.
         """
         taken = None if self.sent <= budget else _taken(self.priced, budget)
         return tuple(
@@ -237,7 +237,22 @@ def _taken(priced: Sequence[tuple[Group, int]], budget: int) -> set[int]:
         if room < 0:
             break
         taken.add(group.start)
-    return taken
+    return taken - _before_the_first_user(priced, taken)
+
+
+def _before_the_first_user(priced: Sequence[tuple[Group, int]], taken: set[int]) -> set[int]:
+    """Return the starts of the taken groups before the first message of the user: an answer without its question.
+
+    Some providers refuse a conversation that the assistant begins. A fixed group stays where it is.
+    """
+    early = set()
+    for group, _ in priced:
+        if group.start not in taken or group.items[0].role in _INSTRUCTIONS:
+            continue
+        if group.is_fixed or group.items[0].role == "user":
+            break
+        early.add(group.start)
+    return early
 
 
 def _is_summary(group: Group) -> bool:

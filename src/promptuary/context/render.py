@@ -14,6 +14,7 @@ Provider = Literal["openai", "openai-responses", "anthropic", "text"]
 """The forms a prompt can be rendered in."""
 
 _CACHE_MARK = {"type": "ephemeral"}
+_BEGINNING = {"role": "user", "content": [{"type": "text", "text": "(The conversation begins here.)"}]}
 
 
 def openai_chat(prompt: Prompt) -> list[dict[str, Any]]:
@@ -60,7 +61,10 @@ def anthropic(prompt: Prompt) -> dict[str, Any]:
     history = _merged(prompt.history)
     if history:
         history[-1]["content"][-1] = {**history[-1]["content"][-1], "cache_control": _CACHE_MARK}
-    return {"system": system, "messages": _joined(history, _merged([*prompt.live, prompt.message]))}
+    messages = _joined(history, _merged([*prompt.live, prompt.message]))
+    # Anthropic refuses a conversation that the assistant begins: a greeting, a pinned answer.
+    first = [] if messages[0]["role"] == "user" else [_BEGINNING]
+    return {"system": system, "messages": [*first, *messages]}
 
 
 def _merged(messages: Sequence[Message]) -> list[dict[str, Any]]:

@@ -127,6 +127,23 @@ def test_the_newest_groups_are_kept_in_order_up_to_the_first_that_does_not_fit()
     assert ids(newest_that_fit(history, 19, COUNTER)) == ["d"]
 
 
+def test_a_cut_history_begins_with_a_message_of_the_user() -> None:
+    turns = [said("q1"), said("a1", "assistant"), said("q2"), said("a2", "assistant"), said("a3", "assistant")]
+
+    assert ids(newest_that_fit(turns, 50, COUNTER)) == ["q1", "a1", "q2", "a2", "a3"]
+    assert ids(newest_that_fit(turns, 40, COUNTER)) == ["q2", "a2", "a3"]
+    assert ids(newest_that_fit(turns, 30, COUNTER)) == ["q2", "a2", "a3"]
+    assert newest_that_fit(turns, 20, COUNTER) == ()
+
+
+def test_tool_calls_that_lost_their_question_are_cut_with_it_unless_a_summary_stands_for_it() -> None:
+    steps = [call("a", "1"), result("r", "1", words=3), said("done", "assistant", words=1)]
+    summary = Item("sum", "user", "word", kind="summary", stands_for=("x",))
+
+    assert newest_that_fit([said("q"), *steps], 35, COUNTER) == ()
+    assert ids(newest_that_fit([summary, said("q", words=40), *steps], 45, COUNTER)) == ["sum", "a", "r", "done"]
+
+
 def test_instructions_and_pins_stay_even_above_the_budget() -> None:
     history = [said("s", "system"), said("d", "developer"), said("a"), said("p", pinned=True), said("z")]
 

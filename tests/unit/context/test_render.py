@@ -85,7 +85,7 @@ def test_arguments_that_are_no_object_are_still_sent_as_one() -> None:
             "content": "",
             "tool_calls": [{"id": "c", "name": "n", "arguments": written}],
         }
-        block = anthropic(Prompt([], [call], [], {"role": "user", "content": "x"}))["messages"][0]["content"][0]
+        block = anthropic(Prompt([], [call], [], {"role": "user", "content": "x"}))["messages"][1]["content"][0]
         assert set(block["input"]) == {"arguments"}
 
 
@@ -98,3 +98,11 @@ def test_every_provider_renders_a_prompt_with_nothing_but_a_message() -> None:
     prompt = Prompt([], [], [], {"role": "user", "content": "Hi"})
     for form in FORMS.values():
         assert "Hi" in str(form(prompt))
+
+
+def test_anthropic_gets_a_user_before_an_assistant_who_begins() -> None:
+    greeting: Message = {"role": "assistant", "content": "Welcome."}
+    messages = anthropic(Prompt([], [greeting], [], {"role": "user", "content": "Hello"}))["messages"]
+
+    assert [message["role"] for message in messages] == ["user", "assistant", "user"]
+    assert messages[0]["content"] == [{"type": "text", "text": "(The conversation begins here.)"}]

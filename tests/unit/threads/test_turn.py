@@ -89,6 +89,17 @@ def test_tool_calls_and_their_results_are_part_of_a_reply(project: Path) -> None
     assert turn.receipt.tokens > sum(map(Counter().count, contents(turn)))
 
 
+@pytest.mark.parametrize("window", range(900, 2_000, 100))
+def test_the_history_that_is_sent_begins_with_a_message_of_the_user(project: Path, window: int) -> None:
+    with opened(project, window=window, reply_reserve=0) as promptuary:
+        for number in range(4):
+            turn = promptuary.threads.prepare(f"Question {number}: " + "why " * 100)
+            promptuary.threads.finish(turn, f"Answer {number}: " + "so " * 300)
+        turn = promptuary.threads.prepare("And?")
+
+    assert [message["role"] for message in turn.prompt.history][:1] == ["user"]
+
+
 def test_a_call_that_was_never_answered_is_kept_and_not_sent_and_the_account_says_so(project: Path) -> None:
     call: Message = {
         "role": "assistant",
