@@ -84,10 +84,27 @@ def make_folder(path: str | Path, *, mode: int = 0o700, dir_fd: int | None = Non
     return True
 
 
+@contextmanager
+def opened_folder(path: str | Path, *, dir_fd: int | None = None) -> Iterator[int]:
+    """Open a folder and yield its descriptor, which closes at the end of the block.
+
+    With ``dir_fd``, ``path`` is a name in that folder and a link is refused with ``ELOOP`` or ``ENOTDIR``.
+    """
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    if dir_fd is not None:
+        _check_name(path)
+        flags |= os.O_NOFOLLOW
+    descriptor = os.open(path, flags, dir_fd=dir_fd)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def sync_folder(folder: int | Path) -> None:
     """Make the names in a folder, given by descriptor or path, survive a power cut, if its file system can."""
     if isinstance(folder, Path):
-        with _opened(folder) as descriptor:
+        with opened_folder(folder) as descriptor:
             sync_folder(descriptor)
         return
     try:
@@ -124,7 +141,7 @@ def locked(path: str | Path, *, timeout: float | None = 10.0, dir_fd: int | None
 
 def remove_leftovers(folder: Path, *, older_than: float = 3600.0) -> None:
     """Remove temporary files that killed processes left in ``folder``, once they are ``older_than`` seconds old."""
-    with suppress(OSError), _opened(folder) as descriptor:
+    with suppress(OSError), opened_folder(folder) as descriptor:
         for name in os.listdir(descriptor):  # noqa: PTH208  (a descriptor is no path)
             if name.startswith(_PREFIX) and name.endswith(_SUFFIX):
                 with suppress(OSError):
@@ -206,7 +223,7 @@ def _folder_of(path: str | Path, dir_fd: int | None) -> Iterator[tuple[int, str]
         yield dir_fd, _check_name(path)
         return
     above, name = os.path.split(path)
-    with _opened(above or os.curdir) as folder:
+    with opened_folder(above or os.curdir) as folder:
         yield folder, name
 
 
@@ -215,15 +232,6 @@ def _check_name(path: str | Path) -> str:
     if os.sep in name:
         raise ValueError(f"{name!r} is not a name in a folder")  # a folder on the way could be a link
     return name
-
-
-@contextmanager
-def _opened(folder: str | Path) -> Iterator[int]:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def _permissions(folder: int, name: str) -> int | None:

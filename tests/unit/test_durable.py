@@ -415,6 +415,24 @@ def test_a_folder_is_created_for_its_user_alone_and_once(tmp_path: Path) -> None
     assert mode(tmp_path / "other") == 0o700
 
 
+@pytest.mark.parametrize("name", ["link", "file"])
+def test_a_folder_in_an_open_folder_is_opened_only_if_it_is_no_link(tmp_path: Path, name: str) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    (tmp_path / "file").write_bytes(OLD)
+    with durable.opened_folder(tmp_path / "link"):
+        pass
+    with durable.opened_folder(tmp_path) as above:
+        with durable.opened_folder("real", dir_fd=above) as folder:
+            durable.replace("note.md", NEW, dir_fd=folder)
+        with pytest.raises(NotADirectoryError), durable.opened_folder(name, dir_fd=above):
+            raise AssertionError
+        with pytest.raises(ValueError, match="is not a name"), durable.opened_folder("real/..", dir_fd=above):
+            raise AssertionError
+
+    assert (tmp_path / "real" / "note.md").read_bytes() == NEW
+
+
 # Locking
 
 COUNTER = """

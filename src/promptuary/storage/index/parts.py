@@ -1,9 +1,10 @@
 """One open generation of the index: its catalogue, its full-text index and its vectors."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from promptuary.core.ports.index import VectorStore
+from promptuary.core.ports.index import IndexDamagedError, VectorStore
 from promptuary.core.ports.models import Embedder, vector_space_id
 from promptuary.storage.index.catalog.catalog import Catalog
 from promptuary.storage.index.fulltext.index import TantivyIndex
@@ -13,7 +14,8 @@ from promptuary.storage.index.vectors.index import TurboVectors
 class Generation:
     """The parts of the index in the folder ``path``. It has vectors only if there are a ``store`` and an ``embedder``.
 
-    ``verified`` are the files of the full-text index that were verified before.
+    ``verified`` are the files of the full-text index that were verified before. Raises ``IndexDamagedError`` if a part
+    is damaged, or if the folder contains a link.
     """
 
     def __init__(
@@ -25,6 +27,7 @@ class Generation:
         writing: bool,
         verified: frozenset[str] = frozenset(),
     ) -> None:
+        _refuse_links(path)
         self.path = path
         self._store, self._embedder = store, embedder
         self.catalog = Catalog(path / "catalog.db")
@@ -59,3 +62,16 @@ class Generation:
         hashes = self.catalog.hashes(chunks)
         stored = self._store.get(vector_space_id(self._embedder), list(set(hashes.values())))
         return {one: stored[sha] for one, sha in hashes.items() if sha in stored}
+
+
+def _refuse_links(folder: Path) -> None:
+    """Raise ``IndexDamagedError`` if there is a link in ``folder``: an index that came with a clone may contain any."""
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    raise IndexDamagedError(f"The index contains a link ({entry.name}), which is not followed.")
+                if entry.is_dir(follow_symlinks=False):
+                    _refuse_links(folder / entry.name)
+    except FileNotFoundError:  # a rebuild or a merge removed it
+        return

@@ -5,9 +5,6 @@ step goes through the descriptor of the folder above. Does not know what other m
 """
 
 import errno
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -24,8 +21,6 @@ _IGNORED: Final = """\
 *.tmp
 """
 
-_OPEN_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
 
 def private_folder(root: Path, inner: str = "") -> Path:
     """Return ``.promptuary`` in the workspace ``root``, or the folder ``inner`` in it; create what is missing.
@@ -35,34 +30,23 @@ def private_folder(root: Path, inner: str = "") -> Path:
     written.
     """
     try:
-        with _opened(root, above=None, flags=_OPEN_FOLDER & ~os.O_NOFOLLOW) as above:
+        with durable.opened_folder(root) as above:
             durable.make_folder(FOLDER, dir_fd=above)
-            with _opened(FOLDER, above=above, flags=_OPEN_FOLDER) as folder:
+            with durable.opened_folder(FOLDER, dir_fd=above) as folder:
                 durable.create(".gitignore", _IGNORED.encode(), mode=0o644, dir_fd=folder)
                 if inner:
                     durable.make_folder(inner, dir_fd=folder)
-                    with _opened(inner, above=folder, flags=_OPEN_FOLDER):
+                    with durable.opened_folder(inner, dir_fd=folder):
                         pass  # it can be opened, so it is not a link
     except OSError as error:
         raise _translated(error, f"{FOLDER}/{inner}".rstrip("/")) from error
     return root / FOLDER / inner
 
 
-@contextmanager
-def _opened(path: str | Path, *, above: int | None, flags: int) -> Iterator[int]:
-    descriptor = os.open(path, flags, dir_fd=above)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
 def _translated(error: OSError, name: str) -> ConfigError:
     if error.errno in {errno.ELOOP, errno.ENOTDIR}:
         return ConfigError(
             f"{name} in the workspace is a link or not a folder, and is not used; move it elsewhere, "
-            "and a folder is made in its place."
+            "and a folder is created in its place."
         )
-    return ConfigError(
-        f"{name} cannot be made in the workspace ({error.strerror}); make sure that you may write there."
-    )
+    return ConfigError(f"{name} cannot be created in the workspace ({error.strerror}); check that you can write there.")

@@ -13,7 +13,6 @@ import re
 import stat
 import weakref
 from pathlib import Path
-from types import TracebackType
 from typing import Literal, Self
 
 from promptuary.core.errors import Code, ConfigError, SourceError
@@ -188,9 +187,7 @@ class Root:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _opened(self, path: str, flags: int) -> Opened:

@@ -123,7 +123,7 @@ class Shadow:
         (self._folder / "info").mkdir()
         (self._folder / "logs" / "refs").mkdir(parents=True)
         if not copy_inside(git.own, "index", self._folder / "index", _MAX_INDEX) and os.path.lexists(git.own / "index"):
-            raise SourceError(Code.GIT_FAILED, "the repository's index is no regular file, or too large")
+            raise SourceError(Code.GIT_FAILED, "the repository's index is not a regular file, or too large")
         with os.scandir(git.own) as entries:
             shared = [entry.name for entry in entries if entry.name.startswith("sharedindex.")]
         for name in shared:
@@ -192,12 +192,12 @@ def _check(git: GitFolder, settings: dict[str, str]) -> None:
             "setting core.worktree there to this folder confirms it"
         )
     if not git.linked and settings.get("core.bare", "").lower() in TRUE:
-        raise not_a_repository("this is a bare repository: it has no working tree to look at")
+        raise not_a_repository("this is a bare repository, which has no working tree")
     storage = settings.get("extensions.refstorage", "files")
     if storage != "files" or os.path.lexists(git.common / "reftable"):
         raise SourceError(
             Code.GIT_FAILED,
-            "the repository keeps its branches as a reftable, which is not supported; "
+            "the repository stores its branches as a reftable, which is not supported; "
             "`git refs migrate --ref-format=files` converts it",
         )
 
@@ -288,4 +288,4 @@ def _share_objects(theirs: Path, ours: Path) -> None:
 
 
 def _linked(name: str) -> SourceError:
-    return SourceError(Code.GIT_FAILED, f".git/{name} is or holds a symbolic link: objects kept elsewhere are not read")
+    return SourceError(Code.GIT_FAILED, f".git/{name} is or contains a symbolic link: objects elsewhere are not read")

@@ -114,7 +114,7 @@ def convert_pdf(body: bytes) -> Converted:
         if seen > MAX_CHARACTERS:
             break
     if not any(page.split("\n\n", 1)[1] for page in pages):
-        return _failed("The PDF holds no text; its pages may be scanned images.")
+        return _failed("The PDF contains no text; its pages may be scanned images.")
     about = document.get_metadata_dict()
     created = re.match(r"D:(\d{4})(\d\d)(\d\d)", about.get("CreationDate", ""))
     result = Converted(text="\n\n".join(pages), title=_line(about.get("Title", "")), notes=[])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MAX_HEADERS = 200
-_HEAD_ROOM = 128 * 1024  # on the wire, beside the body: the header section and the framing of chunks
+_HEAD_ROOM = 128 * 1024  # bytes on the wire in addition to the body: the headers and the framing of chunks
 _ENCODINGS = {"": 0, "identity": 0, "gzip": 31, "x-gzip": 31, "deflate": 15}
 _HEADERS = (
     ("User-Agent", f"promptuary/{__version__}"),
@@ -190,7 +190,7 @@ class _GuardedStream(httpcore2.NetworkStream):
         data = self._inner.read(max_bytes, self._deadline.left())
         self._budget -= len(data)
         if self._budget < 0:
-            raise SourceError(Code.RESPONSE_TOO_LARGE, f"{self._deadline.host} sends more than a page should hold.")
+            raise SourceError(Code.RESPONSE_TOO_LARGE, f"{self._deadline.host} sends more than the limit for a page.")
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002

@@ -261,7 +261,7 @@ LOCKED = f"/Encrypt<</Filter/Standard/V 1/R 2/P -4/O<{'41' * 32}>/U<{'42' * 32}>
         (pdf("x", extra=LOCKED), "The PDF needs a password."),
         (b"%PDF-1.7 and nothing else", "The PDF is broken and cannot be read."),
         (b"", "The PDF is broken and cannot be read."),
-        (pdf(""), "The PDF holds no text; its pages may be scanned images."),
+        (pdf(""), "The PDF contains no text; its pages may be scanned images."),
         (pdf(), "The PDF is broken and cannot be read."),
     ],
 )

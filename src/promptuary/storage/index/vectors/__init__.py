@@ -1,1 +1,1 @@
-"""The vectors of chunks, and the files that they are kept in."""
+"""The vectors of chunks, and their files."""
