@@ -205,7 +205,11 @@ class _GuardedStream(httpcore2.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ARG002
     ) -> httpcore2.NetworkStream:
-        secured = self._inner.start_tls(ssl_context, server_hostname, self._deadline.left())
+        try:
+            secured = self._inner.start_tls(ssl_context, server_hostname, self._deadline.left())
+        except BaseException:
+            self._inner.close()  # past the deadline the library does not get to it
+            raise
         return _GuardedStream(secured, self._deadline, self._budget)
 
     def get_extra_info(self, info: str) -> object:

@@ -8,12 +8,14 @@ import ssl
 import subprocess
 import sys
 import threading
+import time
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import httpcore2
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -21,7 +23,8 @@ from hypothesis import strategies as st
 from promptuary.core.errors import Code, SourceError
 from promptuary.testing.loopback import Loopback, Route, Step, answer, redirect
 from promptuary.workspace.web.fetch import Page, fetch
-from promptuary.workspace.web.policy import FetchPolicy
+from promptuary.workspace.web.http import _GuardedStream
+from promptuary.workspace.web.policy import Deadline, FetchPolicy
 
 HOST = "site.test"
 MODIFIED = "Wed, 05 Jun 2024 01:02:03 GMT"
@@ -300,6 +303,15 @@ def test_a_certificate_is_checked_against_the_name_while_the_address_is_pinned(
 def test_a_certificate_that_nobody_vouches_for_is_refused(secure: tuple[Loopback, list[str | None]]) -> None:
     with pytest.raises(SourceError, match=r"FETCH_FAILED.*has no valid certificate"):
         fetch(secure[0].url("/page", HOST), POLICY, resolve=here)
+
+
+def test_a_deadline_that_passes_between_connecting_and_the_handshake_closes_the_connection(server: Loopback) -> None:
+    connected = httpcore2.SyncBackend().connect_tcp("127.0.0.1", server.port)
+    stream = _GuardedStream(connected, Deadline(HOST, 1.0, time.monotonic() - 1.0), 1_000)
+    with pytest.raises(SourceError, match="TIMEOUT"):
+        stream.start_tls(ssl.create_default_context(), HOST)
+
+    assert connected.get_extra_info("socket").fileno() == -1
 
 
 def test_a_redirect_from_https_to_http_is_refused(
