@@ -7,7 +7,7 @@ import pytest
 
 from promptuary.core.search import SearchQuery
 from tests.conftest import Files
-from tests.embedders import HashedWords, memory_with
+from tests.embedders import HashedWords, search_with
 
 pytest.importorskip("turbovec")
 
@@ -18,9 +18,9 @@ def content(folder: Path) -> dict[str, bytes]:
 
 def indexed(workspace: Path) -> Path:
     """Index ``workspace`` and return the folder of the index."""
-    with memory_with(workspace, HashedWords()) as memory:
-        memory.index([workspace])
-        memory.embed()
+    with search_with(workspace, HashedWords()) as search:
+        search.index([workspace])
+        search.embed()
     return current(workspace)
 
 
@@ -66,10 +66,10 @@ def test_a_link_in_an_index_leads_nowhere(files: Files, tmp_path: Path, name: st
     before = content(elsewhere)
     files({"c.md": "delta alpha\n"})
 
-    with memory_with(workspace, HashedWords()) as memory:
-        memory.index([workspace])
-        memory.embed()
-        found = {hit.path for hit in memory.search(SearchQuery("alpha", 10)).hits}
+    with search_with(workspace, HashedWords()) as search:
+        search.index([workspace])
+        search.embed()
+        found = {hit.path for hit in search.search(SearchQuery("alpha", 10)).hits}
 
     assert content(elsewhere) == before
     assert found >= {"a.md", "c.md"}

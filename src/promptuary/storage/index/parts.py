@@ -4,7 +4,8 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from promptuary.core.ports.index import IndexDamagedError, VectorStore
+from promptuary.core.errors import IndexDamagedError
+from promptuary.core.ports.index import VectorStore
 from promptuary.core.ports.models import Embedder, vector_space_id
 from promptuary.storage.index.catalog.catalog import Catalog
 from promptuary.storage.index.fulltext.index import TantivyIndex
