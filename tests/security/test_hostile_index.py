@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.search import SearchQuery
 from tests.conftest import Files
 from tests.embedders import HashedWords, search_with
 
@@ -69,7 +68,7 @@ def test_a_link_in_an_index_leads_nowhere(files: Files, tmp_path: Path, name: st
     with search_with(workspace, HashedWords()) as search:
         search.index([workspace])
         search.embed()
-        found = {hit.path for hit in search.search(SearchQuery("alpha", 10)).hits}
+        found = {hit.path for hit in search.find("alpha").hits}
 
     assert content(elsewhere) == before
     assert found >= {"a.md", "c.md"}
