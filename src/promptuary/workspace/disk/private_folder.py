@@ -5,6 +5,7 @@ step goes through the descriptor of the folder above. Does not know what other m
 """
 
 import errno
+import os
 from pathlib import Path
 from typing import Final
 
@@ -30,17 +31,24 @@ def private_folder(root: Path, inner: str = "") -> Path:
     written.
     """
     try:
-        with durable.opened_folder(root) as above:
-            durable.make_folder(FOLDER, dir_fd=above)
-            with durable.opened_folder(FOLDER, dir_fd=above) as folder:
-                durable.create(".gitignore", _IGNORED.encode(), mode=0o644, dir_fd=folder)
-                if inner:
-                    durable.make_folder(inner, dir_fd=folder)
-                    with durable.opened_folder(inner, dir_fd=folder):
-                        pass  # it can be opened, so it is not a link
+        above = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            _create(above, inner)
+        finally:
+            os.close(above)
     except OSError as error:
         raise _translated(error, f"{FOLDER}/{inner}".rstrip("/")) from error
     return root / FOLDER / inner
+
+
+def _create(above: int, inner: str) -> None:
+    durable.make_folder(FOLDER, dir_fd=above)
+    with durable.opened_folder(FOLDER, dir_fd=above) as folder:
+        durable.create(".gitignore", _IGNORED.encode(), mode=0o644, dir_fd=folder)
+        if inner:
+            durable.make_folder(inner, dir_fd=folder)
+            with durable.opened_folder(inner, dir_fd=folder):
+                pass  # it can be opened, so it is not a link
 
 
 def _translated(error: OSError, name: str) -> ConfigError:
