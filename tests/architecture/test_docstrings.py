@@ -44,18 +44,9 @@ WORDS = {
 }
 """Words that stand for themselves: examples, roles, formats."""
 
-STALE = {
-    ("promptuary.layers.tracked.layer", "anchors"),
-    ("promptuary.layers.tracked.layer", "tracked_blocks"),
-    ("promptuary.layers.tracked.layer", "tracked_reading"),
-}
-"""Shrinks: names that no longer exist."""
-
 
 def test_every_module_and_name_in_a_docstring_exists() -> None:
-    found = {(one.name, token) for one in modules() for token in missing(one)}
-
-    assert found <= STALE, sorted(found - STALE)
+    assert sorted({(one.name, token) for one in modules() for token in missing(one)}) == []
 
 
 def missing(module: Module) -> Iterator[str]:
