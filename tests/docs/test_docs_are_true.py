@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 
 from promptuary.cli.arguments import make_parser
-from promptuary.config.settings import USER_ONLY, Settings
+from promptuary.config.settings import SETTINGS, USER_ONLY, Settings
+from promptuary.context.assemble import Room
+from promptuary.context.history import CompactionPolicy
 from promptuary.core.errors import Code
 from promptuary.core.references import KEYWORDS, KINDS
 from promptuary.references.completion.menu import HELP
 from promptuary.references.kinds import KINDS as RESOLVERS
+from promptuary.wiring.threads import compaction_policy
 from tests.conftest import Files
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +47,29 @@ def test_every_setting_is_documented_with_its_default() -> None:
 
     assert rows.keys() == public
     assert {name for name, row in rows.items() if row.rstrip().endswith("| no |")} == USER_ONLY
+
+
+def test_the_documents_tell_the_numbers_that_the_settings_have() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| `--[\w-]+` \| ([0-9.]+) \|", page("docs/configuration.md"), re.MULTILINE)
+    compaction = re.findall(r"\| `(\w+)` \| ([0-9.]+) \|$", page("docs/compaction.md"), re.MULTILINE)
+    compaction += [
+        (name, number.replace(",", ""))
+        for number, name in re.findall(
+            r"([0-9][0-9.,]*)(?: tokens| seconds)?[\w\s]*\(`(\w+)`\)", page("docs/compaction.md")
+        )
+    ]
+
+    assert len(rows) > 15
+    assert {name for name, _ in compaction} >= {
+        name for name in SETTINGS if re.match("history|compact|short|summ", name)
+    }
+    for name, number in [*rows, *compaction]:
+        assert getattr(Settings(), name) == float(number) or (name, number) == ("window", "128000")
+
+
+def test_a_thread_is_compacted_by_the_figures_of_its_settings() -> None:
+    assert compaction_policy(Settings()) == CompactionPolicy()
+    assert Room(1, 0).history_share == Settings().history_share
 
 
 def test_every_command_and_flag_has_help() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from promptuary.context.compact.digest import digest
 from promptuary.context.compact.run import Compaction, compact
-from promptuary.context.history import CompactionPolicy, PricedHistory, cost, groups, newest_that_fit, older
+from promptuary.context.history import CompactionPolicy, PricedHistory, cost, groups, kept, newest_that_fit, older
 from promptuary.core.messages import Item, Role, ToolCall
 from promptuary.tokens import Counter
 from tests.items import attached, whole
@@ -73,6 +73,10 @@ KEPT = st.integers(0, 6)
 
 def run(items: Sequence[Item], window: int, keep_last: int) -> Compaction:
     return asyncio.run(compact(items, window, COUNTER, policy=CompactionPolicy(keep_last=keep_last)))
+
+
+def kept_in(items: Sequence[Item], window: int, keep_last: int) -> int:
+    return kept(items, window, COUNTER, CompactionPolicy(keep_last=keep_last))
 
 
 def always(items: Sequence[Item]) -> list[Item]:
@@ -138,8 +142,26 @@ def test_compaction_keeps_what_must_stay_and_the_newest_items(items: list[Item],
     done = run(items, window, keep_last)
 
     assert all(item in done.items for item in always(items))
-    newest = items[max(len(items) - keep_last, 0) :]
+    newest = items[len(items) - kept_in(items, window, keep_last) :]
     assert list(done.items[len(done.items) - len(newest) :]) == newest
+
+
+@given(HISTORIES, BUDGETS, KEPT)
+def test_the_newest_items_are_kept_unless_they_are_too_many_or_too_large(
+    items: list[Item], window: int, keep_last: int
+) -> None:
+    number = kept_in(items, window, keep_last)
+    fixed = {item.id for group in groups(items) if group.is_fixed for item in group.items}
+    free = max(window - cost([item for item in items if item.id in fixed], COUNTER), 0)
+
+    def price(count: int) -> int:
+        return cost([item for item in items[len(items) - count :] if item.id not in fixed], COUNTER)
+
+    assert number <= keep_last
+    assert price(number) <= 0.7 * free
+    if number < len(items):
+        more = number + len(next(group for group in groups(items) if group.end == len(items) - number).items)
+        assert more > keep_last or price(more) > 0.35 * free
 
 
 @given(HISTORIES, BUDGETS, KEPT)
@@ -161,7 +183,8 @@ def test_compaction_never_costs_tokens_and_fits_the_window_unless_nothing_more_c
     items: list[Item], window: int, keep_last: int
 ) -> None:
     done = run(items, window, keep_last)
-    left = [item for group in older(done.items, keep_last) for item in group.items]
+    newest = kept_in(items, window, keep_last)
+    left = [item for group in older(done.items, newest) for item in group.items]
 
     assert done.tokens_before == cost(items, COUNTER)
     assert done.tokens_after == cost(done.items, COUNTER) <= done.tokens_before

@@ -228,6 +228,22 @@ def test_the_history_has_everything_that_the_layers_leave(
     assert turn.prompt.history == [as_message(item) for item in view]
 
 
+@given(LAYERS, HISTORIES, ROOMS, MESSAGES)
+def test_nothing_leaves_the_prompt_without_a_summary_and_a_warning(
+    layers: list[Says], history: list[Item], room: Room, text: str
+) -> None:
+    turn, after = prepared(layers, history, room, text)
+    others = cost_of([*turn.prompt.stable, *turn.prompt.live, turn.prompt.message])
+    view = newest_that_fit(after, room.usable - others, COUNTER)
+    shown = {one for item in view for one in (item.id, *item.stands_for)}
+    gone = {item.id for group in groups(history) for item in group.sendable} - {item.id for item in view}
+
+    if gone:
+        assert any("of the history" in one or "the history was" in one for one in turn.receipt.warnings)
+    if room.usable - price(text) - stays(after) > 400:
+        assert gone <= shown
+
+
 @given(HONEST, HISTORIES, ROOMS, MESSAGES)
 def test_reservations_hold_where_they_fit(layers: list[Says], history: list[Item], room: Room, text: str) -> None:
     _, after = prepared(layers, history, room, text)
@@ -250,7 +266,7 @@ def test_no_layer_is_cut_while_tokens_are_left_over(
     if wanted + price(text) > room.usable:
         return
 
-    assert [one.id for one in layers if len(one.asked) > 1] == []
+    assert [one.id for one in layers if one.said and one.said[-1] != one.said[0]] == []
     assert len(turn.prompt.history) == sum(len(group.sendable) for group in groups(after))
 
 

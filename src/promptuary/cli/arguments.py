@@ -67,9 +67,35 @@ WINDOW_FLAGS: Final[Mapping[str, Flag]] = {
         "--reserve",
         {"metavar": "TOKENS", "help": "in a thread: reserve this much for the reply (default: 4096)"},
     ),
-    "compact_share": (
-        "--compact",
-        {"metavar": "SHARE", "help": "in a thread: compact a longer history (default: 70%%)"},
+}
+COMPACTION_FLAGS: Final[Mapping[str, Flag]] = {
+    "history_share": (
+        "--history",
+        {
+            "metavar": "SHARE",
+            "help": "give the history at least this share of what nobody has reserved (default: 40%%)",
+        },
+    ),
+    "compact_share": ("--compact", {"metavar": "SHARE", "help": "compact a longer history (default: 70%%)"}),
+    "compact_goal_share": ("--compact-goal", {"metavar": "SHARE", "help": "bring it down to this (default: 35%%)"}),
+    "compact_keep": ("--compact-keep", {"metavar": "COUNT", "help": "leave the newest messages alone (default: 6)"}),
+    "shorten_over": (
+        "--shorten-over",
+        {"metavar": "TOKENS", "help": "shorten longer tool results and attachments (default: 400)"},
+    ),
+    "shorten_to": ("--shorten-to", {"metavar": "TOKENS", "help": "what remains of them (default: 160)"}),
+    "summary_tokens": ("--summary-tokens", {"metavar": "TOKENS", "help": "longest summary (default: 1500)"}),
+    "summary_least": (
+        "--summary-least",
+        {"metavar": "TOKENS", "help": "what a summary may cost even above the goal (default: 300)"},
+    ),
+    "summary_input": (
+        "--summary-input",
+        {"metavar": "TOKENS", "help": "what a model that writes a summary is shown (default: 32000)"},
+    ),
+    "summary_timeout": (
+        "--summary-timeout",
+        {"metavar": "SECONDS", "help": "time limit for a model that writes a summary (default: 30)"},
     ),
 }
 FETCHING_FLAGS: Final[Mapping[str, Flag]] = {
@@ -135,7 +161,13 @@ RECALL_FLAGS: Final[Mapping[str, Flag]] = {
 FILE_KINDS: Final = ("markdown", "code", "text", "data")
 """The same as ``core.search.FILE_KINDS``, which would take longer to import than all of this."""
 SEARCH_FLAGS: Final[Mapping[str, Flag]] = {**INDEX_FLAGS, **WATCH_FLAGS, **RECALL_FLAGS}
-SETTING_FLAGS: Final[Mapping[str, Flag]] = {**WINDOW_FLAGS, **FETCHING_FLAGS, **READING_FLAGS, **SEARCH_FLAGS}
+SETTING_FLAGS: Final[Mapping[str, Flag]] = {
+    **WINDOW_FLAGS,
+    **COMPACTION_FLAGS,
+    **FETCHING_FLAGS,
+    **READING_FLAGS,
+    **SEARCH_FLAGS,
+}
 """The flag of every setting."""
 
 
@@ -154,6 +186,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:
     _add_flags(parser, "context window", WINDOW_FLAGS)
+    _add_flags(parser, "compaction of a thread's history", COMPACTION_FLAGS)
     _add_flags(parser, "reading and fetching", {**FETCHING_FLAGS, **READING_FLAGS})
     _add_flags(parser, "index and recall", SEARCH_FLAGS)
 

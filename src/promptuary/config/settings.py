@@ -47,7 +47,16 @@ class Settings:
     allow_hosts: tuple[str, ...] = ()
     fetch_timeout: float = 15.0
     reply_reserve: int = 4096
+    history_share: float = 0.4
     compact_share: float = 0.7
+    compact_goal_share: float = 0.35
+    compact_keep: int = 6
+    shorten_over: int = 400
+    shorten_to: int = 160
+    summary_tokens: int = 1500
+    summary_least: int = 300
+    summary_input: int = 32_000
+    summary_timeout: float = 30.0
     chunk_tokens: int = 256
     chunk_overlap: int = 32
     embedder: str = "auto"
@@ -75,6 +84,17 @@ class Settings:
     def approximate(self) -> bool:
         """Whether tokens are counted with a vocabulary that may not be the model's."""
         return not self.vocabulary and not self._model.exact
+
+    @property
+    def effective_compact_goal(self) -> float:
+        """The goal of a compaction: half of ``compact_share`` if the goal that was set is not below that."""
+        goal, share = self.compact_goal_share, self.compact_share
+        return goal if goal < share else share / 2
+
+    @property
+    def effective_shorten_to(self) -> int:
+        """The length to shorten to: half of ``shorten_over`` if the length that was set is not below that."""
+        return self.shorten_to if self.shorten_to < self.shorten_over else self.shorten_over // 2
 
     @property
     def _model(self) -> Model:
@@ -107,7 +127,16 @@ class SettingsOptions(TypedDict, total=False):
     allow_hosts: Sequence[str] | None
     fetch_timeout: float | str | None
     reply_reserve: int | str | None
+    history_share: float | str | None
     compact_share: float | str | None
+    compact_goal_share: float | str | None
+    compact_keep: int | str | None
+    shorten_over: int | str | None
+    shorten_to: int | str | None
+    summary_tokens: int | str | None
+    summary_least: int | str | None
+    summary_input: int | str | None
+    summary_timeout: float | str | None
     chunk_tokens: int | str | None
     chunk_overlap: int | str | None
     embedder: str | None

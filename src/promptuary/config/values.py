@@ -25,6 +25,13 @@ _BOUNDS: Final[Mapping[str, tuple[float, float, str]]] = {
     "chunk_overlap": (0, 50_000, "tokens"),
     "watch_debounce": (0.0, 60.0, "seconds"),
     "recall_tokens": (0, 10**10, "tokens"),
+    "compact_keep": (0, 10**6, "messages"),
+    "shorten_over": (80, 10**10, "tokens"),
+    "shorten_to": (40, 10**10, "tokens"),
+    "summary_tokens": (100, 10**10, "tokens"),
+    "summary_least": (0, 10**10, "tokens"),
+    "summary_input": (1000, 10**10, "tokens"),
+    "summary_timeout": (0.001, 10**6, "seconds"),
 }
 
 

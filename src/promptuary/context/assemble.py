@@ -13,16 +13,17 @@ from promptuary.core.budget import Claim, TokenCounter, allocate
 from promptuary.core.layers import Band, Between, Budget, Recall
 from promptuary.core.messages import Item, Message, Prompt, as_message
 
-HISTORY_SHARE = 0.4
-"""The part of the tokens beyond the reservations that the history gets in any case."""
-
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The size of the window, and how much of it is reserved for the reply."""
+    """The size of the window, and how much of it is reserved for the reply.
+
+    ``history_share`` is the part of the tokens beyond the layers' reservations that the history gets in any case.
+    """
 
     window: int
     reserve: int
+    history_share: float = 0.4
 
     @property
     def usable(self) -> int:
@@ -69,7 +70,9 @@ def recall_cost(recall: Recall, counter: TokenCounter) -> int:
     return counter.count(text) + MESSAGE_OVERHEAD if text else 0
 
 
-def shares(contributions: Sequence[Contribution], history: PricedHistory, available: int) -> dict[str, int]:
+def shares(
+    contributions: Sequence[Contribution], history: PricedHistory, available: int, history_share: float = 0.4
+) -> dict[str, int]:
     """Return how many tokens each layer may use, envelope included; the history has the rest.
 
     Instructions and pinned items always stay in the history; their cost is subtracted first.
@@ -78,7 +81,7 @@ def shares(contributions: Sequence[Contribution], history: PricedHistory, availa
     # A layer cannot want more than its ceiling, whatever it returned.
     claims = [Claim(min(one.tokens, ceiling(one.budget, available)), promise(one.budget)) for one in contributions]
     reserved = sum(min(claim.wants, claim.promised) for claim in claims)
-    promised = int(max(left - reserved, 0) * HISTORY_SHARE)
+    promised = int(max(left - reserved, 0) * history_share)
     given = allocate([*claims, Claim(history.sent - history.fixed, promised)], left)
     return {one.layer: share for one, share in zip(contributions, given, strict=False)}
 

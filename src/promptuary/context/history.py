@@ -10,7 +10,7 @@ result without a call, stay in the history and are never sent.
 
 from collections import Counter as Tally
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import ConfigError
@@ -60,19 +60,21 @@ class CachingCounter:
 class CompactionPolicy:
     """When a history is compacted and how far.
 
-    Compaction is due when the history has ``min_messages`` and costs more than ``threshold`` of the window; it brings
-    the history down to ``goal`` of the window. The ``keep_last`` newest items are not changed. Tool results and
-    attachments above ``shorten_over`` tokens are cut to ``shorten_to``; a summary costs at most ``summary_tokens``; a
-    model that writes it has ``model_seconds``.
+    Compaction is due when the history costs more than ``threshold`` of the window, however many messages it has; it
+    brings the history down to ``goal`` of the window. The ``keep_last`` newest items are not changed as long as they
+    are small (see ``kept``). Tool results and attachments above ``shorten_over`` tokens are cut to ``shorten_to``. A
+    summary costs at most ``summary_tokens``, and may cost ``summary_least`` even if the goal leaves less. A model that
+    writes it reads at most ``transcript_tokens`` and has ``model_seconds``.
     """
 
     threshold: float = 0.70
-    goal: float = 0.40
-    min_messages: int = 10
+    goal: float = 0.35
     keep_last: int = 6
     shorten_over: int = 400
     shorten_to: int = 160
     summary_tokens: int = 1_500
+    summary_least: int = 300
+    transcript_tokens: int = 32_000
     model_seconds: float = 30.0
 
     def __post_init__(self) -> None:
@@ -80,14 +82,23 @@ class CompactionPolicy:
             raise ConfigError(
                 f"compaction needs 0 < goal < threshold <= 1, not goal {self.goal!r} and threshold {self.threshold!r}"
             )
-        if self.min_messages < 1 or self.keep_last < 0:
-            raise ConfigError("compaction needs min_messages from 1 on and keep_last from 0 on")
+        if self.keep_last < 0:
+            raise ConfigError("compaction needs keep_last from 0 on")
         if not 40 <= self.shorten_to < self.shorten_over:
             raise ConfigError("compaction needs shorten_to from 40 tokens on, and shorten_over above it")
-        if self.summary_tokens < 100:
-            raise ConfigError("compaction needs at least 100 summary_tokens")
+        if self.summary_tokens < 100 or self.summary_least < 0 or self.transcript_tokens < 1:
+            raise ConfigError(
+                "compaction needs at least 100 summary_tokens, summary_least from 0 and transcript_tokens from 1 on"
+            )
         if not self.model_seconds > 0:
             raise ConfigError("compaction needs model_seconds above 0")
+
+    def within(self, room: int, window: int) -> "CompactionPolicy":
+        """Return the policy for a history that has only ``room`` of its ``window`` this time.
+
+        The goal stays the same number of tokens if that leaves space for new messages, and is smaller otherwise.
+        """
+        return replace(self, goal=min(self.goal * window / max(room, 1), (self.goal + self.threshold) / 2))
 
 
 DEFAULT_POLICY = CompactionPolicy()
@@ -264,7 +275,7 @@ def stats(
 ) -> HistoryStats:
     """Return the figures of ``items``, and whether they need compaction in a window of this size."""
     tokens = cost(items, counter)
-    due = is_due(items, tokens, window, policy)
+    due = is_due(items, tokens, window, counter, policy)
     return HistoryStats(
         messages=len(items),
         tokens=tokens,
@@ -279,13 +290,30 @@ def needs_compaction(
     items: Sequence[Item], window: int, counter: TokenCounter, policy: CompactionPolicy = DEFAULT_POLICY
 ) -> bool:
     """Return whether ``items`` should be compacted in a window of this size."""
-    return is_due(items, cost(items, counter), window, policy)
+    return is_due(items, cost(items, counter), window, counter, policy)
 
 
-def is_due(items: Sequence[Item], tokens: int, window: int, policy: CompactionPolicy) -> bool:
-    """Return whether ``items``, which cost ``tokens``, are over the limits of the policy and some can be compacted."""
-    return (
-        len(items) >= policy.min_messages
-        and tokens > policy.threshold * window
-        and any(not _is_summary(group) for group in older(items, policy.keep_last))
+def is_due(items: Sequence[Item], tokens: int, window: int, counter: TokenCounter, policy: CompactionPolicy) -> bool:
+    """Return whether ``items``, which cost ``tokens``, are over the policy's threshold and some can be compacted."""
+    return tokens > policy.threshold * window and any(
+        not _is_summary(group) for group in older(items, kept(items, window, counter, policy))
     )
+
+
+def kept(items: Sequence[Item], window: int, counter: TokenCounter, policy: CompactionPolicy) -> int:
+    """Return how many of the newest items a compaction leaves as they are: whole groups, and ``keep_last`` at most.
+
+    They cost at most the goal; the last message of the user and what answers it, at most the threshold. Both are shares
+    of what the fixed groups leave of the window.
+    """
+    every = groups(items)
+    free = max(window - sum(cost(group.items, counter) for group in every if group.is_fixed), 0)
+    number = tokens = 0
+    share = policy.threshold
+    for group in reversed(every):
+        tokens += 0 if group.is_fixed else cost(group.items, counter)
+        if number + len(group.items) > policy.keep_last or tokens > share * free:
+            break
+        number += len(group.items)
+        share = policy.goal if group.items[0].role == "user" else share
+    return number

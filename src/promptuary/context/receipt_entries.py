@@ -77,8 +77,7 @@ def of_history(sent: Sequence[Item], history: PricedHistory, tokens: int) -> Pro
     """
     if not history.items:
         return PromptPart("history")
-    sendable = sum(len(group.sendable) for group, _ in history.priced)
-    missing = sendable - len(sent)
+    missing = _missing(sent, history)
     reasons = [f"the oldest {missing} do not fit"] if missing else []
     reasons += _unsent(history.strays)
     label, reason = f"{len(sent)} of {len(history.items)} messages", "; ".join(reasons) or "what was said before"
@@ -88,6 +87,17 @@ def of_history(sent: Sequence[Item], history: PricedHistory, tokens: int) -> Pro
     source = Source("history", label, "history", "", content_hash("\n".join(item.id for item in sent)))
     detail = Detail.EXCERPT if reasons else Detail.FULL
     return PromptPart("history", [Block(source, detail, "", tokens, reason=reason)])
+
+
+def unsent_warnings(sent: Sequence[Item], history: PricedHistory) -> tuple[str, ...]:
+    """Return what the person should know of messages that could be sent and are not."""
+    missing = _missing(sent, history)
+    which = f"{missing} messages of the history do" if missing > 1 else "a message of the history does"
+    return (f"{which} not fit and {'are' if missing > 1 else 'is'} not sent",) if missing else ()
+
+
+def _missing(sent: Sequence[Item], history: PricedHistory) -> int:
+    return sum(len(group.sendable) for group, _ in history.priced) - len(sent)
 
 
 def _unsent(strays: Sequence[Group]) -> list[str]:

@@ -106,7 +106,6 @@ class Thread:
         await self._runner.init(self._states, log)
         rewritten = await self._runner.on_message(Incoming(text, text), log)
         stored = await concurrency.run(self._stored)
-        history, compacted, warnings = await self._compacted(stored.history)
         queued = stored.queued
         expansion = await self._expanded(rewritten, queued.value if queued else [])
         message: Message = {"role": "user", "content": expansion.messages[-1]["content"]}
@@ -114,13 +113,19 @@ class Thread:
         available = common.room.usable - spent
         attached = receipt_entries.of_references(expansion)
         words = receipt_entries.of_message(expansion.text, common.counter.count(expansion.text))
-        request = RecallRequest(text, 0, history.items, [*words.blocks, *attached.blocks])
-        contributions, left_out = await self._contributions(request, history, available, log)
+        request = RecallRequest(text, 0, stored.history.items, [*words.blocks, *attached.blocks])
+        shared = await self._shared(request, stored.history, available, log)
+        history, compacted, warnings = await self._compacted(stored.history, shared.for_history)
+        if compacted:  # which gives the layers more room, and takes things out of the window that they might recall
+            request = replace(request, history=history.items)
+            shared = await self._shared(request, history, available, log)
+        contributions, left_out = await self._contributions(shared, log)
         standing = sum(contribution.tokens for contribution in contributions)
         past = history.newest(available - standing)
         before = cost(past, common.counter)
         prompt = assemble(contributions, past, message)
         of_past = receipt_entries.of_history(past, history, before)
+        warnings += receipt_entries.unsent_warnings(past, history)
         stable = [receipt_entries.of_layer(one) for one in contributions if one.band == "stable"]
         live = [receipt_entries.of_layer(one) for one in contributions if one.band == "live"]
         parts = [*stable, of_past, *live, attached, words, *left_out]
@@ -207,15 +212,23 @@ class Thread:
         history = PricedHistory.of(store.history(self.name), self._common.counter)
         return _Stored(history, queued, store.last_number(self.name))
 
-    async def _compacted(self, history: PricedHistory) -> tuple[PricedHistory, Sequence[Replacement], tuple[str, ...]]:
-        """Return the history, compacted if it is time for that, what was replaced in it, and warnings."""
+    async def _compacted(
+        self, history: PricedHistory, room: int
+    ) -> tuple[PricedHistory, Sequence[Replacement], tuple[str, ...]]:
+        """Return the history, compacted if that is due or it does not fit ``room``, the replacements, and warnings.
+
+        A history that would not fit even then is compacted only if that is due.
+        """
         common = self._common
-        usable, counter = common.room.usable, common.counter
-        if not is_due(history.items, history.tokens, usable, common.policy):
-            return history, (), ()
-        done = await compact(history.items, usable, counter, policy=common.policy, model=common.model)
-        warnings = (f"the history was compacted: {done.reason}",) if done.changed else ()
-        return PricedHistory.of(done.items, counter), done.replacements, warnings
+        usable, counter, policy = common.room.usable, common.counter, common.policy
+        due = is_due(history.items, history.tokens, usable, counter, policy)
+        for window in (*([room] if 0 < room < history.sent else []), *([usable] if due else [])):
+            rules = policy.within(window, usable)
+            done = await compact(history.items, window, counter, policy=rules, model=common.model)
+            after = PricedHistory.of(done.items, counter)
+            if done.changed and (due or after.sent <= room):
+                return after, done.replacements, (f"the history was compacted: {done.reason}",)
+        return history, (), ()
 
     async def _expanded(self, text: str, queued: Sequence[str]) -> Expansion:
         """Attach what the message points at, within its limit and what the message itself leaves."""
@@ -223,21 +236,24 @@ class Thread:
         limit = max(min(self._common.limit, self._common.room.usable - words), 0)
         return await concurrency.run(lambda: self._common.expand(text, " ".join(queued), limit))
 
-    async def _contributions(
-        self, request: RecallRequest, history: PricedHistory, available: int, log: HookLog
-    ) -> tuple[list[Contribution], list[PromptPart]]:
-        """Recall every layer, then again those that want more tokens than they can get."""
+    async def _shared(self, request: RecallRequest, history: PricedHistory, available: int, log: HookLog) -> "_Shared":
+        """Recall every layer as if it had the window to itself, and share ``available`` tokens among them."""
         asked: list[tuple[LayerRun, Contribution]] = []
         for run in self._runner.active:
             contribution = await self._ask(run, request, ceiling(run.layer.budget, available), log)
             if contribution.tokens or contribution.recall.omitted:
                 asked.append((run, contribution))
                 request = replace(request, in_view=[*request.in_view, *contribution.recall.blocks])
-        given = shares([first for _, first in asked], history, available)
+        given = shares([first for _, first in asked], history, available, self._common.room.history_share)
+        return _Shared(asked, given, request, available - sum(given.values()))
+
+    async def _contributions(self, shared: "_Shared", log: HookLog) -> tuple[list[Contribution], list[PromptPart]]:
+        """Return what each layer contributes; those that want more tokens than they get are asked again."""
         contributions, left_out = [], []
-        for run, first in asked:
-            share, name = given[first.layer], first.layer
-            again = first if first.tokens <= share else await self._ask(run, _without(request, first), share, log)
+        for run, first in shared.asked:
+            share, name = shared.given[first.layer], first.layer
+            request = _without(shared.request, first)
+            again = first if first.tokens <= share else await self._ask(run, request, share, log)
             if again.tokens > share:
                 reason = f"returned {again.tokens:,} tokens, {share:,} were allowed"
                 log.failures.append(Failure(name, "recall", "OVER_BUDGET", reason))
@@ -281,6 +297,16 @@ class _Stored:
     history: PricedHistory
     queued: LayerState | None
     last_number: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What the layers want to say, what each is given, what they were asked, and the tokens left for the history."""
+
+    asked: Sequence[tuple[LayerRun, Contribution]]
+    given: Mapping[str, int]
+    request: RecallRequest
+    for_history: int
 
 
 def _without(request: RecallRequest, contribution: Contribution) -> RecallRequest:

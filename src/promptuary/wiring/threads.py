@@ -59,14 +59,29 @@ def open_threads(
         store=database.threads(principal),
         layers=every,
         counter=CachingCounter(counter),
-        room=Room(window, min(settings.reply_reserve, window // 2)),
+        room=Room(window, min(settings.reply_reserve, window // 2), settings.history_share),
         limit=int(window * settings.limit_share),
-        policy=CompactionPolicy(threshold=settings.compact_share, goal=settings.compact_share / 2),
+        policy=compaction_policy(settings),
         model=model,
         expand=expand,
         resource=str(workspace.root.path),
     )
     return Threads(options, files, workspace, database)
+
+
+def compaction_policy(settings: Settings) -> CompactionPolicy:
+    """Return when and how far ``settings`` want a history to be compacted."""
+    return CompactionPolicy(
+        threshold=settings.compact_share,
+        goal=settings.effective_compact_goal,
+        keep_last=settings.compact_keep,
+        shorten_over=settings.shorten_over,
+        shorten_to=settings.effective_shorten_to,
+        summary_tokens=settings.summary_tokens,
+        summary_least=settings.summary_least,
+        transcript_tokens=settings.summary_input,
+        model_seconds=settings.summary_timeout,
+    )
 
 
 def _database(workspace: Workspace, *, create: bool) -> StateDatabase:

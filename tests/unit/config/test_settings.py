@@ -262,3 +262,22 @@ def test_every_setting_is_an_option_of_the_same_type() -> None:
     }
 
     assert get_type_hints(SettingsOptions) == expected
+
+
+@pytest.mark.parametrize(
+    ("share", "goal", "then"), [(0.7, 0.35, 0.35), (0.2, 0.35, 0.1), (0.5, 0.5, 0.25), (1, 0.9, 0.9)]
+)
+def test_the_goal_of_a_compaction_is_below_what_makes_it_due(
+    files: Files, share: float, goal: float, then: float
+) -> None:
+    settings = load(files({"promptuary.toml": f"compact_share = {share}\ncompact_goal_share = {goal}"}))
+
+    assert settings.notes == ()
+    assert settings.effective_compact_goal == pytest.approx(then)
+
+
+def test_what_is_shortened_becomes_shorter_whatever_is_set(files: Files) -> None:
+    settings = load(files({"promptuary.toml": "shorten_over = 100\nshorten_to = 500"}))
+
+    assert settings.effective_shorten_to == 50
+    assert load(files({"promptuary.toml": "shorten_over = 900"})).effective_shorten_to == 160

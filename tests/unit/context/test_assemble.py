@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import pytest
 
 from promptuary.context.assemble import (
-    HISTORY_SHARE,
     Contribution,
     Room,
     assemble,
@@ -67,7 +66,7 @@ def test_reservations_go_first_and_the_rest_is_shared() -> None:
     given = shares([contribution("kept", 400, 400), contribution("greedy", 5_000)], past([said(5_000)]), 1_000)
 
     assert given["kept"] == 400
-    assert given["greedy"] <= 600 * (1 - HISTORY_SHARE)
+    assert given["greedy"] <= 600 * (1 - 0.4)
 
 
 def test_a_promise_holds_only_for_what_is_wanted() -> None:
@@ -78,6 +77,7 @@ def test_a_promise_holds_only_for_what_is_wanted() -> None:
 
 def test_the_history_may_count_on_its_part_and_leaves_what_it_does_not_need() -> None:
     assert shares([contribution("greedy", 5_000)], past([said(5_000)]), 1_000)["greedy"] <= 600
+    assert shares([contribution("greedy", 5_000)], past([said(5_000)]), 1_000, 0.8)["greedy"] <= 200
     assert shares([contribution("greedy", 5_000)], past([said(100)]), 1_000) == {"greedy": 900}
 
 

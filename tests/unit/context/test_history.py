@@ -13,6 +13,7 @@ from promptuary.context.history import (
     cost,
     groups,
     item_cost,
+    kept,
     needs_compaction,
     newest_that_fit,
     older,
@@ -181,13 +182,26 @@ def test_figures_say_how_full_the_window_is() -> None:
     assert figures.needs_compaction
 
 
-def test_compaction_is_due_when_the_history_is_long_and_dear_and_something_can_go() -> None:
+def test_compaction_is_due_by_tokens_however_few_messages_there_are() -> None:
     ten = [said(str(n)) for n in range(10)]
 
     assert needs_compaction(ten, 142, COUNTER)
     assert not needs_compaction(ten, 143, COUNTER)
-    assert not needs_compaction(ten[:9], 10, COUNTER)
+    assert needs_compaction([said("a", words=900), said("b", "assistant", words=400)], 1_000, COUNTER)
+    assert needs_compaction([said("a", words=900)], 1_000, COUNTER)
     assert not needs_compaction([said(str(n), pinned=True) for n in range(10)], 10, COUNTER)
+
+
+def test_the_newest_messages_are_kept_as_long_as_they_are_small() -> None:
+    policy = CompactionPolicy(threshold=0.7, goal=0.35, keep_last=4)
+    small = [said(str(n)) for n in range(10)]
+    large = [*small[:8], said("q", words=46), said("a", "assistant", words=16)]
+
+    assert kept(small, 1_000, COUNTER, policy) == 4
+    assert kept(small, 100, COUNTER, policy) == 3
+    assert kept(large, 100, COUNTER, policy) == 2  # the last question and its answer: up to the threshold
+    assert kept(large, 99, COUNTER, policy) == 1
+    assert kept([*small, said("p", words=90, pinned=True)], 1_000, COUNTER, policy) == 4
 
 
 @pytest.mark.parametrize(
@@ -198,7 +212,6 @@ def test_compaction_is_due_when_the_history_is_long_and_dear_and_something_can_g
         {"threshold": 0.3},
         {"goal": 0.0},
         {"goal": math.nan},
-        {"min_messages": 0},
         {"keep_last": -1},
         {"shorten_over": 100},
         {"shorten_to": 5},

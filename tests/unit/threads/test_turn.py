@@ -18,7 +18,7 @@ from promptuary.core.errors import ConflictError, PromptuaryError
 from promptuary.core.expansion import Expansion, Spend
 from promptuary.core.json import receipt_from_json, receipt_json
 from promptuary.core.layers import Changed, Ending, Incoming, Layer, LayerContext, Recall, RecallRequest, Reply
-from promptuary.core.messages import Item, Message
+from promptuary.core.messages import Item, Message, Role
 from promptuary.core.ports.threads import ThreadChange
 from promptuary.core.principals import LOCAL
 from promptuary.threads.turn import Thread, ThreadOptions, Turn
@@ -512,6 +512,78 @@ def test_a_small_window_with_a_large_reserve_compacts_before_the_history_is_cut(
         items = promptuary.threads.stats()
 
     assert items.summaries == 1
+
+
+def answered_for(turn: Turn, store: FileStore | MemoryStore, thread: str = "main") -> set[str]:
+    """Return the ids of the items that the prompt shows, in full or by what stands for them."""
+    sent = [message["content"] for message in turn.prompt.history]
+    shown = [item for item in store.history(thread) if item.content in sent]
+    return {one for item in shown for one in (item.id, *item.stands_for)}
+
+
+def test_few_large_messages_are_compacted_before_they_fall_out_of_the_prompt(project: Path) -> None:
+    with opened(project, window=2_000, reply_reserve=0) as promptuary:
+        for number in range(4):
+            turn = promptuary.threads.prepare(f"Question {number}: the port is 844{number}. " + "why " * 160)
+            promptuary.threads.finish(turn, f"Answer {number}: " + "so " * 200)
+        due = promptuary.threads.needs_compaction()
+        turn = promptuary.threads.prepare("And?")
+
+    store = FileStore(project / ".promptuary" / "state.db")
+    everything = {item.id for item in store.history("main")} | answered_for(turn, store)
+    assert answered_for(turn, store) == everything
+    assert len(everything) >= 8
+    store.close()
+    assert any("the port is 8440" in message["content"] for message in turn.prompt.history)
+    assert due
+    assert any(warning.startswith("the history was compacted: ") for warning in turn.receipt.warnings)
+
+
+def test_a_single_exchange_beyond_the_threshold_needs_compaction(project: Path) -> None:
+    with opened(project, window=2_000, reply_reserve=0) as promptuary:
+        promptuary.threads.finish(promptuary.threads.prepare("Why? " + "why " * 800), "so " * 900)
+        due = promptuary.threads.needs_compaction()
+        turn = promptuary.threads.prepare("And?")
+        after = promptuary.threads.needs_compaction()
+
+    assert (due, after) == (True, False)
+    assert any("Why?" in message["content"] for message in turn.prompt.history)
+
+
+def test_a_history_that_other_content_leaves_no_room_for_is_summarised_and_the_person_is_told() -> None:
+    store = MemoryStore()
+    roles: list[Role] = ["user", "assistant"]
+    said = [Item(str(n), roles[n % 2], f"Step {n}: the port is 844{n}. " + "word " * 120) for n in range(4)]
+    store.apply(ThreadChange("t", items=said))
+    thread = thread_in(store, *(Wordy(f"greedy {n}", 2_000) for n in range(6)), room=Room(1_000, 0))
+    assert not thread.stats().needs_compaction
+    turn = asyncio.run(thread.prepare("Hello"))
+
+    assert answered_for(turn, store, "t") >= {"0", "1", "2", "3"}
+    assert any("the port is 8440" in message["content"] for message in turn.prompt.history)
+    assert any(warning.startswith("the history was compacted: ") for warning in turn.receipt.warnings)
+    again = asyncio.run(thread.prepare("Hello"))
+    assert again.messages == turn.messages
+    assert not any(warning.startswith("the history was compacted: ") for warning in again.receipt.warnings)
+
+
+def test_messages_that_fit_in_no_form_are_a_warning() -> None:
+    store = MemoryStore()
+    store.apply(ThreadChange("t", items=[Item("a", "user", "word " * 30), Item("b", "user", "word " * 30)]))
+    turn = asyncio.run(thread_in(store, room=Room(100, 0)).prepare("word " * 90))
+
+    assert turn.prompt.history == []
+    assert "2 messages of the history do not fit and are not sent" in turn.receipt.warnings
+
+
+def test_a_turn_that_is_blocked_leaves_the_history_as_it_is() -> None:
+    store = MemoryStore()
+    said = [Item(str(n), "user", "word " * 30) for n in range(4)]
+    store.apply(ThreadChange("t", items=said))
+    turn = asyncio.run(thread_in(store, room=Room(1_000, 0)).prepare("word " * 2_000))
+
+    assert turn.receipt.blocked
+    assert list(store.history("t")) == said
 
 
 def test_a_message_that_alone_is_too_large_is_blocked_and_still_whole(project: Path) -> None:

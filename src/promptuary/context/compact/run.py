@@ -11,7 +11,7 @@ from promptuary.context.compact.shorten import Shorten
 from promptuary.context.compact.summary import Summary
 from promptuary.context.compact.trim import Trim
 from promptuary.context.compact.types import Strategy, in_one_step
-from promptuary.context.history import DEFAULT_POLICY, CompactionPolicy, cost
+from promptuary.context.history import DEFAULT_POLICY, CompactionPolicy, cost, kept
 from promptuary.core.budget import TokenCounter
 from promptuary.core.messages import Item, Replacement
 from promptuary.core.ports.models import ChatModel
@@ -55,10 +55,11 @@ async def compact(
     A history within the goal is not changed; ``needs_compaction`` says when to call this.
     """
     goal = int(policy.goal * window)
+    newest = kept(items, window, counter, policy)
     steps: list[tuple[Strategy, int]] = [
-        (Shorten(policy.keep_last, over=policy.shorten_over, to=policy.shorten_to), goal),
-        (Summary(policy.keep_last, most=policy.summary_tokens, model=model, seconds=policy.model_seconds), goal),
-        (Trim(policy.keep_last), window),
+        (Shorten(newest, over=policy.shorten_over, to=policy.shorten_to), goal),
+        (Summary.of(newest, window, policy, model), goal),
+        (Trim(newest), window),
     ]
     before = cost(items, counter)
     now, tokens = tuple(items), before

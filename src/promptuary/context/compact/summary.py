@@ -17,17 +17,13 @@ from promptuary import concurrency
 from promptuary.context.compact.digest import SECTIONS, digest
 from promptuary.context.compact.envelope import summary_of
 from promptuary.context.compact.types import Compacted, put_in_place
-from promptuary.context.history import cost, item_cost, older
+from promptuary.context.history import DEFAULT_POLICY, CompactionPolicy, cost, item_cost, older
 from promptuary.core.budget import TokenCounter, water_fill
 from promptuary.core.excerpt import excerpt
 from promptuary.core.messages import Item, Message, Replacement
 from promptuary.core.ports.models import ChatModel
 from promptuary.core.text import visible
 
-LEAST = 300
-"""Tokens that a summary may have even if the goal leaves none: without it, everything older would be lost."""
-
-_TRANSCRIPT_TOKENS = 32_000
 _WORDS_A_TOKEN = 0.6
 _TASK = """\
 You write the record that will stand in the place of the older part of a conversation.
@@ -47,12 +43,25 @@ of kind "summary" is an earlier record: carry its points over. Add nothing that 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Replaces the older groups by one summary of at most ``most`` tokens."""
+    """Replaces the older groups by one summary of at most ``most`` tokens.
+
+    It may have ``least`` tokens even if the goal leaves fewer, as long as the history fits the ``window``: without it,
+    everything older would be lost. ``model`` is shown ``transcript_tokens`` at most and has ``seconds`` to answer.
+    """
 
     keep_last: int
     most: int
+    window: int
     model: ChatModel | None = None
-    seconds: float = 30.0
+    least: int = DEFAULT_POLICY.summary_least
+    transcript_tokens: int = DEFAULT_POLICY.transcript_tokens
+    seconds: float = DEFAULT_POLICY.model_seconds
+
+    @classmethod
+    def of(cls, keep_last: int, window: int, policy: CompactionPolicy, model: ChatModel | None) -> "Summary":
+        """Return the strategy with the figures of ``policy``."""
+        least, shown = policy.summary_least, policy.transcript_tokens
+        return cls(keep_last, policy.summary_tokens, window, model, least, shown, policy.model_seconds)
 
     async def compact(self, items: Sequence[Item], goal_tokens: int, counter: TokenCounter) -> Compacted:
         """Summarise everything older; a summary to which nothing was added is not written again."""
@@ -61,8 +70,9 @@ class Summary:
         if not old or (len(old) == 1 and old[0].kind == "summary"):
             return unchanged
         taken = cost(old, counter)
-        room = goal_tokens - (cost(items, counter) - taken)
-        budget = min(max(room, LEAST), self.most, taken - 1)
+        rest = cost(items, counter) - taken
+        least = min(self.least, self.window - rest)
+        budget = min(max(goal_tokens - rest, least), self.most, taken - 1)
         name, summary, remark = await self._write(old, budget, counter)
         if summary is None:
             return unchanged
@@ -73,7 +83,8 @@ class Summary:
         remark = ""
         room = budget - item_cost(summary_of(old, ""), counter)
         if self.model is not None and room > 0:
-            written = await _ask(self.model, old, room, counter, self.seconds)
+            lines = transcript(old, self.transcript_tokens, counter)
+            written = await _ask(self.model, lines, old, room, self.seconds)
             if isinstance(written, Item) and item_cost(written, counter) <= budget:
                 return "summary", written, ""
             remark = written if isinstance(written, str) else "the model's summary was too long"
@@ -83,9 +94,8 @@ class Summary:
         return "digest", made if made and item_cost(made, counter) <= budget else None, remark
 
 
-async def _ask(model: ChatModel, old: Sequence[Item], room: int, counter: TokenCounter, seconds: float) -> Item | str:
-    """Return the summary that ``model`` writes, or the reason why there is none."""
-    lines = transcript(old, counter)
+async def _ask(model: ChatModel, lines: str, old: Sequence[Item], room: int, seconds: float) -> Item | str:
+    """Return the summary that ``model`` writes of ``lines``, or the reason why there is none."""
     boundary = _boundary(lines)
     # A task of its own, which is abandoned after the timeout even if it ignores its cancellation.
     task = asyncio.create_task(_answer(model, _prompt(lines, boundary, room), room))
@@ -118,9 +128,9 @@ def _checked(answer: object, boundary: str, old: Sequence[Item]) -> Item | str:
     return summary_of(old, f"{body}\n")
 
 
-def transcript(old: Sequence[Item], counter: TokenCounter) -> str:
-    """Return ``old`` as lines of JSON, long ones shortened so that all of them fit."""
-    shares = water_fill([counter.count(item.content) for item in old], _TRANSCRIPT_TOKENS)
+def transcript(old: Sequence[Item], tokens: int, counter: TokenCounter) -> str:
+    """Return ``old`` as lines of JSON, long ones shortened so that all their contents fit into ``tokens``."""
+    shares = water_fill([counter.count(item.content) for item in old], tokens)
     return "\n".join(_line(item, share, counter) for item, share in zip(old, shares, strict=True))
 
 

@@ -153,11 +153,29 @@ def test_a_summary_to_which_nothing_was_added_is_not_written_again() -> None:
 
 
 def test_what_cannot_stay_in_any_form_is_dropped_with_a_line_that_says_so() -> None:
-    done = run(chatter(), 400)
+    done = run(chatter(), 50)
 
     assert done.strategies[-1] == "trim"
-    assert done.items[0].content == "[10 earlier messages left out here; the ledger has all of them.]"
-    assert done.items[0].stands_for == done.replaced == tuple(f"m{n}" for n in range(10))
+    assert done.items[0].content == "[12 earlier messages left out here; the ledger has all of them.]"
+    assert done.items[0].stands_for == done.replaced == tuple(f"m{n}" for n in range(12))
+
+
+@pytest.mark.parametrize("window", [120, 200, 400, 800])
+def test_a_small_window_still_gets_a_summary_rather_than_a_line(window: int) -> None:
+    done = run(chatter(), window)
+
+    assert done.strategies == ("digest",)
+    assert "- Please do step m0." in done.items[0].content
+    assert done.tokens_after <= window
+
+
+def test_the_newest_messages_are_summarised_too_if_they_alone_are_too_large() -> None:
+    items = [*chatter(2), Item("big", "user", f"The port is 8443. {CHATTER * 20}")]
+    done = run(items, 2_000)
+
+    assert len(done.items) == 1
+    assert "The port is 8443." in done.items[0].content
+    assert done.tokens_after <= 700
 
 
 def test_trimming_takes_no_more_groups_than_it_must() -> None:
@@ -203,7 +221,7 @@ def test_a_model_that_is_late_is_told_to_stop() -> None:
     model = Silent()
 
     async def wait() -> bool:
-        await Summary(2, most=500, model=model, seconds=0.01).compact(chatter(), 0, COUNTER)
+        await Summary(2, most=500, window=10_000, model=model, seconds=0.01).compact(chatter(), 0, COUNTER)
         return model.stopped  # before the end of the loop, which stops everything
 
     assert asyncio.run(wait())
@@ -215,7 +233,7 @@ def test_whoever_gives_up_waiting_stops_the_model_too() -> None:
     async def give_up() -> bool:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.01):
-                await Summary(2, most=500, model=model).compact(chatter(), 0, COUNTER)
+                await Summary(2, most=500, window=10_000, model=model).compact(chatter(), 0, COUNTER)
         await asyncio.sleep(0)
         return model.stopped
 
@@ -255,7 +273,7 @@ def test_nobody_in_the_conversation_can_end_the_fence_or_speak_for_another() -> 
 
 def test_a_long_transcript_is_shortened_so_that_everybody_is_heard() -> None:
     items = [Item("a", "user", LONG * 100), Item("b", "user", "short")]
-    lines = transcript(items, COUNTER).split("\n")
+    lines = transcript(items, 32_000, COUNTER).split("\n")
 
     assert COUNTER.count(lines[0]) < 40_000
     assert json.loads(lines[1])["content"] == "short"
