@@ -166,6 +166,7 @@ def _hook(event: str, arguments: tuple[object, ...]) -> None:
 
 def _place(path: object) -> tuple[str, bool]:
     """Return where ``path`` leads, nowhere for an open file, and whether that depends on where one is."""
+    path = os.curdir if path is None else path
     text = os.fsdecode(path) if isinstance(path, str | bytes | os.PathLike) else ""
     if text.startswith("file:"):
         text = text.removeprefix("file:").partition("?")[0]
