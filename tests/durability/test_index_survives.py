@@ -123,12 +123,11 @@ def test_two_processes_search_while_a_third_syncs(tmp_path: Path, figure: Figure
     searcher = (
         "import sys, time\n"
         "from pathlib import Path\n"
-        "from promptuary.core.search import SearchQuery\n"
         "from tests.indexes import search_of\n"
         "done, until = 0, time.monotonic() + float(sys.argv[2])\n"
         "with search_of(Path(sys.argv[1])) as service:\n"
         "    while time.monotonic() < until:\n"
-        "        for hit in service.search(SearchQuery('alpha gamma', 1000)).hits:\n"
+        "        for hit in service.find('alpha gamma', limit=1000).hits:\n"
         "            assert hit.text, hit\n"
         "        done += 1\n"
         "print(done)\n"
