@@ -1,7 +1,6 @@
 """Whatever the candidates are: each has one place, which depends on nothing but their scores."""
 
 import random
-from dataclasses import replace
 from itertools import pairwise
 
 from hypothesis import given
@@ -16,7 +15,7 @@ CANDIDATES = st.lists(
     max_size=40,
     unique_by=lambda one: one.chunk,
 )
-PROSE = CANDIDATES.map(lambda every: [replace(one, is_code=False) for one in every])
+PROSE = CANDIDATES.map(lambda every: [one._replace(is_code=False) for one in every])
 TERMS = st.integers(0, 64)
 
 
@@ -60,7 +59,7 @@ def test_candidates_without_a_vector_stand_in_the_order_of_their_words(candidate
 @given(PROSE.filter(bool), TERMS, st.floats(0, 100))
 def test_more_words_in_common_never_cost_a_place(candidates: list[Candidate], terms: int, more: float) -> None:
     chosen, *others = candidates
-    better = replace(chosen, lexical=(chosen.lexical or 0.0) + more)
+    better = chosen._replace(lexical=(chosen.lexical or 0.0) + more)
 
     before = [one.chunk for one in fuse(candidates, terms)].index(chosen.chunk)
     after = [one.chunk for one in fuse([better, *others], terms)].index(chosen.chunk)
@@ -69,6 +68,6 @@ def test_more_words_in_common_never_cost_a_place(candidates: list[Candidate], te
 
 @given(CANDIDATES, TERMS)
 def test_code_never_makes_words_count_for_more(candidates: list[Candidate], terms: int) -> None:
-    prose = {one.chunk: one.score for one in fuse([replace(one, is_code=False) for one in candidates], terms)}
+    prose = {one.chunk: one.score for one in fuse([one._replace(is_code=False) for one in candidates], terms)}
 
     assert all(one.score <= prose[one.chunk] for one in fuse(candidates, terms))

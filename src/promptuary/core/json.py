@@ -209,8 +209,8 @@ def note_json(note: SearchNote) -> dict[str, Any]:
 def status_json(status: IndexStatus) -> dict[str, Any]:
     """Return the JSON object of what is indexed."""
     return {
-        "folders": [_fields(folder) for folder in status.folders],
-        **_fields(status.counts),
+        "folders": [folder._asdict() for folder in status.folders],
+        **status.counts._asdict(),
         "embedder": status.embedder,
     }
 

@@ -7,9 +7,8 @@ scores nor real stems are known here: an index analyses terms further, in the sa
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from promptuary.core.search import Words
 from promptuary.core.text import UNSPACED, name_word_pattern, pairs
@@ -73,8 +72,7 @@ _ENDING = re.compile(r"(?<=....)(?:ed|ing|er|ly)\Z", re.DOTALL)
 _DOUBLED = ("bb", "dd", "ff", "gg", "mm", "nn", "pp", "rr", "tt")
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """How a term or a phrase of a query can be found.
 
     ``texts``: as it stands; ``parts``: what its names are made of; ``runs``: its runs of a script without spaces, each

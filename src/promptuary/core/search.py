@@ -6,7 +6,7 @@ Values only, no input or output. A chunk is always whole lines, so that its line
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias, assert_never
+from typing import Final, Literal, NamedTuple, TypeAlias, assert_never
 
 from promptuary.core.errors import Code, ConfigError
 
@@ -352,8 +352,7 @@ class SyncReport:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class IndexCounts:
+class IndexCounts(NamedTuple):
     """How much an index holds; ``unembedded`` chunks have no vector yet."""
 
     files: int = 0
@@ -361,8 +360,7 @@ class IndexCounts:
     unembedded: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class FolderStatus:
+class FolderStatus(NamedTuple):
     """An indexed folder with the number of its indexed files; ``missing``: it is not there at the moment."""
 
     path: str
@@ -371,8 +369,7 @@ class FolderStatus:
     missing: bool
 
 
-@dataclass(frozen=True, slots=True)
-class IndexStatus:
+class IndexStatus(NamedTuple):
     """What is indexed. ``embedder`` is the id of what makes vectors, empty if nothing does."""
 
     folders: tuple[FolderStatus, ...] = ()

@@ -5,9 +5,9 @@ above that size gets more hits, in the order of the full-text index.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from promptuary import concurrency
 from promptuary.core import query as language
@@ -25,8 +25,7 @@ _ALIKE: Final = 0.2
 """The least cosine of a hit that has none of the words; unrelated texts have up to about this."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """The hits, the best first; ``hybrid``: meaning was compared, too."""
 
     hits: Sequence[Hit] = ()
@@ -52,14 +51,14 @@ def answer(query: SearchQuery, index: SearchIndex, embedder: Embedder | None, *,
     return found
 
 
-@dataclass(frozen=True, slots=True)
 class _Search:
     """A search among ``files``, or all if that is ``None``."""
 
-    index: SearchIndex
-    embedder: Embedder | None
-    files: Collection[int] | None
-    workspace: str
+    def __init__(
+        self, index: SearchIndex, embedder: Embedder | None, files: Collection[int] | None, workspace: str
+    ) -> None:
+        self.index, self.embedder = index, embedder
+        self.files, self.workspace = files, workspace
 
     def answer(self, query: SearchQuery, words: Words) -> Answer:
         if (embedder := self.embedder) is None:

@@ -6,8 +6,8 @@ read policy of each opened folder; what is in the index is not known here.
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from promptuary.core.errors import ConfigError
 from promptuary.core.search import Folder, HeldReason, Stamp
@@ -16,8 +16,7 @@ from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class FolderScan:
+class FolderScan(NamedTuple):
     """How a folder looks now. If it cannot be seen, ``workspace`` is ``None`` and ``unavailable`` tells why."""
 
     snapshot: Snapshot

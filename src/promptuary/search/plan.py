@@ -7,8 +7,7 @@ disk that is not mounted must not cost an index.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from promptuary.core.search import UNREAD, HeldReason, IndexedFile, Stamp
 
@@ -16,8 +15,7 @@ _CLOCK_TICK: Final = 50_000_000
 """Nanoseconds within which two changes of a file may get the same time: clocks of file systems tick slowly."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """``read``: the files to read. ``gone``: files in the index but not on disk. ``held``: why none may be deleted."""
 
     read: tuple[str, ...] = ()
@@ -48,20 +46,14 @@ def plan_some(looked: Mapping[str, Stamp | None], known: Mapping[str, IndexedFil
     return Plan(tuple(read), gone, None if left or not gone else "empty")
 
 
-@dataclass(slots=True)
 class Moves:
-    """The files that are gone, by their hashes: each may have moved to one new path."""
+    """The files ``gone`` by their hashes: each may have moved to one new path."""
 
-    _by_hash: dict[str, list[str]] = field(default_factory=dict)
-
-    @classmethod
-    def among(cls, gone: Iterable[str], known: Mapping[str, IndexedFile]) -> "Moves":
-        """Return the possible moves of the files ``gone``."""
-        found: dict[str, list[str]] = defaultdict(list)
+    def __init__(self, gone: Iterable[str], known: Mapping[str, IndexedFile]) -> None:
+        self._by_hash: dict[str, list[str]] = defaultdict(list)
         for path in gone:
             if known[path].sha256 != UNREAD:
-                found[known[path].sha256].append(path)
-        return cls(dict(found))
+                self._by_hash[known[path].sha256].append(path)
 
     def take(self, sha256: str, name: str) -> str | None:
         """Remove and return a path that had this content, preferably with this file name; ``None`` if none had."""

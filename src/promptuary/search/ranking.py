@@ -11,9 +11,8 @@ the kinds of the ten nearest candidates, once for all candidates: a weight for e
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import fsum, sqrt
-from typing import Final
+from typing import Final, NamedTuple
 
 from promptuary.core.search import Why
 
@@ -24,8 +23,7 @@ NEAREST: Final = 10
 """How many of the nearest candidates decide what a query is about."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A chunk that may be a hit: its BM25 score if the words found it, its cosine if it has a vector."""
 
     chunk: int
@@ -34,8 +32,7 @@ class Candidate:
     is_code: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A chunk with its score."""
 
     chunk: int

@@ -6,8 +6,9 @@ and what to do about a damaged index, is decided by the caller.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import Code, IndexDamagedError
@@ -19,8 +20,7 @@ from promptuary.search.plan import plan, plan_some
 from promptuary.search.sync import FolderSync
 
 
-@dataclass(frozen=True, slots=True)
-class ScannedFolder:
+class ScannedFolder(NamedTuple):
     """A folder that was scanned, and the files that were indexed of it then."""
 
     folder: Folder

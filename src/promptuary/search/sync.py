@@ -6,7 +6,6 @@ be read is reported with its code and does not stop the others. Knows neither th
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from promptuary.core.budget import TokenCounter
@@ -32,23 +31,18 @@ FLUSH_EVERY: Final = 3.0
 """Seconds between two flushes during a sync."""
 
 
-@dataclass(slots=True)
 class FolderSync:
     """The sync of one folder into an index. Used once."""
 
-    folder: Folder
-    workspace: Workspace
-    index: IndexWriter
-    sizes: Sizes
-    counter: TokenCounter
-    _added: int = 0
-    _changed: int = 0
-    _moved: int = 0
-    _removed: int = 0
-    _reread: int = 0
-    _skipped: dict[str, Code] = field(default_factory=dict)
-    _held: list[FolderHeld] = field(default_factory=list)
-    _flushed: float = field(default_factory=time.monotonic)
+    def __init__(
+        self, folder: Folder, workspace: Workspace, index: IndexWriter, sizes: Sizes, counter: TokenCounter
+    ) -> None:
+        self._folder, self._workspace, self._index = folder, workspace, index
+        self._sizes, self._counter = sizes, counter
+        self._added = self._changed = self._moved = self._removed = self._reread = 0
+        self._skipped: dict[str, Code] = {}
+        self._held: list[FolderHeld] = []
+        self._flushed = time.monotonic()
 
     def run(
         self,
@@ -61,7 +55,7 @@ class FolderSync:
     ) -> SyncReport:
         """Carry out ``todo``; ``prune`` deletes files from the index even if the folder is held."""
         gone = set(self._really_gone(todo.gone))
-        moves = Moves.among(sorted(gone) if not todo.held or prune else (), known)
+        moves = Moves(sorted(gone) if not todo.held or prune else (), known)
         for done, path in enumerate(todo.read):
             stamp = disk.get(path)
             if stamp is not None and (left := self._file(path, stamp, known.get(path), moves)):
@@ -71,9 +65,9 @@ class FolderSync:
             if time.monotonic() - self._flushed > FLUSH_EVERY:
                 self._flush()
         if todo.held and not prune:
-            self._held.append(FolderHeld(self.folder.path, todo.held))
+            self._held.append(FolderHeld(self._folder.path, todo.held))
         elif gone:
-            self.index.drop(self.folder, sorted(gone))
+            self._index.drop(self._folder, sorted(gone))
             self._removed += len(gone)
         self._flush()
         return self._report()
@@ -82,7 +76,7 @@ class FolderSync:
         """Index a file; return the path that it was moved from, if it was."""
         read_at = time.time_ns()
         try:
-            read = self.workspace.read(path)
+            read = self._workspace.read(path)
         except SourceError as error:
             self._refused(path, stamp_to_store(stamp, read_at), known, error.code)
             return None
@@ -90,12 +84,12 @@ class FolderSync:
             path, stamp_to_store(stamp, read_at), read.sha256, kind_of(path), date_of(path, read.text, stamp.modified)
         )
         if known is not None and known.sha256 == read.sha256:
-            self.index.touch(self.folder, file)
+            self._index.touch(self._folder, file)
             self._reread += 1
             return None
         old = moves.take(read.sha256, path.rpartition("/")[2]) if known is None else None
         if old is not None and kind_of(old) == file.kind:
-            self.index.move(self.folder, old, file)
+            self._index.move(self._folder, old, file)
             self._moved += 1
             return old
         self._put(file, read, new=known is None or known.sha256 == UNREAD)
@@ -104,18 +98,18 @@ class FolderSync:
     def _put(self, file: IndexedFile, read: TextFile, *, new: bool) -> None:
         from promptuary.search.chunks.chunker import chunks  # noqa: PLC0415  (most searches find nothing to chunk)
 
-        self.index.put(self.folder, file, read.text, chunks(read.text, file.path, self.sizes, self.counter))
+        self._index.put(self._folder, file, read.text, chunks(read.text, file.path, self._sizes, self._counter))
         if new:
             self._added += 1
         else:
             self._changed += 1
 
     def _refused(self, path: str, stamp: Stamp, known: IndexedFile | None, code: Code) -> None:
-        self._skipped[f"{self.folder.path}/{path}"] = code
+        self._skipped[f"{self._folder.path}/{path}"] = code
         if code in TRANSIENT_CODES:
             return
         # Indexed without content, so that it is not opened again before it changes.
-        self.index.put(self.folder, IndexedFile(path, stamp, UNREAD, kind_of(path), stamp.modified // 10**9), "", ())
+        self._index.put(self._folder, IndexedFile(path, stamp, UNREAD, kind_of(path), stamp.modified // 10**9), "", ())
         if known is not None and known.sha256 != UNREAD:
             self._removed += 1
 
@@ -126,13 +120,13 @@ class FolderSync:
             closed[parent] = self._is_closed(parent)
         shut = sorted(parent for parent, is_closed in closed.items() if is_closed)
         if shut:
-            self._held.append(FolderHeld(self.folder.path, "unreadable", inside=shut[0]))
+            self._held.append(FolderHeld(self._folder.path, "unreadable", inside=shut[0]))
         return [path for path in paths if not closed[path.rpartition("/")[0]]]
 
     def _is_closed(self, folder: str) -> bool:
         while True:
             try:
-                self.workspace.folder(folder)
+                self._workspace.folder(folder)
             except SourceError as error:
                 if error.code is Code.PERMISSION_DENIED:
                     return True
@@ -143,7 +137,7 @@ class FolderSync:
             return False
 
     def _flush(self) -> None:
-        self.index.flush()
+        self._index.flush()
         self._flushed = time.monotonic()
 
     def _report(self) -> SyncReport:

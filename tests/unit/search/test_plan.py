@@ -66,20 +66,20 @@ def test_the_last_file_that_goes_is_held_back_too() -> None:
 
 
 def test_a_file_that_turns_up_with_the_content_of_one_that_is_gone_was_moved() -> None:
-    moves = Moves.among(["old.md"], index(known("old.md")))
+    moves = Moves(["old.md"], index(known("old.md")))
 
     assert moves.take("a" * 64, "new.md") == "old.md"
     assert moves.take("a" * 64, "other.md") is None
 
 
 def test_of_several_that_are_gone_the_one_with_the_same_name_was_moved() -> None:
-    moves = Moves.among(["x/one.md", "x/two.md"], index(known("x/one.md"), known("x/two.md")))
+    moves = Moves(["x/one.md", "x/two.md"], index(known("x/one.md"), known("x/two.md")))
 
     assert moves.take("a" * 64, "two.md") == "x/two.md"
 
 
 def test_a_file_that_was_never_read_cannot_have_been_moved() -> None:
-    moves = Moves.among(["old.bin"], index(known("old.bin", sha256=UNREAD)))
+    moves = Moves(["old.bin"], index(known("old.bin", sha256=UNREAD)))
 
     assert moves.take(UNREAD, "new.bin") is None
 

@@ -6,14 +6,12 @@ Vectors cross these borders as bytes: little-endian 32-bit floats of length one,
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from promptuary.core.search import Chunk, FileKind, Filters, Folder, IndexCounts, IndexedFile, Words
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedChunk:
+class IndexedChunk(NamedTuple):
     """A chunk in the index with its file: ``folder`` is the indexed folder and ``path`` the file in it."""
 
     folder: str
@@ -23,8 +21,7 @@ class IndexedChunk:
     chunk: Chunk
 
 
-@dataclass(frozen=True, slots=True)
-class UnembeddedChunk:
+class UnembeddedChunk(NamedTuple):
     """A chunk without a vector: its number, the text to embed, and the hash that identifies the vector."""
 
     id: int

@@ -1,16 +1,18 @@
 """What Promptuary needs of models, and never depends on: answers for scoring and summarising, vectors for search."""
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from promptuary.core.messages import Message
 from promptuary.core.search import CONTEXT
+
+if TYPE_CHECKING:  # a search embeds, and needs no messages
+    from promptuary.core.messages import Message
 
 
 class ChatModel(Protocol):
     """A model that answers: used for scoring and summarising where one is configured, never needed."""
 
-    async def complete(self, messages: Sequence[Message], *, max_tokens: int) -> str:
+    async def complete(self, messages: Sequence["Message"], *, max_tokens: int) -> str:
         """Return the model's answer as text."""
         ...
 

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -82,7 +81,7 @@ class DiskIndex:
         def work(own: Generation) -> IndexCounts:
             counts = own.catalog.counts()
             whole = self._embedder is None or (self._is_embedded(own) and not self._are_lost(own))
-            return counts if whole else replace(counts, unembedded=counts.chunks)
+            return counts if whole else counts._replace(unembedded=counts.chunks)
 
         return self._reading(work, IndexCounts())
 
