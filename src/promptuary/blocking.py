@@ -110,6 +110,15 @@ class Promptuary:
         """Return the files that ``words`` may mean, the likeliest first: completion without a menu."""
         return self._calls.run(lambda: self._core.find_files(words, limit=limit))
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """Sentences for the person: what of the configuration was ignored, and what was found in the workspace."""
+        return tuple(self._core.notes)
+
+    def adopt(self) -> None:
+        """Take the ``state.db`` of the workspace for the person's own, although it came from elsewhere."""
+        self._calls.run(self._core.adopt)
+
     def close(self) -> None:
         """Close the workspace; calls that are running in other threads end with an error. Closing twice is harmless."""
         self._calls.close(self._core)

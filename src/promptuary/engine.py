@@ -117,6 +117,15 @@ class Promptuary:
         """Return the files that ``words`` may mean, the likeliest first: completion without a menu."""
         return await concurrency.run(lambda: self._core.find_files(words, limit=limit))
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """Sentences for the person: what of the configuration was ignored, and what was found in the workspace."""
+        return tuple(self._core.notes)
+
+    async def adopt(self) -> None:
+        """Take the ``state.db`` of the workspace for the person's own, although it came from elsewhere."""
+        await concurrency.run(self._core.adopt)
+
     async def close(self) -> None:
         """Close the workspace and everything opened for it."""
         await self._core.dispose()

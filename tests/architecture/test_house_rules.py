@@ -23,6 +23,7 @@ LOADED_ON_USE = {
     "promptuary.search.chunks.chunker",
     "promptuary.search.updater",
     "promptuary.wiring.search",
+    "promptuary.wiring.state",
     "promptuary.wiring.threads",
     "promptuary.workspace.changes.watcher",
     "promptuary.workspace.git.repository",

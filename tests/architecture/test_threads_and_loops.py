@@ -87,7 +87,7 @@ def test_no_thread_is_read_or_written_on_the_loop_of_a_caller(files: Files, monk
         opened.append(True)
         return off_loop(SqliteState(*arguments, **options))
 
-    monkeypatch.setattr("promptuary.wiring.threads.SqliteState", guarded)
+    monkeypatch.setattr("promptuary.wiring.state.SqliteState", guarded)
     workspace = files({"a.md": "One.\n"})
 
     asyncio.run(everything_with_threads(workspace))

@@ -182,7 +182,8 @@ for _ in range(2):
             store.apply(change)
         other.turns("t0"), other.history("t0"), other.threads(), other.verify()
 open(path.with_name("seen"), "w").close()
-print([name for name in opened if path.parent.name in name])
+files = {str(path.with_name(name)) for name in ("state.db", "state.db-wal", "state.db-shm", "state.db-journal", "seen")}
+print([name for name in opened if name in files])
 """
 
 

@@ -85,7 +85,7 @@ STORE_READS: Final[dict[str, Callable[[ThreadStore], object]]] = {
     "states": lambda store: store.states(EVERY_STATE),
 }
 STORE_WRITES: Final = {"apply"}
-DATABASE: Final = {"threads", "transaction", "close"}
+DATABASE: Final = {"threads", "transaction", "persistent", "is_current", "close"}
 """``threads`` gives a store, whose reads are above; the others read nothing."""
 
 THREAD_READS: Final[dict[str, Callable[[Promptuary], object]]] = {
@@ -101,7 +101,7 @@ THREAD_READS: Final[dict[str, Callable[[Promptuary], object]]] = {
     "prepare": lambda p: p.threads.prepare("what do you know?", thread="main").messages,
 }
 THREAD_WRITES: Final = {"finish", "abandon", "attach", "detach", "detach_all", "pin"}
-ENGINE: Final = {"open", "path", "settings", "principal", "expand", "complete", "find_files", "close"}
+ENGINE: Final = {"open", "path", "settings", "principal", "expand", "complete", "find_files", "adopt", "notes", "close"}
 """These read the files of the workspace, which its principals share."""
 SEARCH: Final = {"index", "remove", "embed", "find", "status", "watch", "stop"}
 """The index of the workspace's folders, which its principals share."""
@@ -118,7 +118,7 @@ COMMAND_ACTIONS: Final = {
     "context": {"add", "drop", "pin", "unpin", "list", "tokens", "find", "clear"},
     "thread": {"list", "show", "history", "replay"},
 }
-COMMANDS_WITHOUT_THREADS: Final = {"complete", "index", "search", "watch", "config"}
+COMMANDS_WITHOUT_THREADS: Final = {"adopt", "complete", "index", "search", "watch", "config"}
 
 EVERY_STATE: list[StateKey] = [
     StateKey(layer, scope, name)

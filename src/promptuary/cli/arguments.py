@@ -392,6 +392,16 @@ COMMANDS: Final = (
         (_add_once, _add_common, _add_watch_settings),
     ),
     Command(
+        "adopt",
+        "[options]",
+        "take over the threads of a folder that was moved, or after your home has changed",
+        "Threads are stored in .promptuary/state.db for you, in this folder. A database that git tracks, that somebody "
+        "else made, or that was made in another folder is not used before you adopt it. Adopt only what is yours: what "
+        "it holds reaches models as your own words.",
+        ("promptuary adopt",),
+        (_add_common,),
+    ),
+    Command(
         "config",
         "[options]",
         "print the settings in effect, and where each comes from",

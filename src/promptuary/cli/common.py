@@ -12,6 +12,7 @@ from promptuary.blocking import Promptuary
 from promptuary.cli.arguments import SETTING_FLAGS
 from promptuary.config.settings import SETTINGS
 from promptuary.core.errors import ConfigError, PromptuaryError
+from promptuary.core.text import one_line
 
 _OPTION = re.compile(r"^option (\w+)")
 
@@ -57,6 +58,13 @@ def opened(options: argparse.Namespace) -> Promptuary:
         for note in promptuary.settings.notes:
             print(f"note: {note}", file=sys.stderr)
     return promptuary
+
+
+def print_new_notes(promptuary: Promptuary, options: argparse.Namespace) -> None:
+    """Print the notes that came up since the workspace was opened."""
+    if not options.quiet:
+        for note in promptuary.notes[len(promptuary.settings.notes) :]:
+            print(f"note: {one_line(note)}", file=sys.stderr)
 
 
 def print_json(value: object) -> None:

@@ -17,6 +17,7 @@ from promptuary.config.values import converted, cut, nearest
 from promptuary.core.errors import Code, ConfigError, SourceError
 from promptuary.core.text import one_line
 from promptuary.tokens import DEFAULT_VOCABULARY, DEFAULT_WINDOW, Model, for_model, known_model
+from promptuary.workspace.disk.ownership import own_markers
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.read import read_text
 from promptuary.workspace.disk.root import Root
@@ -182,17 +183,23 @@ def load(workspace: Path, options: SettingsOptions | None = None) -> Settings:
     return draft.finished()
 
 
-def find_workspace(start: Path) -> Path:
-    """Return the nearest workspace from ``start`` upwards, else ``start`` itself."""
+def find_workspace(start: Path) -> tuple[Path, Sequence[str]]:
+    """Return the nearest workspace from ``start`` upwards, else ``start`` itself, and notes for the person.
+
+    A marker that belongs to another user, or that others may write, does not count: whoever made it could choose which
+    folder receives the person's prompts. A note names it.
+    """
     start = start.absolute()
-    return next((folder for folder in (start, *start.parents) if _is_workspace(folder)), start)
-
-
-def _is_workspace(folder: Path) -> bool:
-    try:
-        return any((folder / marker).exists() for marker in MARKERS)
-    except OSError:  # a parent folder without permission
-        return False
+    notes: list[str] = []
+    for folder in (start, *start.parents):
+        own, foreign = own_markers(folder, MARKERS)
+        notes += (
+            f"{folder / marker} does not make {folder} a workspace: it belongs to another user, or others may write it"
+            for marker in foreign
+        )
+        if own:
+            return folder, notes
+    return start, notes
 
 
 @dataclass(slots=True)

@@ -7,6 +7,8 @@
     ├── ConflictError                a thread was changed by somebody else since it was read
     └── StorageError                 something stored cannot be used
         ├── DatabaseDamagedError     a database cannot be read
+        ├── ForeignStateError        a database is not this person's; adopt or remove it
+        ├── StateReplacedError       a database was removed or replaced while it was in use
         ├── UnknownFormatError       a file is not ours, or is of a later version
         ├── IndexDamagedError        a part of the index cannot be read; it is rebuilt from the files
         ├── IndexBusyError           another process is writing the index
@@ -119,6 +121,14 @@ class StorageError(PromptuaryError):
 
 class DatabaseDamagedError(StorageError):
     """A database cannot be read, or does not hold what was written to it."""
+
+
+class ForeignStateError(StorageError):
+    """A database came with a clone, or belongs to somebody else. It is not used before the person adopts it."""
+
+
+class StateReplacedError(StorageError):
+    """A database was removed or replaced while it was in use. What was to be written last is not stored."""
 
 
 class UnknownFormatError(StorageError):

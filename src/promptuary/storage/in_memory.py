@@ -73,6 +73,11 @@ class InMemoryState(StateDatabase):
         self._pending: _Tables | None = None
         self.tables = _Tables({}, {}, {}, {}, {})
 
+    @property
+    def persistent(self) -> bool:
+        """Whether what is written outlives the process: it does not."""
+        return False
+
     def threads(self, principal: Principal) -> "InMemoryThreads":
         """Return the threads of ``principal``."""
         return InMemoryThreads(self, principal)
@@ -99,6 +104,10 @@ class InMemoryState(StateDatabase):
                 self.tables = after
             else:
                 self._pending = after
+
+    def is_current(self) -> bool:
+        """Return true: nobody else can reach it."""
+        return True
 
     def close(self) -> None:
         """Do nothing: there are no files."""

@@ -27,6 +27,15 @@ class Threads:
         self._ledger = Ledger(options.store, workspace)
         self._threads: dict[str, Thread] = {}
 
+    @property
+    def persistent(self) -> bool:
+        """Whether what is done here outlives the process."""
+        return self._database.persistent
+
+    def is_current(self) -> bool:
+        """Tell whether the database is still there: it may have been removed or replaced."""
+        return self._database.is_current()
+
     async def prepare(self, text: str, *, thread: str) -> Turn:
         """Assemble a turn: what is in the window of the thread, and what ``text`` points at."""
         return await self._thread(thread).prepare(text)

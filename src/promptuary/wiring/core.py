@@ -7,6 +7,7 @@ imported when it is first used: a search loads no layers, an expansion no databa
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
@@ -50,6 +51,8 @@ class Core:
         self._threads: Threads | None = None
         self._search: SearchService | None = None
         self._opening = threading.Lock()
+        self.notes = list(settings.notes)
+        """Sentences for the person that came up since the workspace was opened."""
         self.stopping = threading.Event()
         """Set by whoever wants what is running to end with an error."""
 
@@ -65,8 +68,9 @@ class Core:
         options: SettingsOptions,
     ) -> Self:
         """Open the workspace that ``path`` is in, or ``path`` itself if ``exact``."""
-        folder = Path(path) if exact else find_workspace(Path(path))
+        folder, notes = (Path(path), ()) if exact else find_workspace(Path(path))
         settings = load(folder, options)
+        settings = replace(settings, notes=(*notes, *settings.notes))
         return cls(open_door(folder, settings), settings, principal, layers, chat_model)
 
     @property
@@ -117,11 +121,10 @@ class Core:
     def threads(self, *, create: bool = True) -> Threads:
         """Return the threads of the principal. Unless ``create`` is set, no database is created."""
         with self._opening:
-            if self._threads is not None:
+            if self._threads is not None and self._threads.is_current():
                 return self._threads
-            from promptuary.wiring.threads import has_threads, open_threads  # noqa: PLC0415  (most expansions need none)
+            from promptuary.wiring.threads import open_threads  # noqa: PLC0415  (most expansions need none)
 
-            create = create or has_threads(self._workspace)
             threads = open_threads(
                 self._workspace,
                 self.settings,
@@ -132,8 +135,12 @@ class Core:
                 layers=self._layers,
                 model=self._model,
                 create=create,
+                on_note=self.notes.append,
             )
-            if create:
+            if threads.persistent:
+                if self._threads is not None:
+                    self.notes.append("the database of the workspace was removed or replaced; a new one is used")
+                    self._threads.close()
                 self._threads = threads
             return threads
 
@@ -145,6 +152,12 @@ class Core:
             if self._search is None:
                 self._search = open_search(self._workspace, self.settings)
             return self._search
+
+    def adopt(self) -> None:
+        """Take the database of the workspace for this person's own, although it came from elsewhere."""
+        from promptuary.wiring.state import adopt_state  # noqa: PLC0415  (seldom needed)
+
+        adopt_state(self._workspace)
 
     def _find(self, query: SearchQuery) -> SearchResult:
         return self.search().find(query)

@@ -12,13 +12,13 @@ from promptuary.search.service import SearchBackend, SearchService
 from promptuary.storage.index.index import DiskIndex
 from promptuary.storage.sqlite.vectors import SqliteVectors
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
+from promptuary.wiring.state import open_state
 from promptuary.wiring.workspace import open_door
 from promptuary.workspace.disk.private_folder import private_folder
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.user_folders import cache_folder
 from promptuary.workspace.workspace import Workspace
 
-_STATE: Final = "state.db"
 _INDEX: Final = "index"
 
 
@@ -29,7 +29,7 @@ def open_search(workspace: Workspace, settings: Settings) -> SearchService:
 
     def backend() -> SearchBackend:
         embedder = embedder_for(settings)
-        store = SqliteVectors(private_folder(root) / _STATE) if embedder else None
+        store = _vectors(workspace) if embedder else None
         index = DiskIndex(private_folder(root, _INDEX), sizes.recipe, store=store, embedder=embedder)
         return SearchBackend(index, store, embedder)
 
@@ -42,6 +42,13 @@ def open_search(workspace: Workspace, settings: Settings) -> SearchService:
         workspace=str(root),
         debounce=settings.watch_debounce,
     )
+
+
+def _vectors(workspace: Workspace) -> SqliteVectors:
+    """Return the stored vectors. Raises ``ForeignStateError`` if the database is somebody else's."""
+    state = open_state(workspace, lambda _: None)
+    state.close()
+    return SqliteVectors(state.path)
 
 
 def embedder_for(settings: Settings) -> Embedder | None:

@@ -3,8 +3,7 @@
 A plain expansion needs none of this: no database is created in a workspace before somebody starts a thread in it.
 """
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
 
 from promptuary.config.settings import Settings
 from promptuary.context.assemble import Room
@@ -12,7 +11,6 @@ from promptuary.context.history import CachingCounter, CompactionPolicy
 from promptuary.core.budget import TokenCounter
 from promptuary.core.layers import Layer, check
 from promptuary.core.ports.models import ChatModel
-from promptuary.core.ports.threads import StateDatabase
 from promptuary.core.principals import Principal
 from promptuary.core.search import Search
 from promptuary.layers.instructions.layer import Instructions
@@ -20,19 +18,12 @@ from promptuary.layers.recall import SemanticRecall
 from promptuary.layers.tracked.layer import TrackedFiles
 from promptuary.plugins import installed_layers
 from promptuary.storage.in_memory import InMemoryState
-from promptuary.storage.sqlite.state import SqliteState
 from promptuary.threads.threads import Threads
 from promptuary.threads.turn import Expand, ThreadOptions
-from promptuary.workspace.disk.private_folder import FOLDER, private_folder
+from promptuary.wiring.state import open_state
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
+from promptuary.workspace.state_file import has_state
 from promptuary.workspace.workspace import Workspace
-
-_STATE: Final = "state.db"
-
-
-def has_threads(workspace: Workspace) -> bool:
-    """Tell whether a database exists in ``workspace``."""
-    return workspace.kind_of(f"{FOLDER}/{_STATE}") is not None
 
 
 def open_threads(
@@ -46,13 +37,17 @@ def open_threads(
     layers: Sequence[Layer] = (),
     model: ChatModel | None = None,
     create: bool = True,
+    on_note: Callable[[str], object],
 ) -> Threads:
-    """Return the threads of ``principal``. Unless ``create`` is set, nothing is written to disk."""
+    """Return the threads of ``principal``. Unless ``create`` is set, nothing is written to disk.
+
+    Raises ``ForeignStateError`` if the workspace has a database that is somebody else's.
+    """
     files = TrackedFiles(workspace, scoring_model=model)
     recall = [_recall(workspace, search, settings.recall_tokens)] if settings.recall_tokens else []
     every = [Instructions(workspace), files, *recall, *installed_layers(), *layers]
     check(every)
-    database = _database(workspace, create=create)
+    database = open_state(workspace, on_note) if create or has_state(workspace) else InMemoryState()
     window = settings.effective_window
     options = ThreadOptions(
         principal=principal,
@@ -82,10 +77,6 @@ def compaction_policy(settings: Settings) -> CompactionPolicy:
         transcript_tokens=settings.summary_input,
         model_seconds=settings.summary_timeout,
     )
-
-
-def _database(workspace: Workspace, *, create: bool) -> StateDatabase:
-    return SqliteState(private_folder(workspace.root.path) / _STATE) if create else InMemoryState()
 
 
 def _recall(workspace: Workspace, search: Search, tokens: int) -> Layer:

@@ -240,11 +240,11 @@ def test_counts_are_said_to_be_approximate_where_the_vocabulary_is_not_public(wo
 def test_the_workspace_is_the_nearest_folder_with_a_marker(files: Files, marker: str) -> None:
     root = files({marker: "", "a/b/c.txt": ""})
 
-    assert find_workspace(root / "a" / "b") == root
+    assert find_workspace(root / "a" / "b") == (root, [])
 
 
 def test_without_a_marker_the_folder_itself_is_the_workspace(workspace: Path) -> None:
-    assert find_workspace(workspace) == workspace
+    assert find_workspace(workspace) == (workspace, [])
 
 
 def test_a_person_without_a_home_has_no_configuration(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,6 +146,11 @@ class ThreadStore(Protocol):
 class StateDatabase(Protocol):
     """One database that several stores share."""
 
+    @property
+    def persistent(self) -> bool:
+        """Whether what is written outlives the process."""
+        ...
+
     def threads(self, principal: Principal) -> ThreadStore:
         """Return the threads of ``principal``."""
         ...
@@ -156,6 +161,10 @@ class StateDatabase(Protocol):
         It becomes persistent when the block ends; an exception discards all of it. Readers in other threads and
         processes see the state before it. Blocks do not nest.
         """
+        ...
+
+    def is_current(self) -> bool:
+        """Tell whether the database can still be used: it was not removed or replaced since it was opened."""
         ...
 
     def close(self) -> None:

@@ -17,7 +17,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 
-from promptuary.core.errors import PromptuaryError
+from promptuary import durable
+from promptuary.core.errors import PromptuaryError, StateReplacedError
 from promptuary.storage.sqlite import migrate
 from promptuary.storage.sqlite.errors import damaged, is_busy, translated
 from promptuary.storage.sqlite.queries import script, statements
@@ -61,6 +62,7 @@ class Database:
             except BaseException:
                 self._writer.close()
                 raise
+        self._file = _identity(path)
 
     def read(self, work: Work[Result]) -> Result:
         """Return what ``work`` reads, all of it from one snapshot of the database."""
@@ -85,6 +87,7 @@ class Database:
 
         with self._locked(self._locks[1]):
             result = self._retried(lambda: _transaction(self._writer, "BEGIN IMMEDIATE", checked))
+            self._check_current()
         after_commit(result)
         return result
 
@@ -107,8 +110,21 @@ class Database:
                 raise
             finally:
                 self._joined.pending = None
+            self._check_current()
         for call in pending:
             call()
+
+    def is_current(self) -> bool:
+        """Tell whether the file at the path is still the one that was opened."""
+        return _identity(self._path) == self._file
+
+    def _check_current(self) -> None:
+        """Raise an error if what was just committed is in a file that nobody will find."""
+        if self._durable and not self.is_current():
+            raise StateReplacedError(
+                f"{self.name} was removed or replaced while it was in use, by `git clean` perhaps; this step was not "
+                "stored. Repeat it: a new database is made."
+            )
 
     def _check_version(self, connection: sqlite3.Connection) -> None:
         # A newer version may have changed the tables since this process opened them.
@@ -133,12 +149,11 @@ class Database:
             self._writer.close()
 
     def _open(self) -> sqlite3.Connection:
-        new = not self._path.exists()
+        # SQLite gives the log the permissions of the database, so these must be right before it opens the file.
+        _create(self._path, self.name)
         connection = sqlite3.connect(self._path, timeout=0, isolation_level=None, check_same_thread=False)
         try:
             self._retried(lambda: self._prepare(connection))
-            if new:
-                self._path.chmod(0o600)
         except BaseException:
             connection.close()
             raise
@@ -215,6 +230,26 @@ def _transaction(connection: sqlite3.Connection, begin: _Begin, work: Work[Resul
             connection.execute("ROLLBACK")
         raise
     return result
+
+
+def _create(path: Path, name: str) -> None:
+    """Create an empty file for its user alone, unless there is one; SQLite takes it for a new database."""
+    try:
+        durable.create(path, b"", mode=0o600)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise PromptuaryError(
+            f"{name} cannot be opened ({reason}); check its folder, and that you may write there."
+        ) from error
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from one that takes its place."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _refuse(path: Path, name: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from promptuary.core.ports.threads import StateDatabase
 from promptuary.core.principals import Principal
+from promptuary.storage.sqlite.columns import from_column, to_column
 from promptuary.storage.sqlite.database import Database
 from promptuary.storage.sqlite.errors import damaged
 from promptuary.storage.sqlite.history_cache import Histories
@@ -27,9 +28,15 @@ class SqliteState(StateDatabase):
     """
 
     def __init__(self, path: Path, *, timeout: float = 30.0, clock: Callable[[], str] = now) -> None:
+        self.path = path
         self._clock = clock
         self._histories, self._numbers = Histories(), Numbers()
         self._database = Database(path, [script(f"{__package__}.sql", step) for step in STEPS], timeout=timeout)
+
+    @property
+    def persistent(self) -> bool:
+        """Whether what is written outlives the process: it does."""
+        return True
 
     def threads(self, principal: Principal) -> SqliteThreads:
         """Return the threads of ``principal``."""
@@ -40,6 +47,26 @@ class SqliteState(StateDatabase):
     def transaction(self) -> AbstractContextManager[None]:
         """Join what all stores write in the block, by this thread, into one transaction."""
         return self._database.transaction()
+
+    @property
+    def name(self) -> str:
+        """What messages call the file."""
+        return self._database.name
+
+    @property
+    def binding(self) -> str | None:
+        """Whose this database is; ``None`` for one that was made before databases said so."""
+        with sound(self._database.name):
+            row = self._database.read(lambda connection: connection.execute(_QUERIES["binding"]).fetchone())
+            return None if row is None else from_column(row[0])
+
+    def bind(self, value: str) -> None:
+        """Say whose this database is."""
+        self._database.write(lambda connection: connection.execute(_QUERIES["bind"], {"value": to_column(value)}))
+
+    def is_current(self) -> bool:
+        """Tell whether the file is still the one that was opened."""
+        return self._database.is_current()
 
     def verify(self) -> None:
         """Read everything, and raise an error if anything differs from what was written. Slow for a large file."""

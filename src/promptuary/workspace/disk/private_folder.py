@@ -11,6 +11,7 @@ from typing import Final
 
 from promptuary import durable
 from promptuary.core.errors import ConfigError
+from promptuary.workspace.disk.ownership import is_own
 
 FOLDER: Final = ".promptuary"
 
@@ -22,13 +23,18 @@ _IGNORED: Final = """\
 *.tmp
 """
 
+_FOREIGN: Final = (
+    f"{FOLDER} in the workspace belongs to another user, or others may write it, and is not used; make it yours alone "
+    "(chown, chmod 700), or move it elsewhere, and a folder is created in its place."
+)
+
 
 def private_folder(root: Path, inner: str = "") -> Path:
     """Return ``.promptuary`` in the workspace ``root``, or the folder ``inner`` in it; create what is missing.
 
     New folders are for their user alone, and ``.promptuary`` gets a ``.gitignore``. What exists already, above all a
-    person's edits, is not changed. Raises ``ConfigError`` for a link in the place of a folder, and if nothing can be
-    written.
+    person's edits, is not changed. Raises ``ConfigError`` for a link in the place of a folder, for a folder of another
+    user, and if nothing can be written.
     """
     try:
         above = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -44,6 +50,8 @@ def private_folder(root: Path, inner: str = "") -> Path:
 def _create(above: int, inner: str) -> None:
     durable.make_folder(FOLDER, dir_fd=above)
     with durable.opened_folder(FOLDER, dir_fd=above) as folder:
+        if not is_own(os.fstat(folder)):
+            raise ConfigError(_FOREIGN)
         durable.create(".gitignore", _IGNORED.encode(), mode=0o644, dir_fd=folder)
         if inner:
             durable.make_folder(inner, dir_fd=folder)

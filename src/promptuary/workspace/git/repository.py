@@ -174,6 +174,11 @@ class Repository:
             raise SourceError(Code.GIT_FAILED, "the repository has more files than can be listed")
         return os.fsdecode(result.output).split("\0")[:-1], result.errors.count("could not open directory")
 
+    def tracked_below(self, path: str) -> list[str]:
+        """Return the tracked names at and below ``path``."""
+        result = self._run("ls-files", "-z", "--cached", "--", path, max_output=_MAX_ALL_NAMES)
+        return os.fsdecode(result.output).split("\0")[:-1]
+
     def _names(self, *options: str) -> Iterator[bytes]:
         try:
             yield from stream(self._shadow.command("ls-files", "-z", *options))

@@ -1,0 +1,21 @@
+"""``promptuary adopt``: take over a database that came with the folder."""
+
+import argparse
+import sys
+
+from promptuary.cli.common import opened, print_json
+from promptuary.core.json import threads_json
+
+DONE = 0
+
+
+def main(options: argparse.Namespace) -> int:
+    """Adopt the database, and show which threads are in it."""
+    with opened(options) as promptuary:
+        promptuary.adopt()
+        threads = promptuary.threads.list()
+    if options.json:
+        print_json(threads_json(threads))
+    else:
+        print(f"adopted {len(threads):,} thread{'' if len(threads) == 1 else 's'}", file=sys.stderr)
+    return DONE

@@ -1,0 +1,114 @@
+"""Whose the ``state.db`` of a workspace is: one that came with a clone, or from somebody else, is not used.
+
+A database holds conversations, and whatever is in it reaches the model as the person's own words. A repository could
+ship one. So a database carries a binding, which is made from a key in the person's own state folder and the path of the
+workspace: nobody else can make it, and it is worth nothing elsewhere. A database that git tracks may be changed by a
+pull, binding or not, so it is never used before the person adopts it. What is in the database is not known here.
+"""
+
+import hashlib
+import hmac
+import os
+import secrets
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from promptuary import durable
+from promptuary.core.errors import Code, ForeignStateError, SourceError
+from promptuary.workspace.disk.ownership import is_own
+from promptuary.workspace.disk.private_folder import FOLDER, private_folder
+from promptuary.workspace.user_folders import state_folder, workspace_file
+from promptuary.workspace.workspace import Workspace
+
+NAME: Final = "state.db"
+_PLACE: Final = f"{FOLDER}/{NAME}"
+_FILES: Final = frozenset({FOLDER, *(f"{_PLACE}{suffix}" for suffix in ("", "-wal", "-shm", "-journal"))})
+"""What SQLite reads together with a database: a forged journal would be written back into it."""
+_KEY_BYTES: Final = 32
+_MAX_KEY: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class StateFile:
+    """Where the database is, whether it exists, and the binding that it must carry."""
+
+    path: Path
+    exists: bool
+    binding: str
+
+
+def has_state(workspace: Workspace) -> bool:
+    """Tell whether a database exists in ``workspace``."""
+    return workspace.kind_of(_PLACE) is not None
+
+
+def state_file(workspace: Workspace) -> StateFile:
+    """Return the database of ``workspace``, whose folder is created if it is missing.
+
+    Raises ``ForeignStateError`` if git tracks the database or another user owns it, unless the person has adopted it.
+    The binding is for the caller to compare.
+    """
+    found = _found(workspace)
+    if found.exists and not _adopted(workspace).exists() and _is_tracked(workspace):
+        raise ForeignStateError(
+            f"{_PLACE} is not used: git tracks it, so it may hold somebody else's words. If it is yours, run "
+            f"`promptuary adopt`; otherwise remove it: git rm -f '{_PLACE}*'."
+        )
+    return found
+
+
+def adopt(workspace: Workspace) -> StateFile:
+    """Remember that the person takes the database of ``workspace`` for their own, and return it."""
+    found = _found(workspace)
+    if _is_tracked(workspace):
+        marker = _adopted(workspace)
+        marker.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        durable.create(marker, os.fsencode(workspace.root.path))
+    return found
+
+
+def _found(workspace: Workspace) -> StateFile:
+    path = private_folder(workspace.root.path) / NAME
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return StateFile(path, exists=False, binding=_binding(workspace.root.path))
+    if not is_own(found):
+        raise ForeignStateError(
+            f"{_PLACE} is not used: it belongs to another user, or others may write it. Remove it, or make it yours "
+            "alone (chown, chmod 600)."
+        )
+    return StateFile(path, exists=stat.S_ISREG(found.st_mode), binding=_binding(workspace.root.path))
+
+
+def _is_tracked(workspace: Workspace) -> bool:
+    """Tell whether git tracks the database or a file that SQLite would read with it, such as a journal."""
+    try:
+        with workspace.repository() as repository:
+            # The folder itself is an entry if it is a submodule.
+            return any(name in _FILES for name in repository.tracked_below(FOLDER))
+    except SourceError as error:
+        if error.code is Code.NOT_A_REPOSITORY:
+            return False
+        raise ForeignStateError(
+            f"{_PLACE} is not used: git could not tell whether it tracks it ({error.reason})"
+        ) from error
+
+
+def _binding(root: Path) -> str:
+    return hmac.new(_key(), os.fsencode(os.path.realpath(root)), hashlib.sha256).hexdigest()
+
+
+def _key() -> bytes:
+    """Return the key of this person on this machine, created on first use."""
+    file = state_folder() / "key"
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    durable.create(file, secrets.token_hex(_KEY_BYTES).encode())
+    with file.open("rb") as opened:
+        return opened.read(_MAX_KEY)
+
+
+def _adopted(workspace: Workspace) -> Path:
+    return workspace_file(state_folder() / "adopted", workspace.root.path)
