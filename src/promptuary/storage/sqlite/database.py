@@ -239,7 +239,7 @@ def _create(path: Path, name: str) -> None:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise PromptuaryError(
-            f"{name} cannot be opened ({reason}); check its folder, and that you may write there."
+            f"{name} cannot be opened ({reason}); check that its folder exists and that you may write there."
         ) from error
 
 
