@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptuary.context.compact.digest import digest
+from promptuary.context.compact.envelope import summary_of
 from promptuary.context.compact.run import Compaction, compact
 from promptuary.context.history import CompactionPolicy, PricedHistory, cost, groups, kept, newest_that_fit, older
 from promptuary.core.messages import Item, Role, ToolCall
@@ -267,6 +268,40 @@ def test_a_digest_is_within_its_budget_and_always_the_same(items: list[Item], bu
     assert COUNTER.count(text) <= max(budget, 0)
     assert text == digest(list(items), budget, COUNTER)
     assert all(not line or line.startswith(("## ", "- ")) for line in text.split("\n"))
+
+
+SAID = st.lists(
+    st.one_of(
+        st.text("ab X01\n.,!?>#*+-|[]()`'\"→⋯", max_size=14),
+        st.sampled_from(
+            ["8443. Do not ", "C# ", "x > 5 ", "1. ", "- [ ] ", "```\n", "We decided ", "why? ", "a/b_.py "]
+        ),
+        st.sampled_from(["never " * 40, "12345 " * 60, "第八千四百四十三号。", "the port is 8443 " * 9]),
+    ),
+    max_size=6,
+).map("".join)
+
+
+def bare(text: str) -> str:
+    return " ".join(text.split())
+
+
+@given(st.lists(st.tuples(st.sampled_from(["user", "assistant"]), SAID), min_size=1, max_size=4), st.integers(40, 900))
+def test_every_sentence_of_a_digest_is_part_of_what_was_said(said: list[tuple[Role, str]], budget: int) -> None:
+    items = [Item(str(n), role, text) for n, (role, text) in enumerate(said)]
+    everything = "\n".join(bare(text) for _, text in said)
+    text = digest(items, budget, COUNTER)
+    again = digest([summary_of(items, text)], 2 * budget, COUNTER)
+
+    title = ""
+    for line in [*text.split("\n"), *again.split("\n")]:
+        title = line.removeprefix("## ") if line.startswith("## ") else title
+        if not line.startswith("- ") or re.fullmatch("- ⋯ [0-9,]+ more left out", line):
+            continue
+        entry = re.sub(r"^(?:User|Assistant): ", "", line.removeprefix("- "))
+        parts = re.findall(r"`([^`]+)`", entry) if title in {"Files", "Names"} else entry.split("⋯")
+        assert all(part.strip() in everything for part in parts)
+        assert set(re.findall(r"\d+", line)) <= set(re.findall(r"\d+", everything))
 
 
 WORDS = st.text("abcdefghijklm", min_size=3, max_size=8)

@@ -46,6 +46,9 @@ _LAST_MARKS = " .!?。！？…\"'"
 _SPEAKERS = {"user": "User", "assistant": "Assistant"}
 _SPEAKER_LENGTH = len("Assistant: ")
 _SAID_BY = re.compile(r"(?:User|Assistant): ")
+_HEADING = re.compile(r"#{1,6} +(.*)")
+_GAP = re.compile(rf"{_LEFT_OUT} [0-9,]+ more left out")
+_CODE = re.compile(rf"(?<!`)(`+)(?!`)(.{{1,{_LONGEST_ENTRY + 2}}}?)(?<!`)\1(?!`)")
 
 
 @dataclass(slots=True)
@@ -75,12 +78,9 @@ class _Section:
         if not chosen:
             return ""
         missing = len(self.entries) - len(chosen)
-        if self.title in _INLINE:
-            lines = ["- " + ", ".join(f"`{entry}`" for entry in chosen)]
-        else:
-            lines = [f"- {entry}" for entry in chosen]
+        shown = [", ".join(map(_code, chosen))] if self.title in _INLINE else chosen
         gap = [f"- {_LEFT_OUT} {missing:,} more left out"] if missing else []
-        return "\n".join([f"## {self.title}", *gap, *lines]) + "\n"
+        return "\n".join([f"## {self.title}", *gap, *(f"- {entry}" for entry in shown)]) + "\n"
 
 
 def digest(items: Sequence[Item], budget: int, counter: TokenCounter) -> str:
@@ -129,8 +129,8 @@ def _read_message(found: dict[str, _Section], item: Item, longest: int) -> None:
     for sentence in sentences(text):
         title = _title(sentence)
         if title:
-            shown = _around_figure(sentence, longest) if title == "Facts and figures" else sentence
-            found[title].add(f"{_SPEAKERS[item.role]}: {_clip(shown, longest)}")
+            clip = _around_figure if title == "Facts and figures" else _clip
+            found[title].add(f"{_SPEAKERS[item.role]}: {clip(sentence, longest)}")
 
 
 def _title(sentence: str) -> str:
@@ -139,13 +139,6 @@ def _title(sentence: str) -> str:
     if _DECISION.search(sentence):
         return "Decisions"
     return "Facts and figures" if any(char.isdigit() for char in sentence) else ""
-
-
-def _around_figure(sentence: str, longest: int) -> str:
-    """Return as much of a long sentence as may be shown, so that its first figure is in it."""
-    figure = next(place for place, char in enumerate(sentence) if char.isdigit())
-    start = max(0, min(figure - longest // 2, len(sentence) - longest))
-    return sentence if len(sentence) <= longest else sentence[start : start + longest]
 
 
 def _outcome(result: str) -> str:
@@ -157,22 +150,29 @@ def _outcome(result: str) -> str:
 
 def _add_all(section: _Section, entries: Iterable[str]) -> None:
     for entry in entries:
-        section.add(_clip(entry, _LONGEST_ENTRY).replace("`", "'"))
+        section.add(_clip(entry, _LONGEST_ENTRY))
+
+
+def _code(entry: str) -> str:
+    """Return ``entry`` as code: between more backticks than it has in a row."""
+    if "`" not in entry:
+        return f"`{entry}`"
+    fence = "`" * (1 + max(map(len, re.findall("`+", entry))))
+    return f"{fence} {entry} {fence}"
 
 
 def _fold(found: dict[str, _Section], summary: str, longest: int) -> None:
     """Add the entries of an earlier summary; what is in none of our sections becomes a note."""
     title = "Notes"
     for line in summary.split("\n"):
-        if line.startswith("#"):
-            heading = line.lstrip("# ").strip()
-            title = heading if heading in found else "Notes"
+        if heading := _HEADING.match(line):
+            title = heading[1].strip() if heading[1].strip() in found else "Notes"
             continue
         entry = line.strip().removeprefix("- ").strip()
-        if not entry or entry.startswith(_LEFT_OUT):
+        if not entry or _GAP.fullmatch(entry):
             continue
         if title in _INLINE:
-            _add_all(found[title], re.findall(r"`([^`]+)`", entry))
+            _add_all(found[title], (code.strip(" ") for _, code in _CODE.findall(entry)))
         else:
             found[title].add(_clip(entry, longest + _SPEAKER_LENGTH))
 
@@ -192,7 +192,44 @@ def _clip(text: str, longest: int) -> str:
     if len(line) <= longest:
         return line
     tail = longest // 3
-    return f"{line[: longest - tail - 3].rstrip()} {_LEFT_OUT} {line[-tail:].lstrip()}"
+    head = _cut_before(line, longest - tail - 3)
+    return f"{line[:head].rstrip()} {_LEFT_OUT} {line[_cut_after(line, len(line) - tail) :].lstrip()}"
+
+
+def _around_figure(sentence: str, longest: int) -> str:
+    """Return ``sentence`` like ``_clip``, but so that its first figure is in what is shown."""
+    line = one_line(" ".join(sentence.split()))
+    figure = next(place for place, char in enumerate(line) if char.isdigit())
+    if len(line) <= longest or figure < longest // 2:
+        return _clip(sentence, longest)
+    start = min(_cut_after(line, figure - longest // 2), figure)
+    rest = line[start:]
+    if len(rest) > longest:
+        rest = f"{rest[: _cut_before(rest, longest)].rstrip()} {_LEFT_OUT}"
+    return f"{_LEFT_OUT} {rest}"
+
+
+def _cut_before(line: str, place: int) -> int:
+    """Return where to cut ``line``, at ``place`` or before: at a blank, else where no word or number is cut in two."""
+    blank = line.rfind(" ", 0, place + 1)
+    if blank * 2 >= place:
+        return blank
+    least = place // 2
+    return next((at for at in range(place, least, -1) if not _is_inside(line, at)), place)
+
+
+def _cut_after(line: str, place: int) -> int:
+    """Return where to cut ``line``, at ``place`` or after: at a blank, else where no word or number is cut in two."""
+    most = (place + len(line)) // 2
+    blank = line.find(" ", place, most)
+    if blank >= 0:
+        return blank + 1
+    return next((at for at in range(place, most) if not _is_inside(line, at)), place)
+
+
+def _is_inside(line: str, place: int) -> bool:
+    """Return whether a cut at ``place`` would leave parts of one word or number on both sides."""
+    return line[place - 1 : place].isalnum() and line[place : place + 1].isalnum()
 
 
 def _key(entry: str) -> str:

@@ -1,12 +1,15 @@
 """Finds sentences, paths, links and names in plain text, in linear time. Pure."""
 
 import re
+from itertools import pairwise
 
 _FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
-_LEADING_MARKS = re.compile(r"(?:[>#*+•|-]+\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+")
-_ENDS = re.compile(r"""(?<=[.!?…])["'”’)\]]*\s+(?![a-z])|(?<=[。！？])""")
+# Not the box of a task: it says whether the task is done.
+_LEADING_MARKS = re.compile(r"(?:[>#*+•|-]+\s+|\d{1,3}[.)]\s+)*")
+_ENDS = re.compile(r"""[.!?…]["'”’)\]]*(?=\s+(?![a-z]))|[。！？]""")
 _URL = re.compile(r"(?<![A-Za-z0-9])https?://[^\s<>\"'`|\\^{}（）「」，。]++")
-_TRAILING = ".,;:!?)]}'\"*_~"
+_TRAILING = ".,;:!?'\"*~"
+_BRACKETS = {")": "(", "]": "[", "}": "{"}
 # A quick filter: most words cannot be a path.
 _WORD = re.compile(
     r"(?<![\w./\\~@+-])(?:[A-Za-z]:(?=[\\/]))?+[\w~@+-]*+[./\\][\w./\\~@+-]*+"
@@ -56,8 +59,11 @@ def sentences(text: str) -> list[str]:
     """Return the sentences of ``text``, each on one line, without marks of lists, quotes and headings."""
     found = []
     for line in text.split("\n"):
-        bare = _LEADING_MARKS.sub("", " ".join(line.split()), count=1)
-        found += [sentence.strip() for sentence in _ENDS.split(bare)]
+        bare = " ".join(line.split())
+        marks = _LEADING_MARKS.match(bare)
+        start = marks.end() if marks else 0
+        ends = [end.end() for end in _ENDS.finditer(bare, start)]
+        found += [bare[one:next_one].strip() for one, next_one in pairwise([start, *ends, len(bare)])]
     return [sentence for sentence in found if any(char.isalnum() for char in sentence)]
 
 
@@ -68,7 +74,20 @@ def is_question(sentence: str) -> bool:
 
 def links(text: str) -> list[str]:
     """Return the web addresses in ``text``, in order."""
-    return [found.rstrip(_TRAILING) for found in _URL.findall(text)]
+    found = [(match.group(), match.start()) for match in _URL.finditer(text)]
+    return [_without_punctuation(link, text[max(start - 1, 0) : start]) for link, start in found]
+
+
+def _without_punctuation(link: str, before: str) -> str:
+    """Return ``link`` without what follows it in a sentence: punctuation, and brackets that it does not open."""
+    trailing = _TRAILING + ("_" if before == "_" else "")
+    closing = {mark: link.count(mark) - link.count(opening) for mark, opening in _BRACKETS.items()}
+    end = len(link)
+    while end and (link[end - 1] in trailing or closing.get(link[end - 1], 0) > 0):
+        end -= 1
+        if link[end] in closing:
+            closing[link[end]] -= 1
+    return link[:end]
 
 
 def paths(text: str) -> list[str]:
@@ -78,7 +97,9 @@ def paths(text: str) -> list[str]:
 
 
 def _bare(word: str) -> str:
-    return word.lstrip("@").rstrip(_TRAILING + "-")
+    """Return ``word`` without the ``@`` of a reference, the end of a sentence, and marks of emphasis around it."""
+    bare = word.lstrip("@").rstrip(".-")
+    return bare.strip("_") if bare.startswith("_") and bare.endswith("_") else bare
 
 
 def _is_path(word: str) -> bool:

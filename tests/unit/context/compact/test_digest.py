@@ -1,9 +1,13 @@
 """The local summary keeps what matters in the words it was said in."""
 
+import re
+
+import pytest
+
 from promptuary.context.compact.digest import digest
 from promptuary.context.compact.envelope import body_of, how_many, summary_of
 from promptuary.context.compact.extract import is_question, links, names, paths, prose, sentences
-from promptuary.core.messages import Item, ToolCall
+from promptuary.core.messages import Item, Role, ToolCall
 from promptuary.tokens import Counter
 from tests.items import attached, whole
 
@@ -125,6 +129,67 @@ def test_a_figure_in_the_middle_of_a_long_sentence_is_shown() -> None:
     assert "1234" in digest([Item("a", "assistant", sentence)], 500, COUNTER)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The port is 8443. Do not use 443.",
+        "We decided on C# code 7 times.",
+        "It must stay x > 5 for all 3 of them.",
+        "You should not do a * b + 2 here.",
+        "We agreed: [ ] is unchecked, 4 [x] are done.",
+        "We chose plan 12) and never 13) instead.",
+        'She said "never use 443." Then we agreed on 80.',
+        "- [ ] We should delete 3 tables.",
+    ],
+)
+@pytest.mark.parametrize("role", ["user", "assistant"])
+def test_every_sentence_of_a_digest_is_what_was_said(said: str, role: Role) -> None:
+    text = digest([Item("x", "user", "Hello"), Item("y", role, said)], 500, COUNTER)
+    entries = [line.removeprefix("- ").removeprefix("Assistant: ") for line in text.split("\n") if line[:2] == "- "]
+
+    assert len(entries) >= 2
+    assert [one for one in entries if one not in said and one != "Hello" and "`" not in one] == []
+    assert all(figure in text for figure in re.findall(r"\d+", said))
+
+
+def test_marks_of_lists_quotes_and_headings_are_taken_off_and_nothing_else() -> None:
+    marks = "> 1. * ## Use C# if x > 5. | 3) no\n- [x] done\n-5 is cold\n| a | b |"
+
+    assert sentences(marks) == ["Use C# if x > 5.", "| 3) no", "[x] done", "-5 is cold", "a | b |"]
+
+
+@pytest.mark.parametrize("budget", [120, 200, 500, 900])
+def test_what_is_left_out_of_a_long_entry_is_marked_and_no_word_or_number_is_cut_in_two(budget: int) -> None:
+    words = [f"{n * 7919}" for n in range(100, 400)]
+    asked = Item("u", "user", "Never use any of these ports: " + " ".join(words))
+    told = Item("a", "assistant", "and so on " * 60 + " ".join(words))
+    text = digest([asked, told], budget, COUNTER)
+
+    assert "⋯" in text
+    assert set(re.findall(r"\d+", text)) <= set(words)
+
+
+def test_a_sentence_that_is_shown_from_its_middle_on_says_so() -> None:
+    told = Item("a", "assistant", "and so on " * 60 + "so it took 1234 seconds " + "and on " * 60)
+    [line] = [line for line in digest([told], 500, COUNTER).split("\n") if "1234" in line]
+
+    assert line.startswith("- Assistant: ⋯ ")
+    assert line.endswith(" ⋯")
+
+
+def test_a_line_of_a_models_summary_that_begins_with_a_hash_is_no_heading() -> None:
+    summary = Item("s", "user", "## Decisions\n#123 is fixed.\n#define PORT 8443", kind="summary", stands_for=("x",))
+
+    assert digest([summary], 100, COUNTER) == "## Decisions\n- #123 is fixed.\n- #define PORT 8443\n"
+
+
+def test_a_file_whose_name_has_a_backtick_keeps_its_name() -> None:
+    text = digest([attached("Look.", whole("x", "a`b.py"))], 500, COUNTER)
+
+    assert "a`b.py" in text
+    assert digest([summary_of([], text)], 500, COUNTER) == text
+
+
 def test_the_envelope_is_taken_off_again_and_says_how_many_messages_there_were() -> None:
     first = summary_of(CONVERSATION, "## Requests\n- x\n")
     second = summary_of([first, *CONVERSATION[:2]], "y")
@@ -140,6 +205,23 @@ def test_paths_are_told_from_words_addresses_and_fractions() -> None:
     text += "C:\\w\\b.txt README.md or a Makefile"
 
     assert paths(text) == ["src/a.py", "./run", "docs/x/", "C:\\w\\b.txt", "README.md", "Makefile"]
+
+
+def test_a_path_keeps_the_marks_that_belong_to_it() -> None:
+    text = "See src/app/__pycache__ and lib/__init__.py, _docs/a.md_ and notes/old.txt~."
+
+    assert paths(text) == ["src/app/__pycache__", "lib/__init__.py", "docs/a.md", "notes/old.txt~"]
+
+
+def test_a_link_keeps_the_brackets_and_marks_that_belong_to_it() -> None:
+    text = "(https://h.example/C_(lang)) and _https://h.example/x_, https://h.example/__init__ **https://h.example/y**"
+
+    assert links(text) == [
+        "https://h.example/C_(lang)",
+        "https://h.example/x",
+        "https://h.example/__init__",
+        "https://h.example/y",
+    ]
 
 
 def test_links_end_before_the_punctuation_of_the_sentence() -> None:
