@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,13 @@ def everything(path: Path) -> object:
         return read, items
 
 
+def said_in(read: object) -> object:
+    """Return the conversation alone: the history, the turns without their dates, and what was compacted."""
+    assert isinstance(read, tuple)
+    (history, turns, _, _), items = read
+    return history, [replace(turn, created="") for turn in turns], items
+
+
 @pytest.mark.parametrize(
     "content", [b"x", b"not a database at all\n" * 500, b"\x00" * 8192, b"SQLite format 3\x00" * 99]
 )
@@ -72,8 +80,8 @@ def test_a_truncated_database_is_noticed(database: Path) -> None:
 
 
 @pytest.mark.torture
-def test_flipped_bytes_are_noticed_or_harmless(database: Path, figure: Figure) -> None:
-    """A text is compared with its hash; what is not noticed can only be in ids, numbers and unused space."""
+def test_flipped_bytes_never_make_another_conversation(database: Path, figure: Figure) -> None:
+    """Everything that was said has checksums; what goes unnoticed is in dates and in unused space."""
     whole, chance = database.read_bytes(), random.Random(11)
     good, seen = everything(database), Counter[str]()
     assert isinstance(good, tuple)
@@ -85,12 +93,15 @@ def test_flipped_bytes_are_noticed_or_harmless(database: Path, figure: Figure) -
             leftover.unlink()
         database.write_bytes(broken)
         try:
-            seen["harmless" if everything(database) == good else "small differences"] += 1
+            read = everything(database)
         except PromptuaryError:
             seen["errors"] += 1
+            continue
+        seen["harmless" if read == good else "small differences" if said_in(read) == said_in(good) else "another"] += 1
     print(f"flipped bytes in {sum(seen.values()):,} copies: {dict(seen)}, 0 tracebacks")
 
     assert seen["errors"] > 0
+    assert seen["another"] == 0
 
 
 def test_a_changed_text_is_never_taken_for_what_was_written(database: Path) -> None:

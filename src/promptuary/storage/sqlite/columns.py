@@ -4,6 +4,8 @@ Text that is valid Unicode is stored as text, so that a person can read the tabl
 a blob of its bytes. The two never meet: a text has one form only.
 """
 
+import hashlib
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -23,3 +25,14 @@ def from_column(value: Any) -> str:
     if isinstance(value, str):
         return value
     raise ValueError("a text is no text")
+
+
+def row_checksum(*values: object) -> int:
+    """Return a number that changes with any of ``values``, which are as columns hold them."""
+    digest = hashlib.blake2b(repr(values).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def history_checksum(standing: Iterable[tuple[int, int, int | None]]) -> int:
+    """Return the checksum of a history: the number of each item, whether it is pinned, and its own checksum."""
+    return row_checksum(*sorted(standing))

@@ -10,7 +10,7 @@ from typing import Final
 
 from promptuary.core.messages import Item
 from promptuary.storage.sqlite import rows
-from promptuary.storage.sqlite.columns import to_column
+from promptuary.storage.sqlite.columns import history_checksum, to_column
 from promptuary.storage.sqlite.queries import queries
 
 _QUERIES = queries(f"{__package__}.sql", "thread_queries.sql")
@@ -31,11 +31,14 @@ class Histories:
         """Return the history of ``thread`` as it is now, in order."""
         key = {"owner": owner, "thread": to_column(thread)}
         standing = connection.execute(_QUERIES["standing"], key).fetchall()
-        new = [number for number, _ in standing if number not in self._items]
+        row = connection.execute(_QUERIES["history_checksum"], key).fetchone()
+        if row is not None and row[0] is not None and row[0] != history_checksum(standing):
+            raise ValueError("a history is not what was written")
+        new = [number for number, _, _ in standing if number not in self._items]
         if new:
             for number, *row in connection.execute(_QUERIES["history"], key | {"first": min(new)}):
                 self._keep(number, rows.to_item(tuple(row)))
-        found = tuple(self._item(number, pinned=bool(pinned)) for number, pinned in standing)
+        found = tuple(self._item(number, pinned=bool(pinned)) for number, pinned, _ in standing)
         if self._size > _KEPT_CHARACTERS:
             self._items, self._size = {}, 0
         return found

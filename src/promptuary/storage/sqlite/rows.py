@@ -10,7 +10,7 @@ from promptuary.core.blocks import Detail
 from promptuary.core.json import receipt_from_json, receipt_json
 from promptuary.core.messages import Attachment, Item, Message, ToolCall
 from promptuary.core.ports.threads import LayerState, StateKey, ThreadInfo, TurnRecord
-from promptuary.storage.sqlite.columns import from_column, to_column
+from promptuary.storage.sqlite.columns import from_column, row_checksum, to_column
 from promptuary.storage.sqlite.texts import Contents, pack, unpack
 from promptuary.storage.values import frozen_receipt, state_text, to_text
 
@@ -19,13 +19,27 @@ Row = tuple[Any, ...]
 
 Values = dict[str, str | bytes | int]
 
+_FIXED: Final = (
+    "id",
+    "thread",
+    "place",
+    "role",
+    "kind",
+    "tool_calls",
+    "tool_call_id",
+    "stands_for",
+    "turn",
+    "attached",
+)
+"""The columns of an item that never change."""
+
 _NONE: Final = "[]"
 
 
 def of_item(item: Item, thread: int, place: int, contents: Contents) -> Values:
     """Return the row of ``item``."""
     calls = [[call.id, call.name, call.arguments] for call in item.tool_calls]
-    return {
+    row: Values = {
         "id": to_column(item.id),
         "thread": thread,
         "place": place,
@@ -39,11 +53,16 @@ def of_item(item: Item, thread: int, place: int, contents: Contents) -> Values:
         "turn": to_column(item.turn),
         "attached": to_column(_attached_text(item)),
     }
+    fixed = [row[name] for name in _FIXED]
+    return row | {"checksum": row_checksum(*fixed, contents.digests[int(row["content"])])}
 
 
 def to_item(row: Row) -> Item:
-    """Return the item of a row."""
-    number, role, pinned, kind, calls, call, stands_for, turn, attached, *content = row
+    """Return the item of a row, or raise ``ValueError`` if it differs from what was written."""
+    number, role, pinned, kind, calls, call, stands_for, turn, attached, place, thread, checksum, *content = row
+    fixed = (number, thread, place, role, kind, calls, call, stands_for, turn, attached, content[0])
+    if checksum is not None and checksum != row_checksum(*fixed):
+        raise ValueError("an item is not what was written")
     words_start, attachments = _attached(from_column(attached))
     return Item(
         id=from_column(number),
@@ -88,7 +107,7 @@ def _attachment(value: Any) -> Attachment:
 def of_turn(turn: TurnRecord, thread: int, user: str, contents: Contents) -> Values:
     """Return the row of ``turn``, in which ``user`` acted."""
     messages = [{**message, "content": contents.put(message["content"])} for message in turn.messages]
-    return {
+    row: Values = {
         "number": turn.number,
         "id": to_column(turn.id),
         "thread": thread,
@@ -99,22 +118,31 @@ def of_turn(turn: TurnRecord, thread: int, user: str, contents: Contents) -> Val
         "receipt": contents.put(to_text(receipt_json(turn.receipt))),
         "user": to_column(user),
     }
+    texts = [row["text"], row["messages"], row["receipt"], *(message["content"] for message in messages)]
+    digests = [contents.digests[number] for number in map(_whole, texts)]
+    return row | {"checksum": row_checksum(row["id"], thread, turn.number, row["status"], row["user"], *digests)}
 
 
 def to_turn(row: Row, contents: Contents) -> TurnRecord:
-    """Return the turn of a row."""
-    number, thread, count, created, status, text, messages, receipt, user = row
-    return TurnRecord(
+    """Return the turn of a row, or raise ``ValueError`` if it differs from what was written."""
+    number, thread, count, created, status, text, messages, receipt, user, home, checksum = row
+    stored = json.loads(contents.get(messages))
+    texts = [text, messages, receipt, *(message["content"] for message in stored)]
+    turn = TurnRecord(
         id=from_column(number),
         thread=from_column(thread),
         number=int(count),
         created=from_column(created),
         status=from_column(status),  # type: ignore[arg-type]  # what was written was a status
         text=contents.get(text),
-        messages=tuple(_message(one, contents) for one in json.loads(contents.get(messages))),
+        messages=tuple(_message(one, contents) for one in stored),
         receipt=frozen_receipt(receipt_from_json(json.loads(contents.get(receipt)))),
         user=from_column(user),
     )
+    digests = [contents.digests[one] for one in texts]
+    if checksum is not None and checksum != row_checksum(number, home, count, status, user, *digests):
+        raise ValueError("a turn is not what was written")
+    return turn
 
 
 def of_key(key: StateKey, owner: int) -> Values:
@@ -149,6 +177,12 @@ def to_thread(row: Row) -> ThreadInfo:
 def _message(stored: dict[str, Any], contents: Contents) -> Message:
     stored["content"] = contents.get(stored["content"])
     return cast("Message", stored)
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int):
+        raise TypeError("a number is not a number")
+    return value
 
 
 def _text(value: Any) -> str:

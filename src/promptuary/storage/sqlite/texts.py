@@ -75,10 +75,12 @@ class Numbers:
 class Contents:
     """The texts of a database, within one transaction; ``numbers`` are those that it had to look up or add."""
 
-    __slots__ = ("_connection", "_known", "_seen", "numbers")
+    __slots__ = ("_connection", "_known", "_seen", "digests", "numbers")
 
     def __init__(self, connection: sqlite3.Connection, known: Numbers | None = None) -> None:
         self.numbers: dict[bytes, int] = {}
+        self.digests: dict[int, bytes] = {}
+        """The hashes of the texts that were stored or read."""
         self._connection = connection
         self._known = known or Numbers()
         self._seen: dict[int, str] = {}
@@ -89,9 +91,11 @@ class Contents:
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
         known = self._known.of(digest)
         if known is not None:
+            self.digests[known] = digest
             return known
         found = self._connection.execute(_QUERIES["find_content"], {"sha256": digest}).fetchone()
         number = self.numbers[digest] = self._add(text) if found is None else int(found[0])
+        self.digests[number] = digest
         return number
 
     def _add(self, text: str) -> int:
@@ -106,4 +110,5 @@ class Contents:
             if row is None:
                 raise ValueError("a text is missing")
             self._seen[number] = unpack(*row)
+            self.digests[number] = row[0]
         return self._seen[number]

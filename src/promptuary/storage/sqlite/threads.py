@@ -21,7 +21,7 @@ from promptuary.core.ports.threads import (
 )
 from promptuary.core.principals import Owner, Principal
 from promptuary.storage.sqlite import rows
-from promptuary.storage.sqlite.columns import to_column
+from promptuary.storage.sqlite.columns import from_column, history_checksum, to_column
 from promptuary.storage.sqlite.database import Database, Result, Work
 from promptuary.storage.sqlite.errors import damaged
 from promptuary.storage.sqlite.history_cache import Histories
@@ -188,6 +188,8 @@ class _Writing:
         self._append()
         self._pin()
         self._compact()
+        if self._change.items or self._change.pinned or self._change.replacements:
+            self._seal()
         for state in self._change.states:
             owner = self._owner if state.key.scope in PRIVATE_SCOPES else _EVERYBODY
             self._connection.execute(_QUERIES["keep_state"], rows.of_state(state, owner))
@@ -223,15 +225,22 @@ class _Writing:
                 places.append(place)
             self._add(replacement.item, min(places))
 
+    def _seal(self) -> None:
+        """Note which items are in the history now, so that damage to the table is noticed."""
+        standing = self._connection.execute(_QUERIES["standing_of"], {"thread": self._thread}).fetchall()
+        key = {"thread": self._thread, "history": history_checksum(standing)}
+        self._connection.execute(_QUERIES["seal_history"], key)
+
     def _record(self, turn: TurnRecord) -> None:
         before = self._connection.execute(_QUERIES["find_turn"], {"id": to_column(turn.id)}).fetchone()
-        if before is not None and before != (self._thread, turn.number):
+        if before is not None and before[:2] != (self._thread, turn.number):
             raise turn_is_another(turn)
+        user = self._user if before is None else from_column(before[2])
         place = {"thread": self._thread, "number": turn.number}
         if before is None and self._connection.execute(_QUERIES["find_number"], place).fetchone() is not None:
             raise number_is_taken(turn)
         query = _QUERIES["add_turn" if before is None else "change_turn"]
-        self._connection.execute(query, rows.of_turn(turn, self._thread, self._user, self._contents))
+        self._connection.execute(query, rows.of_turn(turn, self._thread, user, self._contents))
 
     def _found(self, item: str) -> rows.Row | None:
         """Return where an item is: its thread, its place, and whether it may leave the history."""

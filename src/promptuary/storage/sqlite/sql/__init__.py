@@ -2,5 +2,11 @@
 
 from typing import Final
 
-STEPS: Final = ("schema_1_threads.sql", "schema_2_vectors.sql", "schema_3_principals.sql", "schema_4_binding.sql")
+STEPS: Final = (
+    "schema_1_threads.sql",
+    "schema_2_vectors.sql",
+    "schema_3_principals.sql",
+    "schema_4_binding.sql",
+    "schema_5_checksums.sql",
+)
 """The scripts that made the tables what they are, in order. A change of the tables is one more at the end."""

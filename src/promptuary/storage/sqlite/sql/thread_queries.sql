@@ -46,8 +46,8 @@ SELECT coalesce(max(place), 0) FROM item WHERE thread = :thread AND compacted = 
 
 -- name: add_item
 -- Put an item into a thread.
-INSERT INTO item (id, thread, place, pinned, role, kind, content, tool_calls, tool_call_id, stands_for, turn, attached)
-VALUES (:id, :thread, :place, :pinned, :role, :kind, :content, :tool_calls, :tool_call_id, :stands_for, :turn, :attached);
+INSERT INTO item (id, thread, place, pinned, role, kind, content, tool_calls, tool_call_id, stands_for, turn, attached, checksum)
+VALUES (:id, :thread, :place, :pinned, :role, :kind, :content, :tool_calls, :tool_call_id, :stands_for, :turn, :attached, :checksum);
 
 -- name: find_item
 -- Where an item is, and whether it may leave the history.
@@ -63,16 +63,28 @@ UPDATE item SET compacted = 1 WHERE id = :id;
 
 -- name: standing
 -- Which items stand in the history of a thread, in order, and what alone can change of them.
-SELECT item.number, pinned
+SELECT item.number, pinned, checksum
 FROM thread
 JOIN item ON item.thread = thread.id AND item.compacted = 0
 WHERE thread.owner = :owner AND thread.name = :thread
 ORDER BY item.place;
 
+-- name: history_checksum
+-- What the history of a thread must add up to, if that is known.
+SELECT history FROM thread WHERE owner = :owner AND name = :thread;
+
+-- name: standing_of
+-- The same as ``standing``, by the number of the thread.
+SELECT number, pinned, checksum FROM item WHERE thread = :thread AND compacted = 0;
+
+-- name: seal_history
+-- Note what the history of a thread adds up to.
+UPDATE thread SET history = :history WHERE id = :thread;
+
 -- name: history
 -- What stands in the history of a thread, from the number of an item on.
 SELECT
-    item.number, item.id, role, pinned, kind, tool_calls, tool_call_id, stands_for, turn, attached, sha256, packed, body
+    item.number, item.id, role, pinned, kind, tool_calls, tool_call_id, stands_for, turn, attached, place, item.thread, checksum, sha256, packed, body
 FROM thread
 JOIN item ON item.thread = thread.id AND item.compacted = 0
 JOIN content ON content.id = item.content
@@ -81,7 +93,7 @@ WHERE thread.owner = :owner AND thread.name = :thread AND item.number >= :first;
 -- name: item
 -- One item of an owner, compacted or not.
 SELECT
-    item.id, role, pinned, kind, tool_calls, tool_call_id, stands_for, turn, attached, sha256, packed, body
+    item.id, role, pinned, kind, tool_calls, tool_call_id, stands_for, turn, attached, place, item.thread, checksum, sha256, packed, body
 FROM item
 JOIN thread ON thread.id = item.thread AND thread.owner = :owner
 JOIN content ON content.id = item.content
@@ -89,7 +101,7 @@ WHERE item.id = :id;
 
 -- name: find_turn
 -- The turn of an id.
-SELECT thread, number FROM turn WHERE id = :id;
+SELECT thread, number, user FROM turn WHERE id = :id;
 
 -- name: find_number
 -- Whether a number of a thread is taken.
@@ -97,23 +109,24 @@ SELECT id FROM turn WHERE thread = :thread AND number = :number;
 
 -- name: add_turn
 -- Put a turn into the ledger.
-INSERT INTO turn (number, id, thread, created, status, text, messages, receipt, user)
-VALUES (:number, :id, :thread, :created, :status, :text, :messages, :receipt, :user);
+INSERT INTO turn (number, id, thread, created, status, text, messages, receipt, user, checksum)
+VALUES (:number, :id, :thread, :created, :status, :text, :messages, :receipt, :user, :checksum);
 
 -- name: change_turn
 -- Note what became of a turn.
-UPDATE turn SET status = :status, text = :text, messages = :messages, receipt = :receipt WHERE id = :id;
+UPDATE turn SET status = :status, text = :text, messages = :messages, receipt = :receipt, checksum = :checksum
+WHERE id = :id;
 
 -- name: turn
 -- One turn by its number.
-SELECT turn.id, thread.name, number, turn.created, status, text, messages, receipt, user
+SELECT turn.id, thread.name, number, turn.created, status, text, messages, receipt, user, turn.thread, checksum
 FROM thread
 JOIN turn ON turn.thread = thread.id
 WHERE thread.owner = :owner AND thread.name = :thread AND number = :number;
 
 -- name: last_turn
 -- The turn with the highest number.
-SELECT turn.id, thread.name, number, turn.created, status, text, messages, receipt, user
+SELECT turn.id, thread.name, number, turn.created, status, text, messages, receipt, user, turn.thread, checksum
 FROM thread
 JOIN turn ON turn.thread = thread.id
 WHERE thread.owner = :owner AND thread.name = :thread
@@ -129,7 +142,7 @@ WHERE thread.owner = :owner AND thread.name = :thread;
 
 -- name: turns
 -- The turns of a thread, the first first.
-SELECT turn.id, thread.name, number, turn.created, status, text, messages, receipt, user
+SELECT turn.id, thread.name, number, turn.created, status, text, messages, receipt, user, turn.thread, checksum
 FROM thread
 JOIN turn ON turn.thread = thread.id
 WHERE thread.owner = :owner AND thread.name = :thread
