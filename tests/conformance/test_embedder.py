@@ -10,6 +10,7 @@ from promptuary.models.minilm import MiniLM, available
 from promptuary.models.openai_embeddings import EndpointEmbedder
 from promptuary.testing.embedder_conformance import EmbedderConformance, numbers
 from promptuary.testing.loopback import Loopback, Step, answer
+from promptuary.testing.word_embedder import WordEmbedder
 from promptuary.workspace.web.post import PostPolicy
 from tests.embedders import HashedWords
 
@@ -20,6 +21,12 @@ class TestHashedWords(EmbedderConformance):
     @pytest.fixture
     def embedder(self) -> Embedder:
         return HashedWords()
+
+
+class TestWordEmbedder(EmbedderConformance):
+    @pytest.fixture
+    def embedder(self) -> Embedder:
+        return WordEmbedder()
 
 
 @pytest.mark.skipif(not available(), reason="the extra is not installed")

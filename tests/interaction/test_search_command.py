@@ -120,6 +120,31 @@ def test_json_is_the_promised_object(indexed: Run, project: Path) -> None:
     assert "why" not in indexed("everything", "--json").json["hits"][0]
 
 
+def test_the_place_of_a_hit_is_what_a_file_reference_takes(run: Run, project: Path, files: Files) -> None:
+    names = ["my notes/a b.md", "odd:10.md", "it's (one).md", 'say "hi".md', "日本語。.md"]
+    files({name: f"# Zebra\n\nThe zebra of file {number}.\n" for number, name in enumerate(names)})
+    run(str(project / "my notes"), str(project), command="index")
+    for hit in run("zebra", "--json").json["hits"]:
+        expanded = run(f"See @file:{hit['place']} please.", "--json", command="expand").json
+
+        (reference,) = expanded["references"]
+        assert (reference["status"], reference["target"], reference["lines"]) == ("included", hit["path"], [1, 3])
+        assert hit["text"] in expanded["messages"][0]["content"]
+
+
+def test_the_place_of_a_hit_outside_the_workspace_is_an_absolute_path(run: Run, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "a.md").write_text("A zebra.\n")
+    run(str(outside), command="index")
+    (hit,) = run("zebra", "--json").json["hits"]
+
+    assert hit["place"] == f"{outside}/a.md:1-1"
+    assert run("zebra", "--quiet").out.startswith(f"1. {outside}/a.md:1-1")
+    (reference,) = run(f"@file:{hit['place']}", "--json", command="expand").json["references"]
+    assert reference["code"] == "ABSOLUTE_PATH"
+
+
 @pytest.mark.parametrize(
     ("filters", "expected"),
     [

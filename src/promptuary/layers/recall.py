@@ -20,7 +20,7 @@ from promptuary.core.text import visible, with_unix_lines
 from promptuary.layers.tracked.links import without
 from promptuary.references.detail import whole
 from promptuary.references.scan import scan
-from promptuary.references.search_hits import apart, lines_of, place_of, rest_of, source_of, text_of, worth
+from promptuary.references.search_hits import apart, lines_of, path_of_hit, rest_of, source_of, text_of, worth
 
 HEADING: Final = "# Recalled from indexed files"
 
@@ -74,7 +74,7 @@ def asked(message: str) -> str:
 def unseen(hits: Sequence[Hit], passages: Sequence[Passage], home: str) -> list[Hit]:
     """Return the parts of the hits that are neither in one of ``passages`` nor in a better hit."""
     left = [hit for hit in hits if not in_view(hit, passages)]
-    return apart([part for hit in left for part in rest_of(hit, lines_in_view(hit, place_of(hit, home), passages))])
+    return apart([part for hit in left for part in rest_of(hit, lines_in_view(hit, path_of_hit(hit, home), passages))])
 
 
 def in_view(hit: Hit, passages: Sequence[Passage]) -> bool:

@@ -18,7 +18,7 @@ _ALIKE: Final = 0.3
 
 def source_of(hit: Hit, workspace: str, kind: str) -> Source:
     """Return ``hit`` as a source, labelled like a reference to these lines in ``workspace``."""
-    path = place_of(hit, workspace)
+    path = path_of_hit(hit, workspace)
     inside = path != _whole(hit)
     lines = f":{hit.start_line}-{hit.end_line}"
     return Source(
@@ -43,7 +43,7 @@ def text_of(hit: Hit) -> str:
     return f"{hit.text}\n" if hit.text.endswith("\r") else hit.text
 
 
-def place_of(hit: Hit, workspace: str) -> str:
+def path_of_hit(hit: Hit, workspace: str) -> str:
     """Return the path of a hit's file, relative to ``workspace`` if it is inside, else absolute."""
     return _whole(hit).removeprefix(f"{workspace.rstrip('/')}/")
 

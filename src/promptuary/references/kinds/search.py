@@ -8,7 +8,7 @@ from promptuary.core.errors import Code, PromptuaryError, SourceError
 from promptuary.core.references import Reference
 from promptuary.core.search import Filters, Hit, SearchQuery, note_text
 from promptuary.references.resolve_context import ResolveContext
-from promptuary.references.search_hits import apart, place_of, source_of, worth
+from promptuary.references.search_hits import apart, path_of_hit, source_of, worth
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 
 MOST_HITS: Final = 8
@@ -34,7 +34,7 @@ def memory(reference: Reference, context: ResolveContext) -> list[Source]:
     # A pattern cannot quote special characters, so it may match more; the rest is filtered out here.
     pattern = f"{_WILD.sub('?', home.rstrip('/'))}/{MEMORIES}/**"
     found = _hits(reference, context, Filters(paths=(pattern,)))
-    hits = [hit for hit in found if place_of(hit, home).startswith(f"{MEMORIES}/")]
+    hits = [hit for hit in found if path_of_hit(hit, home).startswith(f"{MEMORIES}/")]
     if not hits:
         raise _no_memory(reference, context)
     return _sources(hits, reference, context)
