@@ -1,9 +1,10 @@
 """Stores for tests: the threads of the person on this machine, in a file of their own or in memory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from promptuary.core.ports.threads import LayerState, StateKey, ThreadStore
+from promptuary.core.messages import Item
+from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, ThreadStore
 from promptuary.core.principals import LOCAL
 from promptuary.storage.in_memory import InMemoryState, InMemoryThreads
 from promptuary.storage.sqlite.state import SqliteState
@@ -30,6 +31,13 @@ class MemoryStore(InMemoryThreads):
 
     def __init__(self, *, clock: Callable[[], str] = now) -> None:
         super().__init__(InMemoryState(clock=clock), LOCAL)
+
+
+def forged(thread: str, items: Sequence[Item]) -> ThreadChange:
+    """Return a change that appends ``items`` unchecked, as somebody else's program could write them."""
+    change = ThreadChange(thread)
+    object.__setattr__(change, "items", items)
+    return change
 
 
 def thread_state(layer: str, name: str, version: int, value: object) -> LayerState:

@@ -13,19 +13,26 @@ from hypothesis import strategies as st
 
 from promptuary.blocking import Promptuary
 from promptuary.context.assemble import Room, ceiling, promise
-from promptuary.context.history import CALL_OVERHEAD, MESSAGE_OVERHEAD, CompactionPolicy, cost, groups, newest_that_fit
+from promptuary.context.history import (
+    CALL_OVERHEAD,
+    MESSAGE_OVERHEAD,
+    CompactionPolicy,
+    cost,
+    groups,
+    newest_that_fit,
+    spoken,
+)
 from promptuary.core.blocks import Block
 from promptuary.core.budget import Claim, allocate
 from promptuary.core.expansion import Expansion, Spend
 from promptuary.core.ids import new_id
 from promptuary.core.layers import Band, Between, Budget, Layer, LayerContext, Recall, RecallRequest
 from promptuary.core.messages import Item, Message, as_message
-from promptuary.core.ports.threads import ThreadChange
 from promptuary.core.principals import LOCAL
 from promptuary.threads.turn import Thread, ThreadOptions, Turn
 from promptuary.tokens import Counter
 from tests.properties.test_compaction_properties import HISTORIES
-from tests.stores import MemoryStore
+from tests.stores import MemoryStore, forged
 
 COUNTER = Counter()
 Manner = Literal["honest", "liar", "failing", "late", "silent", "odd"]
@@ -141,7 +148,7 @@ def as_it_is(text: str, also: str, limit: int) -> Expansion:
 
 def thread_of(layers: Sequence[Layer], history: Sequence[Item], room: Room) -> tuple[Thread, MemoryStore]:
     store = MemoryStore()
-    store.apply(ThreadChange("t", items=history))
+    store.apply(forged("t", history))
     common = ThreadOptions(
         LOCAL, store, layers, COUNTER, room, room.window // 2, CompactionPolicy(), None, as_it_is, "r"
     )
@@ -157,7 +164,7 @@ def prepared(layers: Sequence[Layer], history: Sequence[Item], room: Room, text:
 
 def stays(history: Sequence[Item]) -> int:
     """Return what of a history can never be left out."""
-    return sum(cost(group.sendable, COUNTER) for group in groups(history) if group.is_fixed)
+    return sum(cost(group.sendable, COUNTER) for group in groups(spoken(history)) if group.is_fixed)
 
 
 def heard(turn: Turn, layers: Sequence[Says], band: Band) -> list[Says]:
@@ -236,8 +243,9 @@ def test_nothing_leaves_the_prompt_without_a_summary_and_a_warning(
     others = cost_of([*turn.prompt.stable, *turn.prompt.live, turn.prompt.message])
     view = newest_that_fit(after, room.usable - others, COUNTER)
     shown = {one for item in view for one in (item.id, *item.stands_for)}
-    gone = {item.id for group in groups(history) for item in group.sendable} - {item.id for item in view}
+    gone = {item.id for group in groups(spoken(history)) for item in group.sendable} - {item.id for item in view}
 
+    assert {message["role"] for message in turn.prompt.history} <= {"user", "assistant", "tool"}
     if gone:
         assert any("of the history" in one or "the history was" in one for one in turn.receipt.warnings)
     if room.usable - price(text) - stays(after) > 400:
@@ -262,12 +270,12 @@ def test_no_layer_is_cut_while_tokens_are_left_over(
     layers: list[Says], history: list[Item], room: Room, text: str
 ) -> None:
     turn, after = prepared(layers, history, room, text)
-    wanted = sum(one.wanted for one in layers) + sum(cost(group.sendable, COUNTER) for group in groups(after))
+    wanted = sum(one.wanted for one in layers) + sum(cost(group.sendable, COUNTER) for group in groups(spoken(after)))
     if wanted + price(text) > room.usable:
         return
 
     assert [one.id for one in layers if one.said and one.said[-1] != one.said[0]] == []
-    assert len(turn.prompt.history) == sum(len(group.sendable) for group in groups(after))
+    assert len(turn.prompt.history) == sum(len(group.sendable) for group in groups(spoken(after)))
 
 
 @given(LAYERS, HISTORIES, ROOMS, MESSAGES)

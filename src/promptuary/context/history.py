@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import ConfigError
-from promptuary.core.messages import Item
+from promptuary.core.messages import SPEAKERS, Item
 from promptuary.core.threads import HistoryStats
 
 MESSAGE_OVERHEAD = 4
@@ -25,8 +25,6 @@ CALL_OVERHEAD = 8
 
 SUMMARY_SHARE = 0.25
 """Summaries within this part of the room are sent even if not all messages after them are."""
-
-_INSTRUCTIONS = frozenset({"system", "developer"})
 
 _CACHED_CHARACTERS = 16 * 1024 * 1024
 
@@ -116,7 +114,7 @@ class Group:
     def is_fixed(self) -> bool:
         """Whether it may never be compacted or left out: instructions and pinned items."""
         for item in self.items:  # noqa: SIM110  (asked of a whole history, and `any` takes three times as long)
-            if item.pinned or item.role in _INSTRUCTIONS:
+            if item.pinned or item.role not in SPEAKERS:
                 return True
         return False
 
@@ -147,6 +145,11 @@ def cost(items: Iterable[Item], counter: TokenCounter) -> int:
     for item in items:
         tokens += item_cost(item, counter)
     return tokens
+
+
+def spoken(items: Sequence[Item]) -> Sequence[Item]:
+    """Return the items that a user, an assistant or a tool said."""
+    return [item for item in items if item.role in SPEAKERS]
 
 
 def groups(items: Sequence[Item]) -> list[Group]:
@@ -191,7 +194,8 @@ class PricedHistory:
     """A history with its costs: grouped and counted once, used several times in a turn.
 
     ``priced`` has each group that can be sent and what it costs; ``sent`` is the sum. ``strays`` are the groups of
-    which some items are never sent. ``tokens`` is what all items cost, the strays included.
+    which some items are never sent. ``tokens`` is what all items cost, the strays included. ``unspoken`` counts the
+    items of other roles than a conversation has, which are not read at all: a history gives no instructions.
     """
 
     items: Sequence[Item]
@@ -199,16 +203,18 @@ class PricedHistory:
     strays: Sequence[Group]
     sent: int
     tokens: int
+    unspoken: int = 0
 
     @classmethod
     def of(cls, items: Sequence[Item], counter: TokenCounter) -> "PricedHistory":
-        """Return ``items`` grouped and priced."""
-        every = groups(items)
+        """Return what was said of ``items``, grouped and priced."""
+        said = spoken(items)
+        every = groups(said)
         priced = [(group, cost(group.sendable, counter)) for group in every if group.sendable]
         sent = sum(price for _, price in priced)
         strays = [group for group in every if group.has_strays]
         unsent = sum(cost(group.items, counter) - cost(group.sendable, counter) for group in strays)
-        return cls(items, priced, strays, sent, sent + unsent)
+        return cls(said, priced, strays, sent, sent + unsent, len(items) - len(said))
 
     @property
     def fixed(self) -> int:
@@ -218,7 +224,7 @@ class PricedHistory:
     def newest(self, budget: int) -> tuple[Item, ...]:
         """Return the items to send for at most ``budget`` tokens: whole groups, in order.
 
-        System and developer messages and pinned items are always among them, even above the budget. Then come
+        Pinned items are always among them, even above the budget. Then come
         summaries, which stand for much at a low price, as long as they take a small part of the room; then the newest
         groups, up to the first that does not fit. If something is left out, the rest begins with a message of the user.
         """
@@ -258,9 +264,7 @@ def _before_the_first_user(priced: Sequence[tuple[Group, int]], taken: set[int])
     """
     early = set()
     for group, _ in priced:
-        if group.start not in taken or group.items[0].role in _INSTRUCTIONS:
-            continue
-        if group.is_fixed or group.items[0].role == "user":
+        if group.is_fixed or (group.start in taken and group.items[0].role == "user"):
             break
         early.add(group.start)
     return early

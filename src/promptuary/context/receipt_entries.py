@@ -75,12 +75,15 @@ def of_history(sent: Sequence[Item], history: PricedHistory, tokens: int) -> Pro
 
     The messages themselves stand in the prompt; the block has no text of its own.
     """
-    if not history.items:
+    if not history.items and not history.unspoken:
         return PromptPart("history")
     missing = _missing(sent, history)
     reasons = [f"the oldest {missing} do not fit"] if missing else []
     reasons += _unsent(history.strays)
-    label, reason = f"{len(sent)} of {len(history.items)} messages", "; ".join(reasons) or "what was said before"
+    if history.unspoken:
+        reasons.append(f"{history.unspoken} that no user, assistant or tool said {_is(history.unspoken)} not sent")
+    every = len(history.items) + history.unspoken
+    label, reason = f"{len(sent)} of {every} messages", "; ".join(reasons) or "what was said before"
     if not sent:
         return PromptPart("history", omitted=[Omitted(label, reason)])
     # Items never change, so their ids tell one state of a history from another.
@@ -90,10 +93,21 @@ def of_history(sent: Sequence[Item], history: PricedHistory, tokens: int) -> Pro
 
 
 def unsent_warnings(sent: Sequence[Item], history: PricedHistory) -> tuple[str, ...]:
-    """Return what the person should know of messages that could be sent and are not."""
-    missing = _missing(sent, history)
-    which = f"{missing} messages of the history do" if missing > 1 else "a message of the history does"
-    return (f"{which} not fit and {'are' if missing > 1 else 'is'} not sent",) if missing else ()
+    """Return what the person should know of messages that are not sent."""
+    missing, unspoken = _missing(sent, history), history.unspoken
+    warnings = [f"{_messages(missing)} of the history {_is(missing)} not sent: no room is left"] if missing else []
+    if unspoken:
+        why = f"no user, assistant or tool said {'them' if unspoken > 1 else 'it'}"
+        warnings.append(f"{_messages(unspoken)} of the history {_is(unspoken)} not sent: {why}")
+    return tuple(warnings)
+
+
+def _messages(count: int) -> str:
+    return f"{count:,} messages" if count > 1 else "a message"
+
+
+def _is(count: int) -> str:
+    return "are" if count > 1 else "is"
 
 
 def _missing(sent: Sequence[Item], history: PricedHistory) -> int:

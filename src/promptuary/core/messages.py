@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NotRequired, TypedDict
+from typing import Final, Literal, NotRequired, TypedDict
 
 from promptuary.core.blocks import Detail, Passage, path_of
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 """Who speaks, in the words of the chat APIs."""
+
+SPEAKERS: Final = frozenset({"user", "assistant", "tool"})
+"""The roles in a history. Instructions come from the layers of a turn, never from what was said before."""
 
 
 class Message(TypedDict):

@@ -135,7 +135,7 @@ class ThreadStoreConformance:
             said("z"),
             Item("y", "assistant", "", calls, turn="t-1"),
             Item("x", "tool", "seen", tool_call_id="c1", pinned=True),
-            Item("w", "developer", "so far", kind="summary", stands_for=("v", "u")),
+            Item("w", "user", "so far", kind="summary", stands_for=("v", "u")),
         ]
         store.apply(ThreadChange("t", items=items[:2]))
         store.apply(ThreadChange("other", items=[said("o")]))

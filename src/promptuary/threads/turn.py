@@ -21,6 +21,7 @@ from promptuary.context.history import (
     cost,
     is_due,
     needs_compaction,
+    spoken,
     stats,
 )
 from promptuary.context.receipt_entries import PromptPart
@@ -188,7 +189,7 @@ class Thread:
     def stats(self) -> HistoryStats:
         """Return how much of the window the history takes."""
         common = self._common
-        history = common.store.history(self.name)
+        history = spoken(common.store.history(self.name))
         due = needs_compaction(history, common.room.usable, common.counter, common.policy)
         return replace(stats(history, common.room.window, common.counter, common.policy), needs_compaction=due)
 

@@ -80,12 +80,19 @@ def test_a_text_is_counted_once_as_long_as_it_is_remembered(monkeypatch: pytest.
 
 def test_a_past_knows_what_is_sent_what_stays_and_what_it_all_costs() -> None:
     unanswered = (call("a", "1", "2"), result("r1", "1"))
-    past = PricedHistory.of([said("s", "system"), said("u"), *unanswered, said("p", pinned=True)], COUNTER)
+    past = PricedHistory.of([said("u"), *unanswered, said("p", pinned=True)], COUNTER)
 
-    assert (past.sent, past.fixed) == (30, 20)
-    assert past.tokens == cost(past.items, COUNTER) == 30 + cost(unanswered, COUNTER)
-    assert ids(past.newest(30)) == ["s", "u", "p"]
-    assert ids(past.newest(29)) == ["s", "p"]
+    assert (past.sent, past.fixed) == (20, 10)
+    assert past.tokens == cost(past.items, COUNTER) == 20 + cost(unanswered, COUNTER)
+    assert ids(past.newest(20)) == ["u", "p"]
+    assert ids(past.newest(19)) == ["p"]
+
+
+def test_a_past_reads_no_instructions_from_a_history() -> None:
+    past = PricedHistory.of([said("s", "system"), said("d", "developer", pinned=True), said("u")], COUNTER)
+
+    assert ids(past.newest(1_000)) == ids(tuple(past.items)) == ["u"]
+    assert (past.tokens, past.unspoken) == (10, 2)
 
 
 def test_a_call_and_its_results_are_one_group() -> None:
@@ -145,10 +152,10 @@ def test_tool_calls_that_lost_their_question_are_cut_with_it_unless_a_summary_st
     assert ids(newest_that_fit([summary, said("q", words=40), *steps], 45, COUNTER)) == ["sum", "a", "r", "done"]
 
 
-def test_instructions_and_pins_stay_even_above_the_budget() -> None:
-    history = [said("s", "system"), said("d", "developer"), said("a"), said("p", pinned=True), said("z")]
+def test_pins_stay_even_above_the_budget() -> None:
+    history = [said("s", pinned=True), said("a"), said("p", pinned=True), said("z")]
 
-    assert ids(newest_that_fit(history, 0, COUNTER)) == ["s", "d", "p"]
+    assert ids(newest_that_fit(history, 0, COUNTER)) == ["s", "p"]
 
 
 def test_a_pin_on_a_result_keeps_the_call_and_the_other_results() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, Protocol
 
 from promptuary.core.layers import Json
-from promptuary.core.messages import Item, Message, Replacement
+from promptuary.core.messages import SPEAKERS, Item, Message, Replacement
 from promptuary.core.principals import Principal
 from promptuary.core.receipts import Receipt
 
@@ -96,6 +96,9 @@ class ThreadChange:
             raise ValueError(f"turns are numbered from 1, not {self.turn.number}")
         if not all(one.ids for one in self.replacements):
             raise ValueError("a replacement must name at least one item that it replaces")
+        for item in (*self.items, *(one.item for one in self.replacements)):
+            if item.role not in SPEAKERS:
+                raise ValueError(f"an item of a history is of a user, an assistant or a tool, not of {item.role!r}")
 
 
 class ThreadStore(Protocol):
