@@ -140,9 +140,9 @@ def without_hashes(text: str) -> str:
     return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("index 0000000"))
 
 
-def check(folder: Path) -> None:
+def check(folder: Path, *, confined: bool) -> None:
     tracked = raw(folder, "diff")
-    with Repository.find(folder, allow_all) as door:
+    with Repository.find(folder, allow_all, confined=confined) as door:
         assert door.diff().text.startswith(tracked)
         assert door.staged().text == raw(folder, "diff", "--cached")
         assert door.log(100).text == raw(folder, "log", "-p", "-100")
@@ -189,19 +189,21 @@ def test_every_answer_equals_plain_gits_on_random_repositories(tmp_path: Path, f
         folder = tmp_path / str(seed)
         folder.mkdir()
         RandomRepository(folder, seed).grow()
-        check(folder)
+        for confined in (True, False):
+            check(folder, confined=confined)
         check_untracked(folder)
         shutil.rmtree(folder)
 
 
-def test_a_subfolder_shows_what_git_shows_when_limited_to_it(tmp_path: Path, figure: Figure) -> None:
+@pytest.mark.parametrize("confined", [True, False], ids=["confined", "by copies"])
+def test_a_subfolder_shows_what_git_shows_when_limited_to_it(tmp_path: Path, figure: Figure, confined: bool) -> None:
     for seed in range(1000, 1000 + figure(2, 20)):
         folder = tmp_path / str(seed)
         folder.mkdir()
         RandomRepository(folder, seed).grow()
         inner = folder / "deep"
         inner.mkdir(exist_ok=True)
-        with Repository.find(inner, allow_all) as door:
+        with Repository.find(inner, allow_all, confined=confined) as door:
             assert door.staged().text == raw(inner, "diff", "--cached", "--relative")
             assert door.diff().text.startswith(raw(inner, "diff", "--relative"))
             assert door.log(100).text == raw(inner, "log", "-p", "--relative", "--", ".")
@@ -225,8 +227,9 @@ SPECIAL: dict[str, Arrange] = {
 }
 
 
+@pytest.mark.parametrize("confined", [True, False], ids=["confined", "by copies"])
 @pytest.mark.parametrize("name", SPECIAL)
-def test_an_unusual_repository_is_read_as_git_reads_it(name: str, repository: Path) -> None:
+def test_an_unusual_repository_is_read_as_git_reads_it(name: str, repository: Path, confined: bool) -> None:
     for path in ("kept/a.txt", "dropped/b.txt", "c.txt"):
         (repository / path).parent.mkdir(exist_ok=True)
         (repository / path).write_text(f"{path}\n" * 5)
@@ -239,7 +242,7 @@ def test_an_unusual_repository_is_read_as_git_reads_it(name: str, repository: Pa
     git(repository, "add", "c.txt")
     prefixes = ("--src-prefix=a/", "--dst-prefix=b/")
 
-    with Repository.find(repository, allow_all) as door:
+    with Repository.find(repository, allow_all, confined=confined) as door:
         assert door.diff().text == raw(repository, "diff", *prefixes)
         assert door.staged().text == raw(repository, "diff", "--cached", *prefixes)
         assert door.log(5).text == raw(repository, "log", "-p", *prefixes)

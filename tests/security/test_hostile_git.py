@@ -29,9 +29,13 @@ def allow_all(path: str) -> SourceError | None:
 
 
 def everything(workspace: Path) -> str:
-    """Ask the door for everything it can say, errors included."""
+    """Ask the door for everything it can say, errors included, with git confined and without."""
+    return "\n".join(_everything(workspace, confined=confined) for confined in (True, False))
+
+
+def _everything(workspace: Path, *, confined: bool) -> str:
     try:
-        repository = Repository.find(workspace, allow_all)
+        repository = Repository.find(workspace, allow_all, confined=confined)
     except SourceError as error:
         return str(error)
     with repository:
@@ -433,9 +437,33 @@ def index_link(victim: Path, other: Path) -> None:
     (victim / ".git/index").symlink_to(other / ".git/index")
 
 
+def forged_multi_pack_index(victim: Path, other: Path) -> None:
+    """Name the other's pack in the list of packs: git joins such a name to the folder of packs."""
+    git(other, "repack", "-adq")
+    git(other, "multi-pack-index", "write")
+    packs = other / ".git/objects/pack"
+    data = (packs / "multi-pack-index").read_bytes()
+    rows = [data[at : at + 12] for at in range(12, 12 + 12 * (data[6] + 1), 12)]
+    starts = [struct.unpack(">Q", row[4:])[0] for row in rows]
+    chunks = {row[:4]: data[start:end] for row, start, end in zip(rows, starts, starts[1:], strict=False)}
+    target = victim / ".git/objects/pack"
+    target.mkdir(exist_ok=True)
+    name = os.fsencode(os.path.relpath(packs, target)) + b"/" + chunks[b"PNAM"].rstrip(b"\0")
+    chunks[b"PNAM"] = name + b"\0" * (4 - len(name) % 4)
+    table, body, start = b"", b"", 12 + 12 * len(rows)
+    for row in rows:
+        chunk = chunks.get(row[:4], b"")
+        table += row[:4] + struct.pack(">Q", start + len(body))
+        body += chunk
+    forged = data[:12] + table + body
+    (target / "multi-pack-index").write_bytes(forged + hashlib.sha1(forged).digest())
+    (victim / ".git/refs/heads/main").write_text(f"{head(other)}\n")
+
+
 FORGERIES: list[Callable[[Path, Path], None]] = [
     git_file, git_link, forged_worktree, commondir_in_folder, objects_link, alternates, detached_alternates,
     loose_folder_links, loose_object_links, pack_links, refs_link, index_link,
+    forged_multi_pack_index,
 ]  # fmt: skip
 
 

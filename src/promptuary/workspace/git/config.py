@@ -58,6 +58,7 @@ _OURS: GitSettings = [
     ("core.pager", "cat"),
     ("core.safecrlf", "false"),
     ("core.commitgraph", "false"),
+    ("core.multipackindex", "false"),
     ("gc.auto", "0"),
     ("maintenance.auto", "false"),
     ("protocol.allow", "never"),

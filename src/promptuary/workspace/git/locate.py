@@ -154,9 +154,23 @@ def open_inside(base: Path, relative: str) -> Iterator[tuple[BinaryIO, os.stat_r
     if opened is None:
         yield None
         return
+    found = os.fstat(opened)
+    if not stat.S_ISREG(found.st_mode):  # Python leaves a folder's descriptor open when it refuses to read from it
+        os.close(opened)
+        yield None
+        return
     with os.fdopen(opened, "rb") as file:
-        found = os.fstat(opened)
-        yield (file, found) if stat.S_ISREG(found.st_mode) else None
+        yield file, found
+
+
+def exists_inside(base: Path, relative: str, *, larger_than: int = -1) -> bool:
+    """Return whether there is anything at that name below ``base``, without following any link on the way."""
+    with _folder_of(base, relative) as (folder, name):
+        try:
+            found = None if folder is None else os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except (OSError, ValueError):
+            return False
+    return found is not None and found.st_size > larger_than
 
 
 def link_inside(base: Path, relative: str) -> bytes | None:
@@ -178,9 +192,10 @@ def read_inside(base: Path, relative: str, limit: int) -> bytes | None:
 
 
 def copy_inside(base: Path, relative: str, target: Path, limit: int) -> bool:
-    """Copy a file with its times; return False if it is missing, a link, or larger than ``limit``.
+    """Copy a file; return False if it is missing, a link, or larger than ``limit``.
 
-    The times matter: git does not trust an index entry that is as new as the index itself.
+    The copy has its times and is executable if the file is. The times matter: git does not trust an index entry that
+    is as new as the index itself.
     """
     with open_inside(base, relative) as opened:
         if opened is None or opened[1].st_size > limit:
@@ -188,5 +203,6 @@ def copy_inside(base: Path, relative: str, target: Path, limit: int) -> bool:
         file, found = opened
         with target.open("wb") as copy:
             shutil.copyfileobj(file, copy, _COPY)
+            os.fchmod(copy.fileno(), 0o600 | found.st_mode & stat.S_IXUSR)
         os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
     return True

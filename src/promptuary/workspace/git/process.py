@@ -1,8 +1,9 @@
 """Start a program and read its output, with limits on time and size.
 
-A command is a fixed argument list, never a shell line. The process gets only the environment of the command, no input,
-and a process group of its own, so that its children are killed with it. Output is read as it arrives: a command that
-writes too much or takes too long is killed, and memory stays bounded. This module does not know what it runs.
+A command is a fixed argument list, never a shell line. The process gets only the environment of the command, no input
+but a file, and a process group of its own, so that its children are killed with it. Output is read as it arrives: a
+command that writes too much or takes too long is killed, and memory stays bounded. This module does not know what it
+runs.
 """
 
 import contextlib
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import IO, Self
 
 from promptuary.core.errors import Code, SourceError
+from promptuary.workspace.git.confine import Confinement
 
 _CHUNK = 1 << 20
 _MAX_ERRORS = 8 << 10
@@ -26,12 +28,17 @@ _MAX_ERRORS = 8 << 10
 
 @dataclass(frozen=True, slots=True)
 class ProcessCommand:
-    """A program with its arguments, its working folder, its environment, and its time limit in seconds."""
+    """A program with its arguments, its working folder, its environment, and its time limit in seconds.
+
+    ``confinement`` says what it may open, ``stdin`` which file is its input.
+    """
 
     arguments: tuple[str, ...]
     folder: Path
     environment: Mapping[str, str]
     timeout: float
+    confinement: Confinement | None = None
+    stdin: Path = Path(os.devnull)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,16 +157,21 @@ class _Child:
 
 def _start(command: ProcessCommand) -> "subprocess.Popen[bytes]":
     try:
-        process = subprocess.Popen(
-            command.arguments,
-            cwd=command.folder,
-            env=dict(command.environment),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            start_new_session=True,
-        )
+        with command.stdin.open("rb") as given:
+
+            def popen() -> "subprocess.Popen[bytes]":
+                return subprocess.Popen(
+                    command.arguments,
+                    cwd=command.folder,
+                    env=dict(command.environment),
+                    stdin=given,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    bufsize=0,
+                    start_new_session=True,
+                )
+
+            process = command.confinement.start(popen) if command.confinement else popen()
     except OSError as error:
         name = Path(command.arguments[0]).name
         raise SourceError(Code.GIT_FAILED, f"{name} could not be started: {error.strerror}") from error

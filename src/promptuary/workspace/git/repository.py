@@ -11,6 +11,7 @@ Git's output is text from outside: hidden characters and the size of the window 
 import os
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -18,6 +19,7 @@ from typing import Final, Self
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.text import one_line
 from promptuary.workspace.git.config import TRUE
+from promptuary.workspace.git.copied_tree import WorkspaceNames, copied_tree
 from promptuary.workspace.git.locate import locate
 from promptuary.workspace.git.patch import Patch, PatchMismatchError, Refusal, build_patch, parse_names
 from promptuary.workspace.git.process import ProcessResult, run, stream
@@ -40,6 +42,7 @@ _PLAIN = (
 _MESSAGES = ("--no-decorate", "--no-show-signature", "--encoding=UTF-8")
 # To examine a submodule, git would start another git in it, with the submodule's own configuration.
 _SKIP_SUBMODULES = "--ignore-submodules=all"
+_OTHERS = ("ls-files", "-z", "--others", "--exclude-standard")
 _REVISION = re.compile(r"(?:[\w@][\w./+@-]*|(?=@\{))(?:@\{-?[\w.+/:-]*\}|[~^][0-9]*)*")
 _RANGE = re.compile(r"(?P<old>.*?)(?P<dots>\.{2,3})(?P<new>[^.].*|)")
 _ESCAPING = re.compile(rb"[\0/](?:/|\.\.?[/\0]|\.git[/\0])", re.IGNORECASE)
@@ -68,11 +71,23 @@ class Repository:
         self._checked = False
 
     @classmethod
-    def find(cls, worktree: Path, refusal: Refusal, *, timeout: float = 20.0, max_output: int = 8 << 20) -> Self:
-        """Open the repository of ``worktree``; ``refusal`` returns the error for a path that may not be shown."""
+    def find(
+        cls,
+        worktree: Path,
+        refusal: Refusal,
+        *,
+        timeout: float = 20.0,
+        max_output: int = 8 << 20,
+        confined: bool = True,
+    ) -> Self:
+        """Open the repository of ``worktree``; ``refusal`` returns the error for a path that may not be shown.
+
+        ``confined`` says that git may open nothing but the workspace, where the system can see to that; elsewhere it
+        compares copies.
+        """
         folder = Path(os.path.realpath(worktree))
         git = locate(folder)
-        shadow = Shadow(git, folder, timeout=timeout)
+        shadow = Shadow(git, folder, timeout=timeout, confined=confined)
         return cls(folder, shadow, refusal, below_top=folder != git.top, max_output=max_output)
 
     def __enter__(self) -> Self:
@@ -87,8 +102,8 @@ class Repository:
 
     def diff(self) -> Patch:
         """Return the unstaged changes, then the untracked files as added files."""
-        self._check_index()
-        tracked = self._patch(("diff",), _SKIP_SUBMODULES)
+        with self._working_tree() as shadow:
+            tracked = self._patch(("diff",), _SKIP_SUBMODULES, shadow=shadow)
         return tracked.followed_by(self._untracked(self._max_output - len(tracked.text)))
 
     def staged(self) -> Patch:
@@ -97,8 +112,8 @@ class Repository:
 
     def status(self) -> str:
         """Return git's short status with the branch: names only, so the read policy does not apply."""
-        self._check_index()
-        result = self._run("status", "--short", "--branch", _SKIP_SUBMODULES, *self._pathspec)
+        with self._working_tree() as shadow:
+            result = self._run("status", "--short", "--branch", _SKIP_SUBMODULES, *self._pathspec, shadow=shadow)
         return result.output.decode("utf-8", "replace") + ("…\n" if result.truncated else "")
 
     def log(self, count: int) -> Patch:
@@ -141,9 +156,9 @@ class Repository:
 
     def changed(self) -> set[str]:
         """Return the paths of changed, staged and untracked files."""
-        self._check_index()
-        quiet = ("--no-renames", "--untracked-files=all", _SKIP_SUBMODULES)
-        result = self._run("status", "--porcelain", "-z", *quiet, *self._pathspec, max_output=_MAX_NAMES)
+        asked = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", _SKIP_SUBMODULES)
+        with self._working_tree() as shadow:
+            result = self._run(*asked, *self._pathspec, max_output=_MAX_NAMES, shadow=shadow)
         prefix = self._run("rev-parse", "--show-prefix").output.removesuffix(b"\n")
         paths = (entry[3:] for entry in result.output.split(b"\0")[:-1])
         return {os.fsdecode(path.removeprefix(prefix)) for path in paths}
@@ -196,8 +211,15 @@ class Repository:
         names = result.output.decode("utf-8", "replace").splitlines()
         return [name.removeprefix(f"{folder}/") for name in names]
 
-    def _run(self, *arguments: str, max_output: int | None = None) -> ProcessResult:
-        result = run(self._shadow.command(*arguments), max_output=max_output or self._max_output)
+    def _run(
+        self,
+        *arguments: str,
+        max_output: int | None = None,
+        shadow: Shadow | None = None,
+        stdin: Path = Path(os.devnull),
+    ) -> ProcessResult:
+        command = (shadow or self._shadow).command(*arguments, stdin=stdin)
+        result = run(command, max_output=max_output or self._max_output)
         if result.status:
             raise self._explained(SourceError(Code.GIT_FAILED, result.errors), arguments[0])
         return result
@@ -237,18 +259,19 @@ class Repository:
         *options: str,
         names: tuple[str, ...] = (),
         revisions: tuple[str, ...] = (),
+        shadow: Shadow | None = None,
     ) -> Patch:
         """Ask git for the names, then for the patch; repeat if the files changed in between."""
         fixed = (*options, *_PLAIN, *self._relative)
         end = (*revisions, *self._pathspec)
         listed = (*asked, *fixed, "--raw", "-z", *names, *(("--format=%H",) if revisions else ()), *end)
         for _ in range(_ATTEMPTS):
-            named = self._run(*listed, max_output=_MAX_NAMES)
+            named = self._run(*listed, max_output=_MAX_NAMES, shadow=shadow)
             if named.truncated:
                 raise SourceError(Code.GIT_FAILED, "more files changed than can be listed")
             if not named.output:
                 return Patch("")
-            result = self._run(*asked, *fixed, "--patch", *end)
+            result = self._run(*asked, *fixed, "--patch", *end, shadow=shadow)
             try:
                 commits = parse_names(named.output)
                 return build_patch(
@@ -257,6 +280,27 @@ class Repository:
             except PatchMismatchError:
                 continue
         raise SourceError(Code.GIT_FAILED, "the files were changed again and again during the comparison; try again")
+
+    @contextmanager
+    def _working_tree(self) -> Iterator[Shadow]:
+        """Give git a working tree from which nothing leads out: as it is, or copies of what changed."""
+        self._check_index()
+        if self._shadow.confinement:
+            yield self._shadow
+            return
+        top, workspace = self._shadow.top, self._shadow.workspace
+        with copied_tree(top, workspace, self._workspace_names(), self._refusal) as copies:
+            shadow = self._shadow.over(copies.top, copies.index)
+            self._run("update-index", "--assume-unchanged", "-z", "--stdin", stdin=copies.unchanged, shadow=shadow)
+            yield shadow
+
+    def _workspace_names(self) -> WorkspaceNames:
+        asked = ("diff", "--raw", "-z", "--no-renames", _SKIP_SUBMODULES, *self._relative, *self._pathspec)
+        listed = parse_names(self._run(*asked, max_output=_MAX_NAMES).output)
+        changed = dict.fromkeys(entry.names[-1] for commit in listed for entry in commit.entries)
+        known = _names_in(self._run("ls-files", "-z", "--deduplicate", max_output=_MAX_ALL_NAMES))
+        unchanged = [name for name in known if name not in changed]
+        return WorkspaceNames(list(changed), unchanged, _names_in(self._run(*_OTHERS, max_output=_MAX_NAMES)))
 
     def _check_index(self) -> None:
         """Raise ``SourceError`` for an index that names files outside the working tree: git would read them."""
@@ -272,16 +316,20 @@ class Repository:
     def _untracked(self, budget: int) -> Patch:
         if self._shadow.settings.get("status.showuntrackedfiles", "").lower() == "no":
             return Patch("")
-        result = self._run("ls-files", "-z", "--others", "--exclude-standard", max_output=_MAX_NAMES)
+        names = _names_in(self._run(*_OTHERS, max_output=_MAX_NAMES))
         modes = self._shadow.settings.get("core.filemode", "true").lower() in TRUE
         return as_new_files(
             self._folder,
-            [name for name in result.output.split(b"\0")[:-1] if not name.endswith(b"/")],
+            [name for name in names if not name.endswith(b"/")],
             self._refusal,
             budget=budget,
             quote_all=self._quote_all,
             modes=modes,
         )
+
+
+def _names_in(result: ProcessResult) -> list[bytes]:
+    return result.output.split(b"\0")[:-1]
 
 
 def _bad_revision(revision: str, advice: str) -> SourceError:

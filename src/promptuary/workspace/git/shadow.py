@@ -12,12 +12,14 @@ read, because a forged list would show another history.
 Returns commands that are ready to run; does not know what they are used for.
 """
 
+import contextlib
+import copy
+import functools
 import os
 import re
 import shutil
 import tempfile
 import weakref
-from contextlib import ExitStack
 from pathlib import Path
 
 from promptuary.core.errors import Code, SourceError
@@ -29,6 +31,7 @@ from promptuary.workspace.git.config import (
     parse_settings,
     upstream_settings,
 )
+from promptuary.workspace.git.confine import Confinement, confinement_works
 from promptuary.workspace.git.locate import GitFolder, copy_inside, not_a_repository, read_inside
 from promptuary.workspace.git.patch import quoted
 from promptuary.workspace.git.process import ProcessCommand, find_program, run
@@ -39,6 +42,7 @@ _MAX_PACKED_REFS = 64 << 20
 _MAX_INDEX = 512 << 20
 _MAX_LOOSE_REFS = 200_000
 _MAX_REF = 4 << 10
+_PROBE_SECONDS = 5.0
 
 _REF_NAME = re.compile(r"refs(/(?!\.)[^\x00-\x20\x7f~^:?*\[\\/]+)+")
 _NOT_IN_A_NAME = re.compile(r"\.\.|@\{|\.lock(/|$)|\.$")
@@ -52,15 +56,15 @@ _CONFIG_VARIABLES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYS
 class Shadow:
     """The temporary git folder of one repository; removed by ``close``, or when the object is deleted."""
 
-    def __init__(self, git: GitFolder, workspace: Path, *, timeout: float) -> None:
+    def __init__(self, git: GitFolder, workspace: Path, *, timeout: float, confined: bool) -> None:
         program = find_program("git", workspace)
         if program is None:
             raise SourceError(Code.GIT_FAILED, "git is not installed: install it to use history and changes")
-        self._program, self._workspace, self._timeout = program, workspace, timeout
-        self._folder = Path(tempfile.mkdtemp(prefix="promptuary-git-"))
+        self._program, self.workspace, self._timeout, self.top = program, workspace, timeout, git.top
+        self._folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="promptuary-git-")))
         self.close = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        self._environment = _environment(self._folder, git.top)
-        with ExitStack() as undo:
+        self.environment = _environment(self._folder, git.top)
+        with contextlib.ExitStack() as undo:
             undo.callback(self.close)
             try:
                 self.settings = self._build(git)
@@ -68,11 +72,28 @@ class Shadow:
                 reason = f"the repository could not be read: {error.strerror}"
                 raise SourceError(Code.GIT_FAILED, reason) from error
             undo.pop_all()
+        self.confinement = self._confinement(git) if confined and _may_be_confined(program) else None
+        """What git may open; ``None`` if this system cannot confine it."""
 
-    def command(self, *arguments: str) -> ProcessCommand:
+    def command(self, *arguments: str, stdin: Path = Path(os.devnull)) -> ProcessCommand:
         """Return the command ``git <arguments>``, which runs in the workspace with this git folder."""
-        return ProcessCommand(
-            (self._program, "--no-pager", *arguments), self._workspace, self._environment, self._timeout
+        line = (self._program, "--no-pager", *arguments)
+        return ProcessCommand(line, self.workspace, self.environment, self._timeout, self.confinement, stdin)
+
+    def over(self, top: Path, index: Path) -> "Shadow":
+        """Return the same git folder with another working tree and a copy of the index, which git may write."""
+        view = copy.copy(self)
+        view.workspace = top / self.workspace.relative_to(self.top)
+        view.environment = self.environment | {"GIT_WORK_TREE": str(top), "GIT_INDEX_FILE": str(index)}
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copy2(self._folder / "index", index)
+        return view
+
+    def _confinement(self, git: GitFolder) -> Confinement:
+        above = [folder for folder in self.workspace.parents if folder.is_relative_to(git.top)]
+        rules = [folder / name for folder in above for name in (".gitignore", ".gitattributes")]
+        return Confinement(
+            self._program, (self._folder, self.workspace, git.common / "objects", *rules, *_own_files(self.settings))
         )
 
     def without_paths(self, error_output: str) -> str:
@@ -100,7 +121,7 @@ class Shadow:
     def _user_settings(self) -> GitSettings:
         """Read the person's own configuration, outside any repository."""
         own = {name: os.environ[name] for name in _CONFIG_VARIABLES if name in os.environ}
-        kept = {name: value for name, value in self._environment.items() if name not in _CONFIG_VARIABLES}
+        kept = {name: value for name, value in self.environment.items() if name not in _CONFIG_VARIABLES}
         return self._list_settings(kept | own, "config", "--list", "-z")
 
     def _repository_settings(self, git: GitFolder) -> GitSettings:
@@ -113,7 +134,7 @@ class Shadow:
         copy = self._folder / "theirs"
         if not copy_inside(base, name, copy, _MAX_CONFIG):
             return []
-        return self._list_settings(self._environment, "config", "--file", str(copy), "--no-includes", "--list", "-z")
+        return self._list_settings(self.environment, "config", "--file", str(copy), "--no-includes", "--list", "-z")
 
     def _list_settings(self, environment: dict[str, str], *arguments: str) -> GitSettings:
         command = ProcessCommand((self._program, *arguments), self._folder, environment, self._timeout)
@@ -159,6 +180,26 @@ class Shadow:
             text = os.fsdecode(read_inside(git.own, name, _MAX_LIST) or b"")[:length]
             if _HEX.fullmatch(text):
                 (self._folder / name).write_text(f"{text}\n")
+
+
+@functools.cache
+def _may_be_confined(program: str) -> bool:
+    """Return whether git starts with nothing but itself and the system's libraries."""
+    if not confinement_works():
+        return False
+    probe = ProcessCommand((program, "--version"), Path("/"), {}, _PROBE_SECONDS, Confinement(program, ()))
+    try:
+        return run(probe, max_output=_MAX_CONFIG).status == 0
+    except SourceError:
+        return False
+
+
+def _own_files(settings: dict[str, str]) -> list[Path]:
+    """Return the person's own lists of ignored files and of attributes, wherever links lead."""
+    chosen = [settings[key] for key in ("core.excludesfile", "core.attributesfile") if key in settings]
+    base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    usual = [f"{base}/git/{name}" for name in ("ignore", "attributes")]
+    return [Path(os.path.realpath(os.path.expanduser(path))) for path in (*chosen, *usual)]  # noqa: PTH111 - may raise
 
 
 def _environment(folder: Path, top: Path) -> dict[str, str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from promptuary.core.errors import SourceError
-from promptuary.workspace.git.locate import link_inside, open_inside
+from promptuary.workspace.git.locate import exists_inside, link_inside, open_inside
 from promptuary.workspace.git.patch import FileChange, Patch, Refusal, display_name, quoted
 
 MAX_FILES: Final = 200
@@ -32,6 +32,8 @@ def as_new_files(
     withheld: list[str] = []
     notes: tuple[str, ...] = ()
     for position, name in enumerate(names):
+        if not exists_inside(folder, os.fsdecode(name)):
+            continue
         if refusal(os.fsdecode(name)) is not None:
             withheld.append(display_name(name))
             continue

@@ -1,0 +1,114 @@
+"""Start a program that may open only what it is given, where the kernel can see to that (Landlock, Linux 5.13).
+
+Git opens the working tree by names, and a folder that is exchanged for a link at the right moment leads it outside.
+Landlock judges what is really opened, so no exchange helps. It holds for the thread that asks for it and for what that
+thread starts: each program is started by a thread of its own, and the rest of this process stays as it is. Files can be
+neither written nor executed elsewhere, and no TCP connection is made.
+
+Does not know which program it confines.
+"""
+
+import contextlib
+import ctypes
+import functools
+import os
+import stat
+import struct
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from promptuary import concurrency
+from promptuary.workspace.disk.openers import PEEK, open_by_walk
+
+Started = TypeVar("Started")
+
+# The same numbers on every architecture that got its system calls after 2019.
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_ASK_VERSION, _BENEATH, _NO_NEW_PRIVILEGES = 1, 1, 38
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_FOLDER = 1, 2, 4, 8
+_ON_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE
+_LIBRARIES = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache",
+              "/etc/ld.so.preload", "/nix/store", "/gnu/store")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """What a program may open: ``program`` and the system's libraries, and what is in ``readable``, at any depth."""
+
+    program: str
+    readable: tuple[Path, ...]
+
+    def start(self, function: Callable[[], Started]) -> Started:
+        """Return what ``function`` returns, which starts a program, in a thread that may open nothing else."""
+
+        def confined() -> Started:
+            self._restrict_thread()
+            return function()
+
+        return concurrency.begin(confined, daemon=False, name="promptuary-confined").result()
+
+    def _restrict_thread(self) -> None:
+        handled = _handled_rights()
+        ruleset = _call(_CREATE_RULESET, handled, len(handled), 0)
+        try:
+            _allow(ruleset, (*_LIBRARIES, self.program), _READ_FILE | _EXECUTE)
+            _allow(ruleset, (os.devnull,), _READ_FILE | _WRITE_FILE)
+            _allow(ruleset, (str(path) for path in self.readable), _READ_FILE | _READ_FOLDER, links=False)
+            _libc().prctl(*map(ctypes.c_ulong, (_NO_NEW_PRIVILEGES, 1, 0, 0, 0)))
+            _call(_RESTRICT_SELF, ruleset, 0)
+        finally:
+            os.close(ruleset)
+
+
+@functools.cache
+def confinement_works() -> bool:
+    """Return whether the kernel has Landlock and allows it."""
+    if sys.platform != "linux":
+        return False
+    try:
+        return _call(_CREATE_RULESET, None, 0, _ASK_VERSION) > 0
+    except OSError:
+        return False
+
+
+def _allow(ruleset: int, paths: Iterable[str], rights: int, *, links: bool = True) -> None:
+    """Allow ``rights`` at and below each path that is there; without ``links`` a link on the way allows nothing."""
+    for path in paths:
+        with contextlib.suppress(OSError):
+            descriptor = os.open(path, PEEK | os.O_CLOEXEC) if links else open_by_walk(_top(), path[1:], PEEK)
+            try:
+                folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
+                fitting = rights if folder else rights & _ON_FILES
+                _call(_ADD_RULE, ruleset, _BENEATH, struct.pack("=Qi", fitting, descriptor), 0)
+            finally:
+                os.close(descriptor)
+
+
+@functools.cache
+def _top() -> int:
+    return os.open("/", PEEK | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
+@functools.cache
+def _handled_rights() -> bytes:
+    """Return the rights that this kernel can take away: all of them, on files and on TCP."""
+    version = _call(_CREATE_RULESET, None, 0, _ASK_VERSION)
+    on_files = (1 << {1: 13, 2: 14, 3: 15, 4: 15}.get(version, 16)) - 1
+    return struct.pack("=QQ", on_files, 3) if version >= 4 else struct.pack("=Q", on_files)
+
+
+@functools.cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _call(number: int, *arguments: int | bytes | None) -> int:
+    wide = (ctypes.c_long(value) if isinstance(value, int) else value for value in arguments)
+    result: int = _libc().syscall(ctypes.c_long(number), *wide)
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return result

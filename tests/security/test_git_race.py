@@ -1,0 +1,66 @@
+"""Someone exchanges folders and links while git compares the working tree: nothing from outside may be shown."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from promptuary.core.errors import SourceError
+from promptuary.workspace.git.confine import confinement_works
+from promptuary.workspace.git.repository import Repository
+from tests.conftest import Figure, git
+from tests.security.test_swap_race import swapping
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux can exchange two names in one step")
+
+SECRET = "SECRET"
+
+
+def allow_all(path: str) -> SourceError | None:
+    return None
+
+
+@pytest.fixture
+def jail(repository: Path) -> Path:
+    """Make a repository whose changed folder and file take turns with links to the outside."""
+    outside = repository.parent / "outside"
+    for folder, text in ((repository / "folder", "inside"), (repository / "turn", "inside"), (outside, SECRET)):
+        folder.mkdir()
+        (folder / "note.md").write_text(f"{text}\n" * 20)
+    (outside / f"{SECRET}.txt").write_text(SECRET)
+    (repository / "file.md").write_text("inside\n")
+    (repository / ".gitignore").write_text(".file\n.folder\n.turn\n")
+    git(repository, "add", ".")
+    git(repository, "commit", "-qm", "first")
+    for name in ("folder/note.md", "turn/note.md", "file.md"):
+        with (repository / name).open("a") as file:
+            file.write("changed\n")
+    (repository / ".folder").symlink_to("../outside")
+    (repository / ".turn").symlink_to(outside)
+    (repository / ".file").symlink_to("../outside/note.md")
+    return repository
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("confined", [True, False], ids=["with Landlock", "without Landlock"])
+def test_no_diff_leaves_the_workspace_while_folders_and_links_change_places(
+    jail: Path, confined: bool, figure: Figure
+) -> None:
+    if confined and not confinement_works():
+        pytest.skip("this system has no Landlock")
+    seen: Counter[str] = Counter()
+    with swapping(jail), Repository.find(jail, allow_all, confined=confined) as door:
+        for _ in range(figure(20, 2_000)):
+            for ask in (door.diff, door.status, door.changed):
+                try:
+                    said = str(ask())
+                except SourceError as error:
+                    said = str(error)
+                    seen["failed"] += 1
+                seen["leaked"] += SECRET in said
+                seen["shown"] += "+changed" in said
+    print(f"{'with' if confined else 'without'} Landlock: {dict(seen)}")
+
+    assert seen["leaked"] == 0
+    assert seen["shown"] > 0
