@@ -9,7 +9,7 @@ import importlib
 import re
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -110,11 +110,13 @@ def has_grammar(language: str) -> bool:
 
 def outline(text: str, language: str) -> str | None:
     """Return the signatures of ``text`` with their line numbers, or ``None`` if it defines nothing."""
-    found = definitions(text, language)
-    if not found:
-        return None
-    width = len(str(found[-1].first))
-    return "".join(f"{one.first:>{width}}  {'    ' * one.depth}{one.signature}\n" for one in found)
+    return "".join(signature_lines(definitions(text, language))) or None
+
+
+def signature_lines(found: Sequence[Definition]) -> list[str]:
+    """Return a line for each definition: the number of its first line, and its signature."""
+    width = max((len(str(one.first)) for one in found), default=0)
+    return [f"{one.first:>{width}}  {'    ' * one.depth}{one.signature}\n" for one in found]
 
 
 def _python(text: str) -> Iterator[Definition]:

@@ -90,6 +90,51 @@ def test_a_message_that_does_not_fit(project: Path) -> None:
     matches("degraded", prompt(project, "Look at @file:big.py, @file:log.txt and @file:docs/style.md.", window=1_400))
 
 
+@pytest.fixture(scope="module")
+def large_repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a monorepo: 105 entries at the top, services of different depths, and one folder with very many files."""
+    root = tmp_path_factory.mktemp("large") / "monorepo"
+    names = [f"{name}.{ending}" for name in ("README", "CHANGELOG", "CONTRIBUTING") for ending in ("md", "txt")]
+    names += [f"tool_{n:02}.toml" for n in range(19)]
+    for number in range(78):
+        service = f"service-{number:02}"
+        names += [f"{service}/README.md", f"{service}/src/main.py", f"{service}/src/settings.py"]
+        names += [f"{service}/src/api/v{n}/routes.py" for n in range(number % 4)]
+        names += [f"{service}/tests/test_{n}.py" for n in range(number % 7)]
+    names += [f"fixtures/recordings/{n:04}.json" for n in range(900)]
+    names += [f"docs/{part}/{page}.md" for part in ("guides", "reference") for page in ("start", "deploy", "faq")]
+    for name in names:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{name}\n" * (len(name) % 9 + 1), encoding="utf-8")
+    (root / ".env").write_text("TOKEN=1\n")
+    return root
+
+
+@pytest.mark.parametrize("window", [4, 32, 128])
+def test_a_message_with_the_tree_of_a_large_repository(large_repository: Path, window: int) -> None:
+    matches(f"large_folder_{window}k", prompt(large_repository, "What is @folder:. about?", window=window * 1_000))
+
+
+def test_a_message_with_a_history_that_does_not_fit(project: Path) -> None:
+    for number in range(30):
+        lines = "".join(f"line {n} of change {number}\n" for n in range(5 + 40 * (number % 3)))
+        (project / f"notes/{number % 5}.txt").parent.mkdir(exist_ok=True)
+        (project / f"notes/{number % 5}.txt").write_text(lines)
+        git(project, "add", "notes")
+        git(project, "commit", "-qm", f"Record change {number}\n\nIt follows change {number - 1}.", "notes")
+    matches("long_history", prompt(project, "What happened in @git:30?", window=6_000))
+
+
+def test_a_message_with_a_file_that_hardly_fits(project: Path) -> None:
+    steps = (
+        f"\n\ndef step_{n}(total: int) -> int:\n" + "    total += 1\n" * (n % 4 * 6 + 1) + "    return total\n"
+        for n in range(9)
+    )
+    (project / "src/app.py").write_text(APP + "".join(steps))
+    matches("unfolded", prompt(project, "Explain @file:src/app.py.", window=1_000))
+
+
 def test_a_message_with_a_page(project: Path) -> None:
     page = "<title>Guide</title><main><h1>Guide</h1><p>Use <b>one</b> tool.</p><pre>```\nescape?</pre></main>"
     with Loopback({"/guide": answer(page)}) as server:

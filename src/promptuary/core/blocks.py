@@ -5,10 +5,11 @@ one detail, rendered, with its cost. Nothing reaches a model in any other way: w
 say, the history and the message itself are blocks.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
+from typing import Protocol
 
 
 class Detail(StrEnum):
@@ -29,7 +30,19 @@ class Trust(StrEnum):
     """The web and anyone else: data, never instructions."""
 
 
-def nothing_shorter() -> Sequence[str]:
+class Forms(Protocol):
+    """Shorter forms of a text, the richest first. A list is one; forms may also be made when they are asked for."""
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        ...
+
+    def __getitem__(self, index: int, /) -> str:
+        """Return one of them; each costs about as much as the next, or more."""
+        ...
+
+
+def nothing_shorter() -> Forms:
     """Offer no outline: such a source goes from whole to excerpt."""
     return ()
 
@@ -58,7 +71,7 @@ class Source:
     notes: tuple[str, ...] = ()
     lines: tuple[int, int] | None = None
     first_line: int | None = None
-    outlines: Callable[[], Sequence[str]] = nothing_shorter
+    outlines: Callable[[], Forms] = nothing_shorter
     read_on: str = ""
     anchor: str = ""
     path: str = ""

@@ -1,6 +1,7 @@
 """The beginning and the end of a text that is too long, and as much of it as fits into a budget. Pure."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 from promptuary.core.budget import TokenCounter
@@ -10,6 +11,24 @@ Parts = TypeVar("Parts", str, list[str])
 
 _HEAD_SHARE = 0.6
 _MOST_CHARACTERS_A_TOKEN = 16
+_SPARED = 6
+"""Which part of an excerpt may be dropped for it to end with a whole line: one sixth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unfolding:
+    """Forms of a text that show more with each step: ``draw(1)`` shows least, ``draw(steps)`` most."""
+
+    draw: Callable[[int], str]
+    steps: int
+
+    def __len__(self) -> int:
+        return self.steps
+
+    def __getitem__(self, index: int, /) -> str:
+        if not 0 <= index < self.steps:
+            raise IndexError(index)
+        return self.draw(self.steps - index)
 
 
 def excerpt(text: str, budget: int, counter: TokenCounter, where: str = "") -> str | None:
@@ -23,12 +42,17 @@ def excerpt(text: str, budget: int, counter: TokenCounter, where: str = "") -> s
 def head_and_tail(text: str, kept: int, where: str = "") -> str:
     """Return about ``kept`` characters of ``text`` around a line that says how many are missing."""
     head, tail = ends(text, kept)
-    # Whole lines read better, as long as they do not cost most of what is kept.
-    head = head[: head.rfind("\n") + 1 or None] if "\n" in head[len(head) // 2 :] else head
-    tail = tail[tail.find("\n") + 1 :] if "\n" in tail[: len(tail) // 2] else tail
+    # Whole lines read better, as long as that costs little of what is kept.
+    head = whole_lines(head)
+    tail = tail[tail.find("\n") + 1 :] if "\n" in tail[: len(tail) // _SPARED] else tail
     missing = f"{len(text) - len(head) - len(tail):,} characters left out"
     gap = f"⋯ {missing}; {where} ⋯" if where else f"⋯ {missing} ⋯"
     return f"{head}{'' if head.endswith(chr(10)) else chr(10)}{gap}\n{tail}"
+
+
+def whole_lines(head: str) -> str:
+    """Return the beginning of a text without the part of a line at its end, unless that is much of it."""
+    return head[: head.rfind("\n") + 1] if "\n" in head[len(head) - len(head) // _SPARED :] else head
 
 
 def ends(parts: Parts, kept: int) -> tuple[Parts, Parts]:

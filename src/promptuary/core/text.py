@@ -69,6 +69,13 @@ def with_unix_lines(text: str) -> str:
     return text.replace("\r\n", "\n") if "\r" in text else text
 
 
+def split_lines(text: str) -> list[str]:
+    """Return the lines of ``text``, each with its line feed; form feeds and U+2028 do not end a line, as in editors."""
+    lines = [line + "\n" for line in text.split("\n")]
+    lines[-1] = lines[-1][:-1]
+    return lines if lines[-1] else lines[:-1]
+
+
 def slug(label: str) -> str:
     """Return ``label`` as the name of a link or a file: small letters, digits, underscores and hyphens."""
     # Letters that draw nothing are letters too, and would make two slugs differ invisibly.

@@ -1,21 +1,28 @@
 """A source in as much detail as a budget allows: whole, outline, excerpt, or its name. Pure.
 
 Render, then measure: a block is never larger than the budget it was made for, because its cost is counted
-on the very text that is sent.
+on the very text that is sent. What is shortened fills the budget: an outline that leaves much of it is followed by the
+beginning of the text.
 """
 
-from operator import attrgetter
+from dataclasses import replace
 
 from promptuary.core.blocks import Block, Detail, Source
 from promptuary.core.budget import TokenCounter
-from promptuary.core.excerpt import ends, head_and_tail, largest
+from promptuary.core.excerpt import ends, head_and_tail, largest, whole_lines
 from promptuary.core.references import format_reference
 from promptuary.core.render import render
+from promptuary.core.text import split_lines
 
 _MIN_EXCERPT_LINES = 2
 _MIN_EXCERPT_CHARACTERS = 40
 _READ_ON_LINES = 200
 _WORTH_SHOWING = 16  # with fewer tokens beyond the name, there is nothing to say
+_FILLED = 0.85  # of the budget: what costs less leaves room for more
+
+
+def _tokens(block: Block) -> int:
+    return block.tokens
 
 
 def whole(source: Source, counter: TokenCounter) -> Block:
@@ -24,9 +31,13 @@ def whole(source: Source, counter: TokenCounter) -> Block:
 
 
 def name_only(source: Source, counter: TokenCounter, full_cost: int | None = None) -> Block:
-    """Return the block that only says that ``source`` is there, what it would cost and how to read on."""
+    """Return the block that only says that ``source`` is there, what it would cost and how to read on.
+
+    Its notes are left out: they may be long, and the person is told them anyway.
+    """
     cost = f"{full_cost:,} tokens did not fit" if full_cost is not None else "did not fit"
-    return render(source, Detail.PATH, None, counter, _remark(cost, source.read_on))
+    named = render(replace(source, notes=()), Detail.PATH, None, counter, _remark(cost, source.read_on))
+    return replace(named, source=source)
 
 
 def best_within(source: Source, budget: int, counter: TokenCounter, full: Block) -> Block | None:
@@ -37,20 +48,42 @@ def best_within(source: Source, budget: int, counter: TokenCounter, full: Block)
     if budget < name.tokens + _WORTH_SHOWING:
         return name if name.tokens <= budget else None
     cost = f"{full.tokens:,} tokens in full"
-    for outline in source.outlines():
-        block = render(source, Detail.OUTLINE, outline, counter, _remark(cost, source.read_on))
-        if block.tokens <= min(budget, full.tokens):
-            return block
-    return _excerpt(source, budget, counter, cost) or name
+    return _outline(source, budget, counter, cost) or _excerpt(source, budget, counter, cost) or name
 
 
 def _remark(cost: str, read_on: str) -> str:
     return f"{cost}; {read_on}" if read_on else cost
 
 
+def _outline(source: Source, budget: int, counter: TokenCounter, cost: str) -> Block | None:
+    """Return the richest of the shorter forms that fits and, where it leaves room, the beginning of the text, too."""
+    forms = source.outlines()
+
+    def show(text: str) -> Block:
+        return render(source, Detail.OUTLINE, text, counter, _remark(cost, source.read_on))
+
+    chosen = largest(lambda step: forms[len(forms) - step], lambda text: show(text).tokens, budget, most=len(forms))
+    if chosen is None:
+        return None
+    outline = show(chosen)
+    if outline.tokens >= _FILLED * budget:
+        return outline
+    before = f"{chosen.removesuffix(chr(10))}\n⋯ and how it begins ⋯\n"
+    return (
+        largest(
+            lambda kept: show(before + whole_lines(source.text[:kept])),
+            _tokens,
+            budget,
+            least=_MIN_EXCERPT_CHARACTERS,
+            most=len(source.text) - 1,
+        )
+        or outline
+    )
+
+
 def _excerpt(source: Source, budget: int, counter: TokenCounter, cost: str) -> Block | None:
-    """Return head and tail of ``source``: as many lines as fit, or characters where lines are too long to fit."""
-    lines = source.text.splitlines(keepends=True)
+    """Return head and tail of ``source``: as many lines as fit, or characters where lines are too long to fill it."""
+    lines = split_lines(source.text)
 
     def keep_lines(kept: int) -> Block:
         text, gap = _lines_around_gap(lines, kept, source.first_line)
@@ -60,11 +93,11 @@ def _excerpt(source: Source, budget: int, counter: TokenCounter, cost: str) -> B
         text = head_and_tail(source.text, kept)
         return render(source, Detail.EXCERPT, text, counter, _remark(cost, source.read_on))
 
-    tokens = attrgetter("tokens")
-    by_lines = largest(keep_lines, tokens, budget, least=_MIN_EXCERPT_LINES, most=len(lines) - 1)
-    return by_lines or largest(
-        keep_characters, tokens, budget, least=_MIN_EXCERPT_CHARACTERS, most=len(source.text) - 1
-    )
+    by_lines = largest(keep_lines, _tokens, budget, least=_MIN_EXCERPT_LINES, most=len(lines) - 1)
+    if by_lines and by_lines.tokens >= _FILLED * budget:
+        return by_lines
+    by_characters = largest(keep_characters, _tokens, budget, least=_MIN_EXCERPT_CHARACTERS, most=len(source.text) - 1)
+    return max((block for block in (by_lines, by_characters) if block), key=_tokens, default=None)
 
 
 def _read_on(source: Source, gap: tuple[int, int]) -> str:

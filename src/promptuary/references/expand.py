@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from promptuary.core.blocks import Block, Detail, Source
 from promptuary.core.errors import Code, SourceError
+from promptuary.core.excerpt import largest
 from promptuary.core.expansion import Expansion, Outcome, Spend
 from promptuary.core.references import PATH_KINDS, Reference
 from promptuary.core.render import preamble, render_message
@@ -100,18 +102,24 @@ def _fitted(
         return blocks, absent
     blocks = fit(sources.candidates, room - frame - allowance, context.counter)
     gone = [one.source.label for one, block in zip(sources.candidates, blocks, strict=True) if block is None]
-    left_out = _within([f"{label}: {Code.BUDGET_EXCEEDED}" for label in gone], allowance, context)
-    return blocks, absent + left_out
+    left_out = absent + _within([f"{label}: {Code.BUDGET_EXCEEDED}" for label in gone], allowance, context)
+    frame = context.counter.count(preamble([""], left_out))
+    better = fit(sources.candidates, room - frame, context.counter)  # with what the lines leave of the allowance
+    same = [block is None for block in better] == [block is None for block in blocks]
+    return better if same else blocks, left_out
 
 
 def _within(lines: list[str], allowance: int, context: ResolveContext) -> list[str]:
     """Return as many of the lines as fit, and how many more there are; nothing if not even that fits."""
-    for count in range(len(lines), -1, -1) if len(lines) < 20 else (len(lines), 100, 50, 20, 10, 5, 2, 1, 0):
+
+    def some(count: int) -> list[str]:
         more = len(lines) - count
-        shown = lines[:count] + ([f"and {more:,} more"] if more > 0 else [])
-        if count <= len(lines) and context.counter.count(preamble([""], shown) if shown else "") <= allowance:
-            return shown
-    return []
+        return lines[:count] + ([f"and {more:,} more"] if more else [])
+
+    def cost(shown: list[str]) -> int:
+        return context.counter.count(preamble([""], shown)) if shown else 0
+
+    return largest(some, cost, allowance, least=0, most=len(lines)) or []
 
 
 def _elsewhere(text: str) -> list[Reference]:
@@ -145,7 +153,9 @@ class _SourceSet:
         if place is None:
             self.places[source.key] = len(self.candidates)
             self.owners[source.key] = owner
-            self.candidates.append(RankedSource(replace(source, anchor=links.get(source.key, "")), rank))
+            # Every attempt to fit a source asks for its shorter forms, and parsing is what costs most.
+            once = replace(source, anchor=links.get(source.key, ""), outlines=cache(source.outlines))
+            self.candidates.append(RankedSource(once, rank))
         elif rank < self.candidates[place].rank:
             self.candidates[place] = replace(self.candidates[place], rank=rank)
 

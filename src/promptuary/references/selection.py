@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.references import LineRange, Reference
+from promptuary.core.text import split_lines
 
 _SPOT = r"[0-9]{1,9}(?::[0-9]{1,9})?"  # an editor's line:column; the column is ignored
 _RANGE = rf"(?:{_SPOT}(?:-(?:{_SPOT})?)?|-{_SPOT})"
@@ -90,7 +91,7 @@ def cut(text: str, ranges: Sequence[LineRange], label: str) -> Cut:
 
     An end past the last line is clamped. Raises ``SourceError`` for a start past it, for line 0 and a reversed range.
     """
-    lines = _newline_lines(text)
+    lines = split_lines(text)
     spans = _merged([_bounds(one, len(lines), label) for one in ranges])
     clamped = any(one.last is not None and one.last > len(lines) for one in ranges)
     parts = []
@@ -106,13 +107,6 @@ def cut(text: str, ranges: Sequence[LineRange], label: str) -> Cut:
 def count_lines(text: str) -> int:
     """Return how many lines ``text`` has; the last one counts without a line feed, too."""
     return text.count("\n") + (not text.endswith("\n")) if text else 0
-
-
-def _newline_lines(text: str) -> list[str]:
-    """Split at line feeds only: editors do not count form feeds and U+2028 as line ends."""
-    lines = [line + "\n" for line in text.split("\n")]
-    lines[-1] = lines[-1][:-1]
-    return lines if lines[-1] else lines[:-1]
 
 
 def _bounds(one: LineRange, total: int, label: str) -> tuple[int, int]:

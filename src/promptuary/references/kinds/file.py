@@ -6,11 +6,14 @@ from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.languages import language_of
 from promptuary.core.references import Reference, format_reference
-from promptuary.outline import GRAMMARS, Definition, definitions, has_grammar, outline
+from promptuary.outline import GRAMMARS, Definition, definitions, has_grammar
+from promptuary.references.forms.text import text_forms
 from promptuary.references.resolve_context import ResolveContext
 from promptuary.references.selection import FilePart, count_lines, cut, interpretations
 from promptuary.workspace.disk.read import TextFile
 from promptuary.workspace.workspace import Workspace
+
+_READ_ON_LINES = 200
 
 
 def resolve(reference: Reference, context: ResolveContext) -> list[Source]:
@@ -51,8 +54,8 @@ def whole_file(file: TextFile) -> Source:
         language=language,
         facts=(*_encoding_fact(file), "empty" if not total else f"{total:,} line{'s' * (total != 1)}"),
         first_line=1,
-        outlines=lambda: _outlines(file.text, language),
-        read_on=f"read on with {format_reference('file', file.path, ':1-200')}",
+        outlines=lambda: text_forms(file.text, language),
+        read_on=_read_on(file.path, 1, total),
     )
 
 
@@ -102,13 +105,14 @@ def definition_source(file: TextFile, found: Definition) -> Source:
         facts=(f"lines {found.first}-{found.last} of {count_lines(file.text):,}",),
         lines=(found.first, found.last),
         first_line=found.first,
-        read_on=f"read on with {format_reference('file', file.path, f':{found.first}-{found.last}')}",
+        read_on=_read_on(file.path, found.first, found.last),
     )
 
 
-def _outlines(text: str, language: str) -> list[str]:
-    found = outline(text, language)
-    return [found] if found else []
+def _read_on(path: str, first: int, last: int) -> str:
+    """Return how to ask for a part of these lines; nothing if there is but one, since lines have no parts."""
+    lines = min((last - first + 2) // 2, _READ_ON_LINES)
+    return f"read on with {format_reference('file', path, f':{first}-{first + lines - 1}')}" if last > first else ""
 
 
 def _encoding_fact(file: TextFile) -> tuple[str, ...]:

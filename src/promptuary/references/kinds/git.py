@@ -5,11 +5,9 @@ from hashlib import sha256
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.references import Reference
+from promptuary.references.forms.patch import patch_forms
 from promptuary.references.resolve_context import ResolveContext
 from promptuary.workspace.git.patch import Patch
-
-_SHARES = (0.7, 0.4, 0.2, 0.1, 0.03)
-"""How much of a patch its shorter forms hold."""
 
 
 def diff(_: Reference, context: ResolveContext) -> list[Source]:
@@ -63,15 +61,9 @@ def _patch_source(key: str, label: str, patch: Patch) -> Source:
         facts=(f"{count} file{'s' * (count != 1)}",) if patch.files else (),
         notes=_notes(patch),
         partial=patch.truncated,
-        outlines=lambda: _shorter(patch) if patch.files else [],
+        outlines=lambda: patch_forms(patch.text, patch.total()),
         read_on="ask for fewer commits or for single files",
     )
-
-
-def _shorter(patch: Patch) -> list[str]:
-    """Return shorter forms of a patch: without its largest files, then counts of lines, then names only."""
-    shorter = (patch.without_the_largest(share) for share in _SHARES)
-    return [*(text for text in shorter if "\n@@" in text), patch.stat() + "\n", patch.names() + "\n"]
 
 
 def _notes(patch: Patch) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from promptuary.core.blocks import Source, Trust
 from promptuary.core.references import Reference
-from promptuary.outline import outline
+from promptuary.references.forms.text import text_forms
 from promptuary.references.resolve_context import ResolveContext
 
 
@@ -10,11 +10,6 @@ def resolve(reference: Reference, context: ResolveContext) -> list[Source]:
     """Return the page at the URL, marked as external: data, never instructions."""
     page = context.workspace.fetch(reference.value)
     found = (page.title, page.final_url if page.final_url != page.url else "", f"{page.dated} {page.date}")
-
-    def headings() -> list[str]:
-        text = outline(page.text, page.language)
-        return [text] if text else []
-
     return [
         Source(
             key=f"url:{page.final_url}",
@@ -27,6 +22,6 @@ def resolve(reference: Reference, context: ResolveContext) -> list[Source]:
             facts=tuple(fact for fact in found if fact),
             notes=tuple(page.notes),
             first_line=1,
-            outlines=headings,
+            outlines=lambda: text_forms(page.text, page.language),
         )
     ]

@@ -22,8 +22,6 @@ Refusal = Callable[[str], SourceError | None]
 _SECTION = re.compile(rb"^diff --(?:git|cc|combined) ", re.MULTILINE)
 _COMMIT = re.compile(rb"^commit ([0-9a-f]{40}(?:[0-9a-f]{24})?)$", re.MULTILINE)
 _HEX = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-# The beginning of a file or a commit: no line of content or of a message can look like that.
-_PART = re.compile(r"^(?=diff --(?:git|cc|combined) |commit [0-9a-f]{40})", re.MULTILINE)
 _HUNK = re.compile(rb"^(@@+) ", re.MULTILINE)
 _ESCAPES = {7: b"a", 8: b"b", 9: b"t", 10: b"n", 11: b"v", 12: b"f", 13: b"r", 34: b'"', 92: b"\\"}
 
@@ -38,12 +36,6 @@ class FileChange:
     binary: bool = False
     previous: str | None = None
 
-    def counts(self) -> str:
-        """Return the size of the change in short form."""
-        if self.binary:
-            return "binary"
-        return "changed" if self.added is None or self.removed is None else f"+{self.added} −{self.removed}"
-
 
 @dataclass(frozen=True, slots=True)
 class Patch:
@@ -55,30 +47,15 @@ class Patch:
     truncated: bool = False
     notes: tuple[str, ...] = ()
 
-    def stat(self) -> str:
-        """Return one line for each file with its counts, and a line with their sum."""
-        lines = [f"{_title(file)} | {file.counts()}" for file in self.files]
+    def total(self) -> str:
+        """Return how many files and lines are changed."""
         added = sum(file.added or 0 for file in self.files)
         removed = sum(file.removed or 0 for file in self.files)
-        noun = "file" if len(lines) == 1 else "files"
-        return "\n".join([*lines, f"{len(lines)} {noun} changed, +{added} −{removed}"])
+        return f"{len(self.files):,} file{'s' * (len(self.files) != 1)} changed, +{added} −{removed}"
 
     def names(self) -> str:
         """Return the changed files, one per line."""
         return "\n".join(file.path for file in self.files)
-
-    def without_the_largest(self, share: float) -> str:
-        """Return at most ``share`` of the text: the largest files are replaced by one line each."""
-        parts = _PART.split(self.text)
-        room = int(len(self.text) * share) - sum(len(part) for part in parts if not part.startswith("diff --"))
-        kept = set()
-        for index in sorted(range(len(parts)), key=lambda index: len(parts[index])):
-            if not parts[index].startswith("diff --"):
-                kept.add(index)
-            elif len(parts[index]) <= room:
-                room -= len(parts[index])
-                kept.add(index)
-        return "".join(part if index in kept else _left_out(part) for index, part in enumerate(parts))
 
     def followed_by(self, other: "Patch") -> "Patch":
         """Return this patch with ``other`` appended."""
@@ -285,16 +262,3 @@ def _escaped(byte: int, *, quote_all: bool) -> bytes:
 def display_name(name: bytes) -> str:
     """Return a path as text; invalid bytes become U+FFFD."""
     return name.decode("utf-8", "replace")
-
-
-def _left_out(section: str) -> str:
-    """Return the first line of a section and the counts of the rest."""
-    title, _, rest = section.partition("\n")
-    lines = rest.split("\n")
-    added = sum(line.startswith("+") and not line.startswith("+++ ") for line in lines)
-    removed = sum(line.startswith("-") and not line.startswith("--- ") for line in lines)
-    return f"{title}\n(left out: +{added} −{removed})\n"
-
-
-def _title(file: FileChange) -> str:
-    return f"{file.previous} => {file.path}" if file.previous else file.path

@@ -220,22 +220,125 @@ def test_one_large_file_does_not_hide_the_rest_of_a_diff(files: Files, repositor
 
     text = content(repository, "@diff", window=20_000)
     assert "-one\n+two" in text
-    assert "huge.txt\n(left out: +8000 −0)" in text
+    assert re.search(r"diff --git a/huge.txt b/huge.txt\n(.*\n)+⋯ [\d,]+ more lines of this file ⋯\n", text)
 
 
 def test_a_folder_of_very_many_files_is_cut_short_before_it_is_folded(files: Files) -> None:
-    project = files({f"many/f{n:04}.txt": "x" for n in range(2_500)})
+    project = files({f"many/f{n:04}.txt": "x" for n in range(2_500)} | {"few/deep/down/a.txt": "x"})
 
     text = content(project, "@folder:.", window=20_000)
+    more = re.search(r"└── … ([\d,]+) more\n", text)
+    assert more
     assert "f0100.txt" in text
-    assert "… 2,300 more" in text
-    assert "2,500 files" in text
+    assert text.count(".txt") - 1 + int(more[1].replace(",", "")) == 2_500
+    assert "many/  (2,500 files" in text
+    assert "a.txt" in text
 
 
-def test_tokens_that_were_not_counted_are_not_made_up(files: Files) -> None:
+def test_every_file_of_a_tree_is_counted(files: Files) -> None:
     project = files({f"f{n:04}.txt": "x" for n in range(1_100)})
 
-    assert "1,100 files, 1.1 kB, 1,000+ tokens" in content(project, "@folder:.")
+    assert "1,100 files, 1.1 kB, 1,100 tokens" in content(project, "@folder:.")
+
+
+def test_what_is_too_much_to_count_is_estimated_and_says_so(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    from promptuary.references.kinds import folder
+
+    monkeypatch.setattr(folder, "_MEASURED_BYTES", 500)
+    project = files(
+        {f"f{n}.txt": "word " * 100 for n in range(3)} | {"below/z.txt": "word " * 1_000, "below/.env": "A"}
+    )
+
+    text = content(project, "@folder:.")
+    assert "f0.txt  500 B · 1 line · 101 tokens" in text
+    assert "z.txt  5.0 kB · ~1,010 tokens" in text
+    assert "below/  (2 files, 5.0 kB, ~1,010 tokens)" in text
+    assert ".env  1 B · not readable: SENSITIVE_PATH" in text
+    assert "~: the tokens of 3 files are estimated from their sizes" in text
+
+
+def test_the_top_of_a_large_folder_is_listed_before_anything_below(files: Files) -> None:
+    project = files({f"part-{n:03}/{deep}/{name}.py": "x = 1\n" for n in range(105) for deep in "ab" for name in "cde"})
+
+    expansion = expand(project, "@folder:.", window=5_000)
+    text = expansion.messages[-1]["content"]
+    assert all(f" part-{n:03}/  (6 files" in text for n in range(105))
+    assert "… " not in text.split("part-104/")[1]
+
+
+def test_what_is_not_readable_is_marked_in_a_tree_without_sizes(files: Files) -> None:
+    project = files({"zip.pem": "A=1\n"} | {f"name_of_file_{n:03}.txt": "x" for n in range(100)})
+
+    text = content(project, "@folder:.", window=2_000)
+    assert "├── name_of_file_099.txt\n└── zip.pem  not readable\n" in text
+
+
+def test_all_commits_of_a_history_are_named_before_any_is_shown(files: Files, repository: Path) -> None:
+    for number in range(30):
+        files({"a.txt": "".join(f"line {n} of {number}\n" for n in range(200))})
+        git(repository, "add", ".")
+        git(repository, "commit", "-qm", f"Write version {number}\n\nThis is why.")
+
+    short = content(repository, "@git:30", window=1_200)
+    assert all(f" Write version {number}\n" in short for number in range(30))
+    longer = content(repository, "@git:30", window=8_000)
+    assert all(f"    Write version {number}\n    \n    This is why.\n" in longer for number in range(30))
+    assert " a.txt | +200 −200\n" in longer
+
+
+def test_commits_that_are_too_many_to_be_named_are_counted(files: Files, repository: Path) -> None:
+    files({"a.txt": "x\n"})
+    git(repository, "add", ".")
+    for number in range(90):
+        git(repository, "commit", "--allow-empty", "-qm", f"A rather long subject of the commit number {number}")
+
+    text = content(repository, "@git:90", window=1_000)
+    named = len(re.findall(r"^[0-9a-f]{12} A rather long subject", text, re.MULTILINE))
+    assert named > 20
+    assert f"⋯ {90 - named} more commits" in text
+
+
+def test_a_renamed_file_is_named_by_both_paths_where_its_changes_do_not_fit(files: Files, repository: Path) -> None:
+    files({"old name.txt": "line\n" * 2_000, "b/b/b.txt": "x\n" * 900})
+    git(repository, "add", ".")
+    git(repository, "commit", "-qm", "Begin")
+    git(repository, "mv", "old name.txt", "new name.txt")
+    files({"b/b/b.txt": "y\n" * 900})
+    git(repository, "add", ".")
+
+    text = content(repository, "@staged", window=1_200)
+    assert "rename to new name.txt" in text or " a/old name.txt b/new name.txt | +0 −0\n" in text
+    assert "\n b/b/b.txt | " in text or "diff --git a/b/b/b.txt" in text
+
+
+def test_a_file_that_hardly_fits_keeps_nearly_all_of_its_bodies(files: Files) -> None:
+    code = "".join(
+        f"def function_{n}(argument: int) -> int:\n" + f"    argument += {n}\n" * (10 + n) + "\n\n" for n in range(20)
+    )
+    project = files({"a.py": code})
+    full = expand(project, "@file:a.py").spend.injected
+
+    text = content(project, "@file:a.py", window=2 * int(full * 0.99))
+    assert sum(f"    argument += {n}\n" * (10 + n) in text for n in range(20)) == 19
+    assert "⋯ lines " in text
+
+
+def test_an_outline_leaves_out_the_deepest_definitions_first(files: Files) -> None:
+    methods = "".join(f"    def method_{n}(self) -> None:\n" + "        pass\n" * 40 for n in range(40))
+    project = files({"a.py": "".join(f"class Class{n}:\n{methods}" for n in range(12))})
+
+    text = content(project, "@file:a.py", window=1_200)
+    assert all(f"class Class{n}\n" in text for n in range(12))
+    assert "⋯ 480 more ⋯\n⋯ and how it begins ⋯\nclass Class0:\n    def method_0(self)" in text
+
+
+def test_a_long_notice_does_not_keep_a_source_from_being_named(files: Files) -> None:
+    body = "    x = 1\n" * 30
+    project = files({f"module_with_a_long_name_{n}.py": f"def main():\n{body}" for n in range(15)})
+
+    expansion = expand(project, "@symbol:main", window=1_000)
+    assert len(expansion.blocks) == 5
+    assert "main is defined 15 times" in (expansion.outcomes[0].reason or "")
 
 
 def test_a_line_break_in_a_name_cannot_forge_a_row_of_a_tree(files: Files) -> None:

@@ -122,7 +122,7 @@ def test_names_are_quoted_as_git_quotes_them(name: str, all_quoted: bytes, as_is
     assert quoted(name.encode(), quote_all=False) == as_is
 
 
-def test_the_summary_has_one_line_a_file() -> None:
+def test_the_total_counts_what_is_known() -> None:
     patch = Patch(
         "",
         (
@@ -132,5 +132,5 @@ def test_the_summary_has_one_line_a_file() -> None:
             FileChange("late", None, None),
         ),
     )
-    assert patch.stat() == ("a.py | +3 −1\nb.png | binary\nold => new | +0 −0\nlate | changed\n4 files changed, +3 −1")
+    assert patch.total() == "4 files changed, +3 −1"
     assert patch.names() == "a.py\nb.png\nnew\nlate"

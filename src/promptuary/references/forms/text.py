@@ -1,0 +1,118 @@
+"""A source text with some of its parts folded to their signatures. Pure.
+
+The shortest form is an outline, which leaves out the deepest definitions first; longer ones unfold parts of the text,
+the smallest first, so that as many as possible are whole. A folded part is a line with ``⋯``, its line number and its
+signature.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from promptuary.core.blocks import Forms
+from promptuary.core.excerpt import Unfolding
+from promptuary.core.text import split_lines
+from promptuary.outline import Definition, definitions, signature_lines
+
+_GAP = "⋯ lines {}-{} left out ⋯\n"
+_WORTH_FOLDING = 2
+"""How many times as long as its folded form a part must be: folding a shorter one would save next to nothing."""
+
+
+def text_forms(text: str, language: str) -> Forms:
+    """Return the shorter forms of ``text``, the richest first; none if it defines nothing."""
+    found = definitions(text, language)
+    if not found:
+        return ()
+    ranks = [_rank(one) for one in found]
+    levels = sorted(set(ranks))
+    parts = _Parts(text, found)
+
+    def draw(step: int) -> str:
+        if step > len(levels):
+            return parts.unfolded(step - len(levels) - 1)
+        deepest = levels[step - 1]
+        shown = [one for one, rank in zip(found, ranks, strict=True) if rank <= deepest]
+        more = f"⋯ {len(found) - len(shown):,} more ⋯\n" if len(shown) < len(found) else ""
+        return "".join(signature_lines(shown)) + more
+
+    return Unfolding(draw, len(levels) + parts.foldable_lines)
+
+
+def _rank(one: Definition) -> int:
+    """Return how deep a definition is; the headings of a document are not nested, but have a level."""
+    return one.depth + len(one.signature) - len(one.signature.lstrip("#"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Lines of the text, from ``first`` to before ``end``, and the signatures of what begins there."""
+
+    first: int
+    end: int
+    signatures: tuple[str, ...]
+
+    @property
+    def length(self) -> int:
+        """How many lines it has."""
+        return self.end - self.first
+
+    @property
+    def folded_size(self) -> int:
+        """How many characters it has when it is folded."""
+        return sum(len(_folded(line)) for line in self.signatures) or len(_GAP)
+
+
+class _Parts:
+    """A text, cut where a definition begins or ends."""
+
+    def __init__(self, text: str, found: Sequence[Definition]) -> None:
+        self._lines = split_lines(text)
+        self._parts = _cut(self._lines, found)
+        sizes = [sum(map(len, self._lines[part.first : part.end])) for part in self._parts]
+        folding = [size > _WORTH_FOLDING * part.folded_size for size, part in zip(sizes, self._parts, strict=True)]
+        self._always = [0 if fold else part.length for fold, part in zip(folding, self._parts, strict=True)]
+        self._order = sorted((n for n, fold in enumerate(folding) if fold), key=lambda n: (sizes[n], n))
+        self.foldable_lines = sum(self._parts[index].length for index in self._order)
+
+    def unfolded(self, lines: int) -> str:
+        """Return the text with that many of its foldable lines, the smallest parts first."""
+        shown = list(self._always)
+        for index in self._order:
+            shown[index] = min(self._parts[index].length, lines)
+            lines -= shown[index]
+            if not lines:
+                break
+        return "".join(self._drawn(shown))
+
+    def _drawn(self, shown: Sequence[int]) -> Iterator[str]:
+        folded = False  # whether what stands before is folded: then a part without a name needs no line of its own
+        for part, count in zip(self._parts, shown, strict=True):
+            yield from self._lines[part.first : part.first + count]
+            if count == part.length:
+                folded = False
+                continue
+            if not count and part.signatures:
+                yield from map(_folded, part.signatures)
+            elif count or not folded:
+                yield _GAP.format(part.first + count + 1, part.end)
+            folded = True
+
+
+def _folded(signature: str) -> str:
+    return f"⋯ {signature}"
+
+
+def _cut(lines: Sequence[str], found: Sequence[Definition]) -> list[_Part]:
+    """Return the parts in order: the text is cut where a definition begins or ends, but not before blank lines."""
+    signatures: dict[int, list[str]] = {}
+    for one, line in zip(found, signature_lines(found), strict=True):
+        signatures.setdefault(one.first - 1, []).append(line)
+    bounds = sorted({0, *signatures, *(min(one.last, len(lines)) for one in found), len(lines)})
+    parts: list[_Part] = []
+    for first, end in pairwise(bounds):
+        if parts and first not in signatures and not "".join(lines[first:end]).strip():
+            parts[-1] = replace(parts[-1], end=end)
+        else:
+            parts.append(_Part(first, end, tuple(signatures.get(first, ()))))
+    return parts

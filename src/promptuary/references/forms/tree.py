@@ -1,0 +1,138 @@
+"""A folder as a tree, whole or with some of it folded. Pure.
+
+Everything is named before anything is described: a shorter tree first loses the remarks on its files, then the deepest
+entries, files before folders. A folder with very many entries loses most of these before others lose any; folders that
+are equally deep are cut evenly. A folded folder keeps its totals.
+"""
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from promptuary.core.blocks import Forms
+from promptuary.core.excerpt import Unfolding
+from promptuary.core.text import human_size, one_line
+
+_CROWDED = 128
+"""As many entries of a folder count as equally important; each further doubling counts as one level deeper."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A file: its size, its tokens (``exact``, or estimated from its size), and a remark on it.
+
+    ``mark`` is what even the shortest form says of it.
+    """
+
+    size: int
+    tokens: int
+    remark: str
+    exact: bool = True
+    mark: str = ""
+
+
+@dataclass(slots=True)
+class Entry:
+    """A file, or a folder with what is in it; ``step`` says when it is shown, as the forms of the tree grow."""
+
+    name: str
+    remark: str = ""
+    mark: str = ""
+    below: "dict[str, Entry] | None" = None
+    count: int = 0
+    size: int = 0
+    tokens: int = 0
+    exact: bool = True
+    step: int = 0
+    sorted: "list[Entry]" = field(default_factory=list)
+
+
+class Tree:
+    """The files of a folder."""
+
+    def __init__(self, title: str, files: Sequence[tuple[str, Leaf]]) -> None:
+        self._top = Entry(title, below={})
+        for path, leaf in files:
+            _plant(self._top, path.split("/"), leaf)
+        self._entries = _by_importance(self._top)
+
+    @property
+    def total(self) -> str:
+        """How many files there are, and what they cost."""
+        return _total(self._top)
+
+    def whole(self) -> str:
+        """Return all of the tree."""
+        return self._drawn(2 * self._entries)
+
+    def forms(self) -> Forms:
+        """Return shorter trees, the richest first."""
+        return Unfolding(self._drawn, 2 * self._entries - 1) if self._entries else ()
+
+    def _drawn(self, steps: int) -> str:
+        """Return the tree with the most important entries, or with all and remarks on the most important ones."""
+        top = self._top
+        lines = _below(top, "", steps, steps - self._entries)
+        return "\n".join([f"{one_line(top.name)}  ({_total(top)})", *lines]) + "\n"
+
+
+def _plant(entry: Entry, parts: Sequence[str], leaf: Leaf) -> None:
+    for part in parts:
+        _grow(entry, leaf)
+        below = entry.below if entry.below is not None else {}
+        entry = below.setdefault(part, Entry(part, below={}))
+    entry.remark, entry.mark, entry.below = leaf.remark, leaf.mark, None
+
+
+def _grow(entry: Entry, leaf: Leaf) -> None:
+    entry.count += 1
+    entry.size += leaf.size
+    entry.tokens += leaf.tokens
+    entry.exact = entry.exact and leaf.exact
+
+
+def _by_importance(top: Entry) -> int:
+    """Give each entry its step, the most important first, and return how many entries there are."""
+    waiting: list[tuple[int, bool, int, int, Entry]] = []
+    steps = pushed = 0
+
+    def push(entry: Entry, rank: int) -> None:
+        nonlocal pushed
+        inner = (entry.below or {}).values()
+        entry.sorted = sorted(inner, key=lambda one: (one.name.casefold(), one.name))
+        for place, one in enumerate(sorted(entry.sorted, key=lambda one: one.below is None)):
+            pushed += 1
+            crowded = (place // _CROWDED + 1).bit_length() - 1
+            heapq.heappush(waiting, (rank + crowded, one.below is None, place, pushed, one))
+
+    push(top, 0)
+    while waiting:
+        rank, _, _, _, entry = heapq.heappop(waiting)
+        entry.step = steps
+        steps += 1
+        push(entry, rank + 1)
+    return steps
+
+
+def _below(entry: Entry, indent: str, shown: int, remarked: int) -> Iterator[str]:
+    """Yield the lines below a folder: of the first ``shown`` entries, with remarks on the first ``remarked`` ones."""
+    entries = [one for one in entry.sorted if one.step < shown]
+    hidden = len(entry.sorted) - len(entries)
+    for one in entries:
+        last = one is entries[-1] and not hidden
+        line = f"{indent}{'└── ' if last else '├── '}{one_line(one.name)}"
+        if one.below is None:
+            remark = one.remark if one.step < remarked else one.mark
+            yield f"{line}  {remark}" if remark else line
+        else:
+            yield f"{line}/  ({_total(one)})"
+            yield from _below(one, indent + ("    " if last else "│   "), shown, remarked)
+    if entries and hidden:
+        yield f"{indent}└── … {hidden:,} more"
+
+
+def _total(entry: Entry) -> str:
+    if not entry.count:
+        return "no files"
+    tokens = f"{'' if entry.exact else '~'}{entry.tokens:,} tokens"
+    return f"{entry.count:,} file{'s' * (entry.count != 1)}, {human_size(entry.size)}, {tokens}"
