@@ -104,11 +104,13 @@ class SearchService:
     ) -> SyncReport:
         """Add folders to the index, and bring all indexed folders up to date; they can be searched by words at once.
 
+        A relative path counts from the workspace.
+
         ``label`` is a name that searches can filter the added folders by. ``rebuild`` discards the old index. ``prune``
         deletes files from the index even if their whole folder is missing or empty. Raises ``PromptuaryError`` if no
         folder is indexed, or if another process is indexing for long.
         """
-        added = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
+        added = [self._absolute(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
         if not added and not self._folders.all():
             raise PromptuaryError("no folder is indexed; name one, such as . for this folder")
         backend = self._opened()
@@ -136,13 +138,17 @@ class SearchService:
         """Remove a folder from the index; return whether it was indexed."""
         backend = self._opened_if_used()
         with self._syncing:
-            known = self._folders.remove(str(Path(path).absolute()))
+            known = self._folders.remove(str(self._absolute(path)))
             # If another process is writing, the next check finds what is left to do.
             self._seen = -1
             if backend is not None:
                 with suppress(IndexDamagedError):
                     self._reconciler(backend).sync()
         return known
+
+    def _absolute(self, path: str | Path) -> Path:
+        """Return a path that is relative to the workspace, wherever the process was started."""
+        return Path(self._workspace, path)
 
     def find(self, query: str | SearchQuery, *, limit: int = 10) -> SearchResult:
         """Return the best hits for a query from the indexed files as they are now.

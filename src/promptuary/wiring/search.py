@@ -1,5 +1,6 @@
 """Opens the search of a workspace as its settings say: where the index is, how files are chunked, and what embeds."""
 
+from importlib.util import find_spec
 from typing import Final
 
 from promptuary.config.settings import Settings
@@ -20,6 +21,7 @@ from promptuary.workspace.user_folders import cache_folder
 from promptuary.workspace.workspace import Workspace
 
 _INDEX: Final = "index"
+_VECTOR_PACKAGES: Final = ("numpy", "turbovec")
 
 
 def open_search(workspace: Workspace, settings: Settings) -> SearchService:
@@ -29,6 +31,12 @@ def open_search(workspace: Workspace, settings: Settings) -> SearchService:
 
     def backend() -> SearchBackend:
         embedder = embedder_for(settings)
+        if embedder is not None and not all(map(find_spec, _VECTOR_PACKAGES)):
+            # An endpoint or a plug-in needs no model here, but the vectors still have to be stored and compared.
+            raise ConfigError(
+                "search by meaning needs the 'embeddings' extra, whoever embeds: pip install "
+                '"promptuary[embeddings]", or set embedder = "none"'
+            )
         store = _vectors(workspace) if embedder else None
         index = DiskIndex(private_folder(root, _INDEX), sizes.recipe, store=store, embedder=embedder)
         return SearchBackend(index, store, embedder)

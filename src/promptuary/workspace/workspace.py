@@ -6,7 +6,7 @@ snapshot that must not outlive it. Both are thread-safe.
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,7 @@ from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.read import TextFile, read_text
 from promptuary.workspace.disk.root import PathKind, Root, display_path, normalise
 from promptuary.workspace.git.locate import locate
+from promptuary.workspace.listing.ignore import OwnIgnoreRules
 from promptuary.workspace.listing.listing import Listing
 from promptuary.workspace.matching.usage import Usage
 from promptuary.workspace.web.policy import FetchPolicy
@@ -82,6 +83,11 @@ class Workspace:
             self.listing.refresh()
         self.listing.wait(wait)
         return self.listing.paths
+
+    def shown(self, paths: Iterable[str]) -> list[str]:
+        """Return those of ``paths`` that the workspace's own ignore files do not hide."""
+        rules = OwnIgnoreRules(self.root.path)
+        return [path for path in paths if not rules.hides(path)]
 
     def everything(self) -> Listing:
         """Return a new listing that includes ignored files."""

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.blocking import Promptuary
 from promptuary.config.settings import Settings, load
 from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.core.search import SearchQuery, SyncReport
@@ -111,3 +112,17 @@ def test_sizes_of_chunks_are_those_of_the_settings(files: Files) -> None:
         service.close()
 
     assert chunks[1] > 2 * chunks[0]
+
+
+@pytest.mark.parametrize("package", ["numpy", "turbovec"])
+def test_an_endpoint_without_the_extra_is_an_error_that_says_what_to_install(
+    files: Files, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    root = files({"a.md": "# Deploy\n"})
+    monkeypatch.setattr("promptuary.wiring.search.find_spec", lambda name: None if name == package else object())
+
+    with (
+        Promptuary.open(root, exact=True, embed_url="http://127.0.0.1:1/v1", embed_model="small") as p,
+        pytest.raises(ConfigError, match="'embeddings' extra, whoever embeds"),
+    ):
+        p.search.index(".")

@@ -36,7 +36,9 @@ class Completer:
         self._timeout = timeout
         self._ranker = Ranker(self._listing)
         self._symbols = Symbols(workspace)
-        self._changed = _Cached(lambda: frozenset(self._ask(Repository.changed) or ()))
+        # Git does not know our own ignore files.
+        shown = (lambda paths: paths) if ignored else workspace.shown
+        self._changed = _Cached(lambda: frozenset(shown(self._ask(Repository.changed) or ())))
         self._commits = _Cached(lambda: self._ask(lambda git: git.recent(_COMMITS)) or [])
         self._branches = _Cached(lambda: self._ask(lambda git: [*git.branches(), *git.tags()]) or [])
 
