@@ -6,11 +6,11 @@ layer does not use goes to the history.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from promptuary.context.history import MESSAGE_OVERHEAD, PricedHistory
 from promptuary.core.budget import Claim, TokenCounter, allocate
-from promptuary.core.layers import Band, Between, Budget, Recall
+from promptuary.core.layers import Band, Between, Budget, Omitted, Recall
 from promptuary.core.messages import Item, Message, Prompt, as_message
 
 
@@ -68,6 +68,19 @@ def recall_cost(recall: Recall, counter: TokenCounter) -> int:
     """Return what a layer's message costs, its envelope included; an empty recall costs nothing."""
     text = recall.text
     return counter.count(text) + MESSAGE_OVERHEAD if text else 0
+
+
+def without_room(contribution: Contribution, share: int) -> Contribution:
+    """Return ``contribution`` of a layer whose ``share`` has no room for a message: everything in it is omitted.
+
+    If it is standing content, the person is told.
+    """
+    recall = contribution.recall
+    reason = f"{contribution.tokens:,} tokens, and {share:,} are left for it"
+    out = [Omitted(one.source.label, reason, one.source.address, one.score, one.tokens) for one in recall.blocks]
+    told = [f"{contribution.layer} is not sent: {reason}"] if out and contribution.band == "stable" else []
+    nothing = Recall(omitted=(*recall.omitted, *out), notes=(*recall.notes, *told))
+    return replace(contribution, recall=nothing, tokens=0)
 
 
 def shares(

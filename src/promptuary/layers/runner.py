@@ -147,7 +147,6 @@ class Runner:
             found = Recall([Block.of(found, run.layer.id, source=f"layer:{run.layer.id}")] if found else ())
         if isinstance(found, Recall) and _is_sound(found):
             run.last = _measured(found, run.context.counter)
-            log.notes |= dict.fromkeys(found.notes)
             return run.last
         if found is not None and found is not _FAILED:
             log.failures.append(_misfit(run, "recall", found, "text, a Recall or nothing"))

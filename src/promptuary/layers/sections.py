@@ -84,22 +84,45 @@ def _own_tag(tag: str) -> re.Pattern[str]:
 
 
 def recall(
-    sections: Sequence[Section], budget: int, counter: TokenCounter, omitted: Sequence[Omitted] = ()
+    sections: Sequence[Section],
+    budget: int,
+    counter: TokenCounter,
+    omitted: Sequence[Omitted] = (),
+    notes: Sequence[str] = (),
 ) -> Recall | None:
     """Return ``sections`` in at most ``budget`` tokens, each whole, cut, or left out with a reason.
 
-    A budget of zero or less means no limit: everything is returned, and the caller decides what to do with it.
+    What is cut or left out is also a note for the person, after ``notes``. A budget of zero or less means no limit:
+    everything is returned, and the caller decides what to do with it.
     """
     shown = _Fitter(counter).fit([section for section in sections if section.text.strip()], budget)
     blocks = [block for _, block in shown if block]
     missing = [_missing(section, budget) for section, block in shown if not block]
-    return Recall(blocks, omitted=(*omitted, *missing)) if blocks or missing or omitted else None
+    if not (blocks or missing or omitted):
+        return None
+    lost = (_lost(section, block, budget) for section, block in shown)
+    return Recall(blocks, omitted=(*omitted, *missing), notes=(*notes, *filter(None, lost)))
+
+
+def not_sent(label: str, reason: str) -> str:
+    """Return the note for the person that something is not sent at all."""
+    return one_line(f"{label} is not sent: {reason}")
+
+
+def _lost(section: Section, block: Block | None, budget: int) -> str:
+    """Return the note that ``section`` is cut or left out; empty if it is whole."""
+    if block is None:
+        return not_sent(section.source.label, _does_not_fit(budget))
+    return "" if block.detail is Detail.FULL else one_line(f"{section.source.label} is cut: {block.reason}")
+
+
+def _does_not_fit(budget: int) -> str:
+    return f"not even its first words fit into {budget:,} tokens"
 
 
 def _missing(section: Section, budget: int) -> Omitted:
-    reason = f"not even its first words fit into {budget:,} tokens"
     source = section.source
-    return Omitted(source.label, "; ".join(filter(None, [section.reason, reason])), source.address)
+    return Omitted(source.label, "; ".join(filter(None, [section.reason, _does_not_fit(budget)])), source.address)
 
 
 class _Fitter:

@@ -79,8 +79,8 @@ class StaticContent(Layer):
     spelled out, and the tag itself cannot be closed from inside. Blank text adds nothing.
 
     Text that is larger than the budget is cut after a line, a word or a character, and says how much is missing. If not
-    even the tags and that remark fit, nothing is shown, and the receipt says so. A budget of zero or less cuts nothing:
-    the layer returns everything, and the turn decides.
+    even the tags and that remark fit, nothing is shown, and the receipt says so. Both are a warning of the turn. With a
+    budget of zero or less the layer cuts nothing; a turn never asks it for that.
 
     ``reload`` and ``on_error`` say when to load again and what a failure means. With ``"raise"``, ``init`` or the
     recall fails; with ``"disable"`` the source is left out until it can be loaded; with ``"stale"`` the last good text
@@ -135,12 +135,10 @@ class StaticContent(Layer):
         self._store(context)
         held = [(source, self._held[source.label]) for source in self._sources]
         shown = [self._section(index, source, one) for index, (source, one) in enumerate(held)]
-        omitted = [
-            Omitted(source.label, one.problem, source.source)
-            for source, one in held
-            if one.problem and not one.text.strip()
-        ]
-        return sections.recall(shown, request.budget, context.counter, omitted)
+        failed = [(source, one.problem) for source, one in held if one.problem and not one.text.strip()]
+        omitted = [Omitted(source.label, problem, source.source) for source, problem in failed]
+        notes = [sections.not_sent(source.label, problem) for source, problem in failed]
+        return sections.recall(shown, request.budget, context.counter, omitted, notes)
 
     def _section(self, index: int, source: NamedText, held: _Held) -> sections.Section:
         shown = Source(source.source or source.label, source.label, "text", held.text, held.revision)

@@ -12,7 +12,7 @@ from typing import Any
 
 from promptuary import concurrency
 from promptuary.context import receipt_entries, render
-from promptuary.context.assemble import Contribution, Room, assemble, ceiling, recall_cost, shares
+from promptuary.context.assemble import Contribution, Room, assemble, ceiling, recall_cost, shares, without_room
 from promptuary.context.compact.run import compact
 from promptuary.context.history import (
     MESSAGE_OVERHEAD,
@@ -30,7 +30,7 @@ from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import ConflictError, PromptuaryError
 from promptuary.core.expansion import Expansion
 from promptuary.core.ids import new_id
-from promptuary.core.layers import Ending, Incoming, Layer, Omitted, Recall, RecallRequest, Reply, check
+from promptuary.core.layers import Ending, Incoming, Layer, Omitted, RecallRequest, Reply, check
 from promptuary.core.messages import Item, Message, Prompt, Replacement, ToolCall
 from promptuary.core.ports.models import ChatModel
 from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, ThreadStore, TurnRecord, TurnStatus
@@ -245,6 +245,8 @@ class Thread:
             if contribution.tokens or contribution.recall.omitted:
                 asked.append((run, contribution))
                 request = replace(request, in_view=[*request.in_view, *contribution.recall.blocks])
+            else:
+                log.notes |= dict.fromkeys(contribution.recall.notes)
         given = shares([first for _, first in asked], history, available, self._common.room.history_share)
         return _Shared(asked, given, request, available - sum(given.values()))
 
@@ -253,8 +255,8 @@ class Thread:
         contributions, left_out = [], []
         for run, first in shared.asked:
             share, name = shared.given[first.layer], first.layer
-            request = _without(shared.request, first)
-            again = first if first.tokens <= share else await self._ask(run, request, share, log)
+            again = await self._again(run, first, shared, log)
+            log.notes |= dict.fromkeys(again.recall.notes)
             if again.tokens > share:
                 reason = f"returned {again.tokens:,} tokens, {share:,} were allowed"
                 log.failures.append(Failure(name, "recall", "OVER_BUDGET", reason))
@@ -269,11 +271,21 @@ class Thread:
         return contributions, left_out
 
     async def _ask(self, run: LayerRun, request: RecallRequest, share: int, log: HookLog) -> Contribution:
-        wanted = replace(request, budget=max(share - MESSAGE_OVERHEAD, 0))
-        recall = await self._runner.recall(run, wanted, log) if share > MESSAGE_OVERHEAD else Recall()
-        return Contribution(
-            run.layer.id, run.layer.band, run.layer.budget, recall, recall_cost(recall, self._common.counter)
-        )
+        """Return what a layer says within ``share`` tokens; if that is no room at all, everything is omitted."""
+        layer = run.layer
+        # Never 0, which means no limit to some layers.
+        recall = await self._runner.recall(run, replace(request, budget=max(share - MESSAGE_OVERHEAD, 1)), log)
+        said = Contribution(layer.id, layer.band, layer.budget, recall, recall_cost(recall, self._common.counter))
+        return said if share > MESSAGE_OVERHEAD else without_room(said, share)
+
+    async def _again(self, run: LayerRun, first: Contribution, shared: "_Shared", log: HookLog) -> Contribution:
+        """Return what a layer says within the share it was given, ``first`` if that fits."""
+        share = shared.given[first.layer]
+        if first.tokens <= share:
+            return first
+        if share <= MESSAGE_OVERHEAD:
+            return without_room(first, share)
+        return await self._ask(run, _without(shared.request, first), share, log)
 
     def _receipt(self, parts: Sequence[PromptPart], expansion: Expansion, spent: int, log: HookLog) -> Receipt:
         room = self._common.room

@@ -17,10 +17,11 @@ from promptuary.core.blocks import Block, Trust
 from promptuary.core.errors import ConflictError, PromptuaryError
 from promptuary.core.expansion import Expansion, Spend
 from promptuary.core.json import receipt_from_json, receipt_json
-from promptuary.core.layers import Changed, Ending, Incoming, Layer, LayerContext, Recall, RecallRequest, Reply
+from promptuary.core.layers import Between, Changed, Ending, Incoming, Layer, LayerContext, Recall, RecallRequest, Reply
 from promptuary.core.messages import Item, Message, Replacement, Role
 from promptuary.core.ports.threads import ThreadChange
 from promptuary.core.principals import LOCAL
+from promptuary.layers.static import StaticContent
 from promptuary.threads.turn import Thread, ThreadOptions, Turn
 from promptuary.tokens import Counter
 from tests.conftest import Files, git
@@ -624,6 +625,101 @@ def test_a_message_that_alone_is_too_large_is_blocked_and_still_whole(project: P
     assert turn.receipt.blocked
     assert contents(turn) == [text]
     assert "blocked: the message and what it points at do not fit" in turn.receipt.explain()
+
+
+# Standing content
+
+
+def about(turn: Turn, label: str) -> list[str]:
+    return [warning for warning in turn.receipt.warnings if warning.startswith(label)]
+
+
+@pytest.mark.parametrize("budget", [0, 1, 4, 5, 10, Between(0, 3)])
+def test_standing_content_without_room_is_in_the_receipt_and_a_warning(project: Path, budget: Any) -> None:
+    layer = StaticContent(lambda: "Never delete anything. " * 20, id="rules", budget=budget)
+    with opened(project, layer) as promptuary:
+        turn = promptuary.threads.prepare("Hello")
+
+    assert turn.messages == [{"role": "user", "content": "Hello"}]
+    [entry] = [one for one in turn.receipt.entries if one.layer == "rules"]
+    assert (entry.label, entry.status) == ("rules", "out")
+    assert [one for one in turn.receipt.failures if one.layer == "rules"] == []
+    assert len(about(turn, "rules is not sent: ")) == 1
+
+
+def test_a_message_that_leaves_no_room_for_the_instructions_says_so(files: Files) -> None:
+    project = files({"AGENTS.md": "Never delete anything.\n" * 20})
+    with opened(project, window=1_000, reply_reserve=0) as promptuary:
+        turn = promptuary.threads.prepare("word " * 995)
+
+    assert [one.status for one in turn.receipt.entries if one.label == "AGENTS.md"] == ["out"]
+    assert len(about(turn, "AGENTS.md is not sent: ")) == 1
+
+
+def test_a_layer_of_another_package_that_gets_no_room_leaves_a_trace() -> None:
+    layer = Wordy("standing", 10, lies=True)
+    layer.band = "stable"
+    turn = asyncio.run(thread_in(MemoryStore(), layer, room=Room(100, 0)).prepare("word " * 94))
+
+    assert [(one.layer, one.status) for one in turn.receipt.entries][-1] == ("standing", "out")
+    assert len(about(turn, "standing is not sent: ")) == 1
+    assert turn.receipt.failures == []
+
+
+def test_instructions_that_are_cut_are_a_warning(files: Files) -> None:
+    text = "Never delete anything.\n" * 400
+    project = files({"AGENTS.md": text, "CLAUDE.md": "Be brief.\n"})
+    with opened(project, window=1_000, reply_reserve=0) as promptuary:
+        turn = promptuary.threads.prepare("Hello")
+
+    [warning] = about(turn, "AGENTS.md is cut: ")
+    assert re.search(rf": instruction file; [\d,]+ of {len(text) - 1:,} characters left out$", warning)
+    assert about(turn, "CLAUDE.md") == []
+
+
+@pytest.mark.parametrize(
+    ("files_there", "warned"),
+    [
+        ({"AGENTS.md": "Never.\n" * 6_000}, "AGENTS.md is cut: "),
+        ({"AGENTS.md": b"\x00\x01\x02" * 100}, "AGENTS.md is not sent: "),
+        ({"AGENTS.md": "Never.\n" * 200_000}, "AGENTS.md is not sent: "),
+        ({"AGENTS.md": "See @style.md", "style.md": b"\x00\x01\x02" * 100}, "style.md is not sent: "),
+    ],
+    ids=["over the bytes allowed", "binary", "too large", "an import that cannot be read"],
+)
+def test_instructions_that_are_dropped_for_any_reason_are_a_warning(
+    files: Files, files_there: dict[str, Any], warned: str
+) -> None:
+    with opened(files(files_there), window=1_000_000) as promptuary:
+        turn = promptuary.threads.prepare("Hello")
+        again = promptuary.threads.prepare("Hello")
+
+    assert len(about(turn, warned)) == len(about(again, warned)) == 1
+
+
+def test_instructions_that_are_whole_or_shown_under_another_name_are_no_warning(files: Files) -> None:
+    project = files({"AGENTS.md": "Be brief. @gone.md", "AGENTS.override.md": "Be long.", "GEMINI.md": "Be long."})
+    (project / "CLAUDE.md").symlink_to("AGENTS.md")
+    with opened(project) as promptuary:
+        turn = promptuary.threads.prepare("Hello")
+
+    assert turn.receipt.warnings == ()
+    (project / "AGENTS.override.md").unlink()
+    (project / "AGENTS.md").rename(project / "other.md")
+    (project / "GEMINI.md").unlink()
+    with opened(project) as promptuary:
+        turn = promptuary.threads.prepare("Hello")
+    assert len(about(turn, "CLAUDE.md is not sent: ")) == 1
+
+
+def test_standing_content_that_cannot_be_loaded_is_a_warning(project: Path) -> None:
+    def fail() -> str:
+        raise OSError("gone")
+
+    with opened(project, StaticContent(fail, id="rules", on_error="disable")) as promptuary:
+        turn = promptuary.threads.prepare("Hello")
+
+    assert len(about(turn, "rules is not sent: ")) == 1
 
 
 # Tracked files

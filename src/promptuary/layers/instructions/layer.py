@@ -49,7 +49,8 @@ class Instructions(Layer):
 
     Nothing above the workspace is read. ``max_bytes`` limits all files together and ``max_file_bytes`` each of them; if
     they are larger, small files stay whole and large ones are cut, and say so. Of files with the same content one is
-    shown. A missing file is ignored; one that may not or cannot be read is omitted with its reason.
+    shown. A missing file is ignored; one that may not or cannot be read is omitted with its reason. What is cut or
+    omitted because it does not fit or cannot be read is a warning of the turn.
     """
 
     band = "stable"
@@ -81,7 +82,7 @@ class Instructions(Layer):
         """Return the files as they are now; with a budget of zero or less, only the byte limits cut them."""
         gathered = await concurrency.run(self._gather)
         shown = _capped(gathered.sections, *self._caps)
-        return sections.recall(shown, request.budget, context.counter, gathered.omitted)
+        return sections.recall(shown, request.budget, context.counter, gathered.omitted, _few(gathered.notes))
 
     def _gather(self) -> "_Gathering":
         gathering = _Gathering(self._workspace, self._tag)
@@ -106,6 +107,8 @@ class _Gathering:
     tag: str
     sections: list[Section] = field(default_factory=list)
     omitted: list[Omitted] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    _links: list[tuple[str, str]] = field(default_factory=list)
     _paths: set[str] = field(default_factory=set)
     _shown: dict[str, str] = field(default_factory=dict)
     _imported: int = 0
@@ -119,6 +122,9 @@ class _Gathering:
             if (file := self._first([f"{folder}/{name}" if folder else name for name in group]))
         ]
         self._paths.update(file.path for _, file in standing)
+        # A link beside a file that is shown is nearly always another name of it.
+        beside = {_folder(file.path) for _, file in standing}
+        self.notes += [sections.not_sent(path, reason) for path, reason in self._links if _folder(path) not in beside]
         for level, file in standing:
             self._include(file, level, 0)
 
@@ -144,6 +150,10 @@ class _Gathering:
         except SourceError as error:
             if error.code is not Code.NOT_FOUND:
                 self._omit(path, error.reason)
+                if error.code is Code.SYMLINK:
+                    self._links.append((path, error.reason))
+                else:
+                    self.notes.append(sections.not_sent(path, error.reason))
             return None
 
     def _include(self, file: TextFile, rank: int, depth: int, importer: str = "") -> None:
@@ -178,6 +188,7 @@ class _Gathering:
                 file = self._imported_file(resolve(importer, value), depth)
             except SourceError as error:
                 self._omit(value, f"imported by {importer}: {error.reason}")
+                self.notes.append(sections.not_sent(value, f"imported by {importer}: {error.reason}"))
                 notes.append(f"@{value}: {error.reason}")
                 continue
             if file:
@@ -202,6 +213,16 @@ class _Gathering:
 
     def _omit(self, label: str, reason: str) -> None:
         self.omitted.append(Omitted(one_line(label), one_line(reason), label))
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _few(notes: Sequence[str]) -> list[str]:
+    """Return the first of ``notes``, and how many more there are."""
+    more = len(notes) - _SHOWN_NOTES
+    return [*notes[:_SHOWN_NOTES], *([f"{more:,} more files of instructions are not sent"] if more > 0 else [])]
 
 
 def _noted(notes: Sequence[str]) -> str:
