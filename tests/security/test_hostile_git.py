@@ -485,7 +485,12 @@ def crafted_index(*paths: bytes) -> bytes:
     empty = bytes.fromhex("e69de29bb2d1d6434b8b29ae775ad8c2e48c5391")
     data = b"DIRC" + struct.pack(">II", 2, len(paths))
     for path in sorted(paths):
-        entry = struct.pack(">10I", 0, 0, 0, 0, 0, 0, 0o100644, 0, 0, 0) + empty + struct.pack(">H", len(path)) + path
+        entry = (
+            struct.pack(">10I", 0, 0, 0, 0, 0, 0, 0o100644, 0, 0, 0)
+            + empty
+            + struct.pack(">H", min(len(path), 0xFFF))
+            + path
+        )
         data += entry + b"\0" * (8 - len(entry) % 8)
     return data + hashlib.sha1(data).digest()
 

@@ -70,10 +70,10 @@ class Workspace:
         return folder
 
     def size_of(self, path: str) -> int | None:
-        """Return the size of a listed file without opening it."""
+        """Return the size of a listed file without reading it; ``None`` if it cannot be opened in the workspace."""
         try:
-            return (self.root.path / path).lstat().st_size
-        except (OSError, ValueError):
+            return self.root.status_of(path).st_size
+        except SourceError:
             return None
 
     def files(self, *, wait: float | None = None) -> Sequence[str]:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from stat import S_ISDIR
 from typing import TYPE_CHECKING, Final
 
 from promptuary.core.errors import SourceError
@@ -24,7 +23,7 @@ from promptuary.workspace.listing.ignore import (
     OwnIgnoreRules,
     folder_rules,
 )
-from promptuary.workspace.listing.walk import FileFilter, walk
+from promptuary.workspace.listing.walk import FileFilter, is_real_folder, walk
 from promptuary.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -165,7 +164,7 @@ class _Rules:
         """Yield ``path`` if it is a file that a walk finds, or the files below it."""
         folder = path[: path.rfind("/") + 1]
         inside = self._rules_inside(folder)
-        is_folder = _is_folder(self.root / path)
+        is_folder = is_real_folder(self.root / path)
         if inside is None or self._skips(inside, path, folder=is_folder):
             return
         if is_folder:
@@ -183,17 +182,10 @@ class _Rules:
         above = self._rules_inside(folder[: folder.rfind("/", 0, -1) + 1]) if folder else IgnoreRules()
         if above is None:
             return None
-        if folder and (self._skips(above, folder[:-1], folder=True) or not _is_folder(self.root / folder[:-1])):
+        if folder and (self._skips(above, folder[:-1], folder=True) or not is_real_folder(self.root / folder[:-1])):
             return None
         names = {name for name in (".git", *IGNORE_FILES) if os.path.lexists(self.root / folder / name)}
         return above.within(folder, folder_rules(self.root / folder, names))
 
     def _skips(self, rules: IgnoreRules, path: str, *, folder: bool) -> bool:
         return path.rpartition("/")[2] in VERSION_CONTROL or rules.hides(path, folder=folder)
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return S_ISDIR(path.lstat().st_mode)
-    except OSError:
-        return False

@@ -166,17 +166,21 @@ class Root:
     def kind_of(self, path: str) -> PathKind | None:
         """Return whether ``path`` is a file or a folder; ``None`` if nothing is there. Never raises."""
         try:
-            fd = self._opened(path, PEEK).fd
+            mode = self.status_of(path).st_mode
         except SourceError as error:
             there = error.code.status == "failed" or error.code in {Code.SYMLINK, Code.NOT_A_FILE}
             return "other" if there else None
-        try:
-            mode = os.fstat(fd).st_mode
-        finally:
-            os.close(fd)
         if stat.S_ISREG(mode):
             return "file"
         return "folder" if stat.S_ISDIR(mode) else "other"
+
+    def status_of(self, path: str) -> os.stat_result:
+        """Return the size, times and kind of what is at ``path`` without reading it."""
+        fd = self._opened(path, PEEK).fd
+        try:
+            return os.fstat(fd)
+        finally:
+            os.close(fd)
 
     def close(self) -> None:
         """Close the folder; opening anything through this root fails afterwards."""

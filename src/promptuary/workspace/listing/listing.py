@@ -7,6 +7,7 @@ policy refuses.
 """
 
 import os
+import re
 import threading
 import time
 from collections import Counter
@@ -26,6 +27,8 @@ NameStream = Callable[[], Iterator[bytes]]
 FRESH_FOR: Final = 5.0
 """Seconds for which a list is not stale if neither the folder nor git's index has changed."""
 
+# A name that git itself would never list, but that a forged index may hold: from the root of the disk, or with dots.
+_NOT_NORMAL = re.compile(r"[\0/](?:/|\.\.?[/\0])")
 _NESTED_RULES = tuple(f"/{name}" for name in OWN_IGNORE_FILES)
 
 
@@ -186,6 +189,8 @@ class _Scan:
         if self.own is None and any(name in block for name in _NESTED_RULES):
             self.own = OwnIgnoreRules(self.root)
         names = block.split("\0")
+        if _NOT_NORMAL.search(f"\0{block}\0"):
+            names = [name for name in names if not _NOT_NORMAL.search(f"\0{name}\0")]
         nested = [name for name in names if name.endswith("/")] if "/\0" in f"{block}\0" else []
         self.paths += self._shown([name for name in names if not name.endswith("/")] if nested else names)
         for folder in nested:

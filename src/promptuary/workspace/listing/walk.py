@@ -18,6 +18,8 @@ SkipReason = Literal["unreadable", "broken link", "link", "missing", "special"]
 """Why a name is not listed: a folder that may not be read, a link to nothing, a link that the workspace does not
 follow, a file that git tracks but that is gone, a pipe or a socket."""
 
+_LONGEST_PATH = 4096
+
 
 @dataclass(slots=True)
 class FileFilter:
@@ -26,16 +28,22 @@ class FileFilter:
     root: Path
     links: bool = False
     skipped: Counter[SkipReason] = field(default_factory=Counter)
+    _real: dict[str, bool] = field(default_factory=lambda: {"": True})
 
     def classify(self, paths: list[str]) -> tuple[list[str], list[str]]:
-        """Return the files among ``paths``, and the folders. Makes one system call for each path."""
+        """Return the files among ``paths``, and the folders. Makes one system call for each path and each folder.
+
+        A file behind a link to a folder is missing: git would not list it, but a forged index may.
+        """
         files: list[str] = []
         folders: list[str] = []
         prefix, lstat = f"{self.root}/", os.lstat
         for path in paths:
             try:
-                mode = lstat(prefix + path).st_mode
+                mode = lstat(prefix + path).st_mode if self._is_real(path.rpartition("/")[0]) else None
             except OSError:
+                mode = None
+            if mode is None:
                 self.skipped["missing"] += 1
                 continue
             if S_ISREG(mode) or (S_ISLNK(mode) and self.lists_link(path)):
@@ -45,6 +53,18 @@ class FileFilter:
             elif not S_ISLNK(mode):
                 self.skipped["special"] += 1
         return files, folders
+
+    def _is_real(self, folder: str) -> bool:
+        """Return whether a path of the workspace is a folder without a link on the way."""
+        asked: list[str] = []
+        while (known := self._real.get(folder)) is None:
+            if len(folder) > _LONGEST_PATH:
+                return False
+            asked.append(folder)
+            folder = folder.rpartition("/")[0]
+        for one in reversed(asked):
+            known = self._real[one] = known and is_real_folder(f"{self.root}/{one}")
+        return known
 
     def lists_link(self, path: str) -> bool:
         """Return whether the link ``path`` is listed: links are allowed, and it leads to a file in the workspace."""
@@ -77,6 +97,14 @@ def walk(file_filter: FileFilter, start: str = "", ignores: IgnoreRules | None =
             elif _is_file(file_filter, entry, path):
                 files.append(path)
         yield files
+
+
+def is_real_folder(path: str | Path) -> bool:
+    """Return whether ``path`` is a folder itself, and not a link to one."""
+    try:
+        return S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _entries(file_filter: FileFilter, folder: str) -> list[os.DirEntry[str]]:
