@@ -11,9 +11,8 @@ from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.folders import IndexedFolders
 from promptuary.search.service import SearchBackend, SearchService
 from promptuary.storage.index.index import DiskIndex
-from promptuary.storage.sqlite.vectors import SqliteVectors
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
-from promptuary.wiring.state import open_state
+from promptuary.wiring.vectors import StoredVectors
 from promptuary.wiring.workspace import open_door
 from promptuary.workspace.disk.private_folder import private_folder
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
@@ -37,7 +36,7 @@ def open_search(workspace: Workspace, settings: Settings) -> SearchService:
                 "search by meaning needs the 'embeddings' extra, whoever embeds: pip install "
                 '"promptuary[embeddings]", or set embedder = "none"'
             )
-        store = _vectors(workspace) if embedder else None
+        store = StoredVectors(workspace) if embedder else None
         index = DiskIndex(private_folder(root, _INDEX), sizes.recipe, store=store, embedder=embedder)
         return SearchBackend(index, store, embedder)
 
@@ -50,13 +49,6 @@ def open_search(workspace: Workspace, settings: Settings) -> SearchService:
         workspace=str(root),
         debounce=settings.watch_debounce,
     )
-
-
-def _vectors(workspace: Workspace) -> SqliteVectors:
-    """Return the stored vectors. Raises ``ForeignStateError`` if the database is somebody else's."""
-    state = open_state(workspace, lambda _: None)
-    state.close()
-    return SqliteVectors(state.path)
 
 
 def embedder_for(settings: Settings) -> Embedder | None:

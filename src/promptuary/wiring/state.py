@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from promptuary.core.errors import ForeignStateError
 from promptuary.storage.sqlite.state import SqliteState
+from promptuary.wiring.binding import check_binding
 from promptuary.workspace.state_file import StateFile, adopt, state_file
 from promptuary.workspace.workspace import Workspace
 
@@ -16,17 +16,8 @@ def open_state(workspace: Workspace, on_note: Callable[[str], object]) -> Sqlite
     """
     file = state_file(workspace)
     state = SqliteState(file.path)
-    bound = state.binding
-    if bound is None:
-        state.bind(file.binding)
-        if file.exists:
-            on_note(f"{state.name} was made by an earlier version; from now on it belongs to you, in this folder")
-    elif bound != file.binding:
-        state.close()
-        raise ForeignStateError(
-            f"{state.name} is not used: it was made by somebody else, or in another folder. If it is yours (the folder "
-            "was moved, or your home is new), run `promptuary adopt`; otherwise remove it."
-        )
+    if note := check_binding(state.database, file):
+        on_note(note)
     return state
 
 
@@ -35,7 +26,7 @@ def adopt_state(workspace: Workspace) -> StateFile:
     file = adopt(workspace)
     state = SqliteState(file.path)
     try:
-        state.bind(file.binding)
+        state.database.bind(file.binding)
     finally:
         state.close()
     return file

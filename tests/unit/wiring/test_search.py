@@ -1,13 +1,15 @@
 """Who embeds is what the settings say, and whoever cannot be had says what to do."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from promptuary.blocking import Promptuary
 from promptuary.config.settings import Settings, load
-from promptuary.core.errors import ConfigError, PromptuaryError
-from promptuary.core.search import SearchQuery, SyncReport
+from promptuary.core.errors import ConfigError, ForeignStateError, PromptuaryError
+from promptuary.core.search import SearchedByWordsOnly, SearchQuery, SyncReport
 from promptuary.models import minilm
 from promptuary.models.openai_embeddings import EndpointEmbedder
 from promptuary.wiring.search import embedder_for, open_search
@@ -126,3 +128,41 @@ def test_an_endpoint_without_the_extra_is_an_error_that_says_what_to_install(
         pytest.raises(ConfigError, match="'embeddings' extra, whoever embeds"),
     ):
         p.search.index(".")
+
+
+@pytest.mark.usefixtures("_plugged")
+def test_a_database_of_somebody_else_costs_a_search_its_meaning_and_says_why(files: Files) -> None:
+    workspace = files({"a.md": "alpha", "b.md": "beta"})
+    settings = load(workspace, {"embedder": "small"})
+    service = open_search(open_door(workspace, settings), settings)
+    service.index([workspace])
+    service.embed()
+    service.close()
+    with closing(sqlite3.connect(workspace / ".promptuary/state.db")) as raw:
+        raw.execute("UPDATE binding SET value = 'somebody else'")
+        raw.commit()
+
+    service = open_search(open_door(workspace, settings), settings)
+    found = service.find("alpha")
+    service.index([], rebuild=True)
+    with pytest.raises(ForeignStateError, match="made by somebody else"):
+        service.embed()
+    service.close()
+
+    assert (found.mode, [hit.path for hit in found.hits]) == ("lexical", ["a.md"])
+    (note,) = found.notes
+    assert isinstance(note, SearchedByWordsOnly)
+    assert "made by somebody else" in note.reason
+
+
+@pytest.mark.usefixtures("_plugged")
+def test_a_search_by_words_opens_no_database_of_the_person(files: Files) -> None:
+    workspace = files({"a.md": "alpha"})
+    settings = load(workspace, {"embedder": "small"})
+    service = open_search(open_door(workspace, settings), settings)
+    service.index([workspace])
+    found = service.find(SearchQuery("alpha", lexical_only=True))
+    service.close()
+
+    assert [hit.path for hit in found.hits] == ["a.md"]
+    assert not (workspace / ".promptuary/state.db").exists()

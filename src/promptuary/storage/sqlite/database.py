@@ -20,8 +20,11 @@ from typing import Final, Literal, TypeVar
 from promptuary import durable
 from promptuary.core.errors import PromptuaryError, StateReplacedError
 from promptuary.storage.sqlite import migrate
+from promptuary.storage.sqlite.columns import from_column, to_column
 from promptuary.storage.sqlite.errors import damaged, is_busy, translated
-from promptuary.storage.sqlite.queries import script, statements
+from promptuary.storage.sqlite.queries import queries, script, statements
+
+_BINDING: Final = queries(f"{__package__}.sql", "binding_queries.sql")
 
 Result = TypeVar("Result")
 
@@ -197,6 +200,23 @@ class Database:
                 if not is_busy(error) or time.monotonic() >= deadline:
                     raise
             time.sleep(random.uniform(0, _PAUSE))  # noqa: S311 - random, so that two that wait do not stay in step
+
+
+class BoundDatabase(Database):
+    """A database that says whose it is. What that means is not known here."""
+
+    @property
+    def binding(self) -> str | None:
+        """Whose it is; ``None`` for one that was made before databases said so."""
+        row = self.read(lambda connection: connection.execute(_BINDING["binding"]).fetchone())
+        try:
+            return None if row is None else from_column(row[0])
+        except ValueError as error:
+            raise damaged(self.name, str(error)) from error
+
+    def bind(self, value: str) -> None:
+        """Say whose it is."""
+        self.write(lambda connection: connection.execute(_BINDING["bind"], {"value": to_column(value)}))
 
 
 class _Joined(threading.local):

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from promptuary.core.ports.threads import StateDatabase
 from promptuary.core.principals import Principal
-from promptuary.storage.sqlite.columns import from_column, to_column
-from promptuary.storage.sqlite.database import Database
+from promptuary.storage.sqlite.database import BoundDatabase
 from promptuary.storage.sqlite.errors import damaged
 from promptuary.storage.sqlite.history_cache import Histories
 from promptuary.storage.sqlite.queries import queries, script
@@ -31,7 +30,7 @@ class SqliteState(StateDatabase):
         self.path = path
         self._clock = clock
         self._histories, self._numbers = Histories(), Numbers()
-        self._database = Database(path, [script(f"{__package__}.sql", step) for step in STEPS], timeout=timeout)
+        self._database = BoundDatabase(path, [script(f"{__package__}.sql", step) for step in STEPS], timeout=timeout)
 
     @property
     def persistent(self) -> bool:
@@ -54,15 +53,9 @@ class SqliteState(StateDatabase):
         return self._database.name
 
     @property
-    def binding(self) -> str | None:
-        """Whose this database is; ``None`` for one that was made before databases said so."""
-        with sound(self._database.name):
-            row = self._database.read(lambda connection: connection.execute(_QUERIES["binding"]).fetchone())
-            return None if row is None else from_column(row[0])
-
-    def bind(self, value: str) -> None:
-        """Say whose this database is."""
-        self._database.write(lambda connection: connection.execute(_QUERIES["bind"], {"value": to_column(value)}))
+    def database(self) -> BoundDatabase:
+        """The file, which says whose it is."""
+        return self._database
 
     def is_current(self) -> bool:
         """Tell whether the file is still the one that was opened."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.storage.sqlite.columns import to_column
-from promptuary.storage.sqlite.database import Database
+from promptuary.storage.sqlite.database import BoundDatabase
 from promptuary.storage.sqlite.errors import damaged
 from promptuary.storage.sqlite.queries import queries, script
 from promptuary.storage.sqlite.sql import STEPS
@@ -30,7 +30,12 @@ class SqliteVectors:
     """A ``VectorStore`` in the SQLite file ``path``, which may be that of a ``SqliteState``."""
 
     def __init__(self, path: Path, *, timeout: float = 30.0) -> None:
-        self._database = Database(path, [script(f"{__package__}.sql", step) for step in STEPS], timeout=timeout)
+        self._database = BoundDatabase(path, [script(f"{__package__}.sql", step) for step in STEPS], timeout=timeout)
+
+    @property
+    def database(self) -> BoundDatabase:
+        """The file, which says whose it is."""
+        return self._database
 
     def get(self, embedder: str, hashes: Sequence[str]) -> dict[str, bytes]:
         """Return the vectors of those hashes that have one."""

@@ -165,14 +165,6 @@ WHERE owner = :owner AND layer = :layer AND scope = :scope AND name = :name;
 -- Every text, to be compared with its hash.
 SELECT sha256, packed, body FROM content UNION ALL SELECT sha256, packed, body FROM state;
 
--- name: binding
--- Whose this database is, if that was said.
-SELECT value FROM binding;
-
--- name: bind
--- Say whose this database is.
-INSERT INTO binding (one, value) VALUES (1, :value) ON CONFLICT (one) DO UPDATE SET value = excluded.value;
-
 -- name: integrity
 -- What the database itself finds wrong, or "ok".
 PRAGMA integrity_check;

@@ -1,0 +1,53 @@
+"""The stored vectors of a workspace, opened on first use: a search by words reads no database of the person."""
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from promptuary.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from promptuary.storage.sqlite.vectors import SqliteVectors
+
+
+class StoredVectors:
+    """The ``VectorStore`` in ``state.db`` of ``workspace``.
+
+    Every method raises ``ForeignStateError`` if that database is somebody else's.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._opening = threading.Lock()
+        self._opened: SqliteVectors | None = None
+
+    def get(self, embedder: str, hashes: Sequence[str]) -> Mapping[str, bytes]:
+        """Return the vectors of those hashes that have one."""
+        return self._store().get(embedder, hashes)
+
+    def put(self, embedder: str, vectors: Mapping[str, bytes]) -> None:
+        """Store vectors by their hashes, all or none of them, replacing earlier ones."""
+        self._store().put(embedder, vectors)
+
+    def keep_only(self, embedder: str, hashes: Iterable[str]) -> int:
+        """Delete those vectors of an embedder whose hashes are not given, and return how many that were."""
+        return self._store().keep_only(embedder, hashes)
+
+    def close(self) -> None:
+        """Close the database, if it was opened."""
+        with self._opening:
+            if self._opened is not None:
+                self._opened.close()
+
+    def _store(self) -> "SqliteVectors":
+        from promptuary.storage.sqlite.vectors import SqliteVectors  # noqa: PLC0415  (not for a search by words)
+        from promptuary.wiring.binding import check_binding  # noqa: PLC0415
+        from promptuary.workspace.state_file import state_file  # noqa: PLC0415
+
+        with self._opening:
+            if self._opened is None:
+                file = state_file(self._workspace)
+                opened = SqliteVectors(file.path)
+                check_binding(opened.database, file)
+                self._opened = opened
+            return self._opened
