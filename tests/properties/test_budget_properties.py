@@ -68,6 +68,26 @@ def test_water_filling_cuts_only_the_largest(wants: list[int], total: int) -> No
     assert all(share <= min(cut, default=share) + 1 for share in shares)
 
 
+@given(
+    st.lists(st.tuples(st.integers(0, 1_000), st.integers(1, 210)), min_size=1, max_size=12), st.integers(-10, 5_000)
+)
+def test_weights_leave_nothing_over_and_nobody_light_gets_more_than_somebody_heavy_who_wants_more(
+    claims: list[tuple[int, int]], total: int
+) -> None:
+    wants, weights = [want for want, _ in claims], [weight for _, weight in claims]
+    shares = water_fill(wants, total, weights)
+
+    assert sum(shares) == min(sum(wants), max(total, 0))
+    assert all(0 <= share <= want for share, want in zip(shares, wants, strict=True))
+    assert water_fill(wants, total, [7] * len(wants)) == water_fill(wants, total)
+    rounding = len(claims)  # each may get the odd token of one division
+    for share, (want, weight) in zip(shares, claims, strict=True):
+        others = zip(shares, weights, strict=True)
+        assert share == want or all(
+            other * weight <= (share + rounding) * heavier + weight for other, heavier in others
+        )
+
+
 @given(sources(), st.integers(0, 400))
 def test_a_block_never_costs_more_than_its_budget(source: Source, budget: int) -> None:
     block = best_within(source, budget, COUNTER, whole(source, COUNTER))

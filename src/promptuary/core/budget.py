@@ -16,18 +16,20 @@ class TokenCounter(Protocol):
         ...
 
 
-def water_fill(wants: Sequence[int], total: int) -> list[int]:
-    """Return how much of ``total`` each gets: small wants are met in full, large ones share the rest equally.
+def water_fill(wants: Sequence[int], total: int, weights: Sequence[int] = ()) -> list[int]:
+    """Return how much of ``total`` each gets: small wants are met in full, large ones share the rest by weight.
 
-    The earlier of two equals gets the odd token, so that the result is deterministic.
+    Without ``weights``, which are whole numbers from 1 on, they share it equally. The earlier of two equals gets the
+    odd token, so that the result is deterministic.
     """
+    heavy = weights or [1] * len(wants)
     shares = [0] * len(wants)
-    left = max(total, 0)
-    waiting = sorted(range(len(wants)), key=lambda index: (wants[index], index))
-    for position, index in enumerate(waiting):
-        fair = -(-left // (len(waiting) - position))
+    left, weight = max(total, 0), sum(heavy)
+    for index in sorted(range(len(wants)), key=lambda index: (wants[index] / heavy[index], index)):
+        fair = -(-left * heavy[index] // weight)
         shares[index] = min(max(wants[index], 0), fair)
         left -= shares[index]
+        weight -= heavy[index]
     return shares
 
 

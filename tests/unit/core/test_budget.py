@@ -33,6 +33,22 @@ def test_equals_differ_by_at_most_the_odd_token(count: int, total: int) -> None:
     assert max(shares) - min(shares) <= 1
 
 
+@pytest.mark.parametrize(
+    ("wants", "weights", "total", "shares"),
+    [
+        ([100, 100], [3, 1], 80, [60, 20]),
+        ([100, 100], [1, 3], 80, [20, 60]),
+        ([10, 100], [3, 1], 80, [10, 70]),
+        ([100, 100, 5], [100, 1, 1], 105, [100, 2, 3]),
+        ([100, 100], [2, 2], 81, [41, 40]),
+    ],
+)
+def test_what_is_shared_is_shared_by_weight(
+    wants: list[int], weights: list[int], total: int, shares: list[int]
+) -> None:
+    assert water_fill(wants, total, weights) == shares
+
+
 def test_a_promise_goes_before_what_others_want() -> None:
     assert allocate([Claim(100), Claim(60, 60)], 80) == [20, 60]
 

@@ -1,8 +1,9 @@
 """Tracked files as blocks that share a budget. Pure.
 
-Every file gets at least its name before any gets more; what is left is shared by water-filling, and what one leaves is
-offered to the next by priority. A last line names the files that have no place at all. Render, then measure: the whole
-is counted as it is sent, whatever the parts added up to. Nothing here reads a file or decides on priorities.
+Every file gets at least its name before any gets more; what is left is shared by water-filling, by the weights of the
+files, and what one leaves is offered to the next by priority. A last line names the files that have no place at all.
+Render, then measure: the whole is counted as it is sent, whatever the parts added up to. Nothing here reads a file or
+decides on priorities.
 """
 
 from collections.abc import Mapping, Sequence
@@ -132,7 +133,8 @@ def _places(offered: Sequence[Offer], available: int) -> tuple[list[Offer], list
 
 def _shared(placed: Sequence[Offer], room: int, counter: TokenCounter) -> list[Block]:
     rest = room - sum(one.least.tokens for one in placed)
-    more = water_fill([one.most.tokens - one.least.tokens for one in placed], rest)
+    wants = [one.most.tokens - one.least.tokens for one in placed]
+    more = water_fill(wants, rest, [one.file.weight for one in placed])
     chosen = [
         one.within(one.least.tokens + extra, counter) or one.least for one, extra in zip(placed, more, strict=True)
     ]

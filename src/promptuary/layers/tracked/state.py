@@ -111,6 +111,11 @@ class Tracked:
         return self.score if self.condition.state == "ok" else 0
 
     @property
+    def weight(self) -> int:
+        """Its part when room is shared: eleven times as much with a score of 100 as with 0, and more with a pin."""
+        return 10 + self.priority + (200 if self.pinned else 0)
+
+    @property
     def needs_score(self) -> bool:
         """Whether the content is not what the score was given to."""
         return self.condition.state == "ok" and self.scored != self.condition.revision

@@ -796,6 +796,48 @@ def test_a_command_for_a_file_that_cannot_be_read_says_why_and_changes_nothing(f
         assert caught.value.code is code
 
 
+LARGE = "".join(f"line {n} says something about nothing in particular\n" for n in range(2_000))
+
+
+def rooms(recall: Recall) -> dict[str, int]:
+    return {block.source.label: block.tokens for block in recall.blocks}
+
+
+@pytest.mark.parametrize("budget", [600, 2_000, 8_000])
+def test_a_file_gets_more_room_the_more_it_matters(files: Files, talk: Talk, budget: int) -> None:
+    files({"none.txt": LARGE, "all.txt": LARGE, "some.txt": LARGE})
+    thread = talk(scoring_model=ScriptedModel(["0", "95", "50"]))
+    thread.say("Compare #none.txt #all.txt #some.txt")
+    assert thread.scores() == {"none.txt": 0, "all.txt": 95, "some.txt": 50}
+    room = rooms(thread.recall(budget))
+
+    assert room["all.txt"] > 1.3 * room["some.txt"] > 2 * room["none.txt"] > 0
+
+
+def test_a_pinned_file_gets_more_room_than_any_other(files: Files, talk: Talk) -> None:
+    files({"a.txt": LARGE, "b.txt": LARGE})
+    thread = talk(scoring_model=ScriptedModel(["100", "0"]))
+    thread.say("Compare #a.txt #b.txt")
+    before = rooms(thread.recall(2_000))
+    thread.context.state = thread.layer.pin(thread.context.state, "b.txt")
+    pinned = rooms(thread.recall(2_000))
+    thread.context.state = thread.layer.pin(thread.context.state, "a.txt")
+    both = rooms(thread.recall(2_000))
+
+    assert before["a.txt"] > 4 * before["b.txt"]
+    assert pinned["b.txt"] > 1.5 * pinned["a.txt"]
+    assert 1.2 * both["b.txt"] < both["a.txt"] < 2 * both["b.txt"]
+
+
+def test_small_files_are_whole_whatever_their_score(files: Files, talk: Talk) -> None:
+    files({"small.txt": "one line\n", "all.txt": LARGE})
+    thread = talk(scoring_model=ScriptedModel(["0", "100"]))
+    thread.say("Compare #small.txt #all.txt")
+    details = {block.source.label: block.detail for block in thread.recall(2_000).blocks}
+
+    assert details == {"small.txt": Detail.FULL, "all.txt": Detail.EXCERPT}
+
+
 def test_two_threads_share_a_layer_without_sharing_their_files(files: Files, talk: Talk) -> None:
     files({"a.py": "x\n", "b.py": "y\n"})
     one = talk()
