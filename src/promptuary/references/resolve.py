@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from promptuary import concurrency
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, PromptuaryError, SourceError
+from promptuary.core.languages import language_of
 from promptuary.core.references import Reference
 from promptuary.references.resolve_context import Kind, ResolveContext
 from promptuary.references.selection import interpretations
@@ -21,7 +22,8 @@ logger = logging.getLogger(__name__)
 CONCURRENCY = 8
 """How many references are fetched at a time."""
 
-_FILE_IN_FOLDER = re.compile(r".+/[^/]*\.[^/.]*[A-Za-z][^/.]*")
+_LETTER = re.compile("[A-Za-z]")
+_COLOUR = re.compile("[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8}")
 _QUICK = frozenset({"file", "folder", "glob"})
 _STALLED = 0.05
 """Seconds after which a quick kind counts as slow, and another thread is started for the rest."""
@@ -49,12 +51,22 @@ def _classified(reference: Reference, workspace: Workspace) -> Reference | None:
             return replace(reference, kind="folder")
         if kind in {"file", "other"}:
             return replace(reference, kind="file")
-    # "#docs/missing.md" is clearly meant as a path: an error is more useful than silence.
-    path = reference.value.partition("#")[0]
-    meant = reference.sigil == "#" and _FILE_IN_FOLDER.fullmatch(path)
-    if meant and workspace.policy.refusal(path) is None:
+    path = part.path
+    if reference.sigil == "#" and _is_meant_as_file(path) and workspace.policy.refusal(path) is None:
         return replace(reference, kind="file")
     return None
+
+
+def _is_meant_as_file(path: str) -> bool:
+    """Return whether a path that does not exist is clearly meant as one: an error is more useful than silence.
+
+    Without a folder, the ending must be that of a language: ``#asp.net``, ``#v1.2`` and the colour ``#fff`` are text.
+    """
+    folder, slash, name = path.rpartition("/")
+    stem, dot, ending = name.rpartition(".")
+    if slash:
+        return bool(folder and dot and _LETTER.search(ending))
+    return bool(stem and not _COLOUR.fullmatch(stem) and (ending.lower() == "txt" or language_of(name)))
 
 
 def resolve(

@@ -710,7 +710,7 @@ def test_there_are_enough_examples() -> None:
 
 def test_a_bare_path_counts_if_it_exists(files: Files) -> None:
     workspace = Workspace(Root(files(FILES)))
-    text = "@src/app.py, @alice, @src (#a.ts) #src @docs/guide.md:1 #nothing.ts @types/node"
+    text = "@src/app.py, @alice, @src (#a.ts) #src @docs/guide.md:1 #nothing @nothing.ts @types/node"
 
     assert [(one.kind, one.value) for one in classify(scan(text), workspace)] == [
         ("file", "src/app.py"),

@@ -140,7 +140,7 @@ class TrackedFiles(Layer):
             follow_symlinks=follow_symlinks,
             names=names,
         )
-        self._reader = Reader(own, names)
+        self._reader = Reader(own, names, workspace.root.path)
         self._to_close = None if own is workspace else own
         self._model, self._timeout, self._limit = scoring_model, scoring_timeout, max_files
         self._known, self._rendered = _StateCache(), dict[str, _Rendered]()

@@ -36,11 +36,13 @@ class Reader:
     """A workspace, what may be read of it, and a cache of contents.
 
     ``names`` are the extensions and whole names that may be read; ``None`` allows all that the workspace allows.
+    ``home`` is the folder from which references count, if it is another than that of ``workspace``.
     """
 
-    def __init__(self, workspace: Workspace, names: frozenset[str] | None = None) -> None:
+    def __init__(self, workspace: Workspace, names: frozenset[str] | None = None, home: Path | None = None) -> None:
         self.workspace = workspace
         self._names = names
+        self._home = home or workspace.root.path
         self._cache = _ContentCache()
 
     def references(self, text: str) -> list[tuple[Reference, Tracked]]:
@@ -79,12 +81,18 @@ class Reader:
         label = reference.value + reference.suffix
         if cached := self._cache.same(label, file.sha256):
             return [cached]  # with the outlines that were made of it
+        place = self.workspace.root.path / file.path
+        inside = place.is_relative_to(self._home)
+        if inside:  # what to read on with, and where it came from, is said as any reference would
+            file = replace(file, path=place.relative_to(self._home).as_posix())
         if reading.selection.symbol and file.text:
             found = part_at_symbol(file, reading.selection.symbol)
         elif reading.selection.ranges and file.text:
             found = part_at_lines(file, reading)
         else:
             found = whole_file(file)
+        if not inside:
+            found = replace(found, path="", origin=f"file:{place.as_posix()}", read_on="")
         # Every attempt to fit the file asks for its outline, and parsing is what costs most.
         return [replace(found, label=label, outlines=cache(found.outlines))]
 

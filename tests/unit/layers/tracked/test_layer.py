@@ -290,6 +290,32 @@ def test_a_deleted_file_that_comes_back_with_the_same_content_is_seen(files: Fil
     assert "same" in thread.recall().text
 
 
+@pytest.mark.parametrize("name", ["later.ts", "Makefile.am.md", "later.ts:1-2", "later.py#run", "./later.ts"])
+def test_a_file_at_the_root_that_is_missing_is_tracked_and_picked_up_when_it_appears(
+    files: Files, talk: Talk, name: str
+) -> None:
+    thread = talk()
+    thread.say(f"see #{name}, please")
+    assert list(thread.states.values()) == ["missing"]
+    assert "[MISSING: " in thread.recall().text
+
+    path = re.split(r"[:#]", name)[0]
+    files({path: "def run():\n    return 1\n"})
+    thread.say("and now?")
+    assert list(thread.states.values()) == ["ok"]
+    assert "return 1" in thread.recall().text
+
+
+@pytest.mark.parametrize(
+    "text", ["#asp.net", "#v1.2", "#3.14", "#hashtag.", "#a.b.", "#1.5k", "#.ts", "#e.g.", "#fff.css"]
+)
+def test_a_hashtag_with_a_dot_is_text(talk: Talk, text: str) -> None:
+    thread = talk()
+
+    assert thread.say(f"this is {text} and more") is None
+    assert thread.states == {}
+
+
 def test_a_file_that_never_was_is_missing_and_not_deleted(files: Files, talk: Talk) -> None:
     root = files({"src/a.py": "x\n"})
     thread = talk()
@@ -510,6 +536,33 @@ def test_a_relative_base_that_leaves_the_workspace_is_a_mistake(talk: Talk, work
     for base in ("..", "sub/../..", "out"):
         with pytest.raises(ConfigError, match="leaves the workspace"):
             talk(base_dir=base)
+
+
+@pytest.mark.parametrize("base", ["sub", "sub/../sub", "absolute", "/"])
+def test_the_hint_how_to_read_on_is_counted_from_the_workspace(files: Files, talk: Talk, base: str) -> None:
+    root = files({"sub/big.txt": "".join(f"line {n}\n" for n in range(3_000))}).resolve()
+    thread = talk(base_dir=root / "sub" if base == "absolute" else base)
+    thread.say("#big.txt" if base != "/" else f"#{root.relative_to('/').as_posix()}/sub/big.txt")
+    if base == "/" and root.stat().st_dev != Path("/").stat().st_dev:
+        pytest.skip("the workspace is on another file system")
+
+    [block] = thread.recall(300).blocks
+    assert re.search(r"read on with @file:sub/big\.txt:\d+-\d+\n", block.text)
+    assert block.source.address == "file:sub/big.txt"
+    assert "read on with @file:sub/big.txt:" in thread.recall(120).text
+
+
+def test_there_is_no_hint_for_a_file_that_no_reference_reaches(files: Files, talk: Talk, tmp_path: Path) -> None:
+    files({"big.txt": "another file of that name\n"})
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/big.txt").write_text("".join(f"line {n}\n" for n in range(3_000)))
+    thread = talk(base_dir=tmp_path / "elsewhere")
+    thread.say("#big.txt")
+
+    [block] = thread.recall(300).blocks
+    assert "⋯ lines " in block.text
+    assert "read on" not in block.text
+    assert block.source.address == f"file:{(tmp_path / 'elsewhere').resolve()}/big.txt"
 
 
 # Scoring

@@ -395,6 +395,53 @@ def test_the_message_counts_against_what_may_be_attached(files: Files) -> None:
     assert not expansion.blocked
 
 
+LONG = "many words in a line " * 90
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.txt", f"{LONG}\n{LONG}\n{LONG}\n"),
+        ("a.txt", f"{LONG}\n{LONG}"),
+        ("a.txt", LONG * 5),
+        ("a.txt", "".join(f"line {n}\x0c\u2028of many\n" for n in range(400))),
+        ("a.txt", "".join(f"line {n}\r\n" for n in range(900))),
+        ("a.py", "".join(f"def function_{n}(): return '{LONG}'\n" for n in range(3))),
+        ("a.py", "".join(f"def function_{n}():\n{'    x = 1' * 30}\n" for n in range(60))),
+        ("with space.md", "".join(f"# Heading {n}\n\n{LONG}\n" for n in range(20))),
+    ],
+)
+@pytest.mark.parametrize("window", [140, 400, 1_000])
+def test_a_hint_how_to_read_on_names_lines_that_exist(files: Files, name: str, text: str, window: int) -> None:
+    project = files({name: text})
+    shown = content(project, f'@file:"{name}"', window=window)
+
+    hint = re.search(r"read on with (@file:\S+|@file:\".*?\":\S+)\n", shown)
+    lines = text.count("\n") + (not text.endswith("\n"))
+    assert (hint is None) == (lines == 1)
+    if hint:
+        outcome = expand(project, hint[1]).outcomes[0]
+        assert outcome.status == "included"
+        assert outcome.lines
+        assert f":{outcome.lines[0]}-{outcome.lines[1]}" == hint[1][hint[1].rindex(":") :]
+        assert outcome.lines != (1, lines)
+
+
+def test_the_hint_of_an_excerpt_brings_what_is_left_out(files: Files) -> None:
+    project = files({"a.txt": "".join(f"line {n}\x0c\u2028of many\n" for n in range(1, 401))})
+    shown = content(project, "@file:a.txt", window=1_000)
+
+    left_out = re.search(r"⋯ lines (\d+)-(\d+) left out ⋯\nline (\d+)", shown)
+    assert left_out
+    assert int(left_out[3]) == int(left_out[2]) + 1
+
+
+def test_a_missing_file_at_the_root_is_reported(files: Files) -> None:
+    outcomes = expand(files({"a.py": ""}), "look at #later.ts and #asp.net").outcomes
+
+    assert [(one.reference.raw, one.status, one.code) for one in outcomes] == [("#later.ts", "missing", "NOT_FOUND")]
+
+
 def test_an_excerpt_names_the_lines_that_come_next(files: Files) -> None:
     text = content(files({"a.txt": "".join(f"line {n}\n" for n in range(1, 3_000))}), "@file:a.txt", window=1_000)
     first = re.search(r"⋯ lines (\d+)-\d+ left out ⋯", text)
