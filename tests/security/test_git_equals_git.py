@@ -25,8 +25,10 @@ def allow_all(path: str) -> SourceError | None:
 
 
 def raw(folder: Path, *arguments: str) -> str:
-    """Return what plain git says, decoded as the door decodes it."""
-    done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=True)
+    """Return what plain git says, names in their own letters, decoded as the door decodes it."""
+    done = subprocess.run(
+        ["git", "-c", "core.quotePath=false", *arguments], cwd=folder, capture_output=True, check=True
+    )
     return done.stdout.decode("utf-8", "replace")
 
 
@@ -146,7 +148,7 @@ def check(folder: Path, *, confined: bool) -> None:
         assert door.diff().text.startswith(tracked)
         assert door.staged().text == raw(folder, "diff", "--cached")
         assert door.log(100).text == raw(folder, "log", "-p", "-100")
-        assert door.commit("HEAD").text == raw(folder, "show", "HEAD")
+        assert door.commit("HEAD").text == raw(folder, "show", "-m", "--first-parent", "HEAD")
         assert door.range("main~1..main").text == raw(folder, "log", "-p", "main~1..main")
         assert door.range("main...side").text == raw(folder, "log", "-p", "main...side")
         assert door.status() == raw(folder, "status", "--short", "--branch")

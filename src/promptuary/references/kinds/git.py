@@ -7,7 +7,7 @@ from promptuary.core.errors import Code, SourceError
 from promptuary.core.references import Reference
 from promptuary.references.forms.patch import patch_forms
 from promptuary.references.resolve_context import ResolveContext
-from promptuary.workspace.git.patch import Patch
+from promptuary.workspace.git.patch import MAX_COMMITS, Patch
 
 
 def diff(_: Reference, context: ResolveContext) -> list[Source]:
@@ -34,11 +34,19 @@ def history(reference: Reference, context: ResolveContext) -> list[Source]:
         count = int(value)
         if count < 1:
             raise SourceError(Code.BAD_RANGE, "@git:0 asks for no commits; write @git:5 for the last five")
-        patch = context.visit.repository.log(count)
-        return [_patch_source(f"git:{count}", "the last commit" if count == 1 else f"the last {count} commits", patch)]
+        repository = context.visit.repository
+        patch = repository.log(count)
+        return [_patch_source(f"git:{count}", _heading(patch.commits, count, below_top=repository.below_top), patch)]
     if ".." in value:
         return [_patch_source(f"git:{value}", f"commits in {value}", context.visit.repository.range(value))]
     return commit(reference, context)
+
+
+def _heading(found: int, asked: int, *, below_top: bool) -> str:
+    all_of_them = found < min(asked, MAX_COMMITS)
+    if found == 1:
+        return f"the {'only' if all_of_them else 'last'} commit{' that touches this folder' * below_top}"
+    return f"{'all' if all_of_them else 'the last'} {found} commits{' that touch this folder' * below_top}"
 
 
 def commit(reference: Reference, context: ResolveContext) -> list[Source]:

@@ -13,8 +13,12 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Final
 
 from promptuary.core.errors import SourceError
+
+MAX_COMMITS: Final = 100
+"""How many commits a history shows at most."""
 
 Refusal = Callable[[str], SourceError | None]
 """Returns the error for a path that may not be shown; ``None`` if it may."""
@@ -39,13 +43,17 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A patch and the files that it changes. ``withheld`` names files that policy keeps out of ``text``."""
+    """A patch and the files that it changes. ``withheld`` names files that policy keeps out of ``text``.
+
+    ``commits`` says how many commits it is of: none for changes that are not committed.
+    """
 
     text: str
     files: tuple[FileChange, ...] = ()
     withheld: tuple[str, ...] = ()
     truncated: bool = False
     notes: tuple[str, ...] = ()
+    commits: int = 0
 
     def total(self) -> str:
         """Return how many files and lines are changed."""
@@ -65,6 +73,7 @@ class Patch:
             tuple(dict.fromkeys(self.withheld + other.withheld)),
             self.truncated or other.truncated,
             self.notes + other.notes,
+            self.commits + other.commits,
         )
 
 
@@ -160,13 +169,11 @@ class _FileTotals:
         )
 
 
-def build_patch(
-    commits: Sequence[CommitEntries], text: bytes, refusal: Refusal, *, quote_all: bool, truncated: bool = False
-) -> Patch:
+def build_patch(commits: Sequence[CommitEntries], text: bytes, refusal: Refusal, *, truncated: bool = False) -> Patch:
     """Return the patch without the sections of files that may not be shown.
 
-    ``quote_all`` says that git writes every byte outside ASCII as an escape (``core.quotePath``). Of a truncated text,
-    only complete lines are used. Raises ``PatchMismatchError`` if ``text`` does not match ``commits``.
+    Of a truncated text, only complete lines are used. Raises ``PatchMismatchError`` if ``text`` does not match
+    ``commits``.
     """
     if truncated:
         text = text[: text.rfind(b"\n") + 1]
@@ -182,9 +189,10 @@ def build_patch(
         if sha != commit.sha:
             raise PatchMismatchError("the patch has other commits than the list")
         cut = truncated and index >= len(parts) - 1
-        kept += _allowed_sections(commit, part, totals, quote_all=quote_all, cut=cut)
+        kept += _allowed_sections(commit, part, totals, cut=cut)
     shown_text = b"".join(kept).decode("utf-8", "replace")
-    return Patch(shown_text, tuple(totals.changes.values()), tuple(totals.withheld), truncated)
+    count = sum(bool(commit.sha) for commit in commits)
+    return Patch(shown_text, tuple(totals.changes.values()), tuple(totals.withheld), truncated, commits=count)
 
 
 def _by_commit(text: bytes, *, named: bool) -> list[tuple[bytes, bytes]]:
@@ -197,16 +205,14 @@ def _by_commit(text: bytes, *, named: bool) -> list[tuple[bytes, bytes]]:
     return [(start.group(1), text[first:last]) for start, (first, last) in zip(starts, bounds, strict=True)]
 
 
-def _allowed_sections(
-    commit: CommitEntries, text: bytes, totals: _FileTotals, *, quote_all: bool, cut: bool
-) -> Iterator[bytes]:
+def _allowed_sections(commit: CommitEntries, text: bytes, totals: _FileTotals, *, cut: bool) -> Iterator[bytes]:
     starts = [match.start() for match in _SECTION.finditer(text)]
     yield text[: starts[0]] if starts else text
     sections = [text[start:end] for start, end in pairwise([*starts, len(text)])]
     position = 0
     for entry in commit.entries:
         mine = []
-        while position < len(sections) and _belongs_to(sections[position], entry, quote_all=quote_all):
+        while position < len(sections) and _belongs_to(sections[position], entry):
             mine.append(sections[position])
             position += 1
         if not mine and not entry.optional and not (cut and position == len(sections)):
@@ -218,11 +224,11 @@ def _allowed_sections(
         raise PatchMismatchError("the patch has a file that is not in the list")
 
 
-def _belongs_to(section: bytes, entry: PatchEntry, *, quote_all: bool) -> bool:
+def _belongs_to(section: bytes, entry: PatchEntry) -> bool:
     old, new = entry.names[0], entry.names[-1]
-    pair = quoted(b"a/" + old, quote_all=quote_all) + b" " + quoted(b"b/" + new, quote_all=quote_all)
+    pair = quoted(b"a/" + old) + b" " + quoted(b"b/" + new)
     line = section.partition(b"\n")[0]
-    return line in {b"diff --git " + pair, b"diff --cc " + quoted(new, quote_all=quote_all)}
+    return line in {b"diff --git " + pair, b"diff --cc " + quoted(new)}
 
 
 def _counts(sections: Sequence[bytes]) -> tuple[int, int, bool]:
@@ -244,17 +250,17 @@ def _counts(sections: Sequence[bytes]) -> tuple[int, int, bool]:
     return added, removed, binary
 
 
-def quoted(name: bytes, *, quote_all: bool) -> bytes:
+def quoted(name: bytes) -> bytes:
     """Return a name as git writes it: in quotes with escapes if it contains unusual characters."""
-    if not any(byte < 32 or byte in b'"\\\x7f' or (quote_all and byte > 127) for byte in name):
+    if not any(byte < 32 or byte in b'"\\\x7f' for byte in name):
         return name
-    return b'"' + b"".join(_escaped(byte, quote_all=quote_all) for byte in name) + b'"'
+    return b'"' + b"".join(_escaped(byte) for byte in name) + b'"'
 
 
-def _escaped(byte: int, *, quote_all: bool) -> bytes:
+def _escaped(byte: int) -> bytes:
     if byte in _ESCAPES:
         return b"\\" + _ESCAPES[byte]
-    if byte < 32 or byte == 127 or (quote_all and byte > 127):
+    if byte < 32 or byte == 127:
         return b"\\%03o" % byte
     return bytes([byte])
 

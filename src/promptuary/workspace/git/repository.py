@@ -14,19 +14,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import Self
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.text import one_line
 from promptuary.workspace.git.config import TRUE
 from promptuary.workspace.git.copied_tree import WorkspaceNames, copied_tree
 from promptuary.workspace.git.locate import locate
-from promptuary.workspace.git.patch import Patch, PatchMismatchError, Refusal, build_patch, parse_names
+from promptuary.workspace.git.patch import MAX_COMMITS, Patch, PatchMismatchError, Refusal, build_patch, parse_names
 from promptuary.workspace.git.process import ProcessResult, run, stream
 from promptuary.workspace.git.shadow import Shadow
 from promptuary.workspace.git.untracked import as_new_files
-
-MAX_COMMITS: Final = 100
 
 _MAX_NAMES = 64 << 20
 _MAX_ALL_NAMES = 1 << 30
@@ -40,8 +38,9 @@ _PLAIN = (
     "--submodule=short",
 )
 _MESSAGES = ("--no-decorate", "--no-show-signature", "--encoding=UTF-8")
-# To examine a submodule, git would start another git in it, with the submodule's own configuration.
+# To examine the files of a submodule, git would start another git in it, with the submodule's own configuration.
 _SKIP_SUBMODULES = "--ignore-submodules=all"
+_SKIP_SUBMODULE_FILES = "--ignore-submodules=dirty"
 _OTHERS = ("ls-files", "-z", "--others", "--exclude-standard")
 _REVISION = re.compile(r"(?:[\w@][\w./+@-]*|(?=@\{))(?:@\{-?[\w.+/:-]*\}|[~^][0-9]*)*")
 _RANGE = re.compile(r"(?P<old>.*?)(?P<dots>\.{2,3})(?P<new>[^.].*|)")
@@ -65,9 +64,10 @@ class Repository:
 
     def __init__(self, folder: Path, shadow: Shadow, refusal: Refusal, *, below_top: bool, max_output: int) -> None:
         self._folder, self._shadow, self._refusal, self._max_output = folder, shadow, refusal, max_output
+        self.below_top = below_top
+        """Whether the workspace is a folder of the working tree, and not all of it."""
         self._relative = ("--relative",) if below_top else ()
         self._pathspec = ("--", ".") if below_top else ("--",)
-        self._quote_all = shadow.settings.get("core.quotepath", "true").lower() in TRUE
         self._checked = False
 
     @classmethod
@@ -103,7 +103,7 @@ class Repository:
     def diff(self) -> Patch:
         """Return the unstaged changes, then the untracked files as added files."""
         with self._working_tree() as shadow:
-            tracked = self._patch(("diff",), _SKIP_SUBMODULES, shadow=shadow)
+            tracked = self._patch(("diff",), _SKIP_SUBMODULE_FILES, shadow=shadow)
         return tracked.followed_by(self._untracked(self._max_output - len(tracked.text)))
 
     def staged(self) -> Patch:
@@ -113,7 +113,7 @@ class Repository:
     def status(self) -> str:
         """Return git's short status with the branch: names only, so the read policy does not apply."""
         with self._working_tree() as shadow:
-            result = self._run("status", "--short", "--branch", _SKIP_SUBMODULES, *self._pathspec, shadow=shadow)
+            result = self._run("status", "--short", "--branch", _SKIP_SUBMODULE_FILES, *self._pathspec, shadow=shadow)
         return result.output.decode("utf-8", "replace") + ("…\n" if result.truncated else "")
 
     def log(self, count: int) -> Patch:
@@ -129,11 +129,12 @@ class Repository:
         return self._history(MAX_COMMITS, f"{old}{match['dots']}{new}")
 
     def commit(self, revision: str) -> Patch:
-        """Return one commit with its message and patch; for a merge, what the merge itself changed."""
+        """Return one commit with its message and patch; a merge is compared with its first parent."""
         sha = self._commit_id(revision)
-        return self._patch(
-            ("show", *_MESSAGES, "--cc"), names=("--combined-all-paths",), revisions=("--end-of-options", sha)
-        )
+        asked = ("show", *_MESSAGES, "-m", "--first-parent")
+        patch = self._patch(asked, revisions=("--end-of-options", sha))
+        merge = patch.text.startswith(f"commit {sha}\nMerge: ")
+        return patch.followed_by(Patch("", notes=("a merge, shown against its first parent",) if merge else ()))
 
     def recent(self, count: int) -> list[CommitLine]:
         """Return the last commits, newest first; none in an empty repository."""
@@ -257,14 +258,13 @@ class Repository:
         self,
         asked: tuple[str, ...],
         *options: str,
-        names: tuple[str, ...] = (),
         revisions: tuple[str, ...] = (),
         shadow: Shadow | None = None,
     ) -> Patch:
         """Ask git for the names, then for the patch; repeat if the files changed in between."""
         fixed = (*options, *_PLAIN, *self._relative)
         end = (*revisions, *self._pathspec)
-        listed = (*asked, *fixed, "--raw", "-z", *names, *(("--format=%H",) if revisions else ()), *end)
+        listed = (*asked, *fixed, "--raw", "-z", *(("--format=%H",) if revisions else ()), *end)
         for _ in range(_ATTEMPTS):
             named = self._run(*listed, max_output=_MAX_NAMES, shadow=shadow)
             if named.truncated:
@@ -274,9 +274,7 @@ class Repository:
             result = self._run(*asked, *fixed, "--patch", *end, shadow=shadow)
             try:
                 commits = parse_names(named.output)
-                return build_patch(
-                    commits, result.output, self._refusal, quote_all=self._quote_all, truncated=result.truncated
-                )
+                return build_patch(commits, result.output, self._refusal, truncated=result.truncated)
             except PatchMismatchError:
                 continue
         raise SourceError(Code.GIT_FAILED, "the files were changed again and again during the comparison; try again")
@@ -323,7 +321,6 @@ class Repository:
             [name for name in names if not name.endswith(b"/")],
             self._refusal,
             budget=budget,
-            quote_all=self._quote_all,
             modes=modes,
         )
 

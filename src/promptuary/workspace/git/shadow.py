@@ -93,7 +93,15 @@ class Shadow:
         above = [folder for folder in self.workspace.parents if folder.is_relative_to(git.top)]
         rules = [folder / name for folder in above for name in (".gitignore", ".gitattributes")]
         return Confinement(
-            self._program, (self._folder, self.workspace, git.common / "objects", *rules, *_own_files(self.settings))
+            self._program,
+            (
+                self._folder,
+                self.workspace,
+                git.common / "objects",
+                git.common / "modules",
+                *rules,
+                *_own_files(self.settings),
+            ),
         )
 
     def without_paths(self, error_output: str) -> str:
@@ -320,7 +328,7 @@ def _share_objects(theirs: Path, ours: Path) -> None:
             if any(one.is_symlink() for one in objects):
                 raise _linked(f"objects/{folder.name}")
     if not os.path.lexists(theirs / "info/alternates"):
-        store = quoted(os.fsencode(theirs), quote_all=False)
+        store = quoted(os.fsencode(theirs))
         (ours / "info/alternates").write_bytes(store + b"\n")
         return
     # Git would follow the list of alternates; links to the folders, which take longer to create, leave it out.

@@ -20,9 +20,7 @@ MAX_BYTES: Final = 1 << 20
 _BINARY_IN = 8000
 
 
-def as_new_files(
-    folder: Path, names: Sequence[bytes], refusal: Refusal, *, budget: int, quote_all: bool, modes: bool
-) -> Patch:
+def as_new_files(folder: Path, names: Sequence[bytes], refusal: Refusal, *, budget: int, modes: bool) -> Patch:
     """Return the files below ``folder`` as one patch of at most ``budget`` characters.
 
     ``modes`` says whether the executable bit counts (``core.fileMode``).
@@ -37,7 +35,7 @@ def as_new_files(
         if refusal(os.fsdecode(name)) is not None:
             withheld.append(display_name(name))
             continue
-        section, change = _section(folder, name, quote_all=quote_all, modes=modes)
+        section, change = _section(folder, name, modes=modes)
         budget -= len(section)
         if len(files) == MAX_FILES or budget < 0:
             notes = (f"{len(names) - position} more untracked files are not shown",)
@@ -47,13 +45,13 @@ def as_new_files(
     return Patch("".join(text), tuple(files), tuple(withheld), truncated=bool(notes), notes=notes)
 
 
-def _section(folder: Path, name: bytes, *, quote_all: bool, modes: bool) -> tuple[str, FileChange]:
+def _section(folder: Path, name: bytes, *, modes: bool) -> tuple[str, FileChange]:
     path = display_name(name)
     mode, content = _read(folder, os.fsdecode(name), modes=modes)
     if isinstance(content, str):
-        head = _head(name, mode, quote_all=quote_all).decode("utf-8", "replace")
+        head = _head(name, mode).decode("utf-8", "replace")
         return f"{head}{content}\n", FileChange(path, None, None)
-    section = new_file(name, mode, content, quote_all=quote_all)
+    section = new_file(name, mode, content)
     binary = _is_binary(content)
     added = 0 if binary else content.count(b"\n") + (content[-1:] not in {b"", b"\n"})
     return section.decode("utf-8", "replace"), FileChange(path, added, 0, binary)
@@ -82,16 +80,16 @@ def _is_binary(content: bytes) -> bool:
     return b"\0" in content[:_BINARY_IN]
 
 
-def _head(name: bytes, mode: int, *, quote_all: bool) -> bytes:
+def _head(name: bytes, mode: int) -> bytes:
     """Return the lines that open the patch of an added file."""
-    old, new = (quoted(side + name, quote_all=quote_all) for side in (b"a/", b"b/"))
+    old, new = (quoted(side + name) for side in (b"a/", b"b/"))
     return b"diff --git %s %s\nnew file mode %06o\n" % (old, new, mode)
 
 
-def new_file(name: bytes, mode: int, content: bytes, *, quote_all: bool) -> bytes:
+def new_file(name: bytes, mode: int, content: bytes) -> bytes:
     """Return the patch that adds a file, as git would write it, but without its hash."""
-    head = _head(name, mode, quote_all=quote_all)
-    target = quoted(b"b/" + name, quote_all=quote_all)
+    head = _head(name, mode)
+    target = quoted(b"b/" + name)
     if _is_binary(content):
         return head + b"Binary files /dev/null and %s differ\n" % target
     if not content:

@@ -359,7 +359,7 @@ class TestPolicy:
         assert "diff --cc .env" in git(repository, "show")
         with open_at(repository) as door:
             patch = door.commit(merge)
-            assert "++both" in patch.text
+            assert "+both" in patch.text
             assert SECRET not in patch.text
             assert patch.withheld == (".env",)
             assert SECRET not in door.log(10).text
