@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from promptuary import durable
-from promptuary.core.errors import LockTimeoutError
+from promptuary.core.errors import LockTimeoutError, StorageError
 
 _CURRENT: Final = "current"
 _LOCK: Final = "lock"
@@ -60,15 +60,20 @@ class Generations:
     @contextmanager
     def lock(self) -> Iterator[bool]:
         """Try to become the one writer; yield whether that worked. The lock ends with the process."""
-        # Somebody may have removed the whole index.
-        with suppress(FileExistsError):
-            self.folder.mkdir(mode=0o700)
         with ExitStack() as held:
             try:
+                # Somebody may have removed the whole index.
+                with suppress(FileExistsError):
+                    self.folder.mkdir(mode=0o700)
                 held.enter_context(durable.locked(self.folder / _LOCK, timeout=0))
             except LockTimeoutError:
                 yield False
                 return
+            except OSError as error:
+                raise StorageError(
+                    f"The index cannot be written: {self.folder / _LOCK} cannot be opened ({error.strerror}). "
+                    "If something else is in its place, remove it; if the folder was removed, start again."
+                ) from error
             yield True
 
 

@@ -78,7 +78,7 @@ def _allow(ruleset: int, paths: Iterable[str], rights: int, *, links: bool = Tru
     """Allow ``rights`` at and below each path that is there; without ``links`` a link on the way allows nothing."""
     for path in paths:
         with contextlib.suppress(OSError):
-            descriptor = os.open(path, PEEK | os.O_CLOEXEC) if links else open_by_walk(_top(), path[1:], PEEK)
+            descriptor = os.open(path, PEEK | os.O_CLOEXEC) if links else _open_without_links(path)
             try:
                 folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
                 fitting = rights if folder else rights & _ON_FILES
@@ -87,9 +87,12 @@ def _allow(ruleset: int, paths: Iterable[str], rights: int, *, links: bool = Tru
                 os.close(descriptor)
 
 
-@functools.cache
-def _top() -> int:
-    return os.open("/", PEEK | os.O_DIRECTORY | os.O_CLOEXEC)
+def _open_without_links(path: str) -> int:
+    top = os.open("/", PEEK | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        return open_by_walk(top, path[1:], PEEK)
+    finally:
+        os.close(top)
 
 
 @functools.cache

@@ -12,10 +12,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Final
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.workspace.git.locate import copy_inside, exists_inside, link_inside
 from promptuary.workspace.git.patch import Refusal
+
+TEMPORARY: Final = "promptuary-git-"
+"""How the names of the temporary folders begin."""
 
 _LARGEST = 512 << 20
 """Git shows no lines of a larger file either."""
@@ -42,7 +46,7 @@ class CopiedTree:
 @contextmanager
 def copied_tree(top: Path, workspace: Path, names: WorkspaceNames, refusal: Refusal) -> Iterator[CopiedTree]:
     """Copy the changed files of ``workspace``, a folder of the working tree ``top``, that may be read."""
-    with tempfile.TemporaryDirectory(prefix="promptuary-git-", ignore_cleanup_errors=True) as made:
+    with tempfile.TemporaryDirectory(prefix=TEMPORARY, ignore_cleanup_errors=True) as made:
         own = Path(os.path.realpath(made))
         tree = CopiedTree(own / "tree", own / "index", own / "unchanged")
         below = workspace.relative_to(top)

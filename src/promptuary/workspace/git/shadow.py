@@ -19,6 +19,7 @@ import os
 import re
 import shutil
 import tempfile
+import time
 import weakref
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from promptuary.workspace.git.config import (
     upstream_settings,
 )
 from promptuary.workspace.git.confine import Confinement, confinement_works
+from promptuary.workspace.git.copied_tree import TEMPORARY
 from promptuary.workspace.git.locate import GitFolder, copy_inside, not_a_repository, read_inside
 from promptuary.workspace.git.patch import quoted
 from promptuary.workspace.git.process import ProcessCommand, find_program, run
@@ -43,6 +45,8 @@ _MAX_INDEX = 512 << 20
 _MAX_LOOSE_REFS = 200_000
 _MAX_REF = 4 << 10
 _PROBE_SECONDS = 5.0
+_LEFT_FOR = 3600.0
+"""Seconds after which a temporary git folder was left by a killed process: none is used for longer than a message."""
 
 _REF_NAME = re.compile(r"refs(/(?!\.)[^\x00-\x20\x7f~^:?*\[\\/]+)+")
 _NOT_IN_A_NAME = re.compile(r"\.\.|@\{|\.lock(/|$)|\.$")
@@ -61,7 +65,8 @@ class Shadow:
         if program is None:
             raise SourceError(Code.GIT_FAILED, "git is not installed: install it to use history and changes")
         self._program, self.workspace, self._timeout, self.top = program, workspace, timeout, git.top
-        self._folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="promptuary-git-")))
+        _remove_leftovers(Path(tempfile.gettempdir()))
+        self._folder = Path(os.path.realpath(tempfile.mkdtemp(prefix=TEMPORARY)))
         self.close = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self.environment = _environment(self._folder, git.top)
         with contextlib.ExitStack() as undo:
@@ -188,6 +193,18 @@ class Shadow:
             text = os.fsdecode(read_inside(git.own, name, _MAX_LIST) or b"")[:length]
             if _HEX.fullmatch(text):
                 (self._folder / name).write_text(f"{text}\n")
+
+
+@functools.cache
+def _remove_leftovers(temporary: Path) -> None:
+    """Remove the temporary folders that killed processes of this person left, once in the life of a process."""
+    with contextlib.suppress(OSError), os.scandir(temporary) as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                if entry.name.startswith(TEMPORARY) and entry.is_dir(follow_symlinks=False):
+                    found = entry.stat(follow_symlinks=False)
+                    if found.st_uid == os.getuid() and time.time() - found.st_mtime > _LEFT_FOR:
+                        shutil.rmtree(entry.path, ignore_errors=True)
 
 
 @functools.cache
