@@ -6,6 +6,7 @@ from itertools import product
 import pytest
 
 from promptuary.core.errors import Code
+from promptuary.workspace.changes.readable_names import ReadableNames
 from promptuary.workspace.disk.policy import ReadPolicy
 
 POLICY = ReadPolicy()
@@ -57,8 +58,38 @@ SECRETS = words(
     .huggingface/token .cache/huggingface/token private_key private-key.json privatekey.txt
     secret_key_base .acme.sh/account.conf etc/ssl/private/x.txt run/secrets/db .tsh/keys/x
     .cloudflared/cert.json rclone.conf sftp-config.json .ftpconfig
+    new_user_credentials.csv gcp-credentials.json db-credentials.txt secrets-prod.yaml .secrets.toml
+    api_token.txt google_token.json .anthropic_oauth.json mcp-tokens/x.json .config/tool/tokens.json
+    .claude.json .snowflake/connections.toml .dbt/profiles.yml pip.conf .config/pip/pip.conf .gitconfig
+    nuget.config NuGet.Config wg0.conf etc/wireguard/home.conf deploy_rsa github_ed25519
+    insecure_private_key server.key.txt .git-credentials.txt .netrc.1 server.key.2 #id_rsa# .#id_rsa
+    .id_rsa.swp ._id_rsa .netrc.txt .ssh.bak/config db_password.txt postgres-password.txt
+    mysql_root_password.txt prod_secrets.json app-creds.yaml github_token.txt openai_api_key.txt
+    slack-tokens.json secrets.staging.yaml passwords-2024.txt .claude/.credentials.json .api-key.txt
+    chap-secrets keystore.properties wpa_supplicant.conf .condarc .mcp-auth/server/x_tokens.json
     """
 )
+
+COPIES = [
+    ".env copy",
+    ".env (1)",
+    "id_rsa copy",
+    "id_rsa copy 2",
+    "Copy of id_rsa",
+    "Copy (2) of .env",
+    ".env - Copy",
+    ".netrc (2)",
+    "credentials (1).json",
+    "kaggle copy.json",
+    "kaggle (1).json",
+    "secrets - Kopie.yaml",
+    "server (copy).key",
+    "token copy 3.json",
+    "wallet copy.dat",
+    ".aws copy/config",
+    ".pgpass.bak (1)",
+    "rclone (1).conf.bak",
+]
 
 
 def fullwidth(path: str) -> str:
@@ -116,7 +147,7 @@ def test_there_are_enough_names_to_mean_something() -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_no_spelling_of_a_secret_name_may_be_read(variant: str) -> None:
-    spelled = [VARIANTS[variant](path) for path in SECRETS]
+    spelled = [VARIANTS[variant](path) for path in (*SECRETS, *COPIES)]
 
     def code(path: str) -> Code | None:
         refusal = POLICY.refusal(path)
@@ -150,6 +181,11 @@ NEARLY = words(
     account.py accounts/urls.py service_account.py ServiceAccount.java service-account.md private.py
     private/index.ts secret.go token.rs token.ts tokens.css access_token.rb api_key.py api_keys.ts
     history_test.py environment.ts env.d.ts src/env.mjs vite-env.d.ts .envoy.yaml env.example env.sample
+    passwd.5 shadow.5 sudo.8 crypto/rsa.go rsa/keys.go token.5 .secretlintrc.json
+    external-secrets.json sealed-secrets.yaml password-policy.json reset_password.txt forgot-password.json
+    workflows/secret-scan.yml rotate-secrets.yml copy.txt hard-copy.txt photocopy.json notes(1).md
+    api_reference.json design-tokens.json color.tokens.json hotkeys.json primary_keys.json wg.conf pip.py
+    docs/credentials.md credentials-helper.ts access.json github.json google.txt config/keys.yaml
     envsubst.sh .environment passwords_controller.rb .passwordrc.md vault.hcl vault/policy.hcl
     """
 )
@@ -235,3 +271,10 @@ def test_no_ordinary_path_is_refused() -> None:
 
     assert len(paths) >= 1_000
     assert [path for path in paths if POLICY.refusal(path)] == []
+
+
+def test_the_index_decides_about_every_name_as_the_policy_does() -> None:
+    names = ReadableNames(POLICY)
+    paths = [path for path in (*SECRETS, *COPIES, *ordinary_paths()) if not path.startswith(".promptuary/")]
+
+    assert [path for path in paths if names.allows(path) != (POLICY.refusal(path) is None)] == []

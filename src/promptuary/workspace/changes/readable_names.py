@@ -42,7 +42,8 @@ class ReadableNames:
 
     def __post_init__(self) -> None:
         backups = {f".{ending}" for ending in BACKUPS}
-        self._harmless_endings = self.policy.allowed - SECRET_ENDINGS - backups
+        # The policy looks at what is before .txt: server.key.txt.
+        self._harmless_endings = self.policy.allowed - SECRET_ENDINGS - backups - {".txt"}
 
     def allows(self, path: str) -> bool:
         """Return whether the file ``path``, relative to the workspace, may be read, judging by its name alone."""

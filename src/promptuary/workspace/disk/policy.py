@@ -7,6 +7,7 @@ file exists, nor what is in it.
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from promptuary.core.errors import Code, SourceError
@@ -14,6 +15,7 @@ from promptuary.core.text import one_line
 from promptuary.workspace.disk.sensitive_names import (
     ALLOWED,
     BACKUPS,
+    COPY,
     DESCRIBING,
     SECRET_ANYWHERE,
     SECRET_ENDINGS,
@@ -112,10 +114,17 @@ def _is_sensitive(names: list[str]) -> bool:
         return True
     if not _SECRET_PATH_STARTS.isdisjoint(names) and _SECRET_PATH.search("/".join(names)):
         return True
-    name = _without_backup_endings(names[-1])
+    if any(name.startswith(".") and not SECRET_ANYWHERE.isdisjoint(_originals(name)) for name in names[:-1]):
+        return True
+    return any(_is_secret_name(name, names) for name in _originals(names[-1]))
+
+
+def _is_secret_name(name: str, names: list[str]) -> bool:
     if name in SECRET_ANYWHERE:
         return True
     known = name in SECRET_FILES or f".{name.rpartition('.')[2]}" in SECRET_ENDINGS
+    if name == "tokens.json":  # elsewhere these are the colours and sizes of a design
+        known = any(folder.startswith(".") for folder in names[:-1])
     return (known or _has_secret_shape(name, names)) and not _is_template(name)
 
 
@@ -128,13 +137,29 @@ def _has_secret_shape(name: str, names: list[str]) -> bool:
     return SECRET_UNLESS_DESCRIBED.fullmatch(name) is not None and DESCRIBING.isdisjoint(names[:-1])
 
 
-def _without_backup_endings(name: str) -> str:
-    name = name.rstrip("~")
-    while True:
-        stem, _, ending = name.rpartition(".")
-        if not stem or ending not in BACKUPS:
-            return name
-        name = stem.rstrip("~")
+def _originals(name: str) -> Iterator[str]:
+    """Yield ``name`` without the marks of a copy, one after another: ``#id_rsa#``, ``.env (1)``, ``server.key.txt``."""
+    yield (name := _without_editor_marks(name))
+    while (shorter := _without_one_mark(name)) != name:
+        name = shorter
+        yield name
+
+
+def _without_editor_marks(name: str) -> str:
+    """Return ``name`` without what Emacs, Vim and macOS put around the name of the file they stand for."""
+    if name.startswith((".#", "._")) and len(name) > 2:
+        name = name[2:]
+    elif name.startswith(".") and name.endswith((".swp", ".swo", ".swn")):
+        name = name[1:-4] or name
+    return name.strip("#").rstrip("~") or name
+
+
+def _without_one_mark(name: str) -> str:
+    stem, _, ending = name.rpartition(".")
+    # A number may be the section of a manual: of passwd.5 the name is kept.
+    if stem and (ending in BACKUPS or ending == "txt" or (ending.isdigit() and "." in stem)):
+        return stem.rstrip("~")
+    return COPY.sub("", name, count=1).strip() or name
 
 
 def _is_template(name: str) -> bool:

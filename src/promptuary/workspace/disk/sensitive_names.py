@@ -103,20 +103,21 @@ STEMS = _words(
 
 SECRET_ANYWHERE = _words(
     """
-    .access_token .acme.sh .aliyun .anthropic_api_key .anthropic_key .api-key .api_key .apikey .auth_token
-    .authinfo .authinfo.gpg .aws .azure .bash_history .bitcoin .bluemix .boto .bzr .cloudflared
-    .credentials .creds .databrickscfg .dbshell .dockercfg .dockerconfigjson .electrum .env .env-cmdrc
-    .envrc .envs .erlang.cookie .ethereum .fetchmailrc .fish_history .ftpconfig .gcloud .ghci_history .git
-    .git-credentials .gitcookies .github_token .gnupg .hg .histfile .htdigest .htpasswd .ibmcloud
-    .iceauthority .irb_history .jj .k5login .kaggle .keychain .keyring .keyrings .ksh_history .kube
-    .lesshst .minikube .modal.toml .monero .mongorc.js .mozilla .msmtprc .my.cnf .mylogin.cnf
-    .mysql_history .netrc .ngrok2 .node_repl_history .npmrc .oci .openai_api_key .openai_key .pass .passwd
-    .passwd-s3fs .password .password-store .passwords .pg_service.conf .pgpass .pki .private .pry_history
-    .psql_history .putty .pypirc .python_history .rclone.conf .rediscli_history .remote-sync.json .rhosts
-    .s3cfg .s3ql .secret .secrets .sentryclirc .sh_history .shosts .smbcredentials .snowsql
-    .sqlite_history .ssh .step .svn .terraformrc .thunderbird .token .tokens .tsh .vault .vault-pass
-    .vault-token .vault_pass .vault_pass.txt .vault_password .viminfo .xauthority .zhistory .zsh_history
-    _netrc git~1
+    .access_token .acme.sh .aliyun .anthropic .anthropic_api_key .anthropic_key .api-key .api_key .apikey
+    .auth_token .authinfo .authinfo.gpg .aws .azure .bash_history .bitcoin .bluemix .boto .bzr
+    .claude.json .cloudflared .condarc .credentials .creds .curlrc .databrickscfg .davfs2 .dbshell
+    .dockercfg .dockerconfigjson .electrum .env .env-cmdrc .envrc .envs .erlang.cookie .esmtprc .ethereum
+    .fetchmailrc .fish_history .ftpconfig .gcloud .ghci_history .git .git-credentials .gitconfig
+    .gitcookies .github_token .gnupg .hg .histfile .htdigest .htpasswd .ibmcloud .iceauthority
+    .irb_history .jj .k5login .kaggle .keychain .keyring .keyrings .ksh_history .kube .lesshst .lftprc
+    .mbsyncrc .mcp-auth .minikube .modal.toml .monero .mongorc.js .mozilla .msmtprc .muttrc .my.cnf
+    .mylogin.cnf .mysql_history .netrc .ngrok2 .node_repl_history .npmrc .oci .offlineimaprc .openai
+    .openai_api_key .openai_key .pass .passwd .passwd-s3fs .password .password-store .passwords
+    .pg_service.conf .pgpass .pki .private .pry_history .psql_history .putty .pypirc .python_history
+    .rclone.conf .rediscli_history .remote-sync.json .rhosts .s3cfg .s3ql .secret .secrets .sentryclirc
+    .sh_history .shosts .smbcredentials .snowflake .snowsql .sqlite_history .ssh .step .svn .terraformrc
+    .thunderbird .token .tokens .tsh .vault .vault-pass .vault-token .vault_pass .vault_pass.txt
+    .vault_password .viminfo .wgetrc .xauthority .zhistory .zsh_history _netrc git~1 mcp-tokens
     """
 )
 """Names of secret files, and of folders in which everything is secret."""
@@ -127,21 +128,22 @@ SECRET_FILES = _words(
     api-key.txt api-keys.json api_key api_key.txt api_keys.json api_keys.txt apikey apikey.txt
     apikeys.json apikeys.txt application_default_credentials.json auth.toml authinfo authorized_keys
     authorized_keys2 autounattend.xml azureauth.json azureprofile.json backup-codes.txt
-    bitwarden_export.json cert8.db cert9.db consolehost_history.txt cookies cookies.binarycookies
-    cookies.sqlite cookies.txt credential credentials credentials.csv credentials.db creds cwallet.sso
-    deploy_key encryption_key filezilla.xml ftpconfig gcloud-key.json gcp-key.json gha-creds.json
-    github-recovery-codes.txt gshadow gshadow- htdigest htpasswd hudson.util.secret id_dsa id_ecdsa
-    id_ecdsa_sk id_ed25519 id_ed25519_sk id_ed448 id_rsa id_xmss initial_root_password
-    initialadminpassword k3s.yaml kaggle.json key3.db key4.db known_hosts krb5.keytab kubeconfig
-    kubeconfig.yaml kubeconfig.yml lastpass_export.csv legacy_credentials master.passwd master_key
-    mnemonic.txt msal_token_cache.json netrc ntds.dit oauth_creds.json passphrase passwd passwd- password
-    passwords passwords.csv private-key private_key privatekey pubring.kbx rclone.conf recentservers.xml
-    recovery-codes.txt recovery_codes.txt refresh_token refresh_token.json refresh_token.txt rootkey.csv
-    secret secret_key secret_key.txt secret_key_base secretkey secrets secring.gpg seed_phrase.txt
-    settings-security.xml sftp-config.json sftp.json shadow shadow- signing_key signons.sqlite
-    sitemanager.xml sysprep.inf talosconfig terraform.rc token token.pickle token.txt tokens tokens.txt
-    trustdb.gpg unattend.xml vault-pass.txt vault-password.txt vault_pass vault_pass.txt vault_password
-    vault_password.txt wallet.dat winscp.ini ws_ftp.ini
+    bitwarden_export.json cert8.db cert9.db chap-secrets consolehost_history.txt cookies
+    cookies.binarycookies cookies.sqlite cookies.txt credential credentials credentials.csv credentials.db
+    creds cwallet.sso deploy_key encryption_key filezilla.xml ftpconfig gcloud-key.json gcp-key.json
+    gha-creds.json github-recovery-codes.txt gshadow gshadow- htdigest htpasswd hudson.util.secret id_dsa
+    id_ecdsa id_ecdsa_sk id_ed25519 id_ed25519_sk id_ed448 id_rsa id_xmss initial_root_password
+    initialadminpassword k3s.yaml kaggle.json key3.db key4.db keystore.properties known_hosts krb5.keytab
+    kubeconfig kubeconfig.yaml kubeconfig.yml lastpass_export.csv legacy_credentials master.passwd
+    master_key mnemonic.txt msal_token_cache.json netrc ntds.dit nuget.config oauth_creds.json pap-secrets
+    passphrase passwd passwd- password passwords passwords.csv pip.conf pip.ini private-key private_key
+    privatekey pubring.kbx rclone.conf recentservers.xml recovery-codes.txt recovery_codes.txt
+    refresh_token refresh_token.json refresh_token.txt rootkey.csv secret secret_key secret_key.txt
+    secret_key_base secretkey secrets secring.gpg seed_phrase.txt settings-security.xml sftp-config.json
+    sftp.json shadow shadow- signing.properties signing_key signons.sqlite sitemanager.xml smbpasswd
+    sysprep.inf talosconfig terraform.rc token token.pickle token.txt tokens tokens.txt trustdb.gpg
+    unattend.xml vault-pass.txt vault-password.txt vault_pass vault_pass.txt vault_password
+    vault_password.txt wallet.dat winscp.ini wpa_supplicant.conf ws_ftp.ini
     """
 )
 """Names of secret files; folders of ordinary source have these names, too."""
@@ -163,12 +165,13 @@ SECRET_PATHS = _words(
     .config/bitwarden .config/chromium .config/configstore .config/containers/auth.json .config/doctl
     .config/gcloud .config/gh .config/git/credentials .config/github-copilot .config/glab-cli
     .config/google-chrome .config/heroku .config/hub .config/netlify .config/op .config/pypoetry/auth.toml
-    .config/rclone .config/sops/age .config/stripe .docker/config.json .dropbox/info.json .fly/config.yml
-    .gem/credentials .gradle/gradle.properties .huggingface/token .local/share/fish/fish_history
-    .local/share/keyrings .local/share/kwalletd .m2/settings.xml .promptuary/index .promptuary/state.db
-    .promptuary/state.db-shm .promptuary/state.db-wal .purple/accounts.xml .snowflake/config.toml
-    .subversion/auth .terraform.d/credentials.tfrc.json .wrangler/config etc/kubernetes etc/ssl/private
-    library/cookies library/keychains run/secrets
+    .config/rclone .config/sops/age .config/stripe .dbt/profiles.yml .docker/config.json
+    .dropbox/info.json .fly/config.yml .gem/credentials .gradle/gradle.properties .huggingface/token
+    .local/share/fish/fish_history .local/share/keyrings .local/share/kwalletd .m2/settings.xml
+    .promptuary/index .promptuary/state.db .promptuary/state.db-shm .promptuary/state.db-wal
+    .purple/accounts.xml .subversion/auth .terraform.d/credentials.tfrc.json
+    .wrangler/config etc/kubernetes etc/ssl/private etc/wireguard library/cookies library/keychains
+    run/secrets
     """
 )
 """Consecutive names in a path that are secret together, with everything below."""
@@ -188,9 +191,14 @@ SECRET_SHAPES = re.compile(
     | \. .* _history
     | (?: .* [-_.] )? (?: private | secret ) (?: [-_.] .* )? \. asc
     | secring .*
-    | (?: .* [-_.] )? private [-_]? key \. (?: txt | json | xml | der )
+    | (?: .* [-_.] )? private [-_]? key (?: \. (?: txt | json | xml | der ) )?
+    | .+ [-_.] (?: rsa | dsa | ecdsa | ed25519 )
+    | wg \d+ \. conf
     | (?: local | dev | development | prod | production | staging ) [-_.] (?: secrets? | credentials )
       \. (?: ya?ml | json | toml | ini | cfg | conf | txt | properties )
+    | \. (?: .* [-_.] )? (?: oauth2? | tokens? | secrets? | credentials? | creds | passwords? | api [-_]? keys? )
+      (?: [-_] [^.]* )?
+      (?: (?: \. [^.]+ )* \. (?: jsonc? | ya?ml | toml | ini | cfg | conf | txt | xml | properties | csv | db ) )?
     | utc--\d{4}-\d\d-\d\dt .*
     | kubeconfig [-_] [^.]* | kubeconfig .* \. (?: ya?ml | json | conf | txt )
     """,
@@ -200,15 +208,30 @@ SECRET_SHAPES = re.compile(
 
 SECRET_WORDS = re.compile(
     r"\.env|\.enc|\.asc|\.tfstate\.|\.tfvars\.|id_|ssh_host_|oauth|firebase|accesskey|_history|secr|private"
-    r"|utc--|kubeconfig|cred|password|auth\.|token\.|cookies\.|logins\.|account"
+    r"|utc--|kubeconfig|cred|passw|pwd|auth\.|tokens?[-_. ]|cookies\.|logins\.|account|rsa|dsa|ed25519|wg\d|api.?key"
+    r"|[-_. ]keys?\.|cop(?:y|ie|ia)|kopie|\(\d"
 )
-"""Every name that ``SECRET_SHAPES`` or ``SECRET_UNLESS_DESCRIBED`` matches contains one of these."""
+"""Every name that ``SECRET_SHAPES``, ``SECRET_UNLESS_DESCRIBED`` or ``COPY`` matches contains one of these."""
 
 SECRET_UNLESS_DESCRIBED = re.compile(
     r"""
     (?: credentials? | creds | secrets? | passwords? )
       \. (?: jsonc? | ya?ml | toml | ini | cfg | conf | txt | xml | properties | plist )
     | (?: auth | token | cookies | logins | oauth [\w-]* | (?: .* [-_.] )? service [-_]? account .* ) \. json
+    | (?! (?: .* [-_.] )? (?: external | sealed | no | without | missing | invalid | rotate | manage | detect | scan
+        | use | about | list | get | set | create | delete | update ) [-_.] )
+      .+ [-_. ] (?: credentials | creds | secrets | passwords )
+      \. (?: jsonc? | ya?ml | toml | ini | cfg | conf | txt | xml | properties | plist | csv )
+    | (?: credentials? | creds | secrets? | passwords? )
+      (?: [-_. ] (?: local | dev | development | prod | production | stage | staging | tests? | qa | uat | live | ci
+        | \d+ ) )+
+      \. (?: jsonc? | ya?ml | toml | ini | cfg | conf | txt | xml | properties | plist | csv )
+    | (?: .* [-_.] )? (?: db | database | root | admin | mysql | postgres | postgresql | redis | mongo | smtp | ldap
+        | sudo | master | vault | keystore ) [-_]? (?: password | passwd | pwd | secret ) \. (?: txt | json | ya?ml )
+    | (?: .* [-_.] )? (?: api | auth | access | refresh | bearer | oauth2? | jwt | bot | personal | deploy | google
+        | gmail | gcp | github | gitlab | slack | discord | telegram | twitter | aws | azure | npm | pypi | hf
+        | huggingface | openai | anthropic | claude | mcp ) [-_. ]? (?: tokens? | api [-_]? keys? | keys )
+      \. (?: json | txt | ya?ml | toml | ini | csv )
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -230,3 +253,13 @@ TEMPLATE_ENDINGS = _words("json jsonc yml yaml toml ini cfg conf env txt xml pro
 
 BACKUPS = _words("bak backup old orig save swp swo tmp new copy")
 """Endings of copies: a copy of a secret is secret."""
+
+COPY = re.compile(
+    r"""
+    ^ copy [ ] (?: \( \d+ \) [ ] )? of [ ]
+    | (?: [ _-]+ (?: copy | kopie | copie | copia ) (?: [ _-]? \d+ )? | [ ]? \( (?: \d+ | copy ) \) )
+      (?= (?: \. [^.]* )? $ )
+    """,
+    re.VERBOSE,
+)
+"""What file managers add to the name of a copy, at the end or before the extension: ``.env copy``, ``key (1).json``."""
