@@ -9,14 +9,14 @@ Every block starts with ``#`` and ends with an empty line: tokenizers split ther
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from promptuary.core.blocks import Block, Detail, Source, Trust
 from promptuary.core.budget import TokenCounter
 from promptuary.core.messages import Attachment
-from promptuary.core.text import one_line, visible, with_unix_lines
+from promptuary.core.text import count_masked, one_line, visible, with_unix_lines
 
 _CONTEXT_HEADING = "# Attached context\n\n"
 _MESSAGE_HEADING = "# Message\n\n"
@@ -36,6 +36,8 @@ def render(source: Source, detail: Detail, body: str | None, counter: TokenCount
         shown, hidden = visible(with_unix_lines(body))
         if hidden:
             facts.append(f"{hidden} invisible or control characters shown as ⟨U+…⟩")
+        if masked := count_masked(shown):
+            facts.append(f"{masked} secret{'s' * (masked != 1)} masked")
     facts.append(f"sha256 {source.revision[:12]}")
     if source.trust is Trust.EXTERNAL:
         facts.append(_EXTERNAL)
@@ -80,6 +82,15 @@ def _boundary(label: str, body: str) -> str:
     while digest[:16] in body:  # practically never; but then hash on until it is absent
         digest = sha256(digest.encode()).hexdigest()
     return digest[:16]
+
+
+def masked_warnings(blocks: Iterable[Block]) -> list[str]:
+    """Return a warning for the person if secrets in ``blocks`` were masked."""
+    places = dict.fromkeys(one_line(block.source.label) for block in blocks if count_masked(block.text))
+    if not places:
+        return []
+    shown = ", ".join([*places][:5]) + (" …" if len(places) > 5 else "")
+    return [f"what looks like a secret was masked in {shown}; to send it, allow the file by name (--allow-sensitive)"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,19 @@ def one_line(text: str) -> str:
     return visible(text.replace("\n", "⏎").replace("\t", " "))[0]
 
 
+_MASK: Final = "⟨masked: "
+
+
+def masked_as(what: str) -> str:
+    """Return what stands in the place of a secret."""
+    return f"{_MASK}{what}⟩"
+
+
+def count_masked(text: str) -> int:
+    """Return how many secrets are masked in ``text``."""
+    return text.count(_MASK)
+
+
 def with_unix_lines(text: str) -> str:
     r"""Return ``text`` with ``\r\n`` replaced by ``\n``. A lone carriage return stays; ``visible`` shows it."""
     return text.replace("\r\n", "\n") if "\r" in text else text

@@ -9,7 +9,7 @@ from promptuary.core.errors import Code, SourceError
 from promptuary.core.excerpt import largest
 from promptuary.core.expansion import Expansion, Outcome, Spend
 from promptuary.core.references import PATH_KINDS, Reference
-from promptuary.core.render import preamble, render_message
+from promptuary.core.render import masked_warnings, preamble, render_message
 from promptuary.core.text import one_line, unique_slug
 from promptuary.references.fit import RankedSource, fit
 from promptuary.references.resolve import Resolution, classify, resolve
@@ -72,7 +72,11 @@ def expand(
         blocks=tuple(attached),
         spend=spend,
         # Two searches may have the same notes about their index.
-        general_warnings=(*_warnings(spend, blocks, room, too_many=too_many), *dict.fromkeys(context.notes)),
+        general_warnings=(
+            *_warnings(spend, blocks, room, too_many=too_many),
+            *masked_warnings(attached),
+            *dict.fromkeys(context.notes),
+        ),
         blocked=room < 0 or any(one.code is Code.BUDGET_EXCEEDED for one in outcomes),
         named=tuple(sources.named()),
         attachments=message.attachments,

@@ -36,6 +36,7 @@ from promptuary.core.ports.models import ChatModel
 from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, ThreadStore, TurnRecord, TurnStatus
 from promptuary.core.principals import Principal
 from promptuary.core.receipts import Failure, Receipt
+from promptuary.core.render import masked_warnings
 from promptuary.core.threads import HistoryStats
 from promptuary.layers.runner import HookLog, LayerRun, Runner
 from promptuary.threads.attachments import queue_key
@@ -127,6 +128,7 @@ class Thread:
         prompt = assemble(contributions, past, message)
         of_past = receipt_entries.of_history(past, history, before)
         warnings += receipt_entries.unsent_warnings(past, history)
+        warnings += tuple(masked_warnings(block for one in contributions for block in one.recall.blocks))
         stable = [receipt_entries.of_layer(one) for one in contributions if one.band == "stable"]
         live = [receipt_entries.of_layer(one) for one in contributions if one.band == "live"]
         parts = [*stable, of_past, *live, attached, words, *left_out]

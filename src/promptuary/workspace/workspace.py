@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,13 +44,15 @@ class Workspace:
 
     def read(self, path: str) -> TextFile:
         """Return the text of a file. Raises ``SourceError`` if it is refused or cannot be read."""
-        return read_text(self.root, path, self.policy)
+        file = read_text(self.root, path, self.policy)
+        return replace(file, text=self.policy.masked(file.text, file.path))
 
     def fetch(self, url: str) -> "Page":
         """Return the page at ``url`` as text. Raises ``SourceError`` if it is refused or cannot be fetched."""
         from promptuary.workspace.web.fetch import fetch  # noqa: PLC0415  (not needed unless something is fetched)
 
-        return fetch(url, self.fetching)
+        page = fetch(url, self.fetching)
+        return replace(page, text=self.policy.masked(page.text), title=self.policy.masked(page.title))
 
     def kind_of(self, path: str) -> PathKind | None:
         """Return whether ``path`` is a file or a folder; ``None`` if nothing is there or the path is invalid."""
@@ -108,7 +110,7 @@ class Workspace:
         locate(self.root.path)  # raises first, so that nothing of git is loaded in vain
         from promptuary.workspace.git.repository import Repository  # noqa: PLC0415  (many workspaces have none)
 
-        return Repository.find(self.root.path, self.policy.refusal, timeout=self.git_timeout)
+        return Repository.find(self.root.path, self.policy.refusal, masked=self.policy.masked, timeout=self.git_timeout)
 
     @contextmanager
     def visit(self) -> Iterator["Visit"]:

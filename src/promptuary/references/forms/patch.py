@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from promptuary.core.blocks import Forms
 from promptuary.core.excerpt import Unfolding
 from promptuary.core.text import split_lines
+from promptuary.workspace.git.patch import PART
 
-# The beginning of a file or a commit: no line of content or of a message can look like that.
-_PART = re.compile(r"^(?=diff --(?:git|cc|combined) |commit [0-9a-f]{40})", re.MULTILINE)
 _HUNK = re.compile(r"^(@@+) ", re.MULTILINE)
 
 
@@ -29,7 +28,7 @@ class _Part:
 
 def patch_forms(text: str, total: str) -> Forms:
     """Return the shorter forms of a patch, the richest first; none if it has no parts. ``total`` sums it up."""
-    parts = [_part(one) for one in _PART.split(text) if one]
+    parts = [_part(one) for one in PART.split(text) if one]
     commits = [index for index, part in enumerate(parts) if part.is_commit]
     files = [index for index, part in enumerate(parts) if not part.is_commit]
     smallest = sorted(files, key=lambda index: (sum(map(len, parts[index].lines)), index))

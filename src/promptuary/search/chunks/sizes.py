@@ -9,8 +9,8 @@ from typing import Final
 
 from promptuary.core.errors import ConfigError
 
-VERSION: Final = 3
-"""The version of the chunker. It grows whenever the same text would be cut differently."""
+VERSION: Final = 4
+"""The version of the chunker. It grows whenever the same file would be cut or masked differently."""
 
 
 @dataclass(frozen=True, slots=True)

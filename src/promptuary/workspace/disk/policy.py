@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.text import one_line
+from promptuary.workspace.disk.secret_values import mask_secrets
 from promptuary.workspace.disk.sensitive_names import (
     ALLOWED,
     BACKUPS,
@@ -78,6 +79,12 @@ class ReadPolicy:
         """Return whether ``path``, a file or a folder in normal form, must not be read or listed."""
         names = _comparable(path)
         return _is_sensitive(names) and not self._allowed_by_name(names)
+
+    def masked(self, text: str, *paths: str) -> str:
+        """Return ``text``, which comes from ``paths``, with its secrets masked unless the person allows these names."""
+        if paths and all(self._allowed_by_name(_comparable(path)) for path in paths):
+            return text
+        return mask_secrets(text)
 
     def _allowed_by_name(self, names: list[str]) -> bool:
         if not self.allow_sensitive:

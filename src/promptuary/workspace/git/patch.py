@@ -11,7 +11,7 @@ Pure: reads no file and starts no program.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
@@ -23,9 +23,14 @@ MAX_COMMITS: Final = 100
 Refusal = Callable[[str], SourceError | None]
 """Returns the error for a path that may not be shown; ``None`` if it may."""
 
+Masked = Callable[..., str]
+"""Returns a text, its first argument, that comes from the paths that follow, without its secrets."""
+
 _SECTION = re.compile(rb"^diff --(?:git|cc|combined) ", re.MULTILINE)
 _COMMIT = re.compile(rb"^commit ([0-9a-f]{40}(?:[0-9a-f]{24})?)$", re.MULTILINE)
 _HEX = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+PART: Final = re.compile(r"^(?=diff --(?:git|cc|combined) |commit [0-9a-f]{40})", re.MULTILINE)
+"""Where a file or a commit begins: no line of content or of a message can look like that."""
 _HUNK = re.compile(rb"^(@@+) ", re.MULTILINE)
 _ESCAPES = {7: b"a", 8: b"b", 9: b"t", 10: b"n", 11: b"v", 12: b"f", 13: b"r", 34: b'"', 92: b"\\"}
 
@@ -64,6 +69,14 @@ class Patch:
     def names(self) -> str:
         """Return the changed files, one per line."""
         return "\n".join(file.path for file in self.files)
+
+    def masked(self, masked: Masked) -> "Patch":
+        """Return this patch without the secrets in it; a message belongs to no path."""
+        if masked(self.text) == self.text:
+            return self
+        paths = {f"diff --git a/{file.previous or file.path} b/{file.path}": (file.path,) for file in self.files}
+        parts = (masked(part, *paths.get(part.partition("\n")[0], ())) for part in PART.split(self.text))
+        return replace(self, text="".join(parts))
 
     def followed_by(self, other: "Patch") -> "Patch":
         """Return this patch with ``other`` appended."""

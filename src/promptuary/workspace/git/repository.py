@@ -18,14 +18,24 @@ from typing import Self
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.text import one_line
+from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.git.config import TRUE
 from promptuary.workspace.git.copied_tree import WorkspaceNames, copied_tree
 from promptuary.workspace.git.locate import locate
-from promptuary.workspace.git.patch import MAX_COMMITS, Patch, PatchMismatchError, Refusal, build_patch, parse_names
+from promptuary.workspace.git.patch import (
+    MAX_COMMITS,
+    Masked,
+    Patch,
+    PatchMismatchError,
+    Refusal,
+    build_patch,
+    parse_names,
+)
 from promptuary.workspace.git.process import ProcessResult, run, stream
 from promptuary.workspace.git.shadow import Shadow
 from promptuary.workspace.git.untracked import as_new_files
 
+_MASKED = ReadPolicy().masked
 _MAX_NAMES = 64 << 20
 _MAX_ALL_NAMES = 1 << 30
 _ATTEMPTS = 3
@@ -62,8 +72,11 @@ class Repository:
     ``timeout`` limits each git command in seconds, ``max_output`` each result in bytes.
     """
 
-    def __init__(self, folder: Path, shadow: Shadow, refusal: Refusal, *, below_top: bool, max_output: int) -> None:
+    def __init__(
+        self, folder: Path, shadow: Shadow, refusal: Refusal, *, masked: Masked, below_top: bool, max_output: int
+    ) -> None:
         self._folder, self._shadow, self._refusal, self._max_output = folder, shadow, refusal, max_output
+        self._masked = masked
         self.below_top = below_top
         """Whether the workspace is a folder of the working tree, and not all of it."""
         self._relative = ("--relative",) if below_top else ()
@@ -76,19 +89,21 @@ class Repository:
         worktree: Path,
         refusal: Refusal,
         *,
+        masked: Masked = _MASKED,
         timeout: float = 20.0,
         max_output: int = 8 << 20,
         confined: bool = True,
     ) -> Self:
         """Open the repository of ``worktree``; ``refusal`` returns the error for a path that may not be shown.
 
+        ``masked`` returns a text that comes from some paths without its secrets.
         ``confined`` says that git may open nothing but the workspace, where the system can see to that; elsewhere it
         compares copies.
         """
         folder = Path(os.path.realpath(worktree))
         git = locate(folder)
         shadow = Shadow(git, folder, timeout=timeout, confined=confined)
-        return cls(folder, shadow, refusal, below_top=folder != git.top, max_output=max_output)
+        return cls(folder, shadow, refusal, masked=masked, below_top=folder != git.top, max_output=max_output)
 
     def __enter__(self) -> Self:
         return self
@@ -274,9 +289,10 @@ class Repository:
             result = self._run(*asked, *fixed, "--patch", *end, shadow=shadow)
             try:
                 commits = parse_names(named.output)
-                return build_patch(commits, result.output, self._refusal, truncated=result.truncated)
+                patch = build_patch(commits, result.output, self._refusal, truncated=result.truncated)
             except PatchMismatchError:
                 continue
+            return patch.masked(self._masked)
         raise SourceError(Code.GIT_FAILED, "the files were changed again and again during the comparison; try again")
 
     @contextmanager
@@ -316,13 +332,14 @@ class Repository:
             return Patch("")
         names = _names_in(self._run(*_OTHERS, max_output=_MAX_NAMES))
         modes = self._shadow.settings.get("core.filemode", "true").lower() in TRUE
-        return as_new_files(
+        patch = as_new_files(
             self._folder,
             [name for name in names if not name.endswith(b"/")],
             self._refusal,
             budget=budget,
             modes=modes,
         )
+        return patch.masked(self._masked)
 
 
 def _names_in(result: ProcessResult) -> list[bytes]:
