@@ -9,7 +9,7 @@ only if one of these words has its literal. No pattern can match the same text i
 
 import re
 from functools import cache, partial
-from string import ascii_letters, digits
+from string import ascii_letters, ascii_uppercase, digits
 from typing import Final
 
 from promptuary.core.text import masked_as
@@ -62,33 +62,42 @@ _SOME: Final = r"[A-Za-z0-9+/]{16}"
 
 
 _IN_WORD: Final = bytes(chr(byte) in f"{ascii_letters}{digits}+/_=.:-" for byte in range(256))
+_TELLING: Final = f"{ascii_uppercase}{digits}".encode()
 _LONG_WORD: Final = b"\1" * 20
-"""Every secret is a word of this length or longer, or has one."""
+"""Every secret has a word of this length or longer."""
+_KEY_WORD: Final = 40
+"""The length of a word in a secret that is told by the words before it."""
 
 
 def mask_secrets(text: str) -> str:
     """Return ``text`` with every unmistakable secret masked; all else, and the number of lines, stays as it is."""
-    words = _long_words(text)
-    if not words:
+    data = text.encode("utf-8", "surrogatepass")
+    found = _telling_words(data, data.translate(_IN_WORD))
+    if not found:
         return text
+    words = b" ".join(found).decode("ascii")
     for what, literals, pattern in _TOKENS:
         if any(literal in words for literal in literals):
             text = _compiled(pattern).sub(partial(_masked_token, masked_as(what)), text)
-    if any(name in text for name in _AWS_NAMES):
-        text = _compiled(_AWS_VALUE).sub(partial(_masked_token, masked_as("AWS secret key")), text)
-    return _mask_keys(text) if "PRIVATE KEY" in text else text
+    return _mask_named(text) if max(map(len, found)) >= _KEY_WORD else text
 
 
-def _long_words(text: str) -> str:
-    """Return the long words of ``text``, most of which have none: looking for the literals in these alone is cheap."""
-    data = text.encode("utf-8", "surrogatepass")
-    kinds = data.translate(_IN_WORD)
+def _telling_words(data: bytes, kinds: bytes) -> list[bytes]:
+    """Return the long words that have capitals or digits, as every secret has; few texts have many of them."""
     words, start = [], kinds.find(_LONG_WORD)
     while start >= 0:
         end = kinds.find(b"\0", start)
-        words.append(data[start:] if end < 0 else data[start:end])
+        word = data[start : end if end >= 0 else len(data)]
+        if len(word.translate(None, _TELLING)) < len(word):
+            words.append(word)
         start = kinds.find(_LONG_WORD, end) if end >= 0 else -1
-    return b" ".join(words).decode("ascii")
+    return words
+
+
+def _mask_named(text: str) -> str:
+    if any(name in text for name in _AWS_NAMES):
+        text = _compiled(_AWS_VALUE).sub(partial(_masked_token, masked_as("AWS secret key")), text)
+    return _mask_keys(text) if "PRIVATE KEY" in text else text
 
 
 def _masked_token(mask: str, match: re.Match[str]) -> str:
