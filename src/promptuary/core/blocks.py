@@ -54,8 +54,9 @@ class Source:
     Two sources with the same ``key`` are the same thing, which is attached once. ``path`` is the file it came from, if
     it is one, and ``revision`` the SHA-256 of what was fetched. ``origin`` is set where the text was not read from
     ``path`` itself (``index:notes/a.md``). ``facts`` are short remarks for the block's info line ("lines 10-50 of
-    212"). ``lines`` are the first and last line of the file that ``text`` has; ``first_line`` numbers the first line of
-    ``text`` if the lines follow one another, so that an excerpt can say what it left out. ``outlines`` gives shorter
+    212"); ``claims`` are what a source from outside says about itself, such as its title: these stand inside its
+    boundary. ``lines`` are the first and last line of the file that ``text`` has; ``first_line`` numbers the first line
+    of ``text`` if the lines follow one another, so that an excerpt can say what it left out. ``outlines`` gives shorter
     forms, the richest first. ``read_on`` is the reference that brings a part of it, for the person and the model to go
     on with. ``anchor`` is the target of links in the message. ``partial`` says that the text is not all there was.
     """
@@ -68,6 +69,7 @@ class Source:
     language: str = ""
     trust: Trust = Trust.WORKSPACE
     facts: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     lines: tuple[int, int] | None = None
     first_line: int | None = None

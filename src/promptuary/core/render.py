@@ -44,7 +44,7 @@ def render(source: Source, detail: Detail, body: str | None, counter: TokenCount
     anchor = f" {{#{source.anchor}}}" if source.anchor else ""
     lines = [
         f"## {one_line(source.label)}{anchor}",
-        one_line("; ".join(facts)),
+        one_line("; ".join(fact.replace(";", ",") for fact in facts)),  # no fact can look like two
         *(one_line(n) for n in source.notes),
     ]
     if remark:
@@ -73,8 +73,9 @@ def _fence(source: Source, body: str, language: str) -> tuple[str, str]:
     opening, closing = f"{fence}{language}\n", fence if body.endswith("\n") or not body else f"\n{fence}"
     if source.trust is Trust.WORKSPACE:
         return opening, closing
-    boundary = _boundary(source.label, body)
-    return f"<external {boundary}>\n{opening}", f"{closing}\n</external {boundary}>"
+    claims = "".join(f"{one_line(claim)}\n" for claim in source.claims)
+    boundary = _boundary(source.label, claims + body)
+    return f"<external {boundary}>\n{claims}{opening}", f"{closing}\n</external {boundary}>"
 
 
 def _boundary(label: str, body: str) -> str:

@@ -9,7 +9,10 @@ from promptuary.references.resolve_context import ResolveContext
 def resolve(reference: Reference, context: ResolveContext) -> list[Source]:
     """Return the page at the URL, marked as external: data, never instructions."""
     page = context.workspace.fetch(reference.value)
-    found = (page.title, page.final_url if page.final_url != page.url else "", f"{page.dated} {page.date}")
+    claims = (
+        f"Title: {page.title}" if page.title else "",
+        f"From: {page.final_url}" if page.final_url != page.url else "",
+    )
     return [
         Source(
             key=f"url:{page.final_url}",
@@ -19,7 +22,8 @@ def resolve(reference: Reference, context: ResolveContext) -> list[Source]:
             revision=page.sha256,
             language=page.language,
             trust=Trust.EXTERNAL,
-            facts=tuple(fact for fact in found if fact),
+            facts=(f"{page.dated} {page.date}",),
+            claims=tuple(filter(None, claims)),
             notes=tuple(page.notes),
             first_line=1,
             outlines=lambda: text_forms(page.text, page.language),
