@@ -201,9 +201,9 @@ HOSTILE = {
 def test_masking_takes_time_in_proportion_to_the_text(family: str) -> None:
     def seconds(count: int) -> float:
         text = (HOSTILE[family] * (count // len(HOSTILE[family]) + 1))[:count] + END + "AKIA.eyJ"
-        began = time.perf_counter()
+        began = time.process_time()
         mask_secrets(text)
-        return time.perf_counter() - began
+        return time.process_time() - began
 
     small, large = (min(seconds(count) for _ in range(3)) for count in (100_000, 400_000))
 
