@@ -280,15 +280,15 @@ class _Calls:
         """Return the result of the coroutine that ``work`` returns, run by the loop."""
 
         def submitted() -> Result:
+            with self._changed:
+                loop = self._loop = self._loop or _Loop()
             coroutine = work()
             # Submitted under the lock: whatever is submitted before a close is cancelled by it.
             with self._changed:
                 if self._closed:
                     coroutine.close()
                     raise PromptuaryError(_CLOSED)
-                if self._loop is None:
-                    self._loop = _Loop()
-                future = self._loop.submit(coroutine)
+                future = loop.submit(coroutine)
             return _result(future)
 
         return self.run(submitted)
@@ -331,8 +331,19 @@ class _Loop:
 
         self._asyncio = asyncio
         running = threading.Event()
-        self.thread = concurrency.start_daemon(lambda: asyncio.run(self._serve(running)), name="promptuary-blocking")
+        self._error: BaseException | None = None
+
+        def serve() -> None:
+            try:
+                asyncio.run(self._serve(running))
+            except BaseException as error:  # noqa: BLE001  (raised below, where somebody waits for it)
+                self._error = error
+                running.set()
+
+        self.thread = concurrency.start_daemon(serve, name="promptuary-blocking")
         running.wait()
+        if self._error is not None:
+            raise PromptuaryError(f"the event loop could not be started: {self._error}") from self._error
 
     def submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
         """Begin ``work``."""

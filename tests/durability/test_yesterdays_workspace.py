@@ -178,7 +178,7 @@ def test_layers_find_the_states_of_every_scope_and_go_on_from_them(yesterday: Pa
         promptuary.threads.prepare("Another?", thread="release")
 
     kept = {one["layer"]: one["value"] for one in EXPECTED["states"] if one["scope_key"] != "thread:stock"}
-    assert receipt.failures == []
+    assert receipt.failures == ()
     assert {layer.id: layer.found for layer in layers} == kept
     assert {layer.id: layer.found["replies"] for layer in again} == {
         name: value["replies"] + 1 for name, value in kept.items()

@@ -139,8 +139,7 @@ def test_adopting_is_in_the_library_too(clone: Path) -> None:
 def test_a_database_of_an_earlier_version_is_taken_over_once_with_a_note(tmp_path: Path) -> None:
     database = with_thread(tmp_path)
     with closing(sqlite3.connect(database)) as raw:
-        raw.execute("DROP TABLE binding")
-        raw.execute("PRAGMA user_version = 3")
+        raw.execute("DELETE FROM binding")
         raw.commit()
 
     notes = []
@@ -153,8 +152,7 @@ def test_a_database_of_an_earlier_version_is_taken_over_once_with_a_note(tmp_pat
 
 def test_but_not_if_git_tracks_it(clone: Path) -> None:
     with closing(sqlite3.connect(clone / ".promptuary" / "state.db")) as raw:
-        raw.execute("DROP TABLE binding")
-        raw.execute("PRAGMA user_version = 3")
+        raw.execute("DELETE FROM binding")
         raw.commit()
 
     with pytest.raises(ForeignStateError, match="git tracks it"):
@@ -289,3 +287,9 @@ def test_after_a_removal_a_new_database_is_used_and_the_person_is_told(
         assert [note for note in p.notes if "was removed or replaced" in note]
 
     assert "second" in history(tmp_path)
+
+
+def test_where_there_is_no_database_nothing_is_adopted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["adopt", "--workspace", str(tmp_path)]) == 2
+    assert "there is no database to adopt" in capsys.readouterr().err
+    assert not (tmp_path / ".promptuary").exists()

@@ -14,7 +14,7 @@ import pytest
 
 from promptuary import Expansion, Turn
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import PromptuaryError
+from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.testing.loopback import Loopback
 from promptuary.wiring.core import Core
 from tests.conftest import Files
@@ -72,7 +72,7 @@ def test_a_second_close_is_harmless_and_use_after_it_is_told(project: Path) -> N
 def test_what_needs_no_loop_starts_none(project: Path) -> None:
     promptuary = Promptuary.open(project)
     assert "Be brief." in promptuary.expand("@a.md").messages[-1]["content"]
-    assert promptuary.complete("@a").items
+    assert promptuary.complete("@a", timeout=30).items
     assert (promptuary.threads.list(), promptuary.threads.history()) == ((), ())
 
     assert loops() == 0
@@ -151,3 +151,28 @@ def test_an_interrupt_is_prompt(project: Path) -> None:
 
     assert (out, err) == ("interrupted\n", "")
     assert time.monotonic() - began < 5
+
+
+def test_a_loop_that_cannot_start_is_an_error_and_not_a_wait(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(coroutine: Any) -> None:
+        coroutine.close()
+        raise OSError("too many open files")
+
+    monkeypatch.setattr(asyncio, "run", failing)
+    promptuary = Promptuary.open(project)
+    with pytest.raises(PromptuaryError, match="could not be started: too many open files"):
+        promptuary.threads.prepare("hello")
+
+
+def test_what_is_no_principal_is_refused_when_the_workspace_is_opened(project: Path) -> None:
+    for wrong in ("ada", None):
+        with pytest.raises(ConfigError, match="principal must be a Principal"):
+            Promptuary.open(project, principal=wrong)  # type: ignore[arg-type]
+
+
+def test_a_receipt_is_the_same_wherever_it_comes_from(project: Path) -> None:
+    with Promptuary.open(project) as promptuary:
+        turn = promptuary.threads.prepare("Mind @a.md")
+        assert promptuary.threads.replay().turn.receipt == turn.receipt
+        receipt = promptuary.threads.finish(turn, "yes")
+        assert promptuary.threads.replay().turn.receipt == receipt

@@ -68,6 +68,10 @@ class Receipt:
     warnings: Sequence[str] = ()
     blocked: bool = False
 
+    def __post_init__(self) -> None:
+        for name in ("entries", "hooks", "failures", "warnings"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
     def explain(self) -> str:
         """Return the receipt as a table: what went in, what was cut and why, and what failed."""
         used = f"{self.tokens:,} of {self.window:,} tokens"

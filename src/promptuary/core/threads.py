@@ -1,4 +1,4 @@
-"""What threads tell: what is attached to them, how long their histories are, and past turns."""
+"""Values that describe threads: what is attached to them, how long their histories are, and past turns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Literal
 from promptuary.core.ports.threads import TurnRecord
 
 FileState = Literal["ok", "empty", "missing", "deleted", "error"]
-"""``missing`` never was there; ``deleted`` was."""
+"""``missing``: it never existed; ``deleted``: it existed before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,14 +25,14 @@ from promptuary.core.ports.threads import (
 )
 from promptuary.core.principals import Owner, Principal
 from promptuary.storage.values import (
+    cannot_compact_error,
+    duplicate_item_error,
     frozen,
-    item_is_missing,
-    item_is_there,
-    item_stays,
+    missing_item_error,
     now,
-    number_is_taken,
     state_text,
-    turn_is_another,
+    turn_id_conflict,
+    turn_number_conflict,
 )
 
 ThreadKey = tuple[Owner, str]
@@ -200,7 +200,7 @@ def _append(tables: _Tables, thread: ThreadKey, items: Sequence[Item]) -> None:
 
 def _add(tables: _Tables, thread: ThreadKey, item: Item) -> None:
     if item.id in tables.items:
-        raise item_is_there(item.id)
+        raise duplicate_item_error(item.id)
     tables.items[item.id] = item
     tables.homes[item.id] = thread
 
@@ -208,7 +208,7 @@ def _add(tables: _Tables, thread: ThreadKey, item: Item) -> None:
 def _pin(tables: _Tables, thread: ThreadKey, pins: Sequence[tuple[str, bool]]) -> None:
     for one, pinned in pins:
         if tables.homes.get(one) != thread:
-            raise item_is_missing(thread[1], one)
+            raise missing_item_error(thread[1], one)
         tables.items[one] = replace(tables.items[one], pinned=pinned)
 
 
@@ -217,7 +217,7 @@ def _compact(tables: _Tables, key: ThreadKey, replacement: Replacement) -> None:
     history, gone = list(thread.history), set(replacement.ids)
     for one in replacement.ids:
         if one not in history or tables.items[one].pinned:
-            raise item_stays(key[1], one)
+            raise cannot_compact_error(key[1], one)
     _add(tables, key, replacement.item)
     first = next(place for place, one in enumerate(history) if one in gone)
     history.insert(first, replacement.item.id)
@@ -228,10 +228,10 @@ def _record(tables: _Tables, key: ThreadKey, turn: TurnRecord, user: str) -> Non
     before = tables.turns.get(turn.id)
     thread = tables.threads[key]
     if before is not None and (turn.id not in thread.turns or before.number != turn.number):
-        raise turn_is_another(turn)
+        raise turn_id_conflict(turn)
     if before is None:
         if any(tables.turns[one].number == turn.number for one in thread.turns):
-            raise number_is_taken(turn)
+            raise turn_number_conflict(turn)
         tables.threads[key] = replace(thread, turns=(*thread.turns, turn.id))
     created, acting = (before.created, before.user) if before else (turn.created, user)
     tables.turns[turn.id] = frozen(replace(turn, created=created, user=acting))

@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from promptuary.core.errors import ConflictError, PromptuaryError
 from promptuary.core.layers import Json
 from promptuary.core.ports.threads import LayerState, TurnRecord
-from promptuary.core.receipts import Receipt
 
 
 def now() -> str:
@@ -35,46 +34,35 @@ def state_text(state: LayerState) -> str:
         ) from error
 
 
-def frozen_receipt(receipt: Receipt) -> Receipt:
-    """Return ``receipt`` with tuples for sequences."""
-    return replace(
-        receipt,
-        entries=tuple(receipt.entries),
-        hooks=tuple(receipt.hooks),
-        failures=tuple(receipt.failures),
-        warnings=tuple(receipt.warnings),
-    )
-
-
 def frozen(turn: TurnRecord) -> TurnRecord:
     """Return a copy of ``turn`` that nobody else can change."""
-    return replace(turn, messages=copy.deepcopy(tuple(turn.messages)), receipt=frozen_receipt(turn.receipt))
+    return replace(turn, messages=copy.deepcopy(tuple(turn.messages)))
 
 
-def item_is_there(item: str) -> ConflictError:
-    """Say that an id is taken by another item."""
+def duplicate_item_error(item: str) -> ConflictError:
+    """Return the error for an id that another item has."""
     return ConflictError(f"Item {item!r} is there already; read the thread again before you repeat.")
 
 
-def item_is_missing(thread: str, item: str) -> ConflictError:
-    """Say that something cannot be pinned."""
+def missing_item_error(thread: str, item: str) -> ConflictError:
+    """Return the error for pinning an item that is not in the thread."""
     return ConflictError(f"Thread {thread!r} has no item {item!r} to pin; read the thread again.")
 
 
-def item_stays(thread: str, item: str) -> ConflictError:
-    """Say that something cannot be compacted."""
+def cannot_compact_error(thread: str, item: str) -> ConflictError:
+    """Return the error for replacing an item that is pinned or not in the history."""
     return ConflictError(
         f"Thread {thread!r} has moved on: {item!r} is pinned or no longer in its history; read it again and repeat."
     )
 
 
-def number_is_taken(turn: TurnRecord) -> ConflictError:
-    """Say that somebody else had this turn."""
+def turn_number_conflict(turn: TurnRecord) -> ConflictError:
+    """Return the error for a turn number that is in use."""
     return ConflictError(
         f"Thread {turn.thread!r} has moved on: turn {turn.number} was taken by somebody else; read it again and repeat."
     )
 
 
-def turn_is_another(turn: TurnRecord) -> ConflictError:
-    """Say that a turn of this id stands elsewhere."""
+def turn_id_conflict(turn: TurnRecord) -> ConflictError:
+    """Return the error for the id of a turn that exists elsewhere."""
     return ConflictError(f"Turn {turn.id!r} is there with another thread or number; give this one an id of its own.")

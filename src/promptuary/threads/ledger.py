@@ -37,11 +37,19 @@ class Ledger:
         """Return the turn of this number, the last if none is given; raise ``SourceError`` if it does not exist."""
         turn = self._store.turn(thread, number)
         if turn is None:
-            known = ", ".join(line.id for line in self._store.threads()[:5])
-            which = f"turn {number} of thread" if number is not None else "turn of thread"
-            advice = f"the threads are {known}" if known else "no thread has been used yet"
-            raise SourceError(Code.NOT_FOUND, f"there is no {which} {thread}; {advice}")
+            raise SourceError(Code.NOT_FOUND, self._why_missing(thread, number))
         return Replay(turn, self._drift(turn))
+
+    def _why_missing(self, thread: str, number: int | None) -> str:
+        known = self._store.threads()
+        turns = next((one.turns for one in known if one.id == thread), 0)
+        if turns:
+            last = self._store.last_number(thread)
+            return f"there is no turn {number} of thread {thread}; its turns are numbered from 1 to {last}"
+        names = ", ".join(one.id for one in known[:5])
+        advice = f"the threads are {names}" if names else "no thread has been used yet"
+        which = f"turn {number} of thread" if number is not None else "turn of thread"
+        return f"there is no {which} {thread}; {advice}"
 
     def _drift(self, turn: TurnRecord) -> list[Drift]:
         seen: dict[str, str] = {}

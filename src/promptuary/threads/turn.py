@@ -1,4 +1,4 @@
-"""The turn: everything that stands in the window, put together for one message, and kept when the reply is there.
+"""The turn: everything that stands in the window, put together for one message, and stored when the reply arrives.
 
 ``prepare`` recalls the layers, attaches what the message points at, makes room and records exactly what is sent;
 ``finish`` shows the reply to the layers and keeps it. Whatever either changes is written at once or not at all.

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from promptuary.config.settings import Settings, SettingsOptions, find_workspace, load
+from promptuary.core.errors import ConfigError
+from promptuary.core.principals import Principal
 from promptuary.tokens import Counter
 from promptuary.wiring.workspace import open_door
 
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from promptuary.core.expansion import Expansion
     from promptuary.core.layers import Layer
     from promptuary.core.ports.models import ChatModel
-    from promptuary.core.principals import Principal
     from promptuary.core.references import Completion
     from promptuary.core.search import SearchQuery, SearchResult
     from promptuary.references.completion.sources import Completer
@@ -54,7 +55,7 @@ class Core:
         self.notes = list(settings.notes)
         """Sentences for the person that came up since the workspace was opened."""
         self.stopping = threading.Event()
-        """Set by whoever wants what is running to end with an error."""
+        """Set to make running calls stop with an error."""
 
     @classmethod
     def open(
@@ -68,6 +69,9 @@ class Core:
         options: SettingsOptions,
     ) -> Self:
         """Open the workspace that ``path`` is in, or ``path`` itself if ``exact``."""
+        given: object = principal  # it decides who owns what, and not every caller has a type checker
+        if not isinstance(given, Principal):
+            raise ConfigError(f'principal must be a Principal, such as Principal(user="ada"), not {given!r}')
         folder, notes = (Path(path), ()) if exact else find_workspace(Path(path))
         settings = load(folder, options)
         settings = replace(settings, notes=(*notes, *settings.notes))

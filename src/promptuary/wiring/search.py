@@ -33,7 +33,7 @@ def open_search(workspace: Workspace, settings: Settings) -> SearchService:
         if embedder is not None and not all(map(find_spec, _VECTOR_PACKAGES)):
             # An endpoint or a plug-in needs no model here, but the vectors still have to be stored and compared.
             raise ConfigError(
-                "search by meaning needs the 'embeddings' extra, whoever embeds: pip install "
+                "search by meaning needs the 'embeddings' extra, with an endpoint or a plug-in too: pip install "
                 '"promptuary[embeddings]", or set embedder = "none"'
             )
         store = StoredVectors(workspace) if embedder else None

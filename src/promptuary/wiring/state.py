@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 
+from promptuary.core.errors import ConfigError
 from promptuary.storage.sqlite.state import SqliteState
 from promptuary.wiring.binding import check_binding
-from promptuary.workspace.state_file import StateFile, adopt, state_file
+from promptuary.workspace.state_file import StateFile, adopt, has_state, state_file
 from promptuary.workspace.workspace import Workspace
 
 
@@ -23,6 +24,8 @@ def open_state(workspace: Workspace, on_note: Callable[[str], object]) -> Sqlite
 
 def adopt_state(workspace: Workspace) -> StateFile:
     """Take the database of ``workspace`` for this person's own from now on."""
+    if not has_state(workspace):
+        raise ConfigError("there is no database to adopt in this workspace: no thread has been used in it yet")
     file = adopt(workspace)
     state = SqliteState(file.path)
     try:

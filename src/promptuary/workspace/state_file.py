@@ -1,4 +1,4 @@
-"""Whose the ``state.db`` of a workspace is: one that came with a clone, or from somebody else, is not used.
+"""Decides whether the ``state.db`` of a workspace is this person's: one from a clone or somebody else is not used.
 
 A database holds conversations, and whatever is in it reaches the model as the person's own words. A repository could
 ship one. So a database carries a binding, which is made from a key in the person's own state folder and the path of the

@@ -98,7 +98,7 @@ def turns(workspace: Path, *layers: Layer, texts: Sequence[str] = ("hi",), **opt
 def shares(workspace: Path, available: int, *layers: Says) -> list[int]:
     """Return what each layer costs, envelope included, where ``available`` tokens are shared."""
     [turn] = turns(workspace, *layers, window=available + HI)
-    assert turn.receipt.failures == []
+    assert turn.receipt.failures == ()
     assert turn.receipt.tokens == cost(turn) <= available + HI
     words = {entry.layer: entry.tokens + ENVELOPE for entry in turn.receipt.entries if entry.status != "out"}
     return [words.get(layer.id, 0) for layer in layers]
@@ -170,7 +170,7 @@ def test_a_layer_for_which_nothing_is_left_is_named_in_the_receipt(workspace: Pa
 
     assert [entry.layer for entry in turn.receipt.entries if entry.status == "out"] == ["b"]
     assert "44 tokens" in next(entry.reason for entry in turn.receipt.entries if entry.layer == "b")
-    assert turn.receipt.failures == []
+    assert turn.receipt.failures == ()
 
 
 def test_a_reservation_comes_before_what_is_shared_and_takes_part_in_that(workspace: Path) -> None:
@@ -279,7 +279,7 @@ def test_what_is_counted_is_what_is_sent_even_where_every_character_would_be_esc
 
     assert turn.receipt.tokens == cost(turn) <= 900
     assert 'x = "\\"\\n\\t\\""' in turn.messages[0]["content"]
-    assert turn.receipt.failures == []
+    assert turn.receipt.failures == ()
 
 
 def test_a_layer_that_says_more_than_it_may_is_left_out_and_told_and_a_smaller_one_still_stands(

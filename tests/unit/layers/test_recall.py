@@ -348,7 +348,7 @@ def test_a_turn_brings_along_what_fits_the_message_and_the_receipt_names_the_pla
         turn = promptuary.threads.prepare("When does the canteen close?")
 
     assert recalled(turn) == ["notes/lunch.md:1-3"]
-    assert turn.receipt.failures == []
+    assert turn.receipt.failures == ()
     assert turn.prompt.live[0]["content"].startswith(HEADING)
     assert "The canteen closes at two." in turn.prompt.live[0]["content"]
     assert turn.messages[-1] == {"role": "user", "content": "When does the canteen close?"}
@@ -360,7 +360,7 @@ def test_a_turn_in_a_workspace_without_an_index_says_nothing_of_it_and_makes_non
         turn = promptuary.threads.prepare("When does the canteen close?")
 
     assert [entry.layer for entry in turn.receipt.entries] == ["message"]
-    assert turn.receipt.failures == []
+    assert turn.receipt.failures == ()
     assert not (workspace / ".promptuary/index").exists()
 
 

@@ -116,7 +116,7 @@ def test_what_another_version_kept_is_refused_left_alone_and_can_be_cleared(proj
         promptuary.threads.attach("src/app.py")
 
         assert tracked(promptuary) == ["src/app.py"]
-        assert promptuary.threads.prepare("Hi").receipt.failures == []
+        assert promptuary.threads.prepare("Hi").receipt.failures == ()
 
 
 def test_what_is_added_while_a_turn_is_under_way_stays(promptuary: Promptuary) -> None:

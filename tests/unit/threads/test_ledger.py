@@ -91,7 +91,8 @@ def test_threads_are_listed_the_last_used_first(project: Path) -> None:
 def test_a_turn_that_is_not_there_is_not_found(project: Path, number: int) -> None:
     with opened(project) as promptuary:
         promptuary.threads.prepare("Hi")
-        with pytest.raises(SourceError, match=f"no turn {number} of thread main; the threads are main") as error:
+        expected = f"no turn {number} of thread main; its turns are numbered from 1 to 1"
+        with pytest.raises(SourceError, match=expected) as error:
             promptuary.threads.replay(number=number)
         with pytest.raises(SourceError, match="there is no turn of thread other; the threads are"):
             promptuary.threads.replay(thread="other")

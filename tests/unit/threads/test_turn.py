@@ -368,7 +368,7 @@ def test_a_turn_that_could_not_be_written_leaves_no_state_behind() -> None:
     store.apply = apply  # type: ignore[method-assign]
     turn = asyncio.run(thread.prepare("Hello"))
 
-    assert turn.receipt.failures == []
+    assert turn.receipt.failures == ()
     assert contents(turn)[0] == "state [('begun', 2)]"
 
 
@@ -663,7 +663,7 @@ def test_a_layer_of_another_package_that_gets_no_room_leaves_a_trace() -> None:
 
     assert [(one.layer, one.status) for one in turn.receipt.entries][-1] == ("standing", "out")
     assert len(about(turn, "standing is not sent: ")) == 1
-    assert turn.receipt.failures == []
+    assert turn.receipt.failures == ()
 
 
 def test_instructions_that_are_cut_are_a_warning(files: Files) -> None:

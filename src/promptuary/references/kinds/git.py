@@ -13,7 +13,7 @@ from promptuary.workspace.git.patch import MAX_COMMITS, Patch
 def diff(_: Reference, context: ResolveContext) -> list[Source]:
     """Return the unstaged changes, untracked files included."""
     patch = context.visit.repository.diff()
-    return [_patch_source("diff", "uncommitted changes (git diff, untracked files included)", patch)]
+    return [_patch_source("diff", "unstaged changes (git diff, untracked files included)", patch)]
 
 
 def staged(_: Reference, context: ResolveContext) -> list[Source]:

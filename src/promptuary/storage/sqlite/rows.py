@@ -12,7 +12,7 @@ from promptuary.core.messages import Attachment, Item, Message, ToolCall
 from promptuary.core.ports.threads import LayerState, StateKey, ThreadInfo, TurnRecord
 from promptuary.storage.sqlite.columns import from_column, row_checksum, to_column
 from promptuary.storage.sqlite.texts import Contents, pack, unpack
-from promptuary.storage.values import frozen_receipt, state_text, to_text
+from promptuary.storage.values import state_text, to_text
 
 Row = tuple[Any, ...]
 """What the database gives; anything if it is damaged."""
@@ -136,7 +136,7 @@ def to_turn(row: Row, contents: Contents) -> TurnRecord:
         status=from_column(status),  # type: ignore[arg-type]  # what was written was a status
         text=contents.get(text),
         messages=tuple(_message(one, contents) for one in stored),
-        receipt=frozen_receipt(receipt_from_json(json.loads(contents.get(receipt)))),
+        receipt=receipt_from_json(json.loads(contents.get(receipt))),
         user=from_column(user),
     )
     digests = [contents.digests[one] for one in texts]

@@ -27,7 +27,13 @@ from promptuary.storage.sqlite.errors import damaged
 from promptuary.storage.sqlite.history_cache import Histories
 from promptuary.storage.sqlite.queries import queries
 from promptuary.storage.sqlite.texts import Contents, Numbers
-from promptuary.storage.values import item_is_missing, item_is_there, item_stays, number_is_taken, turn_is_another
+from promptuary.storage.values import (
+    cannot_compact_error,
+    duplicate_item_error,
+    missing_item_error,
+    turn_id_conflict,
+    turn_number_conflict,
+)
 
 _QUERIES = queries(f"{__package__}.sql", "thread_queries.sql")
 
@@ -204,14 +210,14 @@ class _Writing:
 
     def _add(self, item: Item, place: int) -> None:
         if self._found(item.id) is not None:
-            raise item_is_there(item.id)
+            raise duplicate_item_error(item.id)
         self._connection.execute(_QUERIES["add_item"], rows.of_item(item, self._thread, place, self._contents))
 
     def _pin(self) -> None:
         for one, pinned in self._change.pinned:
             found = self._found(one)
             if found is None or found[0] != self._thread:
-                raise item_is_missing(self._change.thread, one)
+                raise missing_item_error(self._change.thread, one)
             self._connection.execute(_QUERIES["pin_item"], {"id": to_column(one), "pinned": pinned})
 
     def _compact(self) -> None:
@@ -220,7 +226,7 @@ class _Writing:
             for one in dict.fromkeys(replacement.ids):
                 thread, place, may_leave = self._found(one) or (None, 0, 0)
                 if thread != self._thread or not may_leave:
-                    raise item_stays(self._change.thread, one)
+                    raise cannot_compact_error(self._change.thread, one)
                 self._connection.execute(_QUERIES["compact_item"], {"id": to_column(one)})
                 places.append(place)
             self._add(replacement.item, min(places))
@@ -234,11 +240,11 @@ class _Writing:
     def _record(self, turn: TurnRecord) -> None:
         before = self._connection.execute(_QUERIES["find_turn"], {"id": to_column(turn.id)}).fetchone()
         if before is not None and before[:2] != (self._thread, turn.number):
-            raise turn_is_another(turn)
+            raise turn_id_conflict(turn)
         user = self._user if before is None else from_column(before[2])
         place = {"thread": self._thread, "number": turn.number}
         if before is None and self._connection.execute(_QUERIES["find_number"], place).fetchone() is not None:
-            raise number_is_taken(turn)
+            raise turn_number_conflict(turn)
         query = _QUERIES["add_turn" if before is None else "change_turn"]
         self._connection.execute(query, rows.of_turn(turn, self._thread, user, self._contents))
 
