@@ -163,6 +163,9 @@ class SearchService:
         backend = self._opened()
         if not query.lexical_only and parse(query.text):
             self._prepare(backend)
+            if backend.store is not None and backend.embedder is not None:
+                # A store that cannot be used is an error, and not a reason to search by words.
+                backend.store.get(vector_space_id(backend.embedder), [])
         if (watcher := self._watcher) is not None:
             watcher.flush()
         report = self.refresh(timeout=_FIND_TIMEOUT)

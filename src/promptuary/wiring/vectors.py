@@ -1,4 +1,4 @@
-"""The stored vectors of a workspace, opened on first use: a search by words reads no database of the person."""
+"""The stored vectors of a workspace, opened on first use: a search by words only does not read the database."""
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence

@@ -9,7 +9,7 @@ import pytest
 from promptuary.blocking import Promptuary
 from promptuary.config.settings import Settings, load
 from promptuary.core.errors import ConfigError, ForeignStateError, PromptuaryError
-from promptuary.core.search import SearchedByWordsOnly, SearchQuery, SyncReport
+from promptuary.core.search import SearchQuery, SyncReport
 from promptuary.models import minilm
 from promptuary.models.openai_embeddings import EndpointEmbedder
 from promptuary.wiring.search import embedder_for, open_search
@@ -131,7 +131,7 @@ def test_an_endpoint_without_the_extra_is_an_error_that_says_what_to_install(
 
 
 @pytest.mark.usefixtures("_plugged")
-def test_a_database_of_somebody_else_costs_a_search_its_meaning_and_says_why(files: Files) -> None:
+def test_vectors_in_a_database_of_somebody_else_are_not_used(files: Files) -> None:
     workspace = files({"a.md": "alpha", "b.md": "beta"})
     settings = load(workspace, {"embedder": "small"})
     service = open_search(open_door(workspace, settings), settings)
@@ -143,16 +143,15 @@ def test_a_database_of_somebody_else_costs_a_search_its_meaning_and_says_why(fil
         raw.commit()
 
     service = open_search(open_door(workspace, settings), settings)
-    found = service.find("alpha")
+    with pytest.raises(ForeignStateError, match="made by somebody else"):
+        service.find("alpha")
     service.index([], rebuild=True)
     with pytest.raises(ForeignStateError, match="made by somebody else"):
         service.embed()
+    found = service.find(SearchQuery("alpha", lexical_only=True))
     service.close()
 
-    assert (found.mode, [hit.path for hit in found.hits]) == ("lexical", ["a.md"])
-    (note,) = found.notes
-    assert isinstance(note, SearchedByWordsOnly)
-    assert "made by somebody else" in note.reason
+    assert [hit.path for hit in found.hits] == ["a.md"]
 
 
 @pytest.mark.usefixtures("_plugged")
