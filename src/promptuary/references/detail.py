@@ -16,6 +16,7 @@ from promptuary.core.text import split_lines
 
 _MIN_EXCERPT_LINES = 2
 _MIN_EXCERPT_CHARACTERS = 40
+_MIN_BEGINNING_CHARACTERS = 8
 _READ_ON_LINES = 200
 _WORTH_SHOWING = 16  # with fewer tokens beyond the name, there is nothing to say
 _FILLED = 0.85  # of the budget: what costs less leaves room for more
@@ -74,7 +75,7 @@ def _outline(source: Source, budget: int, counter: TokenCounter, cost: str) -> B
             lambda kept: show(before + whole_lines(source.text[:kept])),
             _tokens,
             budget,
-            least=_MIN_EXCERPT_CHARACTERS,
+            least=_MIN_BEGINNING_CHARACTERS,
             most=len(source.text) - 1,
         )
         or outline

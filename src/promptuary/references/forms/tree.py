@@ -72,7 +72,7 @@ class Tree:
     def _drawn(self, steps: int) -> str:
         """Return the tree with the most important entries, or with all and remarks on the most important ones."""
         top = self._top
-        lines = _below(top, "", steps, steps - self._entries)
+        lines = _below(top, steps, steps - self._entries)
         return "\n".join([f"{one_line(top.name)}  ({_total(top)})", *lines]) + "\n"
 
 
@@ -114,21 +114,32 @@ def _by_importance(top: Entry) -> int:
     return steps
 
 
-def _below(entry: Entry, indent: str, shown: int, remarked: int) -> Iterator[str]:
-    """Yield the lines below a folder: of the first ``shown`` entries, with remarks on the first ``remarked`` ones."""
+def _below(top: Entry, shown: int, remarked: int) -> Iterator[str]:
+    """Yield the lines below ``top``: of the first ``shown`` entries, with remarks on the first ``remarked`` ones."""
+    waiting = _level(top, "", shown, remarked)
+    while waiting:
+        line, entry, indent = waiting.pop()
+        yield line
+        if entry:
+            waiting += _level(entry, indent, shown, remarked)
+
+
+def _level(entry: Entry, indent: str, shown: int, remarked: int) -> list[tuple[str, Entry | None, str]]:
+    """Return a line for each entry of a folder, the last first; with it the folder to go on with, and its indent."""
     entries = [one for one in entry.sorted if one.step < shown]
     hidden = len(entry.sorted) - len(entries)
+    lines: list[tuple[str, Entry | None, str]] = []
     for one in entries:
         last = one is entries[-1] and not hidden
         line = f"{indent}{'└── ' if last else '├── '}{one_line(one.name)}"
         if one.below is None:
             remark = one.remark if one.step < remarked else one.mark
-            yield f"{line}  {remark}" if remark else line
+            lines.append((f"{line}  {remark}" if remark else line, None, ""))
         else:
-            yield f"{line}/  ({_total(one)})"
-            yield from _below(one, indent + ("    " if last else "│   "), shown, remarked)
+            lines.append((f"{line}/  ({_total(one)})", one, indent + ("    " if last else "│   ")))
     if entries and hidden:
-        yield f"{indent}└── … {hidden:,} more"
+        lines.append((f"{indent}└── … {hidden:,} more", None, ""))
+    return lines[::-1]
 
 
 def _total(entry: Entry) -> str:
