@@ -1,21 +1,23 @@
 """The definitions in a source text: functions, classes, headings.
 
 Python is parsed by ``ast``, Markdown by its headings, other languages by tree-sitter if the ``languages`` extra is
-installed. A text that does not parse has no definitions; this is not an error.
+installed. A text that does not parse has no definitions; this is not an error. Tree-sitter takes quadratic time for
+some texts, so it stops after a time that grows with the length of the text; everything else is linear.
 """
 
 import ast
 import importlib
 import re
 import threading
+import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from tree_sitter import Language, Node
+    from tree_sitter import Language, Node, Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +35,18 @@ class Definition:
 # filters are restored.
 _PARSING = threading.Lock()
 
-_HEADING = re.compile(r"^(#{1,6})[ \t]+(.*?)[ \t#]*$", re.MULTILINE)
-_CODE_FENCE = re.compile(r"^[ \t]*(```|~~~)", re.MULTILINE)
+_HEADING = re.compile(r"(#{1,6})[ \t]")
+
+_LEAST_SECONDS: Final = 0.5
+_SECONDS_A_BYTE: Final = 4e-6
+"""How much processor time tree-sitter gets. Ordinary code needs less than a tenth."""
+
+_READ: Final = 256
+"""Bytes that tree-sitter reads at a time; it can be stopped only when it reads."""
+
+_LONGEST_NAME: Final = 1_000
+_DEEPEST: Final = 64
+"""Definitions nested deeper than this are left out: the name of each contains those of all around it."""
 
 _MODULES = {
     "c": ("tree_sitter_c", "language"),
@@ -92,14 +104,21 @@ _ONLY_IF_FUNCTION = frozenset({"variable_declarator", "public_field_definition"}
 _FUNCTION_VALUES = frozenset({"arrow_function", "function_expression", "function", "generator_function"})
 
 
-def definitions(text: str, language: str) -> tuple[Definition, ...]:
-    """Return the definitions of ``text`` in order; none if the language is unknown or the text does not parse."""
+def definitions(text: str, language: str, on_slow: Callable[[], None] = lambda: None) -> tuple[Definition, ...]:
+    """Return the definitions of ``text`` in order; none if the language is unknown or the text does not parse.
+
+    There are none either if parsing takes too long; then ``on_slow`` is called.
+    """
     if language == "python":
         return tuple(_python(text))
     if language == "markdown":
         return tuple(_markdown(text))
     if language in GRAMMARS and (grammar := _grammar(language)):
-        return tuple(_tree(text, grammar))
+        data = text.encode("utf-8", "replace")
+        tree = _parsed(data, grammar)
+        if tree is not None:
+            return tuple(_tree(tree, data))
+        on_slow()
     return ()
 
 
@@ -153,15 +172,26 @@ def _python_signature(lines: list[str], node: ast.FunctionDef | ast.AsyncFunctio
 
 
 def _markdown(text: str) -> Iterator[Definition]:
-    spans = [found.start() for found in _CODE_FENCE.finditer(text)]
-    fenced = list(zip(spans[::2], [*spans[1::2], len(text)], strict=False))
-    found = [one for one in _HEADING.finditer(text) if not any(a <= one.start() < b for a, b in fenced)]
-    total = text.count("\n") + 1
-    starts = [text.count("\n", 0, one.start()) + 1 for one in found]
-    for index, one in enumerate(found):
-        level = len(one[1])
-        ends = (starts[later] - 1 for later in range(index + 1, len(found)) if len(found[later][1]) <= level)
-        yield Definition(one[2], f"{one[1]} {one[2]}", starts[index], next(ends, total), 0)
+    lines = text.split("\n")
+    headings, fenced = [], False
+    for number, line in enumerate(lines, 1):
+        if line.lstrip(" \t").startswith(("```", "~~~")):
+            fenced = not fenced
+        elif not fenced and (found := _HEADING.match(line)):
+            headings.append((number, found[1], line[found.end() :].lstrip(" \t").rstrip(" \t#")))
+    ends = _section_ends([(number, len(marks)) for number, marks, _ in headings], len(lines))
+    for (number, marks, title), end in zip(headings, ends, strict=True):
+        yield Definition(title, f"{marks} {title}", number, end, 0)
+
+
+def _section_ends(headings: list[tuple[int, int]], total: int) -> list[int]:
+    """Return the last line of each section; headings are line numbers and levels."""
+    ends = []
+    following = [total + 1] * 7  # by level: the next heading of this level or a higher one
+    for number, level in reversed(headings):
+        ends.append(following[level] - 1)
+        following[level:] = [number] * (7 - level)
+    return ends[::-1]
 
 
 @lru_cache(maxsize=len(_MODULES))
@@ -175,22 +205,43 @@ def _grammar(language: str) -> "Language | None":
         return None
 
 
-def _tree(text: str, grammar: "Language") -> Iterator[Definition]:
+def _parsed(data: bytes, grammar: "Language") -> "Tree | None":
+    """Return the syntax tree of ``data``; ``None`` if that takes too long.
+
+    The parser reads in small pieces, also when it goes back; once its time is up, it finds the end of the text.
+    """
     from tree_sitter import Parser  # noqa: PLC0415  (an optional extra)
 
-    data = text.encode("utf-8", "replace")
-    stack: list[tuple[Node, str, int]] = [(Parser(grammar).parse(data).root_node, "", 0)]
+    until = time.thread_time() + _LEAST_SECONDS + len(data) * _SECONDS_A_BYTE
+    stopped = False
+
+    def read(offset: int, _: object) -> bytes:
+        nonlocal stopped
+        stopped = stopped or time.thread_time() > until
+        return b"" if stopped else data[offset : offset + _READ]
+
+    tree = Parser(grammar).parse(read)
+    return None if stopped else tree
+
+
+def _tree(tree: "Tree", data: bytes) -> Iterator[Definition]:
+    stack: list[tuple[Node, str, int]] = [(tree.root_node, "", 0)]
     while stack:
         node, prefix, depth = stack.pop()
-        name = _name(node)
+        name = _name(node, data)
         if name:
-            name = _receiver(node) + name
+            name = _receiver(node, data) + name
             yield _definition(node, prefix + name, data, depth)
             prefix, depth = f"{prefix}{name}.", depth + 1
-        stack.extend((child, prefix, depth) for child in reversed(node.named_children))
+        if depth < _DEEPEST:
+            stack.extend((child, prefix, depth) for child in reversed(node.named_children))
 
 
-def _name(node: "Node") -> str:
+def _text(node: "Node", data: bytes) -> str:
+    return data[node.start_byte : min(node.end_byte, node.start_byte + _LONGEST_NAME)].decode("utf-8", "replace")
+
+
+def _name(node: "Node", data: bytes) -> str:
     """Return the name that ``node`` defines, or an empty text."""
     if node.type not in _DEFINING:
         return ""
@@ -207,13 +258,13 @@ def _name(node: "Node") -> str:
         if inner is None:
             found = declarator
         declarator = inner
-    return found.text.decode("utf-8", "replace") if found is not None and found.text else ""
+    return _text(found, data) if found is not None else ""
 
 
-def _receiver(node: "Node") -> str:
+def _receiver(node: "Node", data: bytes) -> str:
     """Return ``Type.`` for a Go method, which is written outside its type."""
     receiver = node.child_by_field_name("receiver") if node.type == "method_declaration" else None
-    text = receiver.text.decode("utf-8", "replace") if receiver is not None and receiver.text else ""
+    text = _text(receiver, data) if receiver is not None else ""
     words = re.findall(r"\w+", text.partition("[")[0])
     return f"{words[-1]}." if words else ""
 

@@ -8,6 +8,7 @@ their mistakes become notes. A mistake anywhere else is a ``ConfigError``.
 """
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
@@ -29,6 +30,12 @@ MARKERS: Final = (".promptuary", ".git", "promptuary.toml")
 _WORKSPACE_FILES: Final = ("pyproject.toml", "promptuary.toml", ".promptuary/config.toml")
 _PREFIX: Final = "PROMPTUARY_"
 _MOST_NOTES: Final = 5
+_LARGEST: Final = 1024 * 1024
+_KEY: Final = r"""(?:[\w-]++|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*"|'[^'\n]*+')"""
+_DEEPEST: Final = 16
+_MOST_TABLES: Final = 20_000
+# tomllib takes quadratic time and memory for a key of many parts, and a kilobyte for every table.
+_DEEP_KEY: Final = rf"(?<![\w\\-]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{{_DEEPEST}}}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,20 +275,26 @@ def _user_values(path: Path | None) -> Mapping[str, Any]:
     if path is None:
         return {}
     try:
-        return _parsed(path.read_text(encoding="utf-8"), str(path))
+        with path.open(encoding="utf-8") as file:
+            text = file.read(_LARGEST + 1)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not UTF-8 text; save it as UTF-8") from error
+    if len(text) > _LARGEST:
+        raise ConfigError(f"{path} is too large: a file of settings has at most 1 MB")
+    return _parsed(text, str(path))
 
 
 def _take_workspace(draft: _Draft, workspace: Path) -> None:
     with Root(workspace) as root:
         for name in _WORKSPACE_FILES:
             try:
-                draft.take_from_workspace(_table(_parsed(read_text(root, name, ReadPolicy()).text, name), name), name)
+                draft.take_from_workspace(
+                    _table(_parsed(read_text(root, name, ReadPolicy(_LARGEST)).text, name), name), name
+                )
             except SourceError as error:
                 if error.code is not Code.NOT_FOUND:
                     draft.notes.append(
@@ -321,6 +334,10 @@ def _environment(notes: list[str]) -> Mapping[str, str]:
 def _parsed(text: str, name: str) -> Mapping[str, Any]:
     import tomllib  # noqa: PLC0415  (most workspaces have no settings file)
 
+    if re.search(_DEEP_KEY, text):
+        raise ConfigError(f"{name} is too complex: a key in it has more than {_DEEPEST} parts")
+    if sum(map(text.count, ".[{")) > _MOST_TABLES:
+        raise ConfigError(f"{name} is too complex: it can have at most {_MOST_TABLES:,} dots and opening brackets")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -19,6 +19,7 @@ from promptuary.core.search import (
     ChunksEmbedded,
     FilesSkipped,
     FilesSynced,
+    FilesUnparsed,
     FolderHeld,
     Hit,
     IndexBusy,
@@ -196,6 +197,8 @@ def note_json(note: SearchNote) -> dict[str, Any]:
             return {"code": "FOLDER_HELD", "text": text, **about}
         case FilesSkipped(files):
             return {"code": "FILES_SKIPPED", "text": text, "files": _files_json(files)}
+        case FilesUnparsed(paths):
+            return {"code": "FILES_UNPARSED", "text": text, "files": list(paths)}
         case IndexBusy():
             return {"code": "INDEX_BUSY", "text": text, "here": note.here}
         case IndexRebuilt():

@@ -223,6 +223,13 @@ class FilesSkipped:
 
 
 @dataclass(frozen=True, slots=True)
+class FilesUnparsed:
+    """Files of code that take too long to parse, by their absolute paths; they were indexed by paragraphs."""
+
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class IndexBusy:
     """Somebody else is writing the index: another thread of this process (``here``), or another process."""
 
@@ -241,11 +248,11 @@ class SearchedByWordsOnly:
     reason: str
 
 
-SearchNote: TypeAlias = FolderHeld | FilesSkipped | IndexBusy | IndexRebuilt | SearchedByWordsOnly
+SearchNote: TypeAlias = FolderHeld | FilesSkipped | FilesUnparsed | IndexBusy | IndexRebuilt | SearchedByWordsOnly
 """What a person should know about the result of a search or a sync."""
 
 _NAMED: Final = 5
-"""How many skipped files are named in a sentence; a folder may be full of them."""
+"""How many files are named in a sentence; a folder may be full of them."""
 
 
 def note_text(note: SearchNote) -> str:
@@ -258,6 +265,10 @@ def note_text(note: SearchNote) -> str:
             more = len(files) - _NAMED
             rest = f" and {more:,} more (promptuary index --rebuild --json lists all)" if more > 0 else ""
             return f"skipped {named}{rest}"
+        case FilesUnparsed(paths):
+            more = len(paths) - _NAMED
+            rest = f" and {more:,} more" if more > 0 else ""
+            return f"indexed by paragraphs, since parsing takes too long: {', '.join(paths[:_NAMED])}{rest}"
         case IndexBusy(here=True):
             return "files are being indexed; the latest changes are not in the index yet"
         case IndexBusy():
@@ -311,7 +322,8 @@ class SyncReport:
     ``reread`` files were read again and are the same. ``skipped`` are the files that could not be read, by their
     absolute paths, and why: a file that is no text is reported once and tried again when it has changed; one that is
     too large is reported by every sync of its folder. ``held`` are folders whose files were not deleted from the index
-    although they cannot be seen. ``rebuilt``: the index was damaged.
+    although they cannot be seen. ``rebuilt``: the index was damaged. ``unparsed`` files of code took too long to parse
+    and were indexed by paragraphs.
     """
 
     added: int = 0
@@ -322,6 +334,7 @@ class SyncReport:
     skipped: Mapping[str, Code] = field(default_factory=dict)
     held: tuple[FolderHeld, ...] = ()
     rebuilt: bool = False
+    unparsed: tuple[str, ...] = ()
 
     @property
     def has_changes(self) -> bool:
@@ -333,7 +346,8 @@ class SyncReport:
         again = () if recurring else {*TRANSIENT_CODES, Code.FILE_TOO_LARGE}
         skipped = {path: code for path, code in self.skipped.items() if code not in again}
         rebuilt = (IndexRebuilt(),) if self.rebuilt else ()
-        return (*rebuilt, *self.held, *((FilesSkipped(skipped),) if skipped else ()))
+        unparsed = (FilesUnparsed(self.unparsed),) if self.unparsed else ()
+        return (*rebuilt, *self.held, *((FilesSkipped(skipped),) if skipped else ()), *unparsed)
 
     def unchanged(self, counts: "IndexCounts") -> int:
         """Return how many of the indexed files are as they were before; most of them were not even opened."""
@@ -349,6 +363,7 @@ class SyncReport:
             {**self.skipped, **other.skipped},
             (*self.held, *other.held),
             self.rebuilt or other.rebuilt,
+            (*self.unparsed, *other.unparsed),
         )
 
 

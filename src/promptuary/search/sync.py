@@ -42,6 +42,7 @@ class FolderSync:
         self._added = self._changed = self._moved = self._removed = self._reread = 0
         self._skipped: dict[str, Code] = {}
         self._held: list[FolderHeld] = []
+        self._unparsed: list[str] = []
         self._flushed = time.monotonic()
 
     def run(
@@ -98,7 +99,11 @@ class FolderSync:
     def _put(self, file: IndexedFile, read: TextFile, *, new: bool) -> None:
         from promptuary.search.chunks.chunker import chunks  # noqa: PLC0415  (most searches find nothing to chunk)
 
-        self._index.put(self._folder, file, read.text, chunks(read.text, file.path, self._sizes, self._counter))
+        def on_slow() -> None:
+            self._unparsed.append(f"{self._folder.path}/{file.path}")
+
+        cut = chunks(read.text, file.path, self._sizes, self._counter, on_slow)
+        self._index.put(self._folder, file, read.text, cut)
         if new:
             self._added += 1
         else:
@@ -149,4 +154,5 @@ class FolderSync:
             self._reread,
             self._skipped,
             tuple(self._held),
+            unparsed=tuple(self._unparsed),
         )

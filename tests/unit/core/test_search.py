@@ -12,6 +12,7 @@ from promptuary.core.json import note_json
 from promptuary.core.references import LineRange
 from promptuary.core.search import (
     FilesSkipped,
+    FilesUnparsed,
     Filters,
     FolderHeld,
     Hit,
@@ -90,6 +91,11 @@ def test_the_place_of_any_file_is_read_back_as_that_file_and_those_lines(path: s
         (
             FolderHeld("/a", "unreadable", detail="/a cannot be listed (Permission denied); make sure you may."),
             "/a cannot be listed (Permission denied); make sure you may; what is indexed of it was kept",
+        ),
+        (FilesUnparsed(("/a", "/b")), "indexed by paragraphs, since parsing takes too long: /a, /b"),
+        (
+            FilesUnparsed(tuple("/abcdefg")),
+            "indexed by paragraphs, since parsing takes too long: /, a, b, c, d and 3 more",
         ),
         (FilesSkipped({"/a/b": Code.BINARY}), "skipped /a/b (BINARY)"),
         (

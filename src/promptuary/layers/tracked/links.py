@@ -5,12 +5,14 @@ The caller decides which references become links.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from promptuary.core.references import Reference
 from promptuary.core.text import unique_slug
 
-_LINK = re.compile(r"\[#[^\n]{1,4200}?\]\(#[\w-]{1,4200}\)")
+_LONGEST_TEXT: Final = 4200
+_END_OF_LINK = re.compile(rf"\]\(#[\w-]{{1,{_LONGEST_TEXT}}}\)")
 # If the name ends with a bracket, the scanner may take that for punctuation the second time.
 _REST_OF_LINK = re.compile(r"[^\s]{0,64}?\]\(#")
 
@@ -48,4 +50,19 @@ def without(text: str, references: Sequence[Reference]) -> str:
     for reference in references:
         parts.append(text[position : reference.start])
         position = reference.end
-    return " ".join(_LINK.sub(" ", " ".join([*parts, text[position:]])).split())
+    return " ".join(" ".join(_outside_links(" ".join([*parts, text[position:]]))).split())
+
+
+def _outside_links(text: str) -> Iterator[str]:
+    """Yield what is between the links. The text of a link may contain brackets, so it is looked for from its end."""
+    position = searched = 0
+    for end in _END_OF_LINK.finditer(text):
+        line = text.rfind("\n", searched, end.start()) + 1
+        # Two characters open a link, and one or more name what it leads to.
+        start = text.find("[#", max(searched, line, end.start() - _LONGEST_TEXT - 2), end.start() - 1)
+        if start < 0:
+            searched = max(searched, end.start() - 2)
+        else:
+            yield text[position:start]
+            position = searched = end.end()
+    yield text[position:]

@@ -1,9 +1,11 @@
 """The parts of source code: its definitions, each with the comments right above it.
 
-``outline`` finds the definitions. Code that does not parse, or in a language without a grammar, is one part.
+``outline`` finds the definitions. Code that does not parse, or not soon enough, or in a language without a grammar, is
+one part.
 """
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from promptuary.core.languages import language_of
@@ -18,14 +20,14 @@ _ABOVE = ("#", "//", "/*", "*", "--", ";", "@", '"""')
 _LONE_RETURN = re.compile(r"\r(?!\n)")
 
 
-def code_parts(lines: Lines, path: str) -> Part:
-    """Return the parts of the source code of the file ``path``."""
+def code_parts(lines: Lines, path: str, on_slow: Callable[[], None]) -> Part:
+    """Return the parts of the source code of the file ``path``; call ``on_slow`` if it takes too long to parse."""
     whole = Part(0, len(lines))
     language = language_of(path)
     if not has_grammar(language):
         return whole
     open_parts = [(whole, "")]
-    for found in definitions(_as_parsed(lines.text), language):
+    for found in definitions(_as_parsed(lines.text), language, on_slow):
         first, end = found.first - 1, min(found.last, len(lines))
         while len(open_parts) > 1 and (first >= open_parts[-1][0].end or len(open_parts) > found.depth + 1):
             open_parts.pop()

@@ -29,7 +29,7 @@ _PUNCTUATION = frozenset("=-~^\"'`#*+_:.<>")
 _STARS = re.compile(r"(\*{1,8})[ \t]+(.*)")
 _EQUALS = re.compile(r"(={1,6}|#{1,6})[ \t]+(.*)")
 _ORG_STATE = re.compile(r"(?:TODO|DONE|NEXT|WAITING)[ \t]+")
-_ORG_TAGS = re.compile(r"[ \t]+:[\w@:]+:\Z")
+_ORG_TAGS = re.compile(r"(?<![ \t])[ \t]++:[\w@:]+:\Z")
 
 
 def heading_parts(lines: Lines, path: str) -> Part:

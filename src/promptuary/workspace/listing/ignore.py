@@ -12,6 +12,7 @@ import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 
 from promptuary.workspace.listing.glob import MalformedPatternError, glob_expression, segments
@@ -45,12 +46,20 @@ NOISE_FOLDERS = frozenset(
 """Folders that are hidden outside git, unless a rule of an ignore file matches them."""
 
 _MAX_RULES_FILE = 1 << 20
+_MAX_WILDCARDS = 2_000
+_MAX_WILDCARD_CHARACTERS = 1 << 16
+"""How many rules of one file may have wildcards, since each is tried on every path, and how long they are together.
+Later ones are skipped."""
+
+_LONGEST_RULE = 4_096
+"""No path is longer than this. A longer rule is skipped."""
+
+_SPECIAL = frozenset("*?[\\")
 
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    expression: str
-    matcher: re.Pattern[str]
+    pattern: str
     hides: bool
     folders_only: bool
     anchored: bool
@@ -59,25 +68,45 @@ class _Rule:
 class IgnoreFile:
     """The rules of one ignore file; the last rule that matches decides."""
 
-    __slots__ = ("_any_name", "_any_path", "_rules")
+    __slots__ = ("_any_name", "_any_path", "_literal", "_wildcards")
 
     def __init__(self, text: str) -> None:
         rules = [rule for line in text.removeprefix("\ufeff").split("\n") if (rule := _parse(line))]
-        self._rules = tuple(reversed(rules))
+        # Rules without wildcards are looked up: by whether they are anchored or only for folders, and the name or path.
+        self._literal: dict[tuple[bool, bool, str], tuple[int, bool]] = {}
+        wildcards: list[tuple[int, _Rule]] = []
+        room = _MAX_WILDCARD_CHARACTERS
+        for number, rule in enumerate(rules):
+            if _SPECIAL.isdisjoint(rule.pattern):
+                self._literal[rule.anchored, rule.folders_only, rule.pattern] = number, rule.hides
+            elif len(wildcards) < _MAX_WILDCARDS and (room := room - len(rule.pattern)) >= 0:
+                wildcards.append((number, rule))
+        self._wildcards = tuple(reversed(wildcards))
         # Most paths match no rule at all: one expression for all rules finds that out quickly.
-        self._any_name = _any([rule.expression for rule in rules if not rule.anchored])
-        self._any_path = _any([rule.expression for rule in rules if rule.anchored])
+        self._any_name = _any([_expression(rule) for _, rule in wildcards if not rule.anchored])
+        self._any_path = _any([_expression(rule) for _, rule in wildcards if rule.anchored])
 
     def verdict(self, path: str, *, folder: bool) -> bool | None:
         """Return whether ``path``, relative to this file's folder, is hidden; ``None`` if no rule matches."""
         path = _bytewise(path)
         name = path.rpartition("/")[2]
+        last, hides = self._looked_up(name, path, folder=folder)
         if not ((self._any_name and self._any_name.match(name)) or (self._any_path and self._any_path.match(path))):
-            return None
-        for rule in self._rules:
-            if (folder or not rule.folders_only) and rule.matcher.match(path if rule.anchored else name):
+            return hides
+        for number, rule in self._wildcards:
+            if number < last:
+                break
+            if (folder or not rule.folders_only) and _matcher(rule).match(path if rule.anchored else name):
                 return rule.hides
-        return None
+        return hides
+
+    def _looked_up(self, name: str, path: str, *, folder: bool) -> tuple[int, bool | None]:
+        """Return the number and the verdict of the last rule without wildcards that matches."""
+        found: tuple[int, bool | None] = (-1, None)
+        for only_folders in (False, True) if folder else (False,):
+            for anchored, text in ((False, name), (True, path)):
+                found = max(found, self._literal.get((anchored, only_folders, text), found), key=itemgetter(0))
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +234,18 @@ def _parse(line: str) -> _Rule | None:
     pattern = pattern[:-1] if folders_only else pattern
     anchored = "/" in pattern
     pattern = pattern.removeprefix("/")
-    if not _can_match(pattern):
+    if len(pattern) > _LONGEST_RULE or not _can_match(pattern):
         return None
-    expression = glob_expression(pattern if anchored else _in_one_segment(pattern))
-    return _Rule(expression, re.compile(expression, re.DOTALL), not negated, folders_only, anchored)
+    return _Rule(pattern, not negated, folders_only, anchored)
+
+
+def _expression(rule: _Rule) -> str:
+    return glob_expression(rule.pattern if rule.anchored else _in_one_segment(rule.pattern))
+
+
+@lru_cache(maxsize=4 * _MAX_WILDCARDS)
+def _matcher(rule: _Rule) -> re.Pattern[str]:
+    return re.compile(_expression(rule), re.DOTALL)
 
 
 def _can_match(pattern: str) -> bool:
