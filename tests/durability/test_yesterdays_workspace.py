@@ -203,7 +203,8 @@ def test_nobody_else_sees_them_and_their_names_are_free(yesterday: Path, other: 
     assert turns == [in_todays_words(one) for one in EXPECTED["turns"]["release"]]
 
 
-def test_what_was_indexed_is_found_by_words_and_the_index_is_the_same(yesterday: Path) -> None:
+def test_what_was_indexed_is_found_by_words_and_has_the_same_chunks(yesterday: Path) -> None:
+    """The index is rebuilt once, since secrets are masked in it now; these files have none."""
     before = indexed_chunks(yesterday)
     with opened(yesterday) as promptuary:
         for asked in EXPECTED["search"][:1]:
@@ -216,7 +217,7 @@ def test_what_was_indexed_is_found_by_words_and_the_index_is_the_same(yesterday:
 
     assert (indexed.counts.files, indexed.counts.chunks) == (6, 6)
     assert [(Path(folder.path).name, folder.files) for folder in indexed.folders] == [("project", 5), ("handbook", 1)]
-    assert indexed_chunks(yesterday) == before
+    assert indexed_chunks(yesterday)[1] == before[1]
 
 
 @needs_model
@@ -231,8 +232,10 @@ def test_it_is_searched_by_meaning_and_nothing_is_embedded_again(
         return embed(self, texts, purpose)
 
     monkeypatch.setattr(MiniLM, "embed", counting)
-    before = indexed_chunks(yesterday), vectors(yesterday)
+    before = indexed_chunks(yesterday)[1], vectors(yesterday)
     with opened(yesterday, embedder="minilm") as promptuary:
+        promptuary.search.index()
+        promptuary.search.embed()
         for asked in EXPECTED["search"]:
             filters = Filters(labels=tuple(asked["owners"]))
             found = promptuary.search.find(SearchQuery(asked["text"], 3, filters, lexical_only=asked["words_alone"]))
@@ -246,7 +249,7 @@ def test_it_is_searched_by_meaning_and_nothing_is_embedded_again(
     assert set(asked_for) == {"query"}
     assert (made, indexed.counts.unembedded, indexed.embedder) == (0, 0, EXPECTED["indexed"]["embedder"])
     assert (synced.added, synced.changed, synced.removed) == (0, 0, 0)
-    assert (indexed_chunks(yesterday), vectors(yesterday)) == before
+    assert (indexed_chunks(yesterday)[1], vectors(yesterday)) == before
 
 
 def indexed_chunks(root: Path) -> tuple[str, list[Any]]:

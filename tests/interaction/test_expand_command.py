@@ -294,7 +294,7 @@ def test_every_setting_has_a_flag_that_sets_it(project: Path) -> None:
 
     assert SETTING_FLAGS.keys() == set(SETTINGS)
     for name, (flag, _) in SETTING_FLAGS.items():
-        given = [flag] if name == "follow_symlinks" else [flag, texts.get(name, "1" if "share" in name else "777")]
+        given = [flag] if name == "follow_symlinks" else [flag, texts.get(name, "1" if "share" in name else "7777")]
         options = _parsed(["expand", *given, "x"])
         assert load(project, cast("SettingsOptions", {name: getattr(options, name)})).origin(name) == "option"
 

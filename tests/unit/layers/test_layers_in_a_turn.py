@@ -458,7 +458,7 @@ def thread(workspace: Path) -> Iterator[Callable[..., Thread]]:
         ("issue #1.3, #v1.2.3, #fff.css", []),
         ("#hashtag #123 #region # a.ts #a. #src/ #...", []),
         ("#/etc/passwd.txt #~/x.txt", []),
-        ("#nowhere.ts", []),
+        ("#nowhere", []),
     ],
 )
 def test_a_reference_is_what_a_person_would_take_for_one(
