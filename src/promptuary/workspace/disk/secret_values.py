@@ -45,6 +45,8 @@ _TOKENS: Final = (
     ("JSON web token", (".eyJ",), r"(?<![\w-])eyJ[\w-]{10,4096}\.eyJ[\w-]{10,8192}\.[\w-]{27,4096}"),
 )
 
+_BY_LITERAL: Final = [(literal, (what, pattern)) for what, literals, pattern in _TOKENS for literal in literals]
+
 _AWS_NAMES: Final = ("ecret_access_key", "ECRET_ACCESS_KEY", "ecretAccessKey")
 _AWS_VALUE: Final = (
     r"(?:ecret_access_key|ECRET_ACCESS_KEY|ecretAccessKey)[\"']?[ \t]{0,9}[:=][ \t]{0,9}[\"']?"
@@ -63,6 +65,7 @@ _SOME: Final = r"[A-Za-z0-9+/]{16}"
 
 _IN_WORD: Final = bytes(chr(byte) in f"{ascii_letters}{digits}+/_=.:-" for byte in range(256))
 _TELLING: Final = f"{ascii_uppercase}{digits}".encode()
+_NOT_BASE64: Final = bytes.maketrans(b"_.:-=", b"     ")
 _LONG_WORD: Final = b"\1" * 20
 """Every secret has a word of this length or longer."""
 _KEY_WORD: Final = 40
@@ -76,10 +79,14 @@ def mask_secrets(text: str) -> str:
     if not found:
         return text
     words = b" ".join(found).decode("ascii")
-    for what, literals, pattern in _TOKENS:
-        if any(literal in words for literal in literals):
-            text = _compiled(pattern).sub(partial(_masked_token, masked_as(what)), text)
-    return _mask_named(text) if max(map(len, found)) >= _KEY_WORD else text
+    for what, pattern in dict.fromkeys([token for literal, token in _BY_LITERAL if literal in words]):
+        text = _compiled(pattern).sub(partial(_masked_token, masked_as(what)), text)
+    return _mask_named(text) if any(map(_has_key_text, found)) else text
+
+
+def _has_key_text(word: bytes) -> bool:
+    """Tell whether a long word has as much base64 in one piece as a key has; names with dots are longer more often."""
+    return len(word) >= _KEY_WORD and any(len(part) >= _KEY_WORD for part in word.translate(_NOT_BASE64).split())
 
 
 def _telling_words(data: bytes, kinds: bytes) -> list[bytes]:
