@@ -60,6 +60,7 @@ SECRETS = words(
     .cloudflared/cert.json rclone.conf sftp-config.json .ftpconfig
     new_user_credentials.csv gcp-credentials.json db-credentials.txt secrets-prod.yaml .secrets.toml
     api_token.txt google_token.json .anthropic_oauth.json mcp-tokens/x.json .config/tool/tokens.json
+    .yarnrc.yml
     .claude.json .snowflake/connections.toml .dbt/profiles.yml pip.conf .config/pip/pip.conf .gitconfig
     nuget.config NuGet.Config wg0.conf etc/wireguard/home.conf deploy_rsa github_ed25519
     insecure_private_key server.key.txt .git-credentials.txt .netrc.1 server.key.2 #id_rsa# .#id_rsa
@@ -163,7 +164,7 @@ NEARLY = words(
     public.key.md tests/test_secrets.py .env.sample .env.template .env.dist .env.defaults
     .env.local.example .env-example example.env config/secrets.example.yml secrets.yml.example
     credentials.json.sample terraform.tfvars.example example.tfvars src/credentials/index.ts
-    src/tokens/colors.json tokens.json design.tokens.json tokenizer.json special_tokens_map.json
+    src/tokens/colors.json design.tokens.json tokenizer.json special_tokens_map.json
     app/views/passwords/new.html.erb app/models/credential.rb lib/secret_manager.go secrets_test.py
     password_reset.html internal/auth/oauth.go src/oauth.ts auth.py auth.ts config/auth.php
     lang/en/auth.php lang/en/passwords.php src/locales/de/auth.json public/locales/fr/secrets.json
@@ -176,7 +177,7 @@ NEARLY = words(
     .config/nvim/init.lua .config/app.toml settings.xml gradle.properties .cargo/config.toml
     .promptuary/config.toml .promptuary/memory/agents/a/shared/user/x.md id_rsa.pub keys/ed25519.pub
     server.crt ca.cer request.csr KEYS release.asc book/chapter-1.asc config/database.yml
-    config/application.yml settings.py local_settings.py .yarnrc.yml .nvmrc .tool-versions key.py keys.ts
+    config/application.yml settings.py local_settings.py .nvmrc .tool-versions key.py keys.ts
     keyboard.json monkey.py donkey.md turkey.csv pem.go x509/pem_test.go src/crypto/aes_key.c keymap.toml
     account.py accounts/urls.py service_account.py ServiceAccount.java service-account.md private.py
     private/index.ts secret.go token.rs token.ts tokens.css access_token.rb api_key.py api_keys.ts
@@ -278,3 +279,9 @@ def test_the_index_decides_about_every_name_as_the_policy_does() -> None:
     paths = [path for path in (*SECRETS, *COPIES, *ordinary_paths()) if not path.startswith(".promptuary/")]
 
     assert [path for path in paths if names.allows(path) != (POLICY.refusal(path) is None)] == []
+
+
+def test_a_file_of_tokens_is_refused_at_the_root_and_read_where_a_design_has_one() -> None:
+    assert ReadPolicy().sensitive("tokens.json")
+    assert ReadPolicy().sensitive(".config/tool/tokens.json")
+    assert not ReadPolicy().sensitive("design/tokens.json")

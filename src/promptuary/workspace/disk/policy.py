@@ -130,8 +130,8 @@ def _is_secret_name(name: str, names: list[str]) -> bool:
     if name in SECRET_ANYWHERE:
         return True
     known = name in SECRET_FILES or f".{name.rpartition('.')[2]}" in SECRET_ENDINGS
-    if name == "tokens.json":  # elsewhere these are the colours and sizes of a design
-        known = any(folder.startswith(".") for folder in names[:-1])
+    if name == "tokens.json":  # in an ordinary folder these are the colours and sizes of a design, or translations
+        known = len(names) == 1 or any(folder.startswith(".") for folder in names[:-1])
     return (known or _has_secret_shape(name, names)) and not _is_template(name)
 
 

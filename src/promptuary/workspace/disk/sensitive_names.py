@@ -124,6 +124,7 @@ SECRET_ANYWHERE = _words(
 
 SECRET_FILES = _words(
     """
+    .yarnrc.yml tokens.json
     .credentials.json access_token access_token.json access_token.txt access_tokens.db accesstokens.json
     api-key.txt api-keys.json api_key api_key.txt api_keys.json api_keys.txt apikey apikey.txt
     apikeys.json apikeys.txt application_default_credentials.json auth.toml authinfo authorized_keys
