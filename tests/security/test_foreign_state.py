@@ -293,3 +293,15 @@ def test_where_there_is_no_database_nothing_is_adopted(tmp_path: Path, capsys: p
     assert main(["adopt", "--workspace", str(tmp_path)]) == 2
     assert "there is no database to adopt" in capsys.readouterr().err
     assert not (tmp_path / ".promptuary").exists()
+
+
+@pytest.mark.parametrize("command", [["thread", "list"], ["context", "list"], ["expand", "--thread", "t", "hi"]])
+def test_the_command_line_prints_that_a_database_was_taken_over(
+    tmp_path: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with closing(sqlite3.connect(with_thread(tmp_path))) as raw:
+        raw.execute("DELETE FROM binding")
+        raw.commit()
+    main([*command, "--workspace", str(tmp_path)])
+
+    assert "made by an earlier version; from now on it belongs to you" in capsys.readouterr().err

@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from promptuary.blocking import Promptuary
-from promptuary.cli.common import opened, print_json
+from promptuary.cli.common import opened, print_json, print_new_notes
 from promptuary.core.errors import PromptuaryError, SourceError
 from promptuary.core.json import attachments_json
 from promptuary.core.table import Column, table
@@ -30,6 +30,7 @@ def main(options: argparse.Namespace) -> int:
             print(f"promptuary: {one_line(str(error))}", file=sys.stderr)
         try:
             _show(promptuary, thread, as_json=options.json)
+            print_new_notes(promptuary, options)
         except SourceError as error:
             print(f"promptuary: {one_line(str(error))}", file=sys.stderr)
             return NOT_ALL

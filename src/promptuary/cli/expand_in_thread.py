@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from promptuary.cli.common import message, opened, print_json
+from promptuary.cli.common import message, opened, print_json, print_new_notes
 from promptuary.core.json import turn_json
 from promptuary.core.text import visible
 
@@ -15,6 +15,7 @@ def main(options: argparse.Namespace) -> int:
     text = message(options)
     with opened(options) as promptuary:
         turn = promptuary.threads.prepare(text, thread="main" if options.thread is None else options.thread)
+        print_new_notes(promptuary, options)
     if options.json:
         print_json(turn_json(turn.expansion, turn.messages, turn.receipt))
     elif options.form in {None, "text"}:

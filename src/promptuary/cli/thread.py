@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from promptuary.blocking import Promptuary
-from promptuary.cli.common import opened, print_json
+from promptuary.cli.common import opened, print_json, print_new_notes
 from promptuary.core.errors import SourceError
 from promptuary.core.json import history_json, replay_json, threads_json
 from promptuary.core.messages import Message
@@ -15,13 +15,17 @@ DONE, NOTHING = 0, 1
 
 
 def main(options: argparse.Namespace) -> int:
-    """Show threads, an account, or a prompt."""
+    """Show threads, a receipt, or a prompt."""
     with opened(options) as promptuary:
-        if options.action == "list":
-            return _threads(promptuary, as_json=options.json)
-        if options.action == "history":
-            return _history(promptuary, options)
-        return _turn(promptuary, options)
+        code = _shown(promptuary, options)
+        print_new_notes(promptuary, options)
+        return code
+
+
+def _shown(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    if options.action == "list":
+        return _threads(promptuary, as_json=options.json)
+    return _history(promptuary, options) if options.action == "history" else _turn(promptuary, options)
 
 
 def _thread(options: argparse.Namespace) -> str:

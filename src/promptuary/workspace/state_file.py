@@ -51,7 +51,7 @@ def state_file(workspace: Workspace) -> StateFile:
     The binding is for the caller to compare.
     """
     found = _found(workspace)
-    if found.exists and not _adopted(workspace).exists() and _is_tracked(workspace):
+    if not _adopted(workspace).exists() and _is_tracked(workspace):
         raise ForeignStateError(
             f"{_PLACE} is not used: git tracks it, so it may hold somebody else's words. If it is yours, run "
             f"`promptuary adopt`; otherwise remove it: git rm -f '{_PLACE}*'."
