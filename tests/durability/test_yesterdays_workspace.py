@@ -253,10 +253,13 @@ def test_it_is_searched_by_meaning_and_nothing_is_embedded_again(
 
 
 def indexed_chunks(root: Path) -> tuple[str, list[Any]]:
-    """Return which generation of the index is used, and its chunks with the numbers that they have in it."""
+    """Return which generation of the index is used, and its chunks with the numbers that they have in it.
+
+    Of each chunk those columns that every version has had, some under another name: number, file, lines, heading, hash.
+    """
     generation = (root / ".promptuary" / "index" / "current").read_text(encoding="utf-8").strip()
     with closing(sqlite3.connect(root / ".promptuary" / "index" / generation / "catalog.db")) as catalog:
-        return generation, catalog.execute("SELECT * FROM chunk ORDER BY id").fetchall()
+        return generation, [row[:6] for row in catalog.execute("SELECT * FROM chunk ORDER BY id")]
 
 
 def vectors(root: Path) -> list[Any]:

@@ -26,16 +26,23 @@ class Chunk:
 
     ``text`` is exactly these lines, joined by line feeds. ``heading`` tells where in the file they are: the headings
     above them, or the names of the definitions around them, the outermost first.
+
+    ``own`` are the words of ``text`` that people wrote, if it is part of a chat, else empty. ``names`` are the title,
+    the aliases and the tags of the note. ``date`` is when this part of the file was written, in seconds since 1970, if
+    the file says so; else the date of the file counts.
     """
 
     start_line: int
     end_line: int
     text: str
     heading: tuple[str, ...] = ()
+    own: str = ""
+    names: tuple[str, ...] = ()
+    date: int | None = None
 
     @property
     def sha256(self) -> str:
-        """The hash of heading and text, which identifies a chunk wherever it is."""
+        """The hash of heading and text, which identifies what is embedded: the other fields are not part of that."""
         return self.digest.hex()
 
     @property
@@ -163,7 +170,7 @@ class Hit:
     """One chunk that answers a query.
 
     ``folder`` is the indexed folder and ``path`` the file in it; ``workspace`` is the root of the workspace that was
-    searched.
+    searched. ``date`` is that of the chunk if it has one, else that of the file.
     """
 
     folder: str

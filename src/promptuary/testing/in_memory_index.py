@@ -8,7 +8,7 @@ import struct
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from promptuary.core.ports.index import IndexedChunk, UnembeddedChunk
 from promptuary.core.query import matched
@@ -90,7 +90,7 @@ class InMemoryWriter:
             before = dict(known.chunks) if known else {}
             after: dict[int, Chunk] = {}
             for chunk in chunks:
-                number = next((one for one, old in before.items() if old.digest == chunk.digest), None)
+                number = next((one for one, old in before.items() if _is_same(old, chunk)), None)
                 if number is None:
                     own.last_chunk += 1
                     number = own.last_chunk
@@ -336,8 +336,15 @@ def _best(
     return sorted((one for one in among if one[1] > least), key=lambda one: (-one[1], one[0]))[:limit]
 
 
+def _is_same(one: Chunk, other: Chunk) -> bool:
+    """Return whether two chunks differ at most in their lines."""
+    return replace(one, start_line=0, end_line=0) == replace(other, start_line=0, end_line=0)
+
+
 def _indexed(number: int, one: _File) -> IndexedChunk:
-    return IndexedChunk(one.folder.path, one.file.path, one.file.kind, one.file.date, one.chunks[number])
+    chunk = one.chunks[number]
+    date = one.file.date if chunk.date is None else chunk.date
+    return IndexedChunk(one.folder.path, one.file.path, one.file.kind, date, chunk)
 
 
 def _cosine(one: bytes, other: bytes) -> float:

@@ -153,6 +153,35 @@ class SearchIndexConformance:
         hit = index.chunks([number])[number]
         assert (hit.folder, hit.path, hit.kind, hit.date, hit.chunk) == ("/there", "a/b.md", "markdown", 7, chunk)
 
+    def test_a_chunk_comes_back_with_its_own_words_its_names_and_its_date(self, index: SearchIndex) -> None:
+        some = Chunk(1, 2, "me: alpha\nyou: beta", ("Top",), "alpha", ("Title", "a \udcff tag"), -9)
+        every = Chunk(3, 3, "gamma", (), "gamma", (), 2**40)
+        text = f"{some.text}\n{every.text}"
+        with writing(index) as writer:
+            writer.put(HERE, file("a", text, date=7), text, [some, every])
+
+        hits = index.chunks(numbers(index, "alpha gamma"))
+        assert {hit.chunk.start_line: (hit.chunk, hit.date) for hit in hits.values()} == {
+            1: (some, -9),
+            3: (every, 2**40),
+        }
+        assert list(index.content(HERE, "a")[1]) == [some, every]
+
+    def test_a_chunk_with_other_names_or_another_date_keeps_its_vector(
+        self, index: SearchIndex, vectors: VectorStore
+    ) -> None:
+        with writing(index) as writer:
+            writer.put(HERE, file("a"), "alpha", [Chunk(1, 1, "alpha", names=("one",))])
+        embedded(index, vectors)
+        (before,) = index.hashes()
+        with writing(index) as writer:
+            writer.put(HERE, file("a"), "alpha", [Chunk(1, 1, "alpha", names=("two",), date=5)])
+
+        (hit,) = index.chunks(numbers(index, "alpha")).values()
+        assert (hit.chunk.names, hit.date, index.counts().chunks) == (("two",), 5, 1)
+        assert list(index.hashes()) == [before]
+        assert list(vectors.get(vector_space_id(EMBEDDER), [before])) == [before]
+
     def test_a_chunk_is_found_by_its_heading_and_by_its_path(self, index: SearchIndex) -> None:
         with writing(index) as writer:
             writer.put(HERE, file("guides/zebra.md"), "alpha", lines("alpha", "Okapi"))

@@ -12,7 +12,10 @@ from promptuary.core.search import Chunk, FileKind, Filters, Folder, IndexCounts
 
 
 class IndexedChunk(NamedTuple):
-    """A chunk in the index with its file: ``folder`` is the indexed folder and ``path`` the file in it."""
+    """A chunk in the index with its file: ``folder`` is the indexed folder and ``path`` the file in it.
+
+    ``date`` is that of the chunk if it has one, else that of the file.
+    """
 
     folder: str
     path: str
@@ -56,6 +59,7 @@ class IndexWriter(Protocol):
     def put(self, folder: Folder, file: IndexedFile, text: str, chunks: Sequence[Chunk]) -> None:
         """Index a file as a whole or not at all. Chunks that it had before keep their numbers and vectors.
 
+        A chunk with other own words, names or another date counts as new, but has the same hash and so the same vector.
         ``chunks`` are lines of ``text``; without any, the file is known and nothing of it is found.
         """
         ...

@@ -1,6 +1,7 @@
 """The book of an index: numbers of chunks mean one thing for ever, and what is owed to others is noted."""
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from promptuary.core.errors import IndexDamagedError
 from promptuary.core.search import Chunk, Filters, Folder, IndexedFile, Stamp
 from promptuary.storage.index.catalog import catalog as catalogs
 from promptuary.storage.index.catalog.catalog import Catalog
+from promptuary.storage.index.document import Document
 
 HERE = Folder("/here")
 
@@ -50,6 +52,22 @@ def test_chunks_that_stay_keep_their_numbers_wherever_they_stand(catalog: Catalo
         3: (3, "z"),
         4: (1, "new"),
     }
+
+
+def test_a_chunk_with_other_fields_gets_another_number_and_is_sent_again(catalog: Catalog) -> None:
+    def put_as(chunk: Chunk) -> tuple[list[Document], list[int]]:
+        written = catalog.put(HERE, [(file("a"), "me: x", [chunk])])
+        return list(written.new), list(written.dropped)
+
+    chat = Chunk(1, 1, "me: x", ("Top",), own="x", names=("T",), date=9)
+    document = Document(1, 1, "a", ("Top",), "me: x", "x", ("T",), 9)
+
+    assert put_as(chat) == ([document], [])
+    assert catalog.pending_changes().new == [document]
+    assert put_as(chat) == ([], [])
+    for number, other in enumerate([{"own": "me: x"}, {"names": ()}, {"date": None}, {"own": ""}], 2):
+        (sent,), dropped = put_as(replace(chat, **other))  # type: ignore[arg-type]
+        assert (sent.id, dropped) == (number, [number - 1])
 
 
 def test_of_equal_chunks_each_has_its_own_number(catalog: Catalog) -> None:
@@ -156,4 +174,4 @@ def test_a_catalogue_of_version_1_opens_with_its_labels_lines_and_headings(
     catalog = Catalog(path)
     assert [folder for folder, _ in catalog.folders()] == [Folder("/here", "ada")]
     chunk = catalog.chunks([7])[7].chunk
-    assert (chunk.start_line, chunk.end_line, chunk.heading, chunk.text) == (2, 2, ("Top",), "two")
+    assert chunk == Chunk(2, 2, "two", ("Top",))

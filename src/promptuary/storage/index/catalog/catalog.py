@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from promptuary.storage.index.document import Document
 
 _QUERIES = queries(__package__, "queries.sql")
-_STEPS: Final = ("schema_1_chunks.sql", "schema_2_labels.sql")
+_STEPS: Final = ("schema_1_chunks.sql", "schema_2_labels.sql", "schema_3_fields.sql")
 
 
 class Catalog:
@@ -137,7 +137,7 @@ class Catalog:
                 raise ValueError(f"{old} is not indexed")
             own.execute(_QUERIES["move_file"], {"id": row[0], "path": to_column(file.path)})
             number, _ = rows.add_file(own, place, file)
-            moved = [one for one, _, _, _ in own.execute(_QUERIES["chunks_of"], {"file": number}).fetchall()]
+            moved = [one for one, *_ in own.execute(_QUERIES["chunks_of"], {"file": number}).fetchall()]
             own.executemany(_QUERIES["add_pending"], [(one,) for one in moved])
             return CatalogChange(rows.documents(own, moved)[0], ())
 
@@ -153,7 +153,7 @@ class Catalog:
                 row = own.execute(_QUERIES["find_file"], {"folder": place, "path": to_column(path)}).fetchone()
                 if row is None:
                     continue
-                gone = [one for one, _, _, _ in own.execute(_QUERIES["chunks_of"], {"file": row[0]}).fetchall()]
+                gone = [one for one, *_ in own.execute(_QUERIES["chunks_of"], {"file": row[0]}).fetchall()]
                 rows.drop_chunks(own, gone)
                 for query in ("drop_content", "drop_file"):
                     own.execute(_QUERIES[query], {"id": row[0]})

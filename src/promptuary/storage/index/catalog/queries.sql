@@ -83,16 +83,17 @@ DELETE FROM content WHERE file = :id;
 SELECT text FROM content WHERE file = ?;
 
 -- name: chunks_of
--- The chunks of a file with their hashes, in order.
-SELECT id, sha256, start_line, end_line FROM chunk WHERE file = :file ORDER BY start_line;
+-- The chunks of a file with their hashes and fields, in order.
+SELECT id, start_line, end_line, sha256, own, names, date FROM chunk WHERE file = :file ORDER BY start_line;
 
 -- name: chunks_in
 -- The chunks of a file as they were put, in order.
-SELECT start_line, end_line, heading FROM chunk WHERE file = :file ORDER BY start_line, id;
+SELECT start_line, end_line, heading, own, names, date FROM chunk WHERE file = :file ORDER BY start_line, id;
 
 -- name: add_chunk
 -- Add a chunk.
-INSERT INTO chunk (id, file, start_line, end_line, heading, sha256) VALUES (?, ?, ?, ?, ?, ?);
+INSERT INTO chunk (id, file, start_line, end_line, heading, sha256, own, names, date)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: shift_chunk
 -- A chunk has other lines of its file.
@@ -120,13 +121,13 @@ SELECT id FROM chunk WHERE id > :written;
 
 -- name: document
 -- A chunk for the full-text index.
-SELECT chunk.id, file.id, file.path, chunk.heading, chunk.start_line, chunk.end_line
+SELECT file.id, file.path, chunk.start_line, chunk.end_line, chunk.heading, chunk.own, chunk.names, chunk.date
 FROM chunk JOIN file ON chunk.file = file.id WHERE chunk.id = ?;
 
 -- name: chunks
 -- Chunks with their files.
-SELECT chunk.id, folder.path, file.path, chunk.start_line, chunk.end_line, chunk.heading, file.kind, file.date, chunk.sha256,
-file.id
+SELECT chunk.id, folder.path, file.path, file.kind, file.date, chunk.sha256, file.id,
+chunk.start_line, chunk.end_line, chunk.heading, chunk.own, chunk.names, chunk.date
 FROM json_each(:numbers) AS wanted JOIN chunk ON chunk.id = wanted.value JOIN file ON chunk.file = file.id
 JOIN folder ON file.folder = folder.id;
 

@@ -21,6 +21,9 @@ _QUERIES = queries(__package__, "queries.sql")
 Place = tuple[int, int, int]
 """The number of a chunk, its first and its last line."""
 
+Identity = tuple[bytes, str | bytes | None, str, int | None]
+"""The hash of a chunk, and its own words, its names and its date as columns hold them."""
+
 WRITTEN: Final = "written"
 """The full-text index has every chunk up to this number."""
 CHECKPOINTED: Final = "settled"
@@ -108,11 +111,11 @@ def to_file(row: Sequence[Any]) -> IndexedFile:
     )
 
 
-def chunks_by_hash(connection: sqlite3.Connection, file: int) -> dict[bytes, list[Place]]:
-    """Return the chunks of a file by their hashes, the last first: they are taken from the end."""
-    found: dict[bytes, list[Place]] = defaultdict(list)
-    for number, sha256, first, last in connection.execute(_QUERIES["chunks_of"], {"file": file}):
-        found[bytes(sha256)].insert(0, (number, first, last))
+def same_chunks(connection: sqlite3.Connection, file: int) -> dict[Identity, list[Place]]:
+    """Return the chunks of a file by what identifies them, the last first: they are taken from the end."""
+    found: dict[Identity, list[Place]] = defaultdict(list)
+    for number, first, last, sha256, *fields in connection.execute(_QUERIES["chunks_of"], {"file": file}):
+        found[bytes(sha256), *fields].insert(0, (number, first, last))
     return dict(found)
 
 
@@ -120,8 +123,7 @@ def content_of(connection: sqlite3.Connection, file: int) -> tuple[str, list[Chu
     """Return the text of a file and its chunks."""
     row = connection.execute(_QUERIES["get_content"], (file,)).fetchone()
     texts, cut = Texts(connection), connection.execute(_QUERIES["chunks_in"], {"file": file}).fetchall()
-    chunks = [Chunk(first, last, texts.lines(file, first, last), to_heading(heading)) for first, last, heading in cut]
-    return from_column(row[0]) if row else "", chunks
+    return from_column(row[0]) if row else "", [_chunk(file, one, texts) for one in cut]
 
 
 def drop_chunks(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
@@ -134,22 +136,32 @@ def drop_chunks(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
 
 
 def add_chunks(
-    connection: sqlite3.Connection, file: int, path: str, chunks: Sequence[tuple[int, Chunk, bytes]]
+    connection: sqlite3.Connection, file: int, path: str, chunks: Sequence[tuple[int, Chunk, Identity]]
 ) -> list[Document]:
-    """Add chunks with their numbers and hashes; return them as documents for the full-text index."""
+    """Add chunks with their numbers and identities; return them as documents for the full-text index."""
     if not chunks:
         return []
     connection.executemany(
         _QUERIES["add_chunk"],
-        [(number, file, one.start_line, one.end_line, _packed(one.heading), digest) for number, one, digest in chunks],
+        [(number, file, one.start_line, one.end_line, _packed(one.heading), *same) for number, one, same in chunks],
     )
-    return [Document(number, file, path, one.heading, one.text) for number, one, _ in chunks]
+    return [_document(number, file, path, one) for number, one, _ in chunks]
+
+
+def _identity(chunk: Chunk) -> Identity:
+    # All of a chat between people is their own; it is not stored twice.
+    own = None if chunk.own and chunk.own == chunk.text else to_column(chunk.own)
+    return chunk.digest, own, _packed(chunk.names), chunk.date
+
+
+def _document(number: int, file: int, path: str, chunk: Chunk) -> Document:
+    return Document(number, file, path, chunk.heading, chunk.text, chunk.own, chunk.names, chunk.date)
 
 
 @lru_cache(maxsize=64)
-def _packed(heading: tuple[str, ...]) -> str:
-    """Return a heading as a column stores it. Cached: neighbours have the same."""
-    return f"[{', '.join(map(json.dumps, heading))}]"
+def _packed(texts: tuple[str, ...]) -> str:
+    """Return a heading, or names, as a column stores them. Cached: neighbours have the same."""
+    return f"[{', '.join(map(json.dumps, texts))}]"
 
 
 def highest(connection: sqlite3.Connection) -> int:
@@ -167,24 +179,39 @@ def documents(connection: sqlite3.Connection, numbers: Sequence[int]) -> tuple[l
         if row is None:
             gone.append(chunk)
             continue
-        _, file, path, heading, first, last = row
-        there.append(Document(chunk, int(file), from_column(path), to_heading(heading), texts.lines(file, first, last)))
+        file, path, *fields = row
+        there.append(_document(chunk, int(file), from_column(path), _chunk(file, fields, texts)))
     return there, gone
 
 
 def to_chunk(row: Sequence[Any], texts: Texts) -> IndexedChunk:
     """Return a chunk with its file. Raises ``ValueError`` if its text is not what was written."""
-    folder, path, first, last, heading, kind, date, sha256, file = row
-    chunk = Chunk(int(first), int(last), texts.lines(file, first, last), to_heading(heading))
+    folder, path, kind, date, sha256, file, *fields = row
+    chunk = _chunk(file, fields, texts)
     if chunk.digest != sha256:
         raise ValueError("a text is not what was written")
-    return IndexedChunk(from_column(folder), from_column(path), _kind(kind), int(date), chunk)
+    date = int(date) if chunk.date is None else chunk.date
+    return IndexedChunk(from_column(folder), from_column(path), _kind(kind), date, chunk)
+
+
+def _chunk(file: int, fields: Sequence[Any], texts: Texts) -> Chunk:
+    first, last, heading, own, names, date = fields
+    text = texts.lines(file, first, last)
+    return Chunk(
+        int(first),
+        int(last),
+        text,
+        _unpacked(heading),
+        text if own is None else from_column(own),
+        _unpacked(names),
+        None if date is None else int(date),
+    )
 
 
 def to_unembedded(row: Sequence[Any], texts: Texts) -> UnembeddedChunk:
     """Return a chunk to embed."""
     chunk, file, first, last, heading, sha256 = row
-    context = Chunk(first, last, texts.lines(file, first, last), to_heading(heading)).context
+    context = Chunk(first, last, texts.lines(file, first, last), _unpacked(heading)).context
     return UnembeddedChunk(int(chunk), context, bytes(sha256).hex())
 
 
@@ -199,8 +226,9 @@ def set_number(connection: sqlite3.Connection, name: str, value: int) -> None:
     connection.execute(_QUERIES["set_meta"], {"name": name, "value": str(value)})
 
 
-def to_heading(value: Any) -> tuple[str, ...]:
-    """Return the heading of a chunk."""
+@lru_cache(maxsize=64)
+def _unpacked(value: Any) -> tuple[str, ...]:
+    """Return what ``_packed`` made ``value`` of."""
     return tuple(map(str, json.loads(value)))
 
 
@@ -235,14 +263,14 @@ def put_file(own: sqlite3.Connection, folder: int, content: FileContent, last: i
     """Write one file; ``last`` is the highest number of a chunk, and is returned as it is afterwards."""
     file, text, chunks = content
     number, new_file = add_file(own, folder, file)
-    before = {} if new_file else chunks_by_hash(own, number)
-    new: list[tuple[int, Chunk, bytes]] = []
+    before = {} if new_file else same_chunks(own, number)
+    new: list[tuple[int, Chunk, Identity]] = []
     for chunk in chunks:
-        digest = chunk.digest
-        same = before.get(digest)
+        identity = _identity(chunk)
+        same = before.get(identity)
         if not same:
             last += 1
-            new.append((last, chunk, digest))
+            new.append((last, chunk, identity))
             continue
         one, first, last_line = same.pop()
         if (first, last_line) != (chunk.start_line, chunk.end_line):
