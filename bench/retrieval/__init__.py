@@ -1,0 +1,1 @@
+"""How well search finds what it should, on public sets: see ``bench.retrieval.__main__``."""
