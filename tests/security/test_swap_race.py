@@ -50,10 +50,10 @@ def jail(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def swapping(jail: Path) -> Iterator[None]:
+def swapping(jail: Path, *more: tuple[str, str]) -> Iterator[None]:
     if ctypes.CDLL(None).renameat2(-100, b"", -100, b"", 2) == 0:
         pytest.skip("renameat2 does not exchange here")
-    pairs = [("folder", ".folder"), ("file.md", ".file"), ("turn", ".turn")]
+    pairs = [("folder", ".folder"), ("file.md", ".file"), ("turn", ".turn"), *more]
     names = [str(jail / name) for pair in pairs for name in pair]
     with subprocess.Popen([sys.executable, "-c", SWAPPER, *names], stdout=subprocess.PIPE) as swapper:
         assert swapper.stdout is not None

@@ -1,6 +1,7 @@
 """Changes and commits: ``@diff``, ``@staged``, ``@status``, ``@git:5``, ``@git:main..HEAD``, ``@commit:abc123``."""
 
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, SourceError
@@ -8,6 +9,9 @@ from promptuary.core.references import Reference
 from promptuary.references.forms.patch import patch_forms
 from promptuary.references.resolve_context import ResolveContext
 from promptuary.workspace.git.patch import MAX_COMMITS, Patch
+
+if TYPE_CHECKING:
+    from promptuary.workspace.git.repository import Repository
 
 
 def diff(_: Reference, context: ResolveContext) -> list[Source]:
@@ -36,14 +40,14 @@ def history(reference: Reference, context: ResolveContext) -> list[Source]:
             raise SourceError(Code.BAD_RANGE, "@git:0 asks for no commits; write @git:5 for the last five")
         repository = context.visit.repository
         patch = repository.log(count)
-        return [_patch_source(f"git:{count}", _heading(patch.commits, count, below_top=repository.below_top), patch)]
+        return [_patch_source(f"git:{count}", _heading(patch.commits, count, repository), patch)]
     if ".." in value:
         return [_patch_source(f"git:{value}", f"commits in {value}", context.visit.repository.range(value))]
     return commit(reference, context)
 
 
-def _heading(found: int, asked: int, *, below_top: bool) -> str:
-    all_of_them = found < min(asked, MAX_COMMITS)
+def _heading(found: int, asked: int, repository: "Repository") -> str:
+    all_of_them, below_top = found < min(asked, MAX_COMMITS) and not repository.shallow, repository.below_top
     if found == 1:
         return f"the {'only' if all_of_them else 'last'} commit{' that touches this folder' * below_top}"
     return f"{'all' if all_of_them else 'the last'} {found} commits{' that touch this folder' * below_top}"

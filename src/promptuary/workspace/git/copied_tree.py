@@ -2,20 +2,21 @@
 
 Git opens the working tree by names, so a folder that is exchanged for a link leads it outside. Here git only says which
 names it takes for changed; their content is read without following any link, into a temporary folder that nobody
-exchanges, and git compares that. What did not change is not copied but marked as unchanged in a copy of the index, and
-an untracked file is an empty file, since only its name counts.
+exchanges, and git compares that. What did not change is not copied but marked as unchanged in a copy of the index. Of
+untracked files and of files that may not be read, only the names count, and of a submodule the commit at which it
+stands: files and repositories without content take their places.
 """
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from promptuary.core.errors import Code, SourceError
-from promptuary.workspace.git.locate import copy_inside, exists_inside, link_inside
+from promptuary.workspace.git.locate import copy_inside, exists_inside, folder_inside, link_inside
 from promptuary.workspace.git.patch import Refusal
 
 TEMPORARY: Final = "promptuary-git-"
@@ -23,15 +24,18 @@ TEMPORARY: Final = "promptuary-git-"
 
 _LARGEST = 512 << 20
 """Git shows no lines of a larger file either."""
+_STAND_IN = b"not shown\n"
+"""In the place of a changed file, this must not be what the file was before: an empty file might be."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceNames:
-    """The names of a workspace by what git takes them for."""
+    """The names of a workspace by what git takes them for; submodules that moved have the commit they stand at."""
 
     changed: Sequence[bytes]
     unchanged: Sequence[bytes]
     untracked: Sequence[bytes]
+    moved: Mapping[bytes, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +59,17 @@ def copied_tree(top: Path, workspace: Path, names: WorkspaceNames, refusal: Refu
             tree.unchanged.write_bytes(b"".join(name + b"\0" for name in names.unchanged))
             paths = [os.fsdecode(name) for name in names.changed]
             above = {parent for path in (*paths, "x") for parent in PurePosixPath(below / path).parents}
-            for path in (path for path in paths if refusal(path) is None):
-                _copy(top, tree.top, str(below / path))
+            for path in paths:
+                if refusal(path) is None:
+                    _copy(top, tree.top, str(below / path))
+                else:
+                    _stand_in(workspace, tree.top / below, path)
             for folder in above:
                 _copy(top, tree.top, str(folder / ".gitattributes"))
             for name in names.untracked:
                 _stand_in(workspace, tree.top / below, os.fsdecode(name))
+            for name, commit in names.moved.items():
+                _stand_at(tree.top / below / os.fsdecode(name), commit)
         except OSError as error:
             raise SourceError(Code.GIT_FAILED, f"the files could not be copied: {error.strerror}") from error
         yield tree
@@ -68,9 +77,9 @@ def copied_tree(top: Path, workspace: Path, names: WorkspaceNames, refusal: Refu
 
 def _copy(top: Path, copies: Path, path: str) -> None:
     target = copies / path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if os.path.lexists(target):
+    if os.path.lexists(target) or not exists_inside(top, path):
         return
+    target.parent.mkdir(parents=True, exist_ok=True)
     link = link_inside(top, path)
     if link is not None:
         target.symlink_to(os.fsdecode(link))
@@ -80,7 +89,17 @@ def _copy(top: Path, copies: Path, path: str) -> None:
 
 
 def _stand_in(workspace: Path, copies: Path, path: str) -> None:
-    if exists_inside(workspace, path.removesuffix("/")):
-        target = copies / path / "file" if path.endswith("/") else copies / path
+    name, nested = path.removesuffix("/"), path.endswith("/")
+    target = copies / name / "file" if nested else copies / name
+    # Names that were exchanged in between may be in each other's way.
+    there = exists_inside(workspace, name) and folder_inside(workspace, name) is nested
+    if there and not os.path.lexists(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.touch()
+        target.write_bytes(_STAND_IN)
+
+
+def _stand_at(folder: Path, commit: str) -> None:
+    """Make the smallest repository that git takes for a submodule at ``commit``."""
+    for name in ("objects", "refs"):
+        (folder / ".git" / name).mkdir(parents=True)
+    (folder / ".git" / "HEAD").write_text(f"{commit}\n", encoding="ascii")

@@ -86,7 +86,7 @@ def _target_of_file(top: Path) -> Path:
     text = os.fsdecode(read_inside(top, ".git", _POINTER) or b"")
     if not text.startswith("gitdir:"):
         raise not_a_repository("the workspace's .git is neither a folder nor a pointer to one")
-    return _resolved(top, text.removeprefix("gitdir:"))
+    return resolve_pointer(top, text.removeprefix("gitdir:"))
 
 
 def _confirmed(top: Path, own: Path) -> GitFolder:
@@ -95,7 +95,7 @@ def _confirmed(top: Path, own: Path) -> GitFolder:
     shared = read_inside(own, "commondir", _POINTER)
     if shared is None:
         return GitFolder(top, own, own, proven=own.is_relative_to(top))
-    common = _resolved(own, os.fsdecode(shared))
+    common = resolve_pointer(own, os.fsdecode(shared))
     back = read_inside(own, "gitdir", _POINTER)
     # Only the other repository can put a folder into <common>/worktrees, and only its owner can make it point back.
     if own.parent != common / "worktrees" or back is None or _points_back_to(own, back) != top / ".git":
@@ -107,12 +107,16 @@ def _confirmed(top: Path, own: Path) -> GitFolder:
 
 
 def _points_back_to(own: Path, text: bytes) -> Path:
-    pointer = own / os.fsdecode(text).strip()
-    return Path(os.path.realpath(pointer.parent)) / pointer.name
+    pointer = Path(os.fsdecode(text).strip())
+    return resolve_pointer(own, str(pointer.parent)) / pointer.name
 
 
-def _resolved(base: Path, text: str) -> Path:
-    return Path(os.path.realpath(base / text.strip()))
+def resolve_pointer(base: Path, text: str) -> Path:
+    """Return the folder that a pointer in ``base`` names, links followed. Raises ``SourceError`` if it names none."""
+    try:
+        return Path(os.path.realpath(base / text.strip()))
+    except (OSError, ValueError) as error:
+        raise not_a_repository("a pointer of the workspace's .git is damaged: it cannot be a path") from error
 
 
 @contextmanager
@@ -161,6 +165,15 @@ def open_inside(base: Path, relative: str) -> Iterator[tuple[BinaryIO, os.stat_r
         return
     with os.fdopen(opened, "rb") as file:
         yield file, found
+
+
+def folder_inside(base: Path, relative: str) -> bool:
+    """Return whether there is a folder at that name below ``base``, without following any link."""
+    with _folder_of(base, relative) as (folder, name):
+        opened = None if folder is None else _step(name, folder)
+    if opened is not None:
+        os.close(opened)
+    return opened is not None
 
 
 def exists_inside(base: Path, relative: str, *, larger_than: int = -1) -> bool:

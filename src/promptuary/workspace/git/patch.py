@@ -26,10 +26,10 @@ Refusal = Callable[[str], SourceError | None]
 Masked = Callable[..., str]
 """Returns a text, its first argument, that comes from the paths that follow, without its secrets."""
 
-_SECTION = re.compile(rb"^diff --(?:git|cc|combined) ", re.MULTILINE)
+_SECTION = re.compile(rb"^diff --(?:git|cc) ", re.MULTILINE)
 _COMMIT = re.compile(rb"^commit ([0-9a-f]{40}(?:[0-9a-f]{24})?)$", re.MULTILINE)
 _HEX = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-PART: Final = re.compile(r"^(?=diff --(?:git|cc|combined) |commit [0-9a-f]{40})", re.MULTILINE)
+PART: Final = re.compile(r"^(?=diff --(?:git|cc) |commit [0-9a-f]{40})", re.MULTILINE)
 """Where a file or a commit begins: no line of content or of a message can look like that."""
 _HUNK = re.compile(rb"^(@@+) ", re.MULTILINE)
 _ESCAPES = {7: b"a", 8: b"b", 9: b"t", 10: b"n", 11: b"v", 12: b"f", 13: b"r", 34: b'"', 92: b"\\"}
@@ -97,7 +97,7 @@ class PatchEntry:
     status: str
     names: tuple[bytes, ...]
     optional: bool
-    """Whether the patch may omit it: a conflict, or a merge that took one side unchanged."""
+    """Whether the patch may omit it: a conflict is listed once and shown as one section, or as none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +130,12 @@ def parse_names(listed: bytes) -> list[CommitEntries]:
 
 
 def _entry(head: bytes, tokens: Iterator[bytes]) -> PatchEntry:
-    parents = len(head) - len(head.lstrip(b":"))
     status = head.rsplit(b" ", 1)[-1].decode("ascii", "replace")
-    count = parents + 1 if parents > 1 else 2 if status[0] in "RC" else 1
+    count = 2 if status[0] in "RC" else 1
     names = tuple(name for _, name in zip(range(count), tokens, strict=False))
     if len(names) < count:
         raise PatchMismatchError("the list of changed files ends too early")
-    return PatchEntry(status, names, optional=parents > 1 or status[0] == "U")
+    return PatchEntry(status, names, optional=status[0] == "U")
 
 
 def _mark_conflicts(entries: list[PatchEntry]) -> tuple[PatchEntry, ...]:
@@ -241,6 +240,7 @@ def _belongs_to(section: bytes, entry: PatchEntry) -> bool:
     old, new = entry.names[0], entry.names[-1]
     pair = quoted(b"a/" + old) + b" " + quoted(b"b/" + new)
     line = section.partition(b"\n")[0]
+    # The unstaged changes of a file in conflict are shown against both sides.
     return line in {b"diff --git " + pair, b"diff --cc " + quoted(new)}
 
 

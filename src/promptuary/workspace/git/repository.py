@@ -33,6 +33,7 @@ from promptuary.workspace.git.patch import (
 )
 from promptuary.workspace.git.process import ProcessResult, run, stream
 from promptuary.workspace.git.shadow import Shadow
+from promptuary.workspace.git.submodules import Submodules
 from promptuary.workspace.git.untracked import as_new_files
 
 _MASKED = ReadPolicy().masked
@@ -51,6 +52,7 @@ _MESSAGES = ("--no-decorate", "--no-show-signature", "--encoding=UTF-8")
 # To examine the files of a submodule, git would start another git in it, with the submodule's own configuration.
 _SKIP_SUBMODULES = "--ignore-submodules=all"
 _SKIP_SUBMODULE_FILES = "--ignore-submodules=dirty"
+_SUBMODULE = b"160000"
 _OTHERS = ("ls-files", "-z", "--others", "--exclude-standard")
 _REVISION = re.compile(r"(?:[\w@][\w./+@-]*|(?=@\{))(?:@\{-?[\w.+/:-]*\}|[~^][0-9]*)*")
 _RANGE = re.compile(r"(?P<old>.*?)(?P<dots>\.{2,3})(?P<new>[^.].*|)")
@@ -79,6 +81,8 @@ class Repository:
         self._masked = masked
         self.below_top = below_top
         """Whether the workspace is a folder of the working tree, and not all of it."""
+        self.shallow = shadow.shallow
+        """Whether commits older than some are missing: a clone made with ``--depth``."""
         self._relative = ("--relative",) if below_top else ()
         self._pathspec = ("--", ".") if below_top else ("--",)
         self._checked = False
@@ -312,9 +316,14 @@ class Repository:
         asked = ("diff", "--raw", "-z", "--no-renames", _SKIP_SUBMODULES, *self._relative, *self._pathspec)
         listed = parse_names(self._run(*asked, max_output=_MAX_NAMES).output)
         changed = dict.fromkeys(entry.names[-1] for commit in listed for entry in commit.entries)
-        known = _names_in(self._run("ls-files", "-z", "--deduplicate", max_output=_MAX_ALL_NAMES))
-        unchanged = [name for name in known if name not in changed]
-        return WorkspaceNames(list(changed), unchanged, _names_in(self._run(*_OTHERS, max_output=_MAX_NAMES)))
+        known = _index_entries(self._run("ls-files", "-z", "--stage", max_output=_MAX_ALL_NAMES))
+        staged = {name: sha for name, (mode, sha) in known.items() if mode == _SUBMODULE}
+        moved = Submodules(self._shadow.workspace, self._shadow.submodule_stores).moved(staged)
+        changed |= dict.fromkeys(name for name, commit in moved.items() if commit is None)
+        unchanged = [name for name in known if name not in changed and name not in moved]
+        untracked = _names_in(self._run(*_OTHERS, max_output=_MAX_NAMES))
+        at = {name: commit for name, commit in moved.items() if commit is not None}
+        return WorkspaceNames(list(changed), unchanged, untracked, at)
 
     def _check_index(self) -> None:
         """Raise ``SourceError`` for an index that names files outside the working tree: git would read them."""
@@ -344,6 +353,12 @@ class Repository:
 
 def _names_in(result: ProcessResult) -> list[bytes]:
     return result.output.split(b"\0")[:-1]
+
+
+def _index_entries(result: ProcessResult) -> dict[bytes, tuple[bytes, bytes]]:
+    """Return the mode and the hash of each name that ``ls-files --stage`` lists."""
+    entries = (entry.partition(b"\t") for entry in _names_in(result))
+    return {name: (head[:6], head[7:-2]) for head, _, name in entries}
 
 
 def _bad_revision(revision: str, advice: str) -> SourceError:

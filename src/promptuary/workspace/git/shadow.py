@@ -77,6 +77,9 @@ class Shadow:
                 reason = f"the repository could not be read: {error.strerror}"
                 raise SourceError(Code.GIT_FAILED, reason) from error
             undo.pop_all()
+        self.submodule_stores = tuple(dict.fromkeys((git.common / "modules", git.own / "modules")))
+        """Where the git folders of submodules are; those of a linked worktree are its own."""
+        self.shallow = os.path.lexists(self._folder / "shallow")
         self.confinement = self._confinement(git) if confined and _may_be_confined(program) else None
         """What git may open; ``None`` if this system cannot confine it."""
 
@@ -103,7 +106,7 @@ class Shadow:
                 self._folder,
                 self.workspace,
                 git.common / "objects",
-                git.common / "modules",
+                *self.submodule_stores,
                 *rules,
                 *_own_files(self.settings),
             ),

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from promptuary.blocking import Promptuary
-from promptuary.workspace.git.confine import confinement_works
 from tests.conftest import Files, git
 
 
@@ -63,7 +62,6 @@ def test_a_staged_submodule_is_in_the_status(outer: Path) -> None:
     assert "\nM  docs/sub" in sent(outer, "@status")
 
 
-@pytest.mark.skipif(not confinement_works(), reason="where git cannot be confined, no submodule is looked into")
 @pytest.mark.parametrize("below", ["", "docs"])
 def test_a_submodule_at_another_commit_is_in_the_diff_and_the_status(outer: Path, below: str) -> None:
     content = sent(outer / below, "@diff @status")
@@ -96,6 +94,14 @@ def test_the_heading_counts_the_commits_that_are_there(repository: Path, asked: 
 def test_the_only_commit_is_called_so(repository: Path) -> None:
     commit(repository, "first")
     assert headings(sent(repository, "@git:5")) == ["## the only commit"]
+
+
+def test_a_shallow_clone_does_not_claim_to_have_all_commits(repository: Path, tmp_path: Path) -> None:
+    for message in ("first", "second", "third"):
+        commit(repository, message)
+    git(tmp_path, "clone", "-q", "--depth=2", f"file://{repository}", "clone")
+
+    assert headings(sent(tmp_path / "clone", "@git:5")) == ["## the last 2 commits"]
 
 
 def test_a_folder_of_a_repository_shows_the_commits_that_touch_it(files: Files, repository: Path) -> None:

@@ -67,6 +67,7 @@ def test_a_header_inside_content_or_a_message_opens_no_section() -> None:
         (b"noise\0", b""),
         (META + b"M\0", b""),
         (META + b"R100\0only-one\0", b""),
+        (b"::100644 100644 100644 1 2 3 MM\0f\0f\0f\0", b"diff --cc f\n"),
     ],
 )
 def test_a_patch_out_of_step_with_the_names_is_refused_whole(names: bytes, text: bytes) -> None:
@@ -94,17 +95,17 @@ def test_a_type_change_is_one_file_in_two_sections() -> None:
     assert patch.files == (FileChange("l", 1, 1),)
 
 
-def test_a_merge_counts_both_columns() -> None:
+def test_a_conflict_counts_both_columns() -> None:
     text = b"diff --cc f\n--- a/f\n+++ b/f\n@@@ -1,1 -1,1 +1,2 @@@\n- main\n -side\n++both\n +mine\n"
-    patch = shown(b"::100644 100644 100644 1 2 3 MM\0f\0f\0f\0", text)
+    patch = shown(b":000000 100644 0 0 U\0f\0", text)
     assert patch.files == (FileChange("f", 2, 2),)
 
 
-def test_a_merge_is_withheld_by_any_name_it_had() -> None:
-    text = b"diff --cc f\n--- a/f\n+++ b/f\n@@@ -1,1 -1,1 +1,1 @@@\n- KEY\n -KEY\n++KEY\n"
-    patch = shown(b"::100644 100644 100644 1 2 3 RM\0.env\0f\0f\0", text)
+def test_a_conflict_in_a_refused_file_is_withheld() -> None:
+    text = b"diff --cc .env\n--- a/.env\n+++ b/.env\n@@@ -1,1 -1,1 +1,1 @@@\n- KEY\n -KEY\n++KEY\n"
+    patch = shown(b":000000 100644 0 0 U\0.env\0", text)
     assert patch.text == ""
-    assert patch.withheld == ("f",)
+    assert patch.withheld == (".env",)
 
 
 @pytest.mark.parametrize(
