@@ -62,8 +62,10 @@ METHODS_THAT_TOUCH = {
 """Methods of a path."""
 TOUCHING = {
     "cli/main.py": {"open", "os.open"},  # points a closed stream at nothing
-    "models/minilm.py": {".read_bytes"},  # the weights that a package brought
-    "models/minilm_cache.py": {".glob", ".mkdir", ".read_bytes", ".read_text", ".unlink"},  # the user's cache
+    "models/file_hashes.py": {".mkdir", ".read_bytes"},  # the user's cache
+    "models/onnx_cache.py": {".glob", ".mkdir", ".read_bytes", ".read_text", ".unlink"},  # the user's cache
+    "models/onnx_folder.py": {".glob"},  # a folder of the user with a model
+    "models/onnx_session.py": {".read_bytes"},  # the weights of a package or of such a folder
 }
 """What is outside of every workspace, and who touches it."""
 

@@ -11,7 +11,13 @@ from tests.architecture.source import modules
 HOME = "promptuary.core.json"
 PRINTS = {"print_json", "print_json_line"}
 """Functions that print a shape, and make none."""
-OWN_FILES = ("promptuary.workspace.", "promptuary.layers.", "promptuary.testing.", "promptuary.context.compact.summary")
+OWN_FILES = (
+    "promptuary.workspace.",
+    "promptuary.layers.",
+    "promptuary.models.",
+    "promptuary.testing.",
+    "promptuary.context.compact.summary",
+)
 """Rooms with files, states and questions to a model that nobody else reads: their shapes are their own."""
 
 

@@ -2,17 +2,20 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
 from promptuary.core.ports.models import Embedder
 from promptuary.models.minilm import MiniLM, available
+from promptuary.models.onnx_folder import open_embedder
 from promptuary.models.openai_embeddings import EndpointEmbedder
 from promptuary.testing.embedder_conformance import EmbedderConformance, numbers
 from promptuary.testing.loopback import Loopback, Step, answer
 from promptuary.testing.word_embedder import WordEmbedder
 from promptuary.workspace.web.post import PostPolicy
 from tests.embedders import HashedWords
+from tests.onnx_models import embedder_weights, write_folder
 
 LOCAL = MiniLM(threads=1)  # loads nothing before it is used
 
@@ -34,6 +37,16 @@ class TestMiniLM(EmbedderConformance):
     @pytest.fixture
     def embedder(self) -> Embedder:
         return LOCAL
+
+
+@pytest.mark.skipif(not available(), reason="the extra is not installed")
+class TestOnnxFolder(EmbedderConformance):
+    @pytest.fixture
+    def embedder(self, tmp_path: Path) -> Embedder:
+        """Return a tiny model whose texts begin with a prefix and are cut into many windows."""
+        settings = {"window": 16, "prefixes": {"query": "query: "}}
+        write_folder(tmp_path, {"model.onnx": embedder_weights(), "promptuary.json": settings})
+        return open_embedder(tmp_path, cache=None)
 
 
 class TestEndpointEmbedder(EmbedderConformance):

@@ -140,7 +140,10 @@ INDEX_FLAGS: Final[Mapping[str, Flag]] = {
     ),
     "embedder": (
         "--embedder",
-        {"metavar": "NAME", "help": "embed with auto, none, minilm, endpoint or a plug-in (default: auto)"},
+        {
+            "metavar": "NAME",
+            "help": "embed with auto, none, minilm, onnx:FOLDER, endpoint or a plug-in (default: auto)",
+        },
     ),
     "embed_url": ("--embed-url", {"metavar": "URL", "help": "OpenAI-compatible embedding endpoint, up to /embeddings"}),
     "embed_model": ("--embed-model", {"metavar": "NAME", "help": "model of that endpoint"}),

@@ -1,12 +1,15 @@
 """Opens the search of a workspace as its settings say: where the index is, how files are chunked, and what embeds."""
 
+from contextlib import suppress
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Final
 
 from promptuary.config.settings import Settings
 from promptuary.core.errors import ConfigError
 from promptuary.core.ports.models import Embedder
 from promptuary.models import minilm
+from promptuary.models.onnx_folder import open_embedder
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.folders import IndexedFolders
 from promptuary.search.service import SearchBackend, SearchService
@@ -20,6 +23,7 @@ from promptuary.workspace.user_folders import cache_folder
 from promptuary.workspace.workspace import Workspace
 
 _INDEX: Final = "index"
+_FOLDER: Final = "onnx:"
 _VECTOR_PACKAGES: Final = ("numpy", "turbovec")
 
 
@@ -67,17 +71,36 @@ def embedder_for(settings: Settings) -> Embedder | None:
             return _local()
         case "endpoint":
             return _endpoint(settings)
+        case named if named.startswith(_FOLDER):
+            return open_embedder(_own_folder("embedder", named), cache=_models_cache())
     from promptuary.plugins import installed_embedders  # noqa: PLC0415  (looking for plug-ins takes time)
 
     plugged = installed_embedders()
     if settings.embedder not in plugged:
-        names = ", ".join(["auto", "none", "minilm", "endpoint", *plugged])
+        names = ", ".join(["auto", "none", "minilm", "endpoint", "onnx:FOLDER", *plugged])
         raise ConfigError(f"embedder {settings.embedder!r} is not installed; use one of: {names}")
     return plugged[settings.embedder]()
 
 
 def _local() -> Embedder:
-    return minilm.MiniLM(cache=cache_folder() / "models")
+    return minilm.MiniLM(cache=_models_cache())
+
+
+def _own_folder(setting: str, value: str) -> Path:
+    """Return the folder that a setting names. Raises ``ConfigError`` for a relative path.
+
+    A relative one would begin in whatever folder the person is in, which may be a stranger's.
+    """
+    path = Path(value.removeprefix(_FOLDER))
+    with suppress(RuntimeError):  # a user without a home
+        path = path.expanduser()
+    if not path.is_absolute():
+        raise ConfigError(f"{setting} names the folder {path}; write its whole path, such as {_FOLDER}~/models/name")
+    return path
+
+
+def _models_cache() -> Path:
+    return cache_folder() / "models"
 
 
 def _endpoint(settings: Settings) -> Embedder:

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from promptuary.core.errors import PromptuaryError
-from promptuary.models import minilm, minilm_cache
+from promptuary.models import minilm, onnx_cache
 from promptuary.models.minilm import MiniLM, available
 
 if TYPE_CHECKING:
@@ -198,9 +198,9 @@ def test_a_copy_that_is_not_whole_is_made_again(tmp_path: Path, wrong: str, mode
         case _:
             signature.write_text("something else")
 
-    assert not any(map(minilm_cache.is_intact, filter(None, [minilm_cache.find(tmp_path, "b941bf19f1f1")])))
+    assert not any(map(onnx_cache.is_intact, filter(None, [onnx_cache.find(tmp_path, "b941bf19f1f1")])))
     assert MiniLM(cache=tmp_path).embed(["one"], "passage") == model.embed(["one"], "passage")
-    assert minilm_cache.is_intact(copy)
+    assert onnx_cache.is_intact(copy)
     assert sorted(tmp_path.iterdir()) == [copy, signature]
 
 
@@ -213,7 +213,7 @@ def test_a_cache_that_may_not_be_looked_into_is_none(
 
     monkeypatch.setattr(Path, "is_file", refuse)
 
-    assert minilm_cache.find(tmp_path, "b941bf19f1f1") is None
+    assert onnx_cache.find(tmp_path, "b941bf19f1f1") is None
     assert MiniLM(cache=tmp_path).embed(["one"], "query") == model.embed(["one"], "query")
 
 
@@ -227,7 +227,7 @@ def test_two_who_make_a_copy_at_once_leave_one(tmp_path: Path, monkeypatch: pyte
     MiniLM(cache=tmp_path).embed(["two"], "passage")
 
     assert sorted(tmp_path.iterdir()) == sorted([copy, signature, other])
-    assert minilm_cache.is_intact(copy)
+    assert onnx_cache.is_intact(copy)
 
 
 @needed

@@ -15,6 +15,7 @@ from promptuary.models.openai_embeddings import EndpointEmbedder
 from promptuary.wiring.search import embedder_for, open_search
 from promptuary.wiring.workspace import open_door
 from tests.conftest import Files
+from tests.onnx_models import embedder_weights, write_folder
 
 PLUGGED = """
 class Small:
@@ -56,6 +57,36 @@ def test_an_address_is_enough_to_have_an_endpoint_embed() -> None:
     assert isinstance(embedder_for(settings), EndpointEmbedder)
 
 
+def test_a_folder_of_the_person_with_a_model_embeds(
+    files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_folder(tmp_path / "home/models/tiny", {"onnx/model.onnx": embedder_weights()})
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    workspace = files({"a.md": "alpha", "b.md": "beta"})
+    with Promptuary.open(workspace, exact=True, embedder="onnx:~/models/tiny") as p:
+        p.search.index(".")
+        assert p.search.embed() == 2
+        found = p.search.find("alpha")
+
+    assert (found.mode, found.hits[0].path) == ("hybrid", "a.md")
+
+
+def test_a_folder_is_named_by_its_whole_path_so_that_none_of_a_workspace_is_taken(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(files({"model/tokenizer.json": "{}"}))
+
+    with pytest.raises(ConfigError, match="write its whole path"):
+        embedder_for(Settings(embedder="onnx:model"))
+
+
+def test_a_workspace_cannot_name_a_folder_with_a_model(files: Files) -> None:
+    settings = load(files({"promptuary.toml": 'embedder = "onnx:/somewhere"\n'}))
+
+    assert settings.embedder == "auto"
+    assert any("embedder in promptuary.toml is ignored" in note for note in settings.notes)
+
+
 @pytest.mark.parametrize(
     "settings",
     [
@@ -85,7 +116,9 @@ def test_an_embedder_of_another_package_is_used_by_its_name(files: Files) -> Non
 
 @pytest.mark.usefixtures("_plugged")
 def test_a_name_that_nobody_has_is_told_with_those_that_there_are() -> None:
-    with pytest.raises(ConfigError, match="'smal' is not installed; use one of: auto, none, minilm, endpoint, small"):
+    with pytest.raises(
+        ConfigError, match="'smal' is not installed; use one of: auto, none, minilm, endpoint, onnx:FOLDER, small"
+    ):
         embedder_for(Settings(embedder="smal"))
 
 

@@ -1,4 +1,4 @@
-"""A cache of the model in the optimised form of onnxruntime, which loads in half the time.
+"""A cache of models in the optimised form of onnxruntime, which load in half the time.
 
 A copy belongs to one model and one installation of the library, and has its hash in a file next to it; a damaged copy
 counts as missing. The folder must be writable by the person alone. Does not know what the model is for.
@@ -36,7 +36,7 @@ def is_intact(path: Path) -> bool:
         return False
 
 
-def write(folder: Path, model: str, weights: bytes, onnxruntime: Any, options: Any) -> None:
+def write(folder: Path, model: str, weights: bytes | str, onnxruntime: Any, options: Any) -> None:
     """Write the copy; ``options`` are those of its session. A failure is logged, not raised."""
     new = folder / f"{model}.{os.getpid()}.new"  # written by the library itself
     try:

@@ -1,0 +1,140 @@
+"""Loads a model in the ONNX format on this machine: the libraries, the tokenizer, and a session with the weights.
+
+Loading runs side by side where it can, because a person waits for it. Does not know what a model is for, nor where its
+files come from: ``ModelFiles`` returns them, verified.
+"""
+
+import hashlib
+import importlib
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from promptuary import concurrency
+from promptuary.core.errors import PromptuaryError
+from promptuary.models import onnx_cache
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFiles:
+    """The files of a model. ``key`` identifies the weights, and names the copy of them that loads faster.
+
+    ``weights`` and ``tokenizer`` return the content of a file, or raise ``PromptuaryError`` if it is not the expected
+    one. Weights that are spread over several files are given by the path of the first.
+    """
+
+    name: str
+    key: str
+    weights: Callable[[], bytes | str]
+    tokenizer: Callable[[], bytes]
+
+
+class LoadedModel(NamedTuple):
+    """A model that can be run. ``save_copy`` writes the copy that loads faster, if there is none."""
+
+    tokenizer: Any
+    session: Any
+    save_copy: Callable[[], None]
+
+
+class Loading(NamedTuple):
+    """A model that is being loaded. ``is_intact`` returns whether there is a copy that loads faster."""
+
+    files: ModelFiles
+    cache: Path | None
+    onnxruntime: Any
+    session: Callable[[], Any]
+    is_intact: Callable[[], bool]
+
+
+def load(files: ModelFiles, cache: Path | None) -> LoadedModel:
+    """Load libraries, tokenizer and weights. ``cache`` is a private folder of the person for faster copies."""
+    return finish(start(files, cache))
+
+
+def start(files: ModelFiles, cache: Path | None) -> Loading:
+    """Import the library, and begin to load the weights in another thread."""
+    copy = onnx_cache.find(cache, files.key) if cache else None
+    is_intact = concurrency.begin(lambda: copy is not None and onnx_cache.is_intact(copy)).result
+    # Otherwise the library collects data about this machine for its makers. Has no effect once it is loaded.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    try:
+        # Imports the parts of numpy that it needs; reading and hashing go on in the other thread.
+        onnxruntime = importlib.import_module("onnxruntime")  # 100 ms
+    except ImportError as error:
+        raise missing_extra() from error
+    session = concurrency.begin(lambda: _session(onnxruntime, files, copy, is_intact)).result
+    return Loading(files, cache, onnxruntime, session, is_intact)
+
+
+def finish(loading: Loading) -> LoadedModel:
+    """Load the tokenizer, and wait for the weights."""
+    files = loading.files
+    try:
+        from tokenizers import Tokenizer  # noqa: PLC0415  (30 ms with its vocabulary)
+    except ImportError as error:
+        raise missing_extra() from error
+    try:
+        tokenizer = Tokenizer.from_str(files.tokenizer().decode())
+    except PromptuaryError:
+        raise
+    except Exception as error:  # the library has no class of its own for what it raises
+        raise PromptuaryError(f"tokenizer.json of {files.name} cannot be used: {error}") from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    try:
+        session = loading.session()
+    except PromptuaryError:
+        raise
+    except Exception as error:  # the library has no class of its own for what it raises
+        raise PromptuaryError(f"onnxruntime cannot load {files.name} ({error}); try another version of it.") from error
+
+    def save_copy() -> None:
+        if loading.cache is not None and not loading.is_intact():
+            options = _options(loading.onnxruntime, optimised=False)
+            onnx_cache.write(loading.cache, files.key, files.weights(), loading.onnxruntime, options)
+
+    return LoadedModel(tokenizer, session, save_copy)
+
+
+def read_verified(path: Path, sha256: str, otherwise: PromptuaryError) -> bytes:
+    """Return the bytes of a file. Raises ``otherwise`` if it has another hash, ``OSError`` if it cannot be read."""
+    found = path.read_bytes()
+    if hashlib.sha256(found).hexdigest() != sha256:
+        raise otherwise
+    return found
+
+
+def missing_extra() -> PromptuaryError:
+    """Return the error for libraries that are not installed."""
+    return PromptuaryError("Semantic search needs the 'embeddings' extra: pip install \"promptuary[embeddings]\"")
+
+
+def _session(onnxruntime: Any, files: ModelFiles, copy: Path | None, is_intact: Callable[[], bool]) -> Any:
+    session = None
+    if copy is not None:
+        # Loaded while its hash is still being computed; a damaged copy may not even load.
+        with suppress(Exception):
+            session = _opened(onnxruntime, str(copy), optimised=True)
+    if session is None or not is_intact():
+        session = _opened(onnxruntime, files.weights(), optimised=False)
+    return session
+
+
+def _opened(onnxruntime: Any, model: str | bytes, *, optimised: bool) -> Any:
+    options = _options(onnxruntime, optimised=optimised)
+    # Without ``enable_fallback=0`` it prints the error, and tries the same again.
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"], enable_fallback=0)
+
+
+def _options(onnxruntime: Any, *, optimised: bool) -> Any:
+    options = onnxruntime.SessionOptions()
+    # One thread for each run: parallel runs use several cores better than one run does, and do not spin.
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    levels = onnxruntime.GraphOptimizationLevel
+    options.graph_optimization_level = levels.ORT_DISABLE_ALL if optimised else levels.ORT_ENABLE_EXTENDED
+    return options
