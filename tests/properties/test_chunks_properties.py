@@ -55,6 +55,20 @@ PIECES = st.one_of(
         ]
     ),
     st.sampled_from(
+        [
+            "user: I ask you?\n",
+            "assistant: yes\n\n",
+            "assistant: " + "long " * 60 + "\n",
+            "user: I ask you?\nassistant: yes\n" * 8,
+            "Anna: do you?\nBen: I do\n" * 6,
+            "[10:32] anna: hi you\n[2023-05-08 10:33] ben: hi\n" * 3,
+            "## User\n",
+            "## Assistant\n\n",
+            "2023-05-08\n",
+            "# Chat on 8 May 2023\n\n",
+        ]
+    ),
+    st.sampled_from(
         ["word " * 40 + "\n", "line\n" * 40, "x" * 300, "\n" * 30, "日本語の文章。" * 20 + "\n", "a b\n\n" * 30]
     ),
 )
@@ -139,6 +153,33 @@ def test_the_same_text_gives_the_same_chunks(text: str, name: str, sizes: Sizes)
 def test_titles_are_single_lines_of_words(text: str, name: str) -> None:
     for chunk in chunks(text, name, Sizes(), COUNTER):
         assert all(title and title == " ".join(title.split()) for title in chunk.heading)
+
+
+@given(TEXTS, st.sampled_from(["a.md", "a.txt"]), SIZES)
+def test_own_words_are_words_of_the_chunk_in_their_order(text: str, name: str, sizes: Sizes) -> None:
+    for chunk in chunks(text, name, sizes, COUNTER):
+        position = 0
+        for line in chunk.own.split("\n"):
+            found = chunk.text.find(line, position)
+            assert found >= 0
+            position = found + len(line)
+        assert chunk.date is None or isinstance(chunk.date, int)
+
+
+CHATS = st.lists(
+    st.tuples(st.text(st.characters(codec="utf-8", exclude_characters="\n"), min_size=1), st.text()), min_size=1
+)
+
+
+@given(CHATS, st.sampled_from(["a.md", "a.txt"]))
+def test_what_a_person_says_in_one_line_is_their_own_and_the_reply_is_not(
+    said: list[tuple[str, str]], name: str
+) -> None:
+    asked = [f"i ask {question.strip() or 'this'}?" for question, _ in said]
+    text = "".join(f"user: {one}\nassistant: said{number}\n" for number, one in enumerate(asked))
+    found = chunks(text, name, Sizes(), COUNTER)
+
+    assert "\n".join(chunk.own for chunk in found).split("\n") == asked
 
 
 @given(st.text(max_size=30), TEXTS, st.integers(-(2**62), 2**62))

@@ -1,20 +1,27 @@
 """Cuts the text of a file into chunks: whole lines with the headings above them.
 
-Markdown and its relatives are cut at headings, code at definitions, everything else at paragraphs and lines. The same
+Chats are cut at turns, Markdown and its relatives at headings, code at definitions, everything else at paragraphs and
+lines. The same
 text under the same name always gives the same chunks, in time proportional to its length; only code that takes too long
 to parse, which depends on the machine, is cut like everything else.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
 
 from promptuary.core.budget import TokenCounter
 from promptuary.core.search import Chunk
 from promptuary.search.chunks.code import code_parts
 from promptuary.search.chunks.file_kinds import kind_of
+from promptuary.search.chunks.front_matter import names
 from promptuary.search.chunks.lines import Lines, Part
-from promptuary.search.chunks.markdown import heading_parts
+from promptuary.search.chunks.markdown import heading_parts, is_markdown
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.chunks.split import Splitter
+from promptuary.search.chunks.transcript import Transcript, transcript, turn_parts
+
+_PROSE: Final = frozenset({"markdown", "text"})
 
 
 def chunks(
@@ -26,13 +33,23 @@ def chunks(
     more; then it is that line, with the title above it. ``on_slow`` is called if the file takes too long to parse.
     """
     lines = Lines(text)
-    match kind_of(path):
+    splitter = Splitter(lines, sizes, counter)
+    kind = kind_of(path)
+    named = names(text) if kind in _PROSE else ()
+    if kind in _PROSE and is_markdown(path) and (chat := transcript(lines)):
+        splitter.split(turn_parts(lines, chat))
+        return [_in_chat(chunk, lines, chat, named) for chunk in splitter.chunks]
+    match kind:
         case "markdown":
             whole = heading_parts(lines, path)
         case "code":
             whole = code_parts(lines, path, on_slow)
         case _:
             whole = Part(0, len(lines))
-    splitter = Splitter(lines, sizes, counter)
     splitter.split(whole)
-    return splitter.chunks
+    return [replace(chunk, names=named) for chunk in splitter.chunks] if named else splitter.chunks
+
+
+def _in_chat(chunk: Chunk, lines: Lines, chat: Transcript, named: tuple[str, ...]) -> Chunk:
+    first, end = chunk.start_line - 1, chunk.end_line
+    return replace(chunk, own=chat.own_words(lines, first, end), names=named, date=chat.date(first, end))

@@ -5,12 +5,14 @@ Pure: the name, the text and the time of the last change are arguments. ``core.l
 """
 
 import re
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import timedelta
 from functools import lru_cache
 from typing import Final
 
 from promptuary.core.languages import language_of
 from promptuary.core.search import FileKind
+from promptuary.search.chunks.dates import first_date, seconds
+from promptuary.search.chunks.front_matter import START, fields
 from promptuary.workspace.disk.sensitive_names import CODE_EXTENSIONS, DATA_EXTENSIONS
 
 HEADED: Final = frozenset(
@@ -23,15 +25,7 @@ _PROSE_LANGUAGES = frozenset({"latex", "diff"})
 _CODE_EXTENSIONS = frozenset(CODE_EXTENSIONS.split())
 _DATA_EXTENSIONS = frozenset(DATA_EXTENSIONS.split())
 
-_YEARS = range(1900, 2200)
-_START_OF_TEXT = 8_192
 _KEYS = ("date", "updated", "created")
-_LINES: Final = {
-    "---": re.compile(rf"({'|'.join(_KEYS)})[ \t]*:[ \t]*(.*)", re.IGNORECASE),
-    "+++": re.compile(rf"[ \t]*[\"']?({'|'.join(_KEYS)})[\"']?[ \t]*=[ \t]*([^#]*)", re.IGNORECASE),
-}
-"""A line with a date in front matter, by the delimiter: YAML, where an indented line belongs to another key, and TOML,
-where it does not."""
 _MOMENT = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
     r"(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.[0-9]{1,9})?)?[ ]?(?:([Zz])|([+-])([0-9]{2}):?([0-9]{2}))?)?"
@@ -67,35 +61,23 @@ def date_of(path: str, text: str, modified_ns: int) -> int:
     """Return the date that a file is about, in seconds since 1970; never raises.
 
     That is the date in its front matter, else one in its name or in a folder's (the innermost first), else one in its
-    first heading, else its last change. A date without a time is midnight in UTC; an impossible one is ignored.
+    first heading (2024-03-05, 2024/03/05 17:17, 8 May 2023, May 8, 2023), else its last change. A date without a time
+    is midnight in UTC; an impossible one is ignored.
     """
-    start = text[:_START_OF_TEXT].removeprefix("\ufeff")
-    found = _of_front_matter(start) if start.startswith(tuple(_LINES)) else None
+    start = text[:START].removeprefix("\ufeff")
+    found = _of_front_matter(start)
     if found is None and _DAY.search(path):
         days = map(_of_words, reversed(path.split("/")))
         found = next((day for day in days if day is not None), None)
     if found is None and kind_of(path) == "markdown" and (heading := _HEADING.search(f"\n{start}")):
-        found = _of_words(heading[1])
+        found = first_date(heading[1])
     return found if found is not None else modified_ns // 1_000_000_000
 
 
 def _of_front_matter(start: str) -> int | None:
-    lines = start.split("\n")
-    mark = lines[0].rstrip()
-    if mark not in _LINES:
-        return None
-    dates: dict[str, int] = {}
-    in_table = False
-    for line in lines[1:]:
-        if line.rstrip() in {mark, "..."}:
-            return next((dates[key] for key in _KEYS if key in dates), None)
-        # Keys after the name of a table belong to that table and not to the file.
-        in_table = in_table or (mark == "+++" and line.lstrip().startswith("["))
-        if in_table:
-            continue
-        if (match := _LINES[mark].match(line)) and (moment := _moment(match[2])) is not None:
-            dates.setdefault(match[1].lower(), moment)
-    return None
+    values = fields(start)
+    moments = (_moment(value) for key in _KEYS for value in values.get(key, ()))
+    return next((moment for moment in moments if moment is not None), None)
 
 
 def _moment(value: str) -> int | None:
@@ -106,23 +88,11 @@ def _moment(value: str) -> int | None:
         return None
     hour, minute, second = (int(match[n] or 0) for n in (4, 5, 6))
     ahead = timedelta(hours=int(match[9] or 0), minutes=int(match[10] or 0))
-    return _seconds(
+    return seconds(
         int(match[1]), int(match[2]), int(match[3]), (hour, minute, second), -ahead if match[8] == "-" else ahead
     )
 
 
 def _of_words(words: str) -> int | None:
-    days = (_seconds(int(day[1]), int(day[3]), int(day[4])) for day in _DAY.finditer(words))
+    days = (seconds(int(day[1]), int(day[3]), int(day[4])) for day in _DAY.finditer(words))
     return next((day for day in days if day is not None), None)
-
-
-def _seconds(
-    year: int, month: int, day: int, time: tuple[int, int, int] = (0, 0, 0), ahead: timedelta = timedelta()
-) -> int | None:
-    if year not in _YEARS:
-        return None
-    try:
-        zone = timezone(ahead) if ahead else UTC
-        return int(datetime(year, month, day, *time, tzinfo=zone).timestamp())
-    except ValueError:
-        return None

@@ -78,6 +78,10 @@ class Lines:
             end -= 1
         return first, end
 
+    def glue(self, first: int, end: int) -> None:
+        """Mark these lines as belonging together."""
+        self.glued[first + 1 : end] = b"\1" * (end - first - 1)
+
     def mark(self, line: int) -> int:
         """Return a checksum of the beginning of a line."""
         return crc32(self.lines[line][:_MARKED].encode("utf-8", "surrogatepass"))

@@ -34,8 +34,8 @@ _ORG_TAGS = re.compile(r"(?<![ \t])[ \t]++:[\w@:]+:\Z")
 
 def heading_parts(lines: Lines, path: str) -> Part:
     """Return the sections of the file ``path``, and mark lines that belong together as glued."""
-    reader = _READERS.get(extension_of(path), _markdown)
-    body = _front_matter(lines)
+    reader = _READERS.get(extension_of(path), markdown_headings)
+    body = front_matter_end(lines)
     whole = _nested(len(lines), reader(lines, body))
     if whole.parts and lines.trimmed(body, whole.parts[0].first) == (whole.parts[0].first,) * 2:
         whole.parts[0].first = 0
@@ -56,24 +56,29 @@ def _nested(end: int, headings: Iterator[Heading]) -> Part:
     return whole
 
 
-def _front_matter(lines: Lines) -> int:
-    """Return the first line after the front matter, and mark that as glued; zero if there is none."""
+def front_matter_end(lines: Lines) -> int:
+    """Return the first line after the front matter, which is marked as glued; zero if there is none."""
     mark = lines.lines[0].removeprefix("\ufeff").rstrip()
     if mark not in {"---", "+++"}:
         return 0
     for line in range(1, len(lines)):
         text = lines.lines[line]
         if text[:3] in {mark, "..."} and text.rstrip() in {mark, "..."}:
-            _glue(lines, 0, line + 1)
+            lines.glue(0, line + 1)
             return line + 1
     return 0
 
 
-def _glue(lines: Lines, first: int, end: int) -> None:
-    lines.glued[first + 1 : end] = b"\1" * (end - first - 1)
+def is_markdown(path: str) -> bool:
+    """Return whether the headings of the file ``path``, if it has any, are those of Markdown."""
+    return extension_of(path) not in _READERS
 
 
-def _markdown(lines: Lines, body: int) -> Iterator[Heading]:
+def markdown_headings(lines: Lines, body: int, *, unclosed: bool = True) -> Iterator[Heading]:
+    """Yield the headings from the line ``body`` on, and mark fenced code and tables as glued.
+
+    Fenced code that is never closed goes to the end of the text; unless ``unclosed``, it is not marked.
+    """
     texts = lines.lines
     marked = [line for line, text in enumerate(texts) if text.lstrip()[:1] in _MARKS]
     fence, opened, table, heading = "", 0, -1, -1
@@ -84,7 +89,7 @@ def _markdown(lines: Lines, body: int) -> Iterator[Heading]:
         mark = text.lstrip()[0]
         if fence:
             if mark == fence[0] and text.strip(f"{mark} \t\r") == "" and len(text.strip()) >= len(fence):
-                _glue(lines, opened, line + 1)
+                lines.glue(opened, line + 1)
                 fence = ""
         elif mark in "`~":
             found = _FENCE.match(text)
@@ -100,8 +105,8 @@ def _markdown(lines: Lines, body: int) -> Iterator[Heading]:
         elif (found := _UNDERLINE.match(text)) and _is_title(lines, line - 1, body, heading):
             heading = line
             yield Heading(line - 1, 1 if mark == "=" else 2, plain_title(texts[line - 1]))
-    if fence:
-        _glue(lines, opened, len(lines))
+    if fence and unclosed:
+        lines.glue(opened, len(lines))
 
 
 def _is_title(lines: Lines, line: int, body: int, heading: int) -> bool:

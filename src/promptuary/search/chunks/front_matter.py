@@ -1,0 +1,78 @@
+"""The front matter of a note: its fields, and the names that a note goes by.
+
+Reads as much of YAML and TOML as notes use: a key with a value, or with a list. Nothing is evaluated, and only the
+beginning of a file is read.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+START: Final = 8_192
+"""Characters of a file that front matter may have."""
+
+_MARKS: Final = ("---", "+++")
+# In YAML an indented line belongs to another key, in TOML it does not.
+_LINES: Final = {
+    "---": re.compile(r"([A-Za-z_-]{1,20})[ \t]*:(?:[ \t]+|\Z)(.*)"),
+    "+++": re.compile(r"[ \t]*[\"']?([A-Za-z_-]{1,20})[\"']?[ \t]*=[ \t]*([^#]*)"),
+}
+_ITEM: Final = re.compile(r"[ \t]*-[ \t]+(.*)")
+_TITLES: Final = ("title",)
+_LISTS: Final = ("aliases", "alias", "tags", "tag", "keywords")
+_QUOTED_OR_NOT: Final = re.compile(r"\"([^\"]*)\"|'([^']*)'|([^\s,\"'\[\]][^,\]]*)")
+_MOST_NAMES: Final = 32
+_LONGEST_NAME: Final = 200
+
+
+def fields(text: str) -> Mapping[str, Sequence[str]]:
+    """Return the values of each key in the front matter of ``text`` as they are written, by the key in lower case."""
+    start = text[:START].removeprefix("\ufeff")
+    if not start.startswith(_MARKS):
+        return {}
+    mark, *lines = start.split("\n")
+    mark = mark.rstrip()
+    ends = (number for number, line in enumerate(lines) if line.rstrip() in {mark, "..."})
+    if mark not in _MARKS or (end := next(ends, None)) is None:
+        return {}
+    found: dict[str, list[str]] = {}
+    for key, value in _entries(lines[:end], mark):
+        found.setdefault(key, []).append(value)
+    return found
+
+
+def _entries(lines: Sequence[str], mark: str) -> Iterator[tuple[str, str]]:
+    """Yield each key with its value; a list gives one pair for each item, or for each line of it."""
+    key, is_open = "", False
+    for line in lines:
+        # Keys after the name of a table belong to that table and not to the file.
+        if mark == "+++" and not is_open and line.lstrip().startswith("["):
+            return
+        if is_open:
+            value = line.strip()
+        elif match := _LINES[mark].match(line):
+            key, value = match[1].lower(), match[2].strip()
+        elif (item := _ITEM.match(line)) and key and mark == "---":
+            value = item[1].strip()
+        else:
+            continue
+        yield key, value
+        is_open = (is_open or value.startswith("[")) and "]" not in value
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Return the title, the aliases and the tags that the front matter of ``text`` names, each once."""
+    found: dict[str, None] = {}
+    values = fields(text)
+    for key in (*_TITLES, *_LISTS):
+        for value in values.get(key, ()):
+            for name in [value.strip("\"'")] if key in _TITLES else _listed(value):
+                plain = " ".join(name.split()).lstrip("#")[:_LONGEST_NAME]
+                if plain:
+                    found[plain] = None
+    return tuple(found)[:_MOST_NAMES]
+
+
+def _listed(value: str) -> Iterator[str]:
+    for match in _QUOTED_OR_NOT.finditer(value):
+        yield match[1] or match[2] or (match[3] or "").strip()
