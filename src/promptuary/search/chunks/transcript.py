@@ -83,7 +83,7 @@ class _Opening(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class SpokenTurn:
     """What one speaker says: lines ``first`` to ``end`` (excluded), counted from zero.
 
     The text begins at the column ``text`` of the first line. ``date`` is when it was said, if that is known.
@@ -105,7 +105,7 @@ class Transcript:
     ``headings`` are those of the whole text, ``body`` the first line after its front matter.
     """
 
-    turns: Sequence[Turn]
+    turns: Sequence[SpokenTurn]
     between_people: bool
     headings: Sequence[Heading] = ()
     body: int = 0
@@ -124,7 +124,7 @@ class Transcript:
         """Return when the first of these lines was said that has a date."""
         return next((turn.date for turn in self._turns(first, end) if turn.date is not None), None)
 
-    def _turns(self, first: int, end: int) -> Iterator[Turn]:
+    def _turns(self, first: int, end: int) -> Iterator[SpokenTurn]:
         at = max(0, bisect_right(self.turns, first, key=lambda turn: turn.first) - 1)
         while at < len(self.turns) and self.turns[at].first < end:
             yield self.turns[at]
@@ -260,7 +260,7 @@ def _is_cycle(speakers: Sequence[str]) -> bool:
     return length > 2 and all(one == speakers[index % length] for index, one in enumerate(speakers))
 
 
-def _turns(lines: Lines, body: int, openings: Sequence[_Opening]) -> tuple[list[Turn], bool]:
+def _turns(lines: Lines, body: int, openings: Sequence[_Opening]) -> tuple[list[SpokenTurn], bool]:
     """Return the turns, and whether all speakers are people."""
     speakers = {one.speaker for one in openings}
     machines = {one for one in speakers if one in _ALSO_MACHINES or _is_machine(one)}
@@ -278,7 +278,7 @@ def _turns(lines: Lines, body: int, openings: Sequence[_Opening]) -> tuple[list[
     turns = []
     for one, above, end, of_day in zip(openings, aboves, ends, days, strict=True):
         date = stamp_date(one.stamp, order, of_day) if one.stamp else of_day
-        turns.append(Turn(one.line, end, one.text, one.speaker not in machines, date, above))
+        turns.append(SpokenTurn(one.line, end, one.text, one.speaker not in machines, date, above))
     return turns, not machines
 
 
@@ -329,9 +329,9 @@ def _headings(found: Transcript, first: int, end: int) -> Sequence[Heading]:
     return found.headings[at:stop]
 
 
-def _exchanges(found: Transcript) -> Iterator[Turn]:
+def _exchanges(found: Transcript) -> Iterator[SpokenTurn]:
     """Yield the turns that begin a part: all between people, else the first of a person after a reply."""
-    before: Turn | None = None
+    before: SpokenTurn | None = None
     for turn in found.turns:
         if found.between_people or before is None or turn.above < turn.first or (turn.person and not before.person):
             yield turn
