@@ -5,12 +5,15 @@ from pathlib import Path
 import pytest
 
 from promptuary.blocking import Promptuary
+from promptuary.workspace.changes.snapshot import snapshot, snapshot_of
 from promptuary.workspace.disk.root import Root
 from promptuary.workspace.workspace import Workspace
 from tests.conftest import git
 from tests.security.test_hostile_git import crafted_index
 
 SIZE = 54_321
+OUTSIDE = ["link/private.txt", "link/large.txt", "link/folder", "link/missing.txt", "sub/deep/private.txt"]
+"""Names in the workspace that lead outside, by the links of the fixture."""
 
 
 @pytest.fixture
@@ -57,6 +60,23 @@ def test_nothing_outside_has_a_size(path: str, forged: Path) -> None:
         assert workspace.size_of(path) is None
         assert workspace.size_of(str(forged.parent / "outside/private.txt")) is None
         assert workspace.size_of("kept.txt") == 4
+
+
+@pytest.mark.parametrize("known", [frozenset(), frozenset(OUTSIDE)], ids=["new", "known"])
+def test_a_snapshot_examines_nothing_outside_that_the_index_names(known: frozenset[str], forged: Path) -> None:
+    outside = forged.parent / "outside"
+    (outside / "folder").mkdir()
+    (outside / "folder/inner.txt").write_text("inner")
+    (outside / "large.txt").write_text("x" * (2 << 20))
+    names = [b"kept.txt", *map(str.encode, OUTSIDE)]
+    (forged / ".git/index").write_bytes(crafted_index(*names))
+    with Root(forged) as root:
+        workspace = Workspace(root)
+        taken = snapshot(workspace)
+        some = snapshot_of(workspace, OUTSIDE, known=known)
+
+    assert (set(taken.files), taken.large, taken.unreadable) == ({"kept.txt"}, [], 0)
+    assert some == dict.fromkeys(OUTSIDE)
 
 
 def test_a_name_of_very_many_folders_is_no_trouble(repository: Path) -> None:

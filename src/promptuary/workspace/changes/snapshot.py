@@ -1,7 +1,8 @@
 """The state of a workspace's files on disk at one moment; two of these are compared to find what changed.
 
-No file is opened: a snapshot has the names that may be read and their ``stat``. A folder that cannot be read is
-distinguished from an empty one, because its files are not deleted. Comparing snapshots is left to the caller.
+No file is opened: a snapshot has the names that may be read and their ``stat``. What is behind a linked folder is not
+examined, whatever git's index names there. A folder that cannot be read is distinguished from an empty one, because its
+files are not deleted. Comparing snapshots is left to the caller.
 """
 
 import os
@@ -15,6 +16,7 @@ from promptuary.workspace.changes.current_files import IGNORE_FILES, CurrentFile
 from promptuary.workspace.changes.readable_names import ReadableNames
 from promptuary.workspace.disk.root import display_path, normalise
 from promptuary.workspace.git.locate import locate
+from promptuary.workspace.listing.walk import FileFilter
 from promptuary.workspace.workspace import Workspace
 
 
@@ -91,6 +93,7 @@ class _Stamps:
         self._root = workspace.root.path
         self._max_bytes = workspace.policy.max_bytes
         self._readable = ReadableNames(workspace.policy)
+        self._is_real = FileFilter(workspace.root.path).is_real
         self._only = only
         self._above = {folder for path in only or () for folder in folders_above(path)}
         self._last = last or {}
@@ -106,17 +109,14 @@ class _Stamps:
         """Return those of ``paths`` that are folders, or files that may be read if they are listed."""
         found = []
         for path in paths:
-            status = _status(f"{self._root}/{path}")
+            status = self._status(path)
             if status is not None and (S_ISDIR(status.st_mode) or self._is_wanted(path, status)):
                 found.append(path)
         return found
 
     def add_known(self, path: str) -> bool:
         """Add the stamp of a file without asking git; return False if git must be asked after all."""
-        above = (_status(f"{self._root}/{folder}") for folder in folders_above(path))
-        if any(status is None or not S_ISDIR(status.st_mode) for status in above):
-            return False
-        status = _status(f"{self._root}/{path}")
+        status = self._status(path)
         if status is None or not self._is_wanted(path, status):
             return False
         self.files[path] = _stamp(status)
@@ -125,12 +125,14 @@ class _Stamps:
     def _add_all(self, paths: Iterable[str]) -> list[str]:
         """Add the stamps of the files among ``paths``; return the folders among them."""
         prefix, lstat, files, only = f"{self._root}/", os.lstat, self.files, self._only
-        allows, max_bytes, last = self._readable.allows, self._max_bytes, self._last
+        allows, max_bytes, last, is_real = self._readable.allows, self._max_bytes, self._last, self._is_real
         folders = []
         for path in paths:
             wanted = only is None or _is_below(path, only)
             # A name above a wanted path can be a nested repository that contains it.
             if not wanted and path not in self._above:
+                continue
+            if not is_real(path.rpartition("/")[0]):
                 continue
             try:
                 status = lstat(prefix + path)
@@ -150,19 +152,18 @@ class _Stamps:
                 folders.append(path)
         return folders
 
+    def _status(self, path: str) -> os.stat_result | None:
+        try:
+            return os.lstat(f"{self._root}/{path}") if self._is_real(path.rpartition("/")[0]) else None
+        except (OSError, ValueError):
+            return None
+
     def _is_wanted(self, path: str, status: os.stat_result) -> bool:
         return S_ISREG(status.st_mode) and status.st_size <= self._max_bytes and self._readable.allows(path)
 
 
 def _stamp(status: os.stat_result) -> Stamp:
     return Stamp(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-
-
-def _status(path: str) -> os.stat_result | None:
-    try:
-        return os.lstat(path)
-    except (OSError, ValueError):
-        return None
 
 
 def _is_below(path: str, folders: frozenset[str]) -> bool:

@@ -40,7 +40,7 @@ class FileFilter:
         prefix, lstat = f"{self.root}/", os.lstat
         for path in paths:
             try:
-                mode = lstat(prefix + path).st_mode if self._is_real(path.rpartition("/")[0]) else None
+                mode = lstat(prefix + path).st_mode if self.is_real(path.rpartition("/")[0]) else None
             except OSError:
                 mode = None
             if mode is None:
@@ -54,8 +54,11 @@ class FileFilter:
                 self.skipped["special"] += 1
         return files, folders
 
-    def _is_real(self, folder: str) -> bool:
-        """Return whether a path of the workspace is a folder without a link on the way."""
+    def is_real(self, folder: str) -> bool:
+        """Return whether a path of the workspace is a folder without a link on the way.
+
+        True also if that may not be examined: then nothing below it can be examined either.
+        """
         asked: list[str] = []
         while (known := self._real.get(folder)) is None:
             if len(folder) > _LONGEST_PATH:
@@ -63,7 +66,7 @@ class FileFilter:
             asked.append(folder)
             folder = folder.rpartition("/")[0]
         for one in reversed(asked):
-            known = self._real[one] = known and is_real_folder(f"{self.root}/{one}")
+            known = self._real[one] = known and _may_be_folder(f"{self.root}/{one}")
         return known
 
     def lists_link(self, path: str) -> bool:
@@ -105,6 +108,13 @@ def is_real_folder(path: str | Path) -> bool:
         return S_ISDIR(os.lstat(path).st_mode)
     except OSError:
         return False
+
+
+def _may_be_folder(path: str) -> bool:
+    try:
+        return S_ISDIR(os.lstat(path).st_mode)
+    except OSError as error:
+        return isinstance(error, PermissionError)
 
 
 def _entries(file_filter: FileFilter, folder: str) -> list[os.DirEntry[str]]:

@@ -227,6 +227,22 @@ def test_what_cannot_be_looked_into_is_counted(opened: Workspace, files: Files) 
     assert (names(taken), taken.unreadable) == (["a.md"], 1)
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is closed to root")
+def test_files_deep_in_a_closed_folder_are_not_taken_for_deleted(
+    opened: Workspace, files: Files, repository: Path
+) -> None:
+    folder = files({"a.md": "", "closed/inner/b.md": ""})
+    git(repository, "add", ".")
+    (folder / "closed").chmod(0)
+    try:
+        taken = snapshot(opened)
+    finally:
+        (folder / "closed").chmod(0o700)
+
+    assert names(taken) == ["a.md"]
+    assert taken.unreadable > 0
+
+
 def test_what_decides_about_others_is_told_apart() -> None:
     assert is_ignore_file(".gitignore")
     assert is_ignore_file("a/b/.promptuaryignore")
