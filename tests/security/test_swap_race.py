@@ -12,9 +12,12 @@ from pathlib import Path
 import pytest
 
 from promptuary.core.errors import Code, ConfigError, SourceError
+from promptuary.workspace.changes.snapshot import snapshot
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.read import read_text
 from promptuary.workspace.disk.root import OpenerName, Root
+from promptuary.workspace.listing.walk import FileFilter, walk
+from promptuary.workspace.workspace import Workspace
 from tests.conftest import Figure
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux can exchange two names in one step")
@@ -94,6 +97,27 @@ def test_no_read_leaves_the_workspace_while_folders_and_links_change_places(
     assert seen["inside"] > 0
     assert seen[Code.SYMLINK] > 0
     assert set(seen) <= {"inside", Code.SYMLINK, Code.NOT_FOUND}
+
+
+@pytest.mark.torture
+def test_no_list_names_a_file_outside_while_folders_and_links_change_places(jail: Path, figure: Figure) -> None:
+    names = ["folder/private.md", "turn/private.md", "folder/note.md"]
+    (jail.parent / "jail-outside" / "private.md").write_text("SECRET")
+    seen: Counter[str] = Counter()
+    with Root(jail) as root, swapping(jail):
+        workspace = Workspace(root)
+        for _ in range(figure(150, 10_000)):
+            walked = [path for files in walk(FileFilter(jail)) for path in files]
+            listed = FileFilter(jail).classify(names)[0]
+            taken = snapshot(workspace).files
+            below = workspace.files_below("folder")
+            for paths in (walked, listed, taken, below):
+                seen["outside"] += any(path.endswith("private.md") for path in paths)
+                seen["inside"] += "folder/note.md" in paths
+    print(f"lists while folders were exchanged: {dict(seen)}")
+
+    assert seen["inside"] > 0
+    assert seen["outside"] == 0
 
 
 @pytest.mark.torture

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,9 @@ from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.read import TextFile, read_text
 from promptuary.workspace.disk.root import PathKind, Root, display_path, normalise
 from promptuary.workspace.git.locate import locate
-from promptuary.workspace.listing.ignore import OwnIgnoreRules
+from promptuary.workspace.listing.ignore import IgnoreRules, OwnIgnoreRules
 from promptuary.workspace.listing.listing import Listing
+from promptuary.workspace.listing.walk import FileFilter, walk
 from promptuary.workspace.matching.usage import Usage
 from promptuary.workspace.web.policy import FetchPolicy
 
@@ -101,9 +103,7 @@ class Workspace:
         listed = [path for path in self.files() if path.startswith(prefix)]
         if listed or not folder:
             return listed
-        inner = Listing(self.root.path / folder).start()
-        inner.wait()
-        return [prefix + path for path in inner.paths]
+        return sorted(chain.from_iterable(walk(FileFilter(self.root.path), folder, IgnoreRules())))
 
     def repository(self) -> "Repository":
         """Open the repository of the workspace; the caller closes it. Raises ``SourceError`` if there is none."""

@@ -14,9 +14,9 @@ from promptuary.core.errors import SourceError
 from promptuary.core.search import Stamp
 from promptuary.workspace.changes.current_files import IGNORE_FILES, CurrentFiles, folders_above, list_all, list_at
 from promptuary.workspace.changes.readable_names import ReadableNames
+from promptuary.workspace.disk.folders import Folders
 from promptuary.workspace.disk.root import display_path, normalise
 from promptuary.workspace.git.locate import locate
-from promptuary.workspace.listing.walk import FileFilter
 from promptuary.workspace.workspace import Workspace
 
 
@@ -41,12 +41,13 @@ def snapshot(workspace: Workspace, last: Snapshot | None = None) -> Snapshot:
 
     ``last`` is an earlier snapshot of the same workspace: the names in it are not checked again.
     """
-    stamps = _Stamps(workspace, last=last.files if last else {})
     reason = _problem(workspace)
-    if not reason:
-        stamps.add(list_all(workspace))
-        # Checked again: if the folder went away meanwhile, its files must not look deleted.
-        reason = _problem(workspace)
+    with Folders(workspace.root.path) as folders:
+        stamps = _Stamps(workspace, folders, last=last.files if last else {})
+        if not reason:
+            stamps.add(list_all(workspace))
+            # Checked again: if the folder went away meanwhile, its files must not look deleted.
+            reason = _problem(workspace)
     if reason:
         return Snapshot({}, alive=False, reason=reason)
     return Snapshot(stamps.files, stamps.unreadable, large=stamps.large)
@@ -67,12 +68,13 @@ def snapshot_of(
     asked = list(dict.fromkeys(paths))
     if _problem(workspace):
         return {}
-    stamps = _Stamps(workspace, frozenset(asked))
-    pending = stamps.existing(path for path in asked if _is_normal(path))
-    if pending and _in_git(workspace):
-        pending = [path for path in pending if path not in known or not stamps.add_known(path)]
-    if pending:
-        stamps.add(list_all(workspace) if "" in pending else list_at(workspace, pending))
+    with Folders(workspace.root.path) as folders:
+        stamps = _Stamps(workspace, folders, frozenset(asked))
+        pending = stamps.existing(path for path in asked if _is_normal(path))
+        if pending and _in_git(workspace):
+            pending = [path for path in pending if path not in known or not stamps.add_known(path)]
+        if pending:
+            stamps.add(list_all(workspace) if "" in pending else list_at(workspace, pending))
     return {} if _problem(workspace) else dict.fromkeys(asked) | stamps.files
 
 
@@ -85,15 +87,18 @@ class _Stamps:
     """Collects stamps; with ``only``, those of files at and below these paths."""
 
     def __init__(
-        self, workspace: Workspace, only: frozenset[str] | None = None, last: Mapping[str, Stamp] | None = None
+        self,
+        workspace: Workspace,
+        folders: Folders,
+        only: frozenset[str] | None = None,
+        last: Mapping[str, Stamp] | None = None,
     ) -> None:
         self.files: dict[str, Stamp] = {}
         self.large: list[str] = []
         self.unreadable = 0
-        self._root = workspace.root.path
+        self._folders = folders
         self._max_bytes = workspace.policy.max_bytes
         self._readable = ReadableNames(workspace.policy)
-        self._is_real = FileFilter(workspace.root.path).is_real
         self._only = only
         self._above = {folder for path in only or () for folder in folders_above(path)}
         self._last = last or {}
@@ -124,22 +129,20 @@ class _Stamps:
 
     def _add_all(self, paths: Iterable[str]) -> list[str]:
         """Add the stamps of the files among ``paths``; return the folders among them."""
-        prefix, lstat, files, only = f"{self._root}/", os.lstat, self.files, self._only
-        allows, max_bytes, last, is_real = self._readable.allows, self._max_bytes, self._last, self._is_real
+        status_of, files, only = self._folders.status, self.files, self._only
+        allows, max_bytes, last = self._readable.allows, self._max_bytes, self._last
         folders = []
         for path in paths:
             wanted = only is None or _is_below(path, only)
             # A name above a wanted path can be a nested repository that contains it.
             if not wanted and path not in self._above:
                 continue
-            if not is_real(path.rpartition("/")[0]):
-                continue
             try:
-                status = lstat(prefix + path)
-            except (FileNotFoundError, NotADirectoryError):
-                continue
+                status = status_of(path)
             except (OSError, ValueError):
                 self.unreadable += 1
+                continue
+            if status is None:
                 continue
             if S_ISREG(status.st_mode):
                 if not wanted or not (path in last or allows(path)):
@@ -154,7 +157,7 @@ class _Stamps:
 
     def _status(self, path: str) -> os.stat_result | None:
         try:
-            return os.lstat(f"{self._root}/{path}") if self._is_real(path.rpartition("/")[0]) else None
+            return self._folders.status(path)
         except (OSError, ValueError):
             return None
 

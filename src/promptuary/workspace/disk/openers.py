@@ -90,6 +90,11 @@ def has_openat2(root: int) -> bool:
     return True
 
 
+def best_opener(root: int) -> Opener:
+    """Return the faster opener that works beneath ``root``."""
+    return open_by_openat2 if has_openat2(root) else open_by_walk
+
+
 def open_by_walk(root: int, path: str, flags: int) -> int:
     """Open ``path`` one component at a time, each from the descriptor of the one before it."""
     *folders, last = path.split("/")

@@ -23,7 +23,7 @@ from promptuary.workspace.disk.openers import (
     READ,
     Opened,
     Opener,
-    has_openat2,
+    best_opener,
     open_by_openat2,
     open_by_walk,
     open_following_links,
@@ -210,11 +210,10 @@ class Root:
 def _choose(opener: OpenerName, root: int) -> Opener:
     if opener == "walk":
         return open_by_walk
-    if has_openat2(root):
-        return open_by_openat2
-    if opener == "openat2":
+    best = best_opener(root)
+    if opener == "openat2" and best is not open_by_openat2:
         raise ConfigError('This system has no openat2 system call; use the opener "auto" or "walk".')
-    return open_by_walk
+    return best
 
 
 def _check_normal(path: str) -> None:
