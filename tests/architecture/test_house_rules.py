@@ -15,7 +15,9 @@ from tests.architecture.source import ROOT, modules
 LOADED_ON_USE = {
     "promptuary.core.json",
     "promptuary.core.references",
+    "promptuary.models.onnx_reranker",
     "promptuary.models.openai_embeddings",
+    "promptuary.models.rerank_endpoint",
     "promptuary.plugins",
     "promptuary.references",
     "promptuary.references.completion.sources",

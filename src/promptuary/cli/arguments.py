@@ -149,6 +149,19 @@ INDEX_FLAGS: Final[Mapping[str, Flag]] = {
     "embed_model": ("--embed-model", {"metavar": "NAME", "help": "model of that endpoint"}),
     "embed_key": ("--embed-key", {"metavar": "VARIABLE", "help": "environment variable with its API key"}),
 }
+RERANK_FLAGS: Final[Mapping[str, Flag]] = {
+    "reranker": (
+        "--reranker",
+        {"metavar": "NAME", "help": "rerank with auto, none, onnx:FOLDER or endpoint (default: auto)"},
+    ),
+    "rerank_url": ("--rerank-url", {"metavar": "URL", "help": "rerank endpoint, up to /rerank"}),
+    "rerank_model": ("--rerank-model", {"metavar": "NAME", "help": "model of that endpoint"}),
+    "rerank_key": ("--rerank-key", {"metavar": "VARIABLE", "help": "environment variable with its API key"}),
+    "rerank_timeout": (
+        "--rerank-timeout",
+        {"metavar": "SECONDS", "help": "search without the reranker if it takes longer (default: 5)"},
+    ),
+}
 WATCH_FLAGS: Final[Mapping[str, Flag]] = {
     "watch_debounce": (
         "--watch-debounce",
@@ -163,7 +176,7 @@ RECALL_FLAGS: Final[Mapping[str, Flag]] = {
 }
 FILE_KINDS: Final = ("markdown", "code", "text", "data")
 """The same as ``core.search.FILE_KINDS``, which would take longer to import than all of this."""
-SEARCH_FLAGS: Final[Mapping[str, Flag]] = {**INDEX_FLAGS, **WATCH_FLAGS, **RECALL_FLAGS}
+SEARCH_FLAGS: Final[Mapping[str, Flag]] = {**INDEX_FLAGS, **RERANK_FLAGS, **WATCH_FLAGS, **RECALL_FLAGS}
 SETTING_FLAGS: Final[Mapping[str, Flag]] = {
     **WINDOW_FLAGS,
     **COMPACTION_FLAGS,
@@ -200,6 +213,11 @@ def _add_index_settings(parser: argparse.ArgumentParser) -> None:
     for_endpoint = {**arguments, "help": "allow plain http to this host, if it is the endpoint; repeatable"}
     _add_flags(parser, "reading", READING_FLAGS)
     _add_flags(parser, "index", {**INDEX_FLAGS, "allow_hosts": (flag, for_endpoint)})
+
+
+def _add_search_settings(parser: argparse.ArgumentParser) -> None:
+    _add_index_settings(parser)
+    _add_flags(parser, "reranking", RERANK_FLAGS)
 
 
 def _add_watch_settings(parser: argparse.ArgumentParser) -> None:
@@ -383,7 +401,7 @@ COMMANDS: Final = (
             "promptuary search 'how do we deploy'",
             "promptuary search --kind markdown --since 2w '\"page cache\" micro*'",
         ),
-        (_add_text, _add_filters, _add_common, _add_index_settings),
+        (_add_text, _add_filters, _add_common, _add_search_settings),
     ),
     Command(
         "watch",

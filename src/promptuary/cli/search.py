@@ -123,7 +123,7 @@ def _shown(number: int, hit: Hit, words: Sequence[str], options: argparse.Namesp
 
 
 def _why(hit: Hit) -> Iterator[str]:
-    parts = {"words": hit.why.lexical, "meaning": hit.why.cosine}
+    parts = {"words": hit.why.lexical, "meaning": hit.why.cosine, "reranker": hit.why.rerank}
     yield f"score {hit.score:.3f}"
     yield from (f"{name} {value:.3f}" for name, value in parts.items() if value is not None)
     if hit.why.matched:

@@ -71,6 +71,11 @@ class Settings:
     embed_url: str = ""
     embed_model: str = ""
     embed_key: str = ""
+    reranker: str = "auto"
+    rerank_url: str = ""
+    rerank_model: str = ""
+    rerank_key: str = ""
+    rerank_timeout: float = 5.0
     watch_debounce: float = 0.2
     recall_tokens: int = 2000
     notes: tuple[str, ...] = field(default=(), metadata={"internal": True})
@@ -151,6 +156,11 @@ class SettingsOptions(TypedDict, total=False):
     embed_url: str | None
     embed_model: str | None
     embed_key: str | None
+    reranker: str | None
+    rerank_url: str | None
+    rerank_model: str | None
+    rerank_key: str | None
+    rerank_timeout: float | str | None
     watch_debounce: float | str | None
     recall_tokens: int | str | None
 
@@ -165,6 +175,10 @@ USER_ONLY: Final = frozenset(
         "embedder",
         "follow_symlinks",
         "max_file_size",
+        "rerank_key",
+        "rerank_model",
+        "rerank_url",
+        "reranker",
     }
 )
 """Settings that widen what may be read or sent. The files of a workspace cannot set them."""

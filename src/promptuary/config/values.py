@@ -23,6 +23,7 @@ _BOUNDS: Final[Mapping[str, tuple[float, float, str]]] = {
     "fetch_timeout": (0.001, 10**6, "seconds"),
     "chunk_tokens": (16, 100_000, "tokens"),
     "chunk_overlap": (0, 50_000, "tokens"),
+    "rerank_timeout": (0.01, 600, "seconds"),
     "watch_debounce": (0.0, 60.0, "seconds"),
     "recall_tokens": (0, 10**10, "tokens"),
     "compact_keep": (0, 10**6, "messages"),

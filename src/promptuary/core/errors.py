@@ -3,6 +3,7 @@
     PromptuaryError                  catch this to catch all
     ├── ConfigError                  a setting or an argument is wrong; nothing was done
     ├── SourceError                  one source could not be fetched; it has a Code and a reason
+    ├── ServiceRefusedError          a service did not accept a request; it has the HTTP status
     ├── LayerInitError               a layer that is required could not be started
     ├── ConflictError                a thread was changed by somebody else since it was read
     └── StorageError                 something stored cannot be used
@@ -105,6 +106,14 @@ class SourceError(PromptuaryError):
         super().__init__(f"{code}: {reason}")
         self.code = code
         self.reason = reason
+
+
+class ServiceRefusedError(PromptuaryError):
+    """A service that the person configured did not accept a request."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
 
 
 class LayerInitError(PromptuaryError):

@@ -26,6 +26,7 @@ from promptuary.core.search import (
     IndexRebuilt,
     IndexStatus,
     IndexUpdate,
+    NotReranked,
     SearchedByWordsOnly,
     SearchNote,
     SearchResult,
@@ -172,6 +173,8 @@ def search_json(query: str, result: SearchResult, *, explain: bool = False) -> d
 def hit_json(hit: Hit, *, explain: bool = False) -> dict[str, Any]:
     """Return the JSON object of a hit."""
     why = {"lexical": hit.why.lexical, "cosine": hit.why.cosine, "matched": list(hit.why.matched)} if explain else None
+    if why and hit.why.rerank is not None:
+        why["rerank"] = hit.why.rerank
     return {
         "place": hit.place,
         "folder": hit.folder,
@@ -205,6 +208,8 @@ def note_json(note: SearchNote) -> dict[str, Any]:
             return {"code": "INDEX_REBUILT", "text": text}
         case SearchedByWordsOnly(reason):
             return {"code": "SEARCHED_BY_WORDS_ONLY", "text": text, "reason": reason}
+        case NotReranked(reason):
+            return {"code": "NOT_RERANKED", "text": text, "reason": reason}
         case _:
             assert_never(note)
 

@@ -155,6 +155,7 @@ class Why:
     lexical: float | None = None
     cosine: float | None = None
     match: Callable[[], tuple[str, ...]] = field(default=tuple, repr=False, compare=False)
+    rerank: float | None = None
 
     @property
     def matched(self) -> tuple[str, ...]:
@@ -255,7 +256,16 @@ class SearchedByWordsOnly:
     reason: str
 
 
-SearchNote: TypeAlias = FolderHeld | FilesSkipped | FilesUnparsed | IndexBusy | IndexRebuilt | SearchedByWordsOnly
+@dataclass(frozen=True, slots=True)
+class NotReranked:
+    """The reranker did not answer, so that the hits are in the order of words and meaning."""
+
+    reason: str
+
+
+SearchNote: TypeAlias = (
+    FolderHeld | FilesSkipped | FilesUnparsed | IndexBusy | IndexRebuilt | SearchedByWordsOnly | NotReranked
+)
 """What a person should know about the result of a search or a sync."""
 
 _NAMED: Final = 5
@@ -284,6 +294,8 @@ def note_text(note: SearchNote) -> str:
             return "the index was damaged and has been rebuilt; nothing was lost"
         case SearchedByWordsOnly(reason):
             return f"searched by words only: {reason}"
+        case NotReranked(reason):
+            return f"not reranked: {reason}"
         case _:
             assert_never(note)
 

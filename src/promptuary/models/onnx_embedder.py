@@ -7,7 +7,6 @@ Libraries and weights are loaded with the first text. Does not know chunks, file
 
 import itertools
 import math
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from promptuary import concurrency
 from promptuary.core.errors import PromptuaryError
+from promptuary.core.text import valid_unicode
 from promptuary.models import onnx_session
 from promptuary.models.onnx_session import LoadedModel, ModelFiles
 
@@ -36,7 +36,6 @@ Pooling = Literal["mean", "cls", "max", "last", "none"]
 _CHARACTERS: Final = 32_768
 """Longer texts are cut before they are tokenized: the rest would rarely reach the last window."""
 
-_INPUTS: Final = frozenset({"input_ids", "attention_mask", "token_type_ids", "position_ids"})
 _POOLED: Final = ("sentence_embedding", "pooler_output")
 """Outputs that are one vector, by the names that exporters give them."""
 
@@ -81,7 +80,7 @@ class OnnxEmbedder:
     ) -> None:
         self._id, self._dimensions = identity, dimensions
         self._files, self._recipe = files, recipe
-        self._threads = max(1, threads if threads is not None else _cores())
+        self._threads = max(1, threads if threads is not None else onnx_session.cores())
         self._cache = cache
         self._lock = threading.Lock()
         self._loaded: _RunnableModel | None = None
@@ -145,7 +144,7 @@ class _RunnableModel:
         """Return the word pieces of each window; the windows are as equal in length as possible."""
         recipe = self._recipe
         prefix, blank = self._prefixes.get(purpose, _NO_PREFIX)
-        text = _valid(text[:_CHARACTERS])
+        text = valid_unicode(text[:_CHARACTERS])
         room = max(1, recipe.window - self._frame(purpose))
         found = self._pieces(blank + text)[: room * recipe.windows]
         count = max(1, -(-len(found) // room))
@@ -178,7 +177,7 @@ class _RunnableModel:
         The blanks are tokenized with the text: many vocabularies have a blank at the beginning of a word.
         """
         words = text.rstrip()
-        return self._pieces(_valid(words))[: self._recipe.window // 2], text[len(words) :]
+        return self._pieces(valid_unicode(words))[: self._recipe.window // 2], text[len(words) :]
 
     def _pieces(self, text: str) -> Sequence[int]:
         encoded = self._encode(text.lower() if self._recipe.lower_case else text, add_special_tokens=False)
@@ -197,23 +196,11 @@ def _ends(tokenizer: Any) -> tuple[Sequence[int], Sequence[int]]:
 
 
 def _runner(session: Any, pooling: Pooling | None) -> Runner:
-    import numpy as np  # noqa: PLC0415  (loaded by now)
-
-    kinds = {one.name: np.int32 if one.type == "tensor(int32)" else np.int64 for one in session.get_inputs()}
-    if "input_ids" not in kinds or kinds.keys() - _INPUTS:
-        raise PromptuaryError(f"the model takes {', '.join(kinds)}; Promptuary can give it only {', '.join(_INPUTS)}")
+    inputs = onnx_session.inputs_of(session)
     output, pooling = _output(session.get_outputs(), pooling)
 
     def run(window: Sequence[int]) -> "Vector":
-        pieces = np.array([window], np.int64)
-        values = {
-            "input_ids": pieces,
-            "attention_mask": np.ones_like(pieces),
-            "token_type_ids": np.zeros_like(pieces),
-            "position_ids": np.arange(len(window))[np.newaxis],
-        }
-        given = {name: values[name].astype(kind, copy=False) for name, kind in kinds.items()}
-        return _unit_vector(_pooled(session.run([output], given)[0][0], pooling))
+        return _unit_vector(_pooled(session.run([output], inputs(window))[0][0], pooling))
 
     return run
 
@@ -257,12 +244,3 @@ def _unit_vector(vector: "Vector") -> "Vector":
         raise PromptuaryError("the model returns a vector of length zero or with a number that is not finite")
     scaled: Vector = vector / length
     return scaled
-
-
-def _valid(text: str) -> str:
-    """Return ``text`` with U+FFFD for lone surrogates."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -7,15 +7,20 @@ files come from: ``ModelFiles`` returns them, verified.
 import hashlib
 import importlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from promptuary import concurrency
 from promptuary.core.errors import PromptuaryError
 from promptuary.models import onnx_cache
+
+_INPUTS: Final = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
+
+Inputs = Callable[..., Mapping[str, Any]]
+"""Makes the inputs of one run from word pieces and, for a pair of texts, which of the two each piece belongs to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +111,32 @@ def read_verified(path: Path, sha256: str, otherwise: PromptuaryError) -> bytes:
     if hashlib.sha256(found).hexdigest() != sha256:
         raise otherwise
     return found
+
+
+def inputs_of(session: Any) -> Inputs:
+    """Return a function that makes the inputs of one run. Raises ``PromptuaryError`` if the model takes others."""
+    import numpy as np  # noqa: PLC0415  (loaded by now)
+
+    kinds = {one.name: np.int32 if one.type == "tensor(int32)" else np.int64 for one in session.get_inputs()}
+    if "input_ids" not in kinds or not set(_INPUTS).issuperset(kinds):
+        raise PromptuaryError(f"the model takes {', '.join(kinds)}; Promptuary can give it only {', '.join(_INPUTS)}")
+
+    def inputs(pieces: Sequence[int], types: Sequence[int] | None = None) -> Mapping[str, Any]:
+        whole = np.array([pieces], np.int64)
+        values = {
+            "input_ids": whole,
+            "attention_mask": np.ones_like(whole),
+            "token_type_ids": np.zeros_like(whole) if types is None else np.array([types], np.int64),
+            "position_ids": np.arange(len(pieces))[np.newaxis],
+        }
+        return {name: values[name].astype(kind, copy=False) for name, kind in kinds.items()}
+
+    return inputs
+
+
+def cores() -> int:
+    """Return how many runs can be under way at the same time."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def missing_extra() -> PromptuaryError:

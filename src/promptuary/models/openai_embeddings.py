@@ -14,6 +14,7 @@ from typing import Final
 
 from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.core.ports.models import Purpose
+from promptuary.core.text import valid_unicode
 from promptuary.workspace.web.post import PostPolicy, post_json
 
 _CHARACTERS: Final = 24_000
@@ -69,7 +70,7 @@ class EndpointEmbedder:
     def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[bytes]:
         """Return one vector for each text, in order. Raises ``PromptuaryError`` if the service fails."""
         prefix = self._prefixes.get(purpose, "")
-        inputs = [prefix + _sendable(text) for text in texts]
+        inputs = [prefix + sendable(text) for text in texts]
         vectors: list[bytes] = []
         for start in range(0, len(inputs), self._batch):
             vectors += self._embed_batch(inputs[start : start + self._batch])
@@ -79,7 +80,8 @@ class EndpointEmbedder:
         request: dict[str, object] = {"model": self._model, "input": inputs, "encoding_format": "float"}
         if self._requested_dimensions:
             request["dimensions"] = self._requested_dimensions
-        answer = post_json(f"{self._url}/embeddings", request, self._policy, key=self._key())
+        key = service_key(self._key_variable, "embedding")
+        answer = post_json(f"{self._url}/embeddings", request, self._policy, key=key)
         vectors = [_unit_vector(numbers) for numbers in _in_order(answer, len(inputs))]
         with self._lock:
             self._dimensions = self._dimensions or len(vectors[0])
@@ -88,19 +90,20 @@ class EndpointEmbedder:
                 raise _bad(f"vectors of {wrong} numbers where {self._dimensions} were expected")
         return [_packed(vector) for vector in vectors]
 
-    def _key(self) -> str:
-        if not self._key_variable:
-            return ""
-        key = os.environ.get(self._key_variable, "").strip()
-        if not key:
-            raise ConfigError(f"The embedding service needs a key: set the environment variable {self._key_variable}.")
-        return key
+
+def service_key(variable: str, service: str) -> str:
+    """Return the key that the environment variable holds, or nothing if none is named."""
+    if not variable:
+        return ""
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        raise ConfigError(f"The {service} service needs a key: set the environment variable {variable}.")
+    return key
 
 
-def _sendable(text: str) -> str:
+def sendable(text: str, most: int = _CHARACTERS) -> str:
     """Return the text to send: valid Unicode, cut to the limit, and never empty, which services refuse."""
-    valid = text[:_CHARACTERS].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return valid or " "
+    return valid_unicode(text[:most]) or " "
 
 
 def _in_order(answer: object, count: int) -> list[Sequence[float]]:

@@ -38,6 +38,7 @@ from promptuary.search.embed import embed_missing, restore
 from promptuary.search.filters import from_workspace
 from promptuary.search.folders import IndexedFolders
 from promptuary.search.reconcile import Reconciler
+from promptuary.search.rerank import Reranking
 from promptuary.workspace.changes.snapshot import is_ignore_file
 
 if TYPE_CHECKING:
@@ -55,11 +56,15 @@ _RESTORE_TIMEOUT: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class SearchBackend:
-    """The index, the store of vectors, and what embeds. Without a store or an embedder there are no vectors."""
+    """The index, the store of vectors, what embeds, and what puts the best hits in order.
+
+    Without a store or an embedder there are no vectors.
+    """
 
     index: SearchIndex
     store: VectorStore | None = None
     embedder: Embedder | None = None
+    reranking: Reranking | None = None
 
 
 class SearchService:
@@ -180,6 +185,8 @@ class SearchService:
     ) -> SearchResult:
         index = backend.index
         embedder = None if query.lexical_only or not index.has_vectors() else backend.embedder
+        reranking = None if query.lexical_only else backend.reranking
+        asked, query = query, reranking.widened(query) if reranking else query
         try:
             found = self._answer(query, index, embedder)
         except IndexDamagedError:
@@ -193,12 +200,13 @@ class SearchService:
                 raise
             notes = (*notes, SearchedByWordsOnly(str(error)))
             found = self._answer(query, index, None)
+        hits, problems = reranking.reranked(asked, found.hits) if reranking else (found.hits, ())
         return SearchResult(
-            found.hits,
+            hits,
             "hybrid" if found.hybrid else "lexical",
             synced,
             partially_embedded=backend.embedder is not None and index.lacks_vectors(),
-            notes=tuple(notes),
+            notes=(*notes, *problems),
         )
 
     def _answer(self, query: SearchQuery, index: SearchIndex, embedder: Embedder | None) -> Answer:

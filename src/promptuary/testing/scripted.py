@@ -1,4 +1,4 @@
-"""A model that answers as it is told to: for tests, ours and yours. It reaches nobody.
+"""Models that answer as they are told to: for tests, ours and yours. They reach nobody.
 
 ``ScriptedModel(["80", TimeoutError()])`` gives its answers in order and raises those that are exceptions;
 ``ScriptedModel(lambda messages: "50")`` makes each from what is asked. It keeps every question, and how many were
@@ -6,6 +6,7 @@ under way at once.
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -63,6 +64,25 @@ class ScriptedModel:
         if self._delay == float("inf"):
             await asyncio.Event().wait()
         await asyncio.sleep(self._delay)
+
+
+class ScriptedReranker:
+    """A ``Reranker`` whose scores a function gives, for a question and a text; it keeps every question it was asked.
+
+    ``delay`` is seconds before each answer. An exception that the function raises is raised.
+    """
+
+    def __init__(self, score: Callable[[str, str], float], *, delay: float = 0.0) -> None:
+        self.asked: list[tuple[str, tuple[str, ...]]] = []
+        self._score = score
+        self._delay = delay
+
+    def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """Return the scores of the function, one a text."""
+        self.asked.append((query, tuple(texts)))
+        if self._delay:
+            time.sleep(self._delay)
+        return [self._score(query, text) for text in texts]
 
 
 def _in_order(answers: Iterable[Answer]) -> Callable[[Sequence[Message]], Answer]:

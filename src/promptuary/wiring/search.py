@@ -3,15 +3,16 @@
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from promptuary.config.settings import Settings
 from promptuary.core.errors import ConfigError
-from promptuary.core.ports.models import Embedder
+from promptuary.core.ports.models import Embedder, Reranker
 from promptuary.models import minilm
-from promptuary.models.onnx_folder import open_embedder
+from promptuary.models.onnx_folder import open_embedder, read_folder
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.folders import IndexedFolders
+from promptuary.search.rerank import Reranking
 from promptuary.search.service import SearchBackend, SearchService
 from promptuary.storage.index.index import DiskIndex
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
@@ -21,6 +22,9 @@ from promptuary.workspace.disk.private_folder import private_folder
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.user_folders import cache_folder
 from promptuary.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from promptuary.workspace.web.post import PostPolicy
 
 _INDEX: Final = "index"
 _FOLDER: Final = "onnx:"
@@ -42,7 +46,7 @@ def open_search(workspace: Workspace, settings: Settings) -> SearchService:
             )
         store = StoredVectors(workspace) if embedder else None
         index = DiskIndex(private_folder(root, _INDEX), sizes.recipe, store=store, embedder=embedder)
-        return SearchBackend(index, store, embedder)
+        return SearchBackend(index, store, embedder, _reranking(settings))
 
     return SearchService(
         IndexedFolders(IndexedFoldersFile(root), lambda path: open_door(path, settings)),
@@ -82,6 +86,49 @@ def embedder_for(settings: Settings) -> Embedder | None:
     return plugged[settings.embedder]()
 
 
+def _reranking(settings: Settings) -> Reranking | None:
+    reranker = reranker_for(settings)
+    return Reranking(reranker, settings.rerank_timeout) if reranker else None
+
+
+def reranker_for(settings: Settings) -> Reranker | None:
+    """Return the reranker of the settings: a model on this machine, an endpoint, or none.
+
+    Raises ``ConfigError`` if it is not there or lacks a setting.
+    """
+    match settings.reranker:
+        case "none":
+            return None
+        case "auto" if not settings.rerank_url:
+            return None
+        case "auto" | "endpoint":
+            return _rerank_endpoint(settings)
+        case named if named.startswith(_FOLDER):
+            return _local_reranker(_own_folder("reranker", named))
+    raise ConfigError(f"reranker {settings.reranker!r} is unknown; use one of: auto, none, onnx:FOLDER, endpoint")
+
+
+def _local_reranker(folder: Path) -> Reranker:
+    from promptuary.models.onnx_reranker import OnnxReranker  # noqa: PLC0415  (off unless somebody wants it)
+
+    return OnnxReranker(read_folder(folder, cache=_models_cache()), cache=_models_cache())
+
+
+def _rerank_endpoint(settings: Settings) -> Reranker:
+    if not settings.rerank_url:
+        raise ConfigError("the rerank endpoint needs a URL: set rerank_url")
+    from promptuary.models.rerank_endpoint import EndpointReranker  # noqa: PLC0415  (a local model needs no network)
+
+    policy = _post_policy(settings, timeout=settings.rerank_timeout)
+    return EndpointReranker(settings.rerank_url, settings.rerank_model, key_variable=settings.rerank_key, policy=policy)
+
+
+def _post_policy(settings: Settings, timeout: float = 60.0) -> "PostPolicy":
+    from promptuary.workspace.web.post import PostPolicy  # noqa: PLC0415  (a local model needs no network)
+
+    return PostPolicy(allow_hosts=frozenset(host.lower() for host in settings.allow_hosts), timeout=timeout)
+
+
 def _local() -> Embedder:
     return minilm.MiniLM(cache=_models_cache())
 
@@ -107,7 +154,6 @@ def _endpoint(settings: Settings) -> Embedder:
     if not settings.embed_url or not settings.embed_model:
         raise ConfigError("the endpoint embedder needs a URL and a model: set embed_url and embed_model")
     from promptuary.models.openai_embeddings import EndpointEmbedder  # noqa: PLC0415  (a local model needs no network)
-    from promptuary.workspace.web.post import PostPolicy  # noqa: PLC0415
 
-    policy = PostPolicy(allow_hosts=frozenset(host.lower() for host in settings.allow_hosts))
+    policy = _post_policy(settings)
     return EndpointEmbedder(settings.embed_url, settings.embed_model, key_variable=settings.embed_key, policy=policy)

@@ -12,10 +12,11 @@ from promptuary.core.errors import ConfigError, ForeignStateError, PromptuaryErr
 from promptuary.core.search import SearchQuery, SyncReport
 from promptuary.models import minilm
 from promptuary.models.openai_embeddings import EndpointEmbedder
-from promptuary.wiring.search import embedder_for, open_search
+from promptuary.models.rerank_endpoint import EndpointReranker
+from promptuary.wiring.search import embedder_for, open_search, reranker_for
 from promptuary.wiring.workspace import open_door
 from tests.conftest import Files
-from tests.onnx_models import embedder_weights, write_folder
+from tests.onnx_models import cross_encoder_weights, embedder_weights, write_folder
 
 PLUGGED = """
 class Small:
@@ -120,6 +121,45 @@ def test_a_name_that_nobody_has_is_told_with_those_that_there_are() -> None:
         ConfigError, match="'smal' is not installed; use one of: auto, none, minilm, endpoint, onnx:FOLDER, small"
     ):
         embedder_for(Settings(embedder="smal"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind"),
+    [
+        (Settings(), None),
+        (Settings(reranker="none", rerank_url="http://127.0.0.1:1"), None),
+        (Settings(rerank_url="http://127.0.0.1:1"), EndpointReranker),
+        (Settings(reranker="endpoint", rerank_url="http://127.0.0.1:1"), EndpointReranker),
+    ],
+)
+def test_nobody_reranks_unless_an_address_is_set(settings: Settings, kind: type | None) -> None:
+    assert (reranker_for(settings) is None) if kind is None else isinstance(reranker_for(settings), kind)
+
+
+def test_a_reranker_that_cannot_be_had_says_what_to_set() -> None:
+    with pytest.raises(ConfigError, match="set rerank_url"):
+        reranker_for(Settings(reranker="endpoint"))
+    with pytest.raises(ConfigError, match="use one of: auto, none, onnx:FOLDER, endpoint"):
+        reranker_for(Settings(reranker="best"))
+    with pytest.raises(ConfigError, match="write its whole path"):
+        reranker_for(Settings(reranker="onnx:folder"))
+
+
+def test_a_folder_with_a_cross_encoder_reranks(files: Files, tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "cross", {"model.onnx": cross_encoder_weights()})
+    workspace = files({"a.md": "delta delta query", "b.md": "query alpha"})
+    with Promptuary.open(workspace, exact=True, embedder="none", reranker=f"onnx:{folder}") as p:
+        p.search.index(".")
+        found = p.search.find("query").hits
+
+    assert [(hit.path, hit.why.rerank) for hit in found] == [("b.md", 3.0), ("a.md", -4.0)]
+
+
+def test_a_workspace_cannot_send_texts_to_a_reranker(files: Files) -> None:
+    own = {"reranker": "endpoint", "rerank_url": "https://example.org", "rerank_key": "HOME", "rerank_model": "x"}
+    settings = load(files({"promptuary.toml": "".join(f'{name} = "{value}"\n' for name, value in own.items())}))
+
+    assert (settings.reranker, settings.rerank_url, settings.rerank_key, settings.rerank_model) == ("auto", "", "", "")
 
 
 def test_nothing_is_written_before_something_is_indexed(files: Files) -> None:

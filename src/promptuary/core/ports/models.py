@@ -1,4 +1,4 @@
-"""What Promptuary needs of models, and never depends on: answers for scoring and summarising, vectors for search."""
+"""What Promptuary needs of models, and never depends on: answers, vectors for search, judgements of what was found."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -40,6 +40,17 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[bytes]:
         """Return one vector a text, in order. Raises ``PromptuaryError`` if it cannot. Called from any thread."""
+        ...
+
+
+class Reranker(Protocol):
+    """Judges how well texts answer a question, which a model does better that reads both together."""
+
+    def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """Return one score a text, in order; the higher, the better. Scores of two calls cannot be compared.
+
+        Raises ``PromptuaryError`` if it cannot. Called from any thread.
+        """
         ...
 
 

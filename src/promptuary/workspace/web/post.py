@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from promptuary.core.errors import Code, PromptuaryError, SourceError
+from promptuary.core.errors import Code, PromptuaryError, ServiceRefusedError, SourceError
 from promptuary.workspace.web.addresses import Target, parse_url
 from promptuary.workspace.web.fetch import Resolver, resolve_host, system_resolver
 from promptuary.workspace.web.policy import Deadline
@@ -127,7 +127,7 @@ def _refused(target: Target, status: int, headers: Mapping[str, str], body: byte
     reason = f"{name} answers with HTTP status {status}{_error_text(body, key)}"
     if status in _RETRY_STATUSES:
         return _RetryError(reason, _seconds(headers.get("retry-after", "")))
-    return PromptuaryError(reason)
+    return ServiceRefusedError(status, reason)
 
 
 def _error_text(body: bytes, key: str) -> str:

@@ -1,0 +1,65 @@
+"""Puts the best hits in the order of a reranker, if one is configured and answers in time.
+
+Whatever goes wrong, the hits are those of words and meaning, in that order, and a note says why. A reranker sees the
+first ``TOP`` hits and never adds or removes one.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from promptuary import concurrency
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.ports.models import Reranker
+from promptuary.core.search import Chunk, Hit, NotReranked, SearchQuery
+
+TOP: Final = 20
+"""How many hits a reranker judges: its time grows with every one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reranking:
+    """A reranker, and the seconds that a search waits for it."""
+
+    reranker: Reranker
+    timeout: float
+
+    def widened(self, query: SearchQuery) -> SearchQuery:
+        """Return the query with a limit that finds all the hits to judge."""
+        return replace(query, limit=max(query.limit, TOP)) if query.limit > 0 else query
+
+    def reranked(self, query: SearchQuery, hits: Sequence[Hit]) -> tuple[Sequence[Hit], tuple[NotReranked, ...]]:
+        """Return the first hits of the query in the order of the reranker, or as they are, with a note why."""
+        judged = hits[:TOP]
+        if len(judged) < 2:
+            return hits[: query.limit], ()
+        texts = [Chunk(hit.start_line, hit.end_line, hit.text, hit.heading).context for hit in judged]
+        # It cannot be stopped: past the time it goes on in its thread, and nobody waits for it.
+        judging = concurrency.begin(lambda: list(self.reranker.rerank(query.text, texts)))
+        reason = f"the reranker did not answer within {self.timeout:g} seconds"
+        if judging.wait(self.timeout):
+            try:
+                return reordered(hits, judging.result())[: query.limit], ()
+            except PromptuaryError as error:
+                reason = str(error)
+            except Exception as error:  # noqa: BLE001  (a reranker of somebody else may raise anything)
+                reason = f"the reranker failed: {error!r}"
+        return hits[: query.limit], (NotReranked(reason),)
+
+
+def reordered(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
+    """Return ``hits``, the first of them in the order of their ``scores``; equal ones stay in the order they had.
+
+    The scores of the hits stay where they are: the first hit has the best, whatever the reranker's own numbers are.
+    Raises ``PromptuaryError`` unless there is one finite score for each of the first ``TOP`` hits.
+    """
+    judged = hits[:TOP]
+    if len(scores) != len(judged) or not all(map(math.isfinite, scores)):
+        raise PromptuaryError("the reranker did not return one finite score for each passage")
+    order = sorted(range(len(judged)), key=lambda place: -scores[place])
+    first = [
+        replace(hits[chosen], score=hits[place].score, why=replace(hits[chosen].why, rerank=scores[chosen]))
+        for place, chosen in enumerate(order)
+    ]
+    return [*first, *hits[TOP:]]
