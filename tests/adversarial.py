@@ -4,11 +4,10 @@ A family repeats a piece in one of several shapes: alone, one a line, nested and
 ended, or as much white space between two marks. The same families go to every parser, whatever it is made for.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
-Family = Callable[[int], str]
-"""Returns a text of about so many characters."""
+from tests.linear import Family
 
 _PIECES: Final = [
     "a",
@@ -169,6 +168,46 @@ _PIECES: Final = [
     "http://",
     "https://a ",
     "a@b.c ",
+    "http://a)",
+    "<b>",
+    "<p><b>",
+    "<a href=a>",
+    "<table>",
+    "<tr><td>a",
+    "<ul><li>",
+    "<nav>",
+    "<form>",
+    "<header>a",
+    "<main>a",
+    "<article>a",
+    "<div hidden>",
+    "<div style='display:none'>a",
+    "<style>.a{display:none}</style><b class=a>a</b>",
+    "<style>@a{",
+    "<style>/*",
+    ".a{display:none}",
+    "<pre><code class=language-a>",
+    "<svg>",
+    "<select>",
+    "<textarea>",
+    "<![CDATA[",
+    "<?xml ",
+    "<!DOCTYPE ",
+    "&amp;",
+    "&notit;",
+    '{"a":',
+    "[{},",
+    "\\u0041",
+    "1e9",
+    "%41",
+    "../",
+    "a:1,",
+    "\u0301",
+    "\u200d",
+    "-----BEGIN PRIVATE KEY-----",
+    "ghp_a",
+    "password = ",
+    "refs/heads/a ",
     "e.g. ",
     "A. ",
     "A! ",

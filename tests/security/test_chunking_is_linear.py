@@ -1,6 +1,4 @@
-"""No file makes chunking slow: twice the text takes twice the time, whatever it is made of and called."""
-
-import time
+"""No file makes chunking slow: four times the text takes about four times the time, whatever it is made of."""
 
 import pytest
 
@@ -8,6 +6,7 @@ from promptuary.search.chunks.chunker import chunks
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.tokens import Counter
 from tests.conftest import TORTURE, Figure
+from tests.linear import FACTOR, assert_linear, repeated
 
 REPEATED = {
     "a.md": [
@@ -49,33 +48,15 @@ FAMILIES = {
 }
 
 
-def seconds(name: str, opening: str, piece: str, size: int) -> float:
-    """Return the processor time that chunking takes: what else the machine does counts less."""
-    text = opening + piece * (size // len(piece)) + "\nend"
-    best = float("inf")
-    for _ in range(2):
-        counter = Counter()  # with nothing counted before
-        start = time.process_time()
-        chunks(text, name, Sizes(), counter)
-        best = min(best, time.process_time() - start)
-    return best
-
-
 @pytest.mark.torture
 @pytest.mark.parametrize("family", FAMILIES)
-def test_twice_the_text_takes_twice_the_time(family: str, figure: Figure) -> None:
+def test_four_times_the_text_takes_about_four_times_the_time(family: str, figure: Figure) -> None:
     name, opening, piece = FAMILIES[family]
-    size = figure(20_000, 500_000)
-    small = large = 0.0
-    for _ in range(5):
-        small, large = seconds(name, opening, piece, size), seconds(name, opening, piece, 2 * size)
-        # Below some milliseconds the machine decides, and a text that grew faster than itself would take longer.
-        if large <= 2.5 * max(small, 0.01):
-            break
-    else:
-        pytest.fail(f"twice the text took {large / small:.1f} times as long: {small:.4f} s, {large:.4f} s")
+    size = figure(10_000, 250_000)
+    # A new counter: nothing was counted before.
+    found = assert_linear(lambda text: chunks(text, name, Sizes(), Counter()), repeated(piece, opening, "\nend"), size)
     if TORTURE:
-        print(f"\n{large * 1e9 / size / 2:8.1f} ms per MB  {family}")
+        print(f"\n{found.large * 1e9 / size / FACTOR:8.1f} ms per MB  {family}")
 
 
 def test_there_are_many_families() -> None:

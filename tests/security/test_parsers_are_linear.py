@@ -3,168 +3,55 @@
 A parser that somebody else wrote may be slower than that, if it stops at its deadline.
 """
 
-import time
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
-from promptuary.config.settings import load
-from promptuary.context.compact.extract import links, names, paths, prose, sentences
-from promptuary.core.errors import ConfigError, SourceError
-from promptuary.core.query import parse as parse_query
-from promptuary.core.text import one_line, slug, visible
-from promptuary.layers.instructions.imports import parse as parse_imports
-from promptuary.layers.tracked.links import linked, without
-from promptuary.outline import definitions, has_grammar, outline
-from promptuary.references.scan import MAX_VALUE, scan
-from promptuary.search.chunks.chunker import chunks
-from promptuary.search.chunks.file_kinds import date_of
-from promptuary.search.chunks.sizes import Sizes
-from promptuary.tokens import Counter
-from promptuary.workspace.git.config import parse_settings
-from promptuary.workspace.git.patch import build_patch, parse_names
-from promptuary.workspace.listing.glob import match_glob
-from promptuary.workspace.listing.ignore import IgnoreFile
-from promptuary.workspace.web.addresses import parse_url
+from promptuary.outline import definitions
 from tests.adversarial import FAMILIES
 from tests.conftest import TORTURE, Figure, Files
 from tests.embedders import search_with
-
-Parser = Callable[[str], object]
-
-
-def settings(text: str) -> object:
-    """Parse ``text`` as every file that settings may come from."""
-    folder = Path.home() / "workspace"
-    (folder / ".promptuary").mkdir(parents=True, exist_ok=True)
-    user = Path.home() / ".config" / "promptuary" / "config.toml"
-    user.parent.mkdir(parents=True, exist_ok=True)
-    data = text.encode()
-    for path in (folder / "promptuary.toml", folder / "pyproject.toml", folder / ".promptuary" / "config.toml"):
-        path.write_bytes(data)
-    load(folder)
-    user.write_bytes(data)
-    try:
-        return load(folder)
-    except ConfigError:
-        return None
-    finally:
-        user.unlink()
+from tests.linear import FACTOR, FLOOR, Growth, Parser, growth, seconds
+from tests.parsers import PARSERS
 
 
-def ignore_file(text: str) -> object:
-    rules = IgnoreFile(text)
-    return [rules.verdict(path, folder=True) for path in ("a", "a/b.c", "a" * 200, "a/" * 100 + "b")]
-
-
-def pattern(text: str) -> object:
-    try:
-        return match_glob(["a" * 200, "a/" * 100 + "b"], [text[:MAX_VALUE]])
-    except SourceError:
-        return None
-
-
-def message(text: str) -> object:
-    references = scan(text)
-    return linked(text, [(one, "a") for one in references]), without(text, references), without(text, ())
-
-
-def summary(text: str) -> object:
-    return [way(text) for way in (links, names, paths, prose, sentences)]
-
-
-def patch(text: str) -> object:
-    data = text.encode()
-    listed = parse_names(b":100644 100644 1111111 2222222 M\0a\0")
-    made = build_patch(listed, b"diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n" + data, lambda _: None)
-    try:
-        return made, parse_names(data)
-    except (ValueError, IndexError, StopIteration):
-        return made
-
-
-def address(text: str) -> object:
-    try:
-        return parse_url(f"https://{text}"[:MAX_VALUE])
-    except SourceError:
-        return None
-
-
-def file(name: str) -> Parser:
-    return lambda text: (chunks(text, name, Sizes(), Counter()), date_of(name, text, 0))
-
-
-CODE = {
-    "c": "c",
-    "cpp": "cpp",
-    "go": "go",
-    "java": "java",
-    "js": "javascript",
-    "rb": "ruby",
-    "rs": "rust",
-    "ts": "typescript",
-    "tsx": "tsx",
-}
-PARSERS: dict[str, Parser] = {
-    "settings": settings,
-    "an ignore file": ignore_file,
-    "a pattern": pattern,
-    "a message": message,
-    "a summary": summary,
-    "a patch": patch,
-    "an address": address,
-    "a query": parse_query,
-    "instructions": parse_imports,
-    "git's settings": lambda text: parse_settings(text.encode()),
-    "shown text": lambda text: (visible(text), one_line(text), slug(text)),
-    "an outline of Markdown": lambda text: outline(text, "markdown"),
-    "an outline of Python": lambda text: outline(text, "python"),
-    **{f"a .{ending} file": file(f"a.{ending}") for ending in ("md", "rst", "org", "adoc", "txt", "json", "py")},
-    **{f"a .{ending} file": file(f"a.{ending}") for ending, language in CODE.items() if has_grammar(language)},
-}
-FLOOR = 0.05
-"""Seconds that a text may always take: below them the machine decides, and quadratic time would be longer."""
-
-
-def seconds(parser: Parser, text: str) -> float:
-    start = time.process_time()
-    parser(text)
-    return time.process_time() - start
-
-
-def deadline(parser: str, text: str) -> float:
-    """Return the time after which a parser that is not ours stops, with some to spare."""
-    language = CODE.get(parser.removeprefix("a .").removesuffix(" file"))
-    return 2 * (0.5 + 4e-6 * len(text.encode())) if language else 0.0
-
-
-def fails(parser: str, family: str, size: int) -> str:
-    """Return what is wrong with the time that ``parser`` takes for ``family``; empty if nothing is."""
-    texts = FAMILIES[family](size), FAMILIES[family](4 * size)
-    small = large = 0.0
-    for _ in range(3):
-        large = seconds(PARSERS[parser], texts[1])
-        if large <= max(5 * FLOOR, deadline(parser, texts[1])):
-            return ""
-        small = seconds(PARSERS[parser], texts[0])
-        if large <= 5 * max(small, FLOOR):
-            return ""
-    return f"{parser}, {family}: four times the text took {large / small:.1f} times as long: {small:.3f}, {large:.3f} s"
+def families(parser: str) -> list[str]:
+    """Return what ``parser`` is given: all, or a slice in which every family goes to some parser."""
+    turn = list(PARSERS).index(parser)
+    return [family for number, family in enumerate(FAMILIES) if TORTURE or (number + turn) % len(PARSERS) == 0]
 
 
 @pytest.mark.torture
 @pytest.mark.parametrize("parser", PARSERS)
 def test_four_times_the_text_takes_about_four_times_the_time(parser: str, figure: Figure) -> None:
-    turn = list(PARSERS).index(parser)
-    # The short slice gives every family to some parser, and every parser some of the families.
-    some = [family for number, family in enumerate(FAMILIES) if TORTURE or (number + turn) % len(PARSERS) == 0]
+    # Of what is stopped by a deadline, only the deadline counts.
+    size = figure(4_000, 8_000) if PARSERS[parser].deadline(1) else figure(8_000, 40_000)
+    found = {family: growth(PARSERS[parser], FAMILIES[family], size) for family in families(parser)}
 
-    assert [why for family in some if (why := fails(parser, family, figure(8_000, 40_000)))] == []
+    assert [f"{family}: {one}" for family, one in found.items() if not one.is_linear] == []
+    slowest = max(found, key=lambda family: found[family].large)
+    print(
+        f"{parser}: {len(found)} families at {size:,} and {FACTOR * size:,} characters, "
+        f"at most {found[slowest].large:.2f} s ({slowest})"
+    )
 
 
-def test_there_are_many_families() -> None:
+@pytest.mark.torture
+def test_there_are_many_families_and_every_parser_gets_each_of_them() -> None:
+    print(
+        f"{len(FAMILIES)} families for each of {len(PARSERS)} parsers: {len(FAMILIES) * len(PARSERS):,} pairs of texts"
+    )
+
     assert len(FAMILIES) >= 300
+    assert {family for parser in PARSERS for family in families(parser)} == set(FAMILIES)
+
+
+def test_what_takes_more_than_linear_time_is_noticed() -> None:
+    def quadratic(text: str) -> int:
+        return sum(text.count("b", start) for start in range(len(text)))
+
+    assert not growth(Parser(quadratic), lambda size: "a" * size, 10_000).is_linear
+    assert growth(Parser(quadratic, deadline=lambda _: 60.0), lambda size: "a" * size, 10_000).is_linear
+    assert growth(Parser(str.split), lambda size: "a " * size, 10_000).is_linear
+    assert not Growth(1.0, 5.1).is_linear
 
 
 @pytest.mark.parametrize(
@@ -202,12 +89,13 @@ def test_what_once_took_minutes_takes_no_longer_than_ordinary_text(parser: str, 
 @pytest.mark.parametrize(("language", "piece"), [("rust", 'r#"'), ("rust", '"'), ("ruby", "%w["), ("ruby", "`")])
 def test_a_file_that_takes_too_long_to_parse_has_no_definitions_and_is_reported(language: str, piece: str) -> None:
     pytest.importorskip("tree_sitter")
-    text, slow = piece * (200_000 // len(piece)), []
-    start = time.thread_time()
+    slow: list[str] = []
+    text = piece * (200_000 // len(piece))
+    parser = Parser(lambda text: definitions(text, language, lambda: slow.append(language)))
 
-    assert definitions(text, language, lambda: slow.append(language)) == ()
+    assert seconds(parser, text) < 2 * (0.5 + 4e-6 * len(text))
+    assert definitions(text, language) == ()
     assert slow == [language]
-    assert time.thread_time() - start < 2 * (0.5 + 4e-6 * len(text))
 
 
 def test_definitions_nested_without_end_do_not_fill_the_memory() -> None:
@@ -217,6 +105,7 @@ def test_definitions_nested_without_end_do_not_fill_the_memory() -> None:
     assert sum(len(one.name) for one in found) < 100_000
 
 
+@pytest.mark.torture
 def test_an_index_of_hostile_files_ends_and_finds_the_good_ones(files: Files, figure: Figure) -> None:
     pytest.importorskip("tree_sitter")
     endings = [".md", ".org", ".rst", ".py", ".rs", ".rb", ".ts", ".c", ".java", ".txt"]

@@ -1,6 +1,5 @@
 """What is shown, what stays, and that nothing hidden comes through."""
 
-import time
 import unicodedata
 
 import pytest
@@ -8,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptuary.core.text import name_word_pattern, one_line, slug, unique_slug, visible, with_unix_lines
+from tests.linear import assert_linear, repeated
 
 LEGITIMATE = [
     "plain ASCII\n\twith a tab",
@@ -152,18 +152,7 @@ def test_windows_line_ends_become_line_feeds_and_a_lone_return_is_kept() -> None
 
 @pytest.mark.parametrize("piece", ["\0", "\0a", "a", "می\u200c", "👩\u200d💻", "\ufe0f", "\ud800 ", "क\u200d\u200d"])
 def test_the_time_grows_with_the_text_and_no_faster(piece: str) -> None:
-    def seconds(size: int) -> float:
-        text = piece * (size // len(piece))
-        start = time.process_time()
-        visible(text)
-        return time.process_time() - start
-
-    small = large = 0.0
-    for _ in range(5):
-        small, large = (min(seconds(size) for _ in range(3)) for size in (50_000, 100_000))
-        if large <= 2.5 * max(small, 0.001):
-            return
-    pytest.fail(f"twice the text took {large / small:.1f} times as long")
+    assert_linear(visible, repeated(piece), 25_000)
 
 
 @pytest.mark.parametrize(

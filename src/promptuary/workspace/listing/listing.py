@@ -211,16 +211,16 @@ class _Scan:
 
 def split_names(chunks: Iterable[bytes]) -> Iterator[str]:
     """Yield NUL-separated output as text, split between names only: as much at a time as a chunk completes."""
-    rest = b""
+    rest: list[bytes] = []
     for chunk in chunks:
         complete, nul, last = chunk.rpartition(b"\0")
         if not nul:
-            rest += chunk
+            rest.append(chunk)
             continue
-        yield os.fsdecode(rest + complete)
-        rest = last
-    if rest:
-        yield os.fsdecode(rest)
+        yield os.fsdecode(b"".join([*rest, complete]))
+        rest = [last]
+    if any(rest):
+        yield os.fsdecode(b"".join(rest))
 
 
 def folders_of(paths: Iterable[str]) -> list[str]:

@@ -1,7 +1,8 @@
 """Convert an untrusted page or PDF to text, in a child process with limits on memory and time.
 
 Parsers are written in C, and hostile input can make them take minutes or gigabytes, or crash: some take quadratic time
-for deep nesting. So ``workspace.web.pages`` runs this file as a program, which first limits itself. It imports nothing
+for deep nesting. So ``workspace.web.pages`` runs this file as a program, which first limits itself. Our own part takes
+linear time: what is asked of an element and all below it is answered for every element in one pass. It imports nothing
 of the rest of the library, so that it starts fast. Input: the URL on a line, then the bytes. Output: one JSON object.
 """
 
@@ -9,7 +10,8 @@ import json
 import re
 import resource
 import sys
-from typing import TYPE_CHECKING, NotRequired, TypedDict
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict
 from urllib.parse import urljoin
 
 if TYPE_CHECKING:
@@ -47,15 +49,14 @@ _CHROME = (
 )
 _HIDING = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|content-visibility\s*:\s*hidden"
-    r"|(?:opacity|font-size|max-height|max-width)\s*:\s*0*\.?0+(?:px|r?em|pt|%)?\s*(?:;|!|$)"
+    r"|(?:opacity|font-size|max-height|max-width)\s*:\s*(?:0++(?:\.0++)?|\.0++)(?:px|r?em|pt|%)?\s*(?:;|!|$)"
     r"|(?:left|right|top|bottom|text-indent|margin-left|margin-top)\s*:\s*-\d{3,}"
     r"|clip\s*:\s*rect\(\s*[01]|clip-path\s*:\s*inset\(\s*(?:50|100)%|color\s*:\s*transparent",
     re.IGNORECASE,
 )
-_CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_CSS_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _CSS_ESCAPE = re.compile(r"\\([0-9a-fA-F]{1,6})\s?")
-_CSS_AT_BLOCK = re.compile(r"@[^{};]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")
-_CSS_RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
+_CSS_MARK = re.compile(r"""[{}]|"(?:[^"\\\n]|\\.)*+["\n]?|'(?:[^'\\\n]|\\.)*+['\n]?""", re.DOTALL)
 _SIMPLE_SELECTOR = re.compile(r"[a-z0-9]*[.#][A-Za-z_][\w-]*")
 _LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight-source|highlight|brush:\s*)-?([a-z][a-z0-9+#]*)")
 _DATES = (
@@ -66,20 +67,36 @@ _DATES = (
 )
 
 
-def convert_html(markup: str, url: str) -> Converted:
-    """Return the page's content as Markdown, without its frame and without what a reader does not see."""
-    from html_to_markdown import ConversionOptions, PreprocessingOptions, convert  # noqa: PLC0415  (34 ms)
-    from selectolax.lexbor import LexborHTMLParser  # noqa: PLC0415
+class Content(NamedTuple):
+    """The part of a page that is converted, and what the page says about itself; ``hidden`` elements were left out."""
 
-    tree = LexborHTMLParser(markup, scripting=True)
-    title, published, base = _title(tree), _published(tree), _base(tree, url)
+    root: "LexborNode | None"
+    title: str
+    published: str
+    base: str
+    hidden: int = 0
+
+
+def page_content(tree: "LexborHTMLParser", url: str) -> Content:
+    """Return the content of a page, without its frame and without what a reader does not see."""
+    about = _title(tree), _published(tree), _base(tree, url)
     body = tree.body
     if body is None:
-        return Converted(text="", title=title)
+        return Content(None, *about)
     hidden = _drop_unseen(tree, body)
     _drop_chrome(body)
     _prepare(body)
-    root = _main(body)
+    return Content(_main(body), *about, hidden)
+
+
+def convert_html(markup: str, url: str) -> Converted:
+    """Return the content of a page as Markdown."""
+    from html_to_markdown import ConversionOptions, PreprocessingOptions, convert  # noqa: PLC0415  (34 ms)
+    from selectolax.lexbor import LexborHTMLParser  # noqa: PLC0415
+
+    root, title, published, base, hidden = page_content(LexborHTMLParser(markup, scripting=True), url)
+    if root is None:
+        return Converted(text="", title=title)
     options = ConversionOptions(
         base_url=base,
         compact_tables=True,
@@ -138,13 +155,14 @@ def _pdf_page(document: object, number: int) -> str:
 
 def _drop_unseen(tree: "LexborHTMLParser", body: "LexborNode") -> int:
     """Remove what is not shown; return how many elements with text were hidden by a style or attribute."""
-    rules = "\n".join(node.text() for node in tree.css("style"))
-    candidates = [node for node in body.css("[style]") if _hides(node.attributes.get("style") or "")]
-    for selector in _hiding_selectors(rules):
-        candidates += [node for node in body.css(selector) if len(node.text()) * 2 < len(body.text())]
-    candidates += body.css("[hidden]")
-    count = len({node.mem_id for node in candidates if node.text(strip=True)})
-    for node in [*candidates, *body.css(_UNSEEN)]:
+    sheet = "\n".join(node.text() for node in tree.css("style"))
+    hidden = [node for node in body.css("[style]") if _hides(node.attributes.get("style") or "")]
+    by_rule = _hidden_by_rules(body, sheet)
+    hidden += body.css("[hidden]")
+    lengths = _text_lengths(body) if hidden or by_rule else {}
+    hidden += [node for node in by_rule if 2 * lengths[node.mem_id] < lengths[body.mem_id]]
+    count = len({node.mem_id for node in hidden if lengths[node.mem_id]})
+    for node in [*hidden, *body.css(_UNSEEN)]:
         _remove(node)
     return count
 
@@ -154,23 +172,88 @@ def _hides(style: str) -> bool:
     return _HIDING.search(plain) is not None
 
 
-def _hiding_selectors(rules: str) -> list[str]:
-    """Return the classes and ids that the page's own style sheet hides, not counting rules for print or a width."""
-    plain = _CSS_AT_BLOCK.sub("", _CSS_COMMENT.sub("", rules[:200_000]))
-    hiding = (match[1] for match in _CSS_RULE.finditer(plain) if _hides(match[2]))
-    selectors = (part.strip() for group in hiding for part in group.split(","))
-    return [selector for selector in selectors if _SIMPLE_SELECTOR.fullmatch(selector)]
+def _hidden_by_rules(body: "LexborNode", sheet: str) -> "list[LexborNode]":
+    """Return the elements that the page's own style sheet hides by their class or id."""
+    selectors = _hiding_selectors(sheet)
+    return [node for node in body.css("[class], [id]") if not selectors.isdisjoint(_names(node))] if selectors else []
+
+
+def _names(node: "LexborNode") -> Iterator[str]:
+    """Yield the simple selectors that match an element, in lower case: without a doctype, case does not count."""
+    marks = [f".{name}" for name in (node.attributes.get("class") or "").lower().split()]
+    marks.append(f"#{(node.attributes.get('id') or '').lower()}")
+    for mark in marks:
+        yield mark
+        yield f"{node.tag}{mark}"
+
+
+def _hiding_selectors(sheet: str) -> set[str]:
+    """Return the classes and ids that a style sheet hides, not counting rules for print or a width."""
+    rules = _css_rules(_CSS_COMMENT.sub("", sheet[:200_000]))
+    hiding = (selectors for selectors, declarations in rules if _hides(declarations))
+    found = (part.strip().lower() for selectors in hiding for part in selectors.split(","))
+    return {selector for selector in found if _SIMPLE_SELECTOR.fullmatch(selector)}
+
+
+def _css_rules(sheet: str) -> Iterator[tuple[str, str]]:
+    """Yield the selectors and the declarations of each rule that is not inside another, such as ``@media``."""
+    depth = before = opened = 0
+    closed = len(sheet)
+    selectors = ""
+    for mark in _CSS_MARK.finditer(sheet):
+        if mark[0] == "{":
+            depth += 1
+            if depth == 1:
+                selectors, opened, closed = sheet[before : mark.start()], mark.end(), len(sheet)
+            closed = min(closed, mark.start()) if depth == 2 else closed
+        elif mark[0] == "}":
+            depth -= 1
+            if depth == 0:
+                yield selectors.rpartition(";")[2], sheet[opened : min(closed, mark.start())]
+            depth, before = max(depth, 0), mark.end()
+    if depth:
+        yield selectors.rpartition(";")[2], sheet[opened:closed]
 
 
 def _drop_chrome(body: "LexborNode") -> None:
-    whole = len(body.text())
-    for node in body.css(_CHROME):
-        if len(node.text()) * 2 < whole:
+    lengths = _text_lengths(body)
+    whole = lengths[body.mem_id]
+    _drop_small(body.css(_CHROME), lengths, whole)
+    frames = body.css("header, footer")
+    if frames:
+        content = _inside(body, ("main", "article"))
+        _drop_small([node for node in frames if node.mem_id not in content], _text_lengths(body), whole)
+
+
+def _drop_small(nodes: "list[LexborNode]", lengths: dict[int, int], whole: int) -> None:
+    """Remove those of ``nodes`` that have less than half of the text."""
+    for node in nodes:
+        if lengths[node.mem_id] * 2 < whole:
             _remove(node)
-    content = {node.mem_id for node in body.css("main header, main footer, article header, article footer")}
-    for node in body.css("header, footer"):
-        if node.mem_id not in content and len(node.text()) * 2 < whole:
-            _remove(node)
+
+
+def _text_lengths(body: "LexborNode") -> dict[int, int]:
+    """Return how many characters of text each node has with all below it, by ``mem_id``; blanks around do not count."""
+    below = body.traverse(include_text=True)
+    nodes = [(node.mem_id, _above(node), len((node.text_content or "").strip())) for node in below]
+    lengths = {node: own for node, _, own in nodes}
+    for node, above, _ in reversed(nodes):
+        if above in lengths:
+            lengths[above] += lengths[node]
+    return lengths
+
+
+def _inside(body: "LexborNode", tags: Collection[str]) -> set[int]:
+    """Return the ``mem_id`` of each node that is in an element with one of ``tags``."""
+    found: set[int] = set()
+    for node in body.traverse():
+        if (node.parent is not None and node.parent.tag in tags) or _above(node) in found:
+            found.add(node.mem_id)
+    return found
+
+
+def _above(node: "LexborNode") -> int:
+    return node.parent.mem_id if node.parent is not None else 0
 
 
 def _remove(node: "LexborNode") -> None:
@@ -185,14 +268,25 @@ def _prepare(body: "LexborNode") -> None:
         del node.attrs["title"]
     for node in body.css("a[href^='javascript:' i], a[href^='data:' i]"):
         del node.attrs["href"]
-    for node in body.css("pre"):
-        language = _language(node)
+    blocks = body.css("pre")
+    code = _first_inside(body, "code") if blocks else {}
+    for node in blocks:
+        language = _language(node, code.get(node.mem_id))
         if language:
             node.attrs["class"] = f"language-{language}"
 
 
-def _language(pre: "LexborNode") -> str:
-    code = pre.css_first("code")
+def _first_inside(body: "LexborNode", tag: str) -> "dict[int, LexborNode]":
+    """Return the first element with this tag in each element that has one, by ``mem_id``."""
+    found: dict[int, LexborNode] = {}
+    for node in reversed(list(body.traverse())):
+        first = node if node.tag == tag else found.get(node.mem_id)
+        if first is not None:
+            found[_above(node)] = first
+    return found
+
+
+def _language(pre: "LexborNode", code: "LexborNode | None") -> str:
     near = [code, pre, pre.parent, pre.parent.parent if pre.parent else None]
     for node in near:
         found = _LANGUAGE.search((node.attributes.get("class") or "") if node else "")
@@ -203,10 +297,12 @@ def _language(pre: "LexborNode") -> str:
 
 def _main(body: "LexborNode") -> "LexborNode":
     """Return the element that the page marks as its main content, if it holds most of the text."""
-    whole = len(body.text(strip=True))
     marked = body.css("main, [role='main' i], article")
-    best = max(marked, key=lambda node: len(node.text(strip=True)), default=body)
-    return best if len(best.text(strip=True)) * 2 > whole else body
+    if not marked:
+        return body
+    lengths = _text_lengths(body)
+    best = max(marked, key=lambda node: lengths[node.mem_id])
+    return best if lengths[best.mem_id] * 2 > lengths[body.mem_id] else body
 
 
 def _title(tree: "LexborHTMLParser") -> str:

@@ -191,6 +191,50 @@ def test_a_page_that_its_style_sheet_hides_as_a_whole_until_a_script_runs_is_rea
     assert page("<style>.all{opacity:0}</style><div class=all><p>Shown soon.</div>") == "Shown soon."
 
 
+@pytest.mark.parametrize(
+    "sheet",
+    [
+        ".x{display:none}",
+        "/* {{{ */ .x{display:none}",
+        '.y{content:\'}{\'} .z{content:"\\"{"} .x{display:none}',
+        "@import 'y'; p.x, .y{display:none}",
+        "@media print{.y{color:red} .z{color:red}} .x{display:none}",
+        ".x{display:none; .y{color:red}}",
+        ".x{display:none",
+        "} .x{display:none}",
+        ".X{opacity:.00}",
+        ".x{opacity:0.0 !important}",
+        ".x{display:none} /* never closed",
+    ],
+)
+def test_what_a_style_sheet_hides_is_left_out_however_the_sheet_is_written(sheet: str) -> None:
+    assert page(f"<style>{sheet}</style><p>Shown to everybody.</p><p class=x>Hidden</p>") == "Shown to everybody."
+
+
+@pytest.mark.parametrize(
+    "sheet",
+    [
+        "@media print{.x{display:none}}",
+        "@media print{.y{color:red} .x{display:none}",
+        "/* .x{display:none} */",
+        "/* never closed .x{display:none}",
+        ".y{content:'.x{display:none}'}",
+        ".x{opacity:0.01}",
+        ".x:hover{display:none}",
+    ],
+)
+def test_what_a_style_sheet_does_not_hide_on_a_screen_is_shown(sheet: str) -> None:
+    text = page(f"<style>{sheet}</style><p>Shown to everybody.</p><p class=x>This too</p>")
+
+    assert text == "Shown to everybody.\n\nThis too"
+
+
+def test_the_first_code_in_a_block_names_its_language() -> None:
+    markup = "<pre><b><code class='language-rust'>a</code></b> <code class='language-go'>b</code></pre><pre>c</pre>"
+
+    assert page(markup) == "```rust\na b\n```\n\n```\nc\n```"
+
+
 def test_links_are_read_against_the_base_that_the_page_names_unless_it_is_not_on_the_web() -> None:
     assert page("<base href='/b/'><a href=c>d</a>") == "[d](https://example.com/b/c)"
     assert page("<base href='data:x'><a href=c>d</a>") == "[d](https://example.com/docs/guide/c)"

@@ -1,0 +1,248 @@
+"""Everything that reads text from a file, a page, a setting, a message, a patch, git or the database, by its name.
+
+Each entry calls our code with a text of any size, as the program would: what is cut to a length there is cut here.
+"""
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from selectolax.lexbor import LexborHTMLParser
+
+from promptuary.cli.excerpt import excerpt as hit_lines
+from promptuary.config.settings import load
+from promptuary.context.compact.digest import digest
+from promptuary.context.compact.envelope import body_of, how_many
+from promptuary.context.compact.extract import links, names, paths, prose, sentences
+from promptuary.core.blocks import Detail, Source, content_hash
+from promptuary.core.errors import ConfigError, SourceError
+from promptuary.core.excerpt import excerpt
+from promptuary.core.messages import Item
+from promptuary.core.query import extra_terms, folded
+from promptuary.core.query import parse as parse_query
+from promptuary.core.render import render
+from promptuary.core.table import display_width
+from promptuary.core.text import one_line, slug, visible
+from promptuary.layers.instructions.imports import parse as parse_imports
+from promptuary.layers.sections import escaped, readable, unescaped
+from promptuary.layers.tracked.links import linked, without
+from promptuary.layers.tracked.scoring import RelevanceQuestion, judge
+from promptuary.layers.tracked.scoring import parse as parse_score
+from promptuary.outline import has_grammar, outline
+from promptuary.references.completion.complete import token_at_end
+from promptuary.references.forms.patch import patch_forms
+from promptuary.references.forms.text import text_forms
+from promptuary.references.forms.tree import Leaf, Tree
+from promptuary.references.scan import MAX_VALUE, scan
+from promptuary.references.selection import interpretations
+from promptuary.search.chunks.chunker import chunks
+from promptuary.search.chunks.file_kinds import date_of
+from promptuary.search.chunks.sizes import Sizes
+from promptuary.tokens import Counter
+from promptuary.workspace.disk.policy import ReadPolicy
+from promptuary.workspace.disk.read import decode
+from promptuary.workspace.disk.root import display_path, normalise
+from promptuary.workspace.disk.secret_values import mask_secrets
+from promptuary.workspace.git.config import parse_settings
+from promptuary.workspace.git.patch import PatchMismatchError, build_patch, parse_names
+from promptuary.workspace.listing.glob import match_glob
+from promptuary.workspace.listing.ignore import IgnoreFile
+from promptuary.workspace.listing.listing import split_names
+from promptuary.workspace.matching.grades import PathQuery
+from promptuary.workspace.matching.usage import Usage
+from promptuary.workspace.web.addresses import parse_url
+from promptuary.workspace.web.convert import convert_html, convert_pdf, page_content
+from promptuary.workspace.web.pages import read_body
+from tests.linear import Parser
+
+_NAMES = ("a", "a/b.c", "a" * 200, "a/" * 100 + "b")
+_PAGE_SECONDS: Final = 8.0
+"""After these the program that converts a page or a PDF is stopped."""
+
+
+def settings(text: str) -> object:
+    """Parse ``text`` as every file that settings may come from."""
+    folder = Path.home() / "workspace"
+    (folder / ".promptuary").mkdir(parents=True, exist_ok=True)
+    user = Path.home() / ".config" / "promptuary" / "config.toml"
+    user.parent.mkdir(parents=True, exist_ok=True)
+    data = text.encode("utf-8", "replace")
+    for path in (folder / "promptuary.toml", folder / "pyproject.toml", folder / ".promptuary" / "config.toml"):
+        path.write_bytes(data)
+    load(folder)
+    user.write_bytes(data)
+    try:
+        return load(folder)
+    except ConfigError:
+        return None
+    finally:
+        user.unlink()
+
+
+def ignore_file(text: str) -> object:
+    rules = IgnoreFile(text)
+    return [rules.verdict(path, folder=True) for path in _NAMES]
+
+
+def pattern(text: str) -> object:
+    with suppress(SourceError):
+        return match_glob(_NAMES, [text[:MAX_VALUE]])
+    return None
+
+
+def message(text: str) -> object:
+    references = scan(text)
+    meant = [list(interpretations(one)) for one in references]
+    return meant, linked(text, [(one, "a") for one in references]), without(text, references), without(text, ())
+
+
+def summary(text: str) -> object:
+    found = [way(text) for way in (links, names, paths, prose, sentences)]
+    older = Item("a", "user", text, kind="summary")
+    return found, body_of(older), how_many([older]), digest([older, Item("b", "user", text)], 2_000, Counter())
+
+
+def patch(text: str) -> object:
+    data = text.encode("utf-8", "replace")
+    with suppress(PatchMismatchError, ValueError, IndexError, StopIteration):
+        parse_names(data)
+    with suppress(PatchMismatchError):
+        listed = parse_names(b":100644 100644 1111111 2222222 M\0a\0")
+        build_patch(listed, b"diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n" + data, lambda _: None)
+    forms = patch_forms(f"diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n{text}", "1 file")
+    return [forms[step] for step in range(0, len(forms), max(len(forms) // 4, 1))]
+
+
+def address(text: str) -> object:
+    with suppress(SourceError):
+        return parse_url(f"https://{text}"[:MAX_VALUE])
+    return None
+
+
+def name(text: str) -> object:
+    """Read ``text`` as git may list it, and as a person may type it."""
+    listed = list(split_names([text.encode("utf-8", "replace"), b"a\0"]))
+    policy = ReadPolicy()
+    with suppress(SourceError):
+        normalise(text)
+    return listed, display_path(text), policy.refusal(text), policy.sensitive(text)
+
+
+def typed(text: str) -> object:
+    query = PathQuery(text[:MAX_VALUE])
+    return token_at_end(text), token_at_end(f"@{text}"), [query.grade(path) for path in _NAMES]
+
+
+def usage(text: str) -> object:
+    folder = Path.home() / "usage"
+    Usage(Path.home(), folder=folder).record(["a"])
+    for written in folder.glob("*.json"):
+        written.write_text(text, encoding="utf-8", errors="replace")
+    return Usage(Path.home(), folder=folder).scores()
+
+
+def bytes_of_a_file(text: str) -> object:
+    found = []
+    for encoding in ("utf-8", "utf-16-le", "cp1252"):
+        with suppress(SourceError):
+            found.append(decode(text.encode(encoding, "replace"), "a.txt"))
+    return found
+
+
+def response(text: str) -> object:
+    found = []
+    for content_type in ("text/plain", "application/json", text[:1_000]):
+        for encoding in ("utf-8", "cp1252"):
+            with suppress(SourceError):
+                found.append(read_body(text.encode(encoding, "replace"), content_type, url="http://a/", seconds=8.0))
+    return found
+
+
+def pdf(text: str) -> object:
+    """Read ``text`` as a PDF, and as what a page of one draws."""
+    from tests.unit.workspace.web.test_pages import pdf as written
+
+    return [convert_pdf(body) for body in (f"%PDF-1.4\n{text}".encode("utf-8", "replace"), written(text))]
+
+
+def shown(text: str) -> object:
+    source = Source("a", "a", "file", text, content_hash(text))
+    sections = readable(text), escaped(text, "a"), unescaped(text, "a")
+    return visible(text), one_line(text), slug(text), display_width(text), sections, render_all(source)
+
+
+def render_all(source: Source) -> object:
+    counter = Counter()
+    cut = excerpt(source.text, 1_000, counter)
+    return render(source, Detail.FULL, source.text, counter), cut, hit_lines(source.text, ["a", "b c"], 80)
+
+
+def score(text: str) -> object:
+    return parse_score(text), judge(RelevanceQuestion(text, "a.py", text))
+
+
+def tree(text: str) -> object:
+    """Draw the files that ``text`` names, as long as names can be."""
+    listed = sorted({line[:MAX_VALUE].strip("/") for line in text.split("\n")} - {""})
+    drawn = Tree("a/", [(path, Leaf(1, 1, "")) for path in listed])
+    forms = drawn.forms()
+    return drawn.whole(), [forms[step] for step in range(0, len(forms), max(len(forms) // 4, 1))]
+
+
+def outlines(text: str, language: str) -> object:
+    forms = text_forms(text, language)
+    return outline(text, language), [forms[step] for step in range(0, len(forms), max(len(forms) // 4, 1))]
+
+
+def file(path: str) -> Parser:
+    return Parser(lambda text: (chunks(text, path, Sizes(), Counter()), date_of(path, text, 0)))
+
+
+def code(path: str) -> Parser:
+    """Read code with a grammar that somebody else wrote: it is stopped after a while."""
+    return Parser(lambda text: chunks(text, path, Sizes(), Counter()), deadline=lambda size: 0.5 + 4e-6 * size)
+
+
+GRAMMARS: Final = {
+    "c": "c",
+    "cpp": "cpp",
+    "go": "go",
+    "java": "java",
+    "js": "javascript",
+    "rb": "ruby",
+    "rs": "rust",
+    "ts": "typescript",
+    "tsx": "tsx",
+}
+PARSERS: Final[dict[str, Parser]] = {
+    "settings": Parser(settings),
+    "an ignore file": Parser(ignore_file),
+    "a pattern": Parser(pattern),
+    "a message": Parser(message),
+    "a summary": Parser(summary),
+    "a patch": Parser(patch),
+    "an address": Parser(address),
+    "a name": Parser(name),
+    "a tree of names": Parser(tree),
+    "something typed": Parser(typed),
+    "what was used": Parser(usage),
+    "a query": Parser(lambda text: (parse_query(text), extra_terms(folded(text)))),
+    "instructions": Parser(parse_imports),
+    "git's settings": Parser(lambda text: parse_settings(text.encode("utf-8", "replace"))),
+    "shown text": Parser(shown),
+    "text with secrets": Parser(mask_secrets),
+    "a score": Parser(score),
+    "the bytes of a file": Parser(bytes_of_a_file),
+    "the date of a file": Parser(lambda text: [date_of("a.md", f"{mark}\n{text}", 0) for mark in ("---", "+++", "#")]),
+    "a date in a name": Parser(lambda text: date_of(text, "", 0)),
+    "a response": Parser(response),
+    "a web page": Parser(lambda text: convert_html(text, "http://a/"), deadline=lambda _: _PAGE_SECONDS),
+    "the content of a web page": Parser(
+        lambda page: page_content(page, "http://a/"), prepare=lambda text: LexborHTMLParser(text, scripting=True)
+    ),
+    "a PDF": Parser(pdf, deadline=lambda _: _PAGE_SECONDS),
+    "an outline of Markdown": Parser(lambda text: outlines(text, "markdown")),
+    "an outline of Python": Parser(lambda text: outlines(text, "python")),
+    **{f"a .{ending} file": file(f"a.{ending}") for ending in ("md", "rst", "org", "adoc", "txt", "json", "py")},
+    **{f"a .{ending} file": code(f"a.{ending}") for ending, language in GRAMMARS.items() if has_grammar(language)},
+}
