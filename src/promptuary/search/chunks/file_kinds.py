@@ -11,8 +11,8 @@ from typing import Final
 
 from promptuary.core.languages import language_of
 from promptuary.core.search import FileKind
-from promptuary.search.chunks.dates import first_date, seconds
 from promptuary.search.chunks.front_matter import START, fields
+from promptuary.when.dates import first_date, seconds
 from promptuary.workspace.disk.sensitive_names import CODE_EXTENSIONS, DATA_EXTENSIONS
 
 HEADED: Final = frozenset(

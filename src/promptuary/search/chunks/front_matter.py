@@ -14,13 +14,13 @@ START: Final = 8_192
 _MARKS: Final = ("---", "+++")
 # In YAML an indented line belongs to another key, in TOML it does not.
 _LINES: Final = {
-    "---": re.compile(r"([A-Za-z_-]{1,20})[ \t]*:(?:[ \t]+|\Z)(.*)"),
-    "+++": re.compile(r"[ \t]*[\"']?([A-Za-z_-]{1,20})[\"']?[ \t]*=[ \t]*([^#]*)"),
+    "---": r"([A-Za-z_-]{1,20})[ \t]*:(?:[ \t]+|\Z)(.*)",
+    "+++": r"[ \t]*[\"']?([A-Za-z_-]{1,20})[\"']?[ \t]*=[ \t]*([^#]*)",
 }
-_ITEM: Final = re.compile(r"[ \t]*-[ \t]+(.*)")
+_ITEM = r"[ \t]*-[ \t]+(.*)"
 _TITLES: Final = ("title",)
 _LISTS: Final = ("aliases", "alias", "tags", "tag", "keywords")
-_QUOTED_OR_NOT: Final = re.compile(r"\"([^\"]*)\"|'([^']*)'|([^\s,\"'\[\]][^,\]]*)")
+_QUOTED_OR_NOT = r"\"([^\"]*)\"|'([^']*)'|([^\s,\"'\[\]][^,\]]*)"
 _MOST_NAMES: Final = 32
 _LONGEST_NAME: Final = 200
 
@@ -50,9 +50,9 @@ def _entries(lines: Sequence[str], mark: str) -> Iterator[tuple[str, str]]:
             return
         if is_open:
             value = line.strip()
-        elif match := _LINES[mark].match(line):
+        elif match := re.match(_LINES[mark], line):
             key, value = match[1].lower(), match[2].strip()
-        elif (item := _ITEM.match(line)) and key and mark == "---":
+        elif (item := re.match(_ITEM, line)) and key and mark == "---":
             value = item[1].strip()
         else:
             continue
@@ -74,5 +74,5 @@ def names(text: str) -> tuple[str, ...]:
 
 
 def _listed(value: str) -> Iterator[str]:
-    for match in _QUOTED_OR_NOT.finditer(value):
+    for match in re.finditer(_QUOTED_OR_NOT, value):
         yield match[1] or match[2] or (match[3] or "").strip()

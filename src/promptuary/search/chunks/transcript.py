@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from promptuary.search.chunks.dates import first_date, lone_date, order_of, stamp_date
 from promptuary.search.chunks.lines import Lines, Part
 from promptuary.search.chunks.markdown import Heading, front_matter_end, markdown_headings
+from promptuary.when.dates import first_date, lone_date, order_of, stamp_date
 
 _NAME = r"(?P<name>[^\W\d_][\w.'’&+-]{0,31}(?: [\w.'’&()+-]{1,24}){0,3})"
 _CLOCK = r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?(?:[ \u202f]?[AaPp]\.?[Mm]\.?)?"

@@ -6,6 +6,7 @@ Pure. A date without a time is midnight in UTC; one that cannot be is ignored. W
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta, timezone
+from functools import cache
 from typing import Final, Literal, NamedTuple
 
 _YEARS: Final = range(1900, 2200)
@@ -33,23 +34,24 @@ _DAY = r"([0-9]{1,2})(?:st|nd|rd|th|er|[.ºª])?"
 _AFTER_DAY: Final = "stndrdther.ºª"
 _LONGEST: Final = 400
 """Characters of a heading or a stamp in which a date is searched for."""
-_FORMS: Final = tuple(
-    re.compile(form)
-    for form in (
-        r"(?<![0-9])(?P<y>[0-9]{4})([-/._])(?P<m>[0-9]{1,2})\2(?P<d>[0-9]{1,2})(?![0-9])",
-        rf"(?<!\w)(?P<d>{_DAY}) (?:of |de )?(?P<m>{_MONTH}),? (?:de |del )?(?P<y>[0-9]{{4}})(?![0-9])",
-        rf"(?<!\w)(?P<m>{_MONTH}) (?P<d>{_DAY}),? (?P<y>[0-9]{{4}})(?![0-9])",
-    )
+_FORMS: Final = (
+    r"(?<![0-9])(?P<y>[0-9]{4})([-/._])(?P<m>[0-9]{1,2})\2(?P<d>[0-9]{1,2})(?![0-9])",
+    rf"(?<!\w)(?P<d>{_DAY}) (?:of |de )?(?P<m>{_MONTH}),? (?:de |del )?(?P<y>[0-9]{{4}})(?![0-9])",
+    rf"(?<!\w)(?P<m>{_MONTH}) (?P<d>{_DAY}),? (?P<y>[0-9]{{4}})(?![0-9])",
 )
-_NUMBERS: Final = re.compile(r"(?<![0-9])([0-9]{1,2})([-/.])([0-9]{1,2})\2([0-9]{4}|[0-9]{2})(?![0-9])")
+_NUMBERS = r"(?<![0-9])([0-9]{1,2})([-/.])([0-9]{1,2})\2([0-9]{4}|[0-9]{2})(?![0-9])"
 _CLOCK = r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:[.,][0-9]{1,9})?)?(?:[ \u202f]?([AaPp])\.?[Mm]\b\.?)?"
-_TIME: Final = re.compile(rf"(?<![0-9:]){_CLOCK}(?![0-9:])")
+_TIME = rf"(?<![0-9:]){_CLOCK}(?![0-9:])"
 _ZONE = r"(?:[ ]?(?:([Zz]\b|UTC|GMT)|([+-])([0-9]{2}):?([0-9]{2})))?"
-_TIME_AFTER: Final = re.compile(
-    rf"[,T]?[ ]{{0,2}}(?:\([^\W\d_]{{2,10}}\.?\)[ ]?)?(?:(?:at|um|à|às|,|-)[ ])?{_CLOCK}{_ZONE}(?![0-9:])"
-)
-_TIME_BEFORE: Final = re.compile(rf"(?<![0-9:]){_CLOCK}(?: on| am| le| el| em|,)?[ ]\Z")
-_WORD: Final = re.compile(r"[^\W\d_]+")
+_TIME_AFTER = rf"[,T]?[ ]{{0,2}}(?:\([^\W\d_]{{2,10}}\.?\)[ ]?)?(?:(?:at|um|à|às|,|-)[ ])?{_CLOCK}{_ZONE}(?![0-9:])"
+_TIME_BEFORE = rf"(?<![0-9:]){_CLOCK}(?: on| am| le| el| em|,)?[ ]\Z"
+_WORD = r"[^\W\d_]+"
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Return a pattern, compiled on first use: most searches start, answer and end without any."""
+    return re.compile(pattern)
 
 
 class Found(NamedTuple):
@@ -63,14 +65,14 @@ class Found(NamedTuple):
 def dates_in(text: str) -> Iterator[Found]:
     """Yield the dates in ``text`` that are written with a year of four digits first, or with the name of a month."""
     for form in _FORMS:
-        for match in form.finditer(text):
+        for match in _compiled(form).finditer(text):
             month = _month(match["m"])
             if month is None:
                 continue
             start, end, time, ahead = match.start(), match.end(), (0, 0, 0), timedelta()
-            if after := _TIME_AFTER.match(text, end):
+            if after := _compiled(_TIME_AFTER).match(text, end):
                 time, ahead, end = _time(after), _ahead(after), after.end()
-            elif before := _TIME_BEFORE.search(text, max(0, start - 20), start):
+            elif before := _compiled(_TIME_BEFORE).search(text, max(0, start - 20), start):
                 time, start = _time(before), before.start()
             date = int(match["y"]), month, int(match["d"].rstrip(_AFTER_DAY))
             found = seconds(*date, time, ahead)
@@ -91,7 +93,7 @@ def lone_date(line: str) -> int | None:
     if len(line) > 80:
         return None
     for found in dates_in(line):
-        if len(_WORD.findall(f"{line[: found.start]} {line[found.end :]}")) <= 1:
+        if len(_compiled(_WORD).findall(f"{line[: found.start]} {line[found.end :]}")) <= 1:
             return found.seconds
     return None
 
@@ -103,7 +105,7 @@ Order = Literal["dmy", "mdy"]
 def order_of(stamps: Sequence[str]) -> Order | None:
     """Return the order of dates of which both numbers may be the month; ``None`` if nothing tells."""
     for stamp in stamps:
-        if match := _NUMBERS.search(stamp):
+        if match := _compiled(_NUMBERS).search(stamp):
             first, second = int(match[1]), int(match[3])
             if match[2] == "." or first > 12:
                 return "dmy"
@@ -116,9 +118,9 @@ def stamp_date(stamp: str, order: Order | None, day: int | None) -> int | None:
     """Return the date of a message by its stamp: a date with a time, or a time of the day that begins at ``day``."""
     if (found := first_date(stamp)) is not None:
         return found
-    time = _TIME.search(stamp)
+    time = _compiled(_TIME).search(stamp)
     clock = _time(time) if time else (0, 0, 0)
-    if match := _NUMBERS.search(stamp):
+    if match := _compiled(_NUMBERS).search(stamp):
         if order is None:
             return None
         one, other, year = int(match[1]), int(match[3]), int(match[4])
