@@ -10,6 +10,7 @@ import pytest
 
 from promptuary.blocking import Promptuary
 from promptuary.core.expansion import Expansion
+from promptuary.testing.loopback import Loopback, answer
 from promptuary.workspace.disk.secret_values import mask_secrets
 from tests.linear import assert_linear, repeated
 
@@ -152,6 +153,82 @@ def test_git_shows_no_secret_of_a_file_or_a_message(folder: Path) -> None:
     assert said.count("⟨masked: ") > 6
     assert [name for name, token in TOKENS.items() if token in said] == []
     assert [line for line in key_lines(private_key()) if line in said] == []
+
+
+def test_a_page_is_masked_and_the_person_is_told(tmp_path: Path) -> None:
+    page = f"<title>Key {TOKENS['Stripe key']}</title><p>Deploy with {GITHUB} always.</p><pre>{private_key()}</pre>"
+    with Loopback({"*": answer(page)}) as server, Promptuary.open(tmp_path, allow_hosts=["127.0.0.1"]) as promptuary:
+        expansion = promptuary.expand(f"@url:{server.url('/page')}")
+
+    assert "Deploy with ⟨masked: GitHub token⟩ always" in sent(expansion)
+    assert "Title: Key ⟨masked: Stripe key⟩" in sent(expansion)
+    assert [line for line in key_lines(private_key()) if line[:24] in sent(expansion)] == []
+    assert any("masked" in warning and "/page" in warning for warning in expansion.warnings)
+
+
+@pytest.mark.parametrize("kind", ["@diff", "@staged", "@git:1", "@commit:HEAD", "@symbol:main", "@search:deployment"])
+def test_whatever_a_message_asks_for_the_person_is_told_what_was_masked(folder: Path, kind: str) -> None:
+    git(folder, "init", "-q")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", f"Use {GITHUB}")
+    for name in ("staged.md", "untracked.md"):
+        (folder / name).write_text(f"The deployment uses {GITHUB} for main.\n")
+    (folder / "main.py").write_text(f"def main():\n    return '{GITHUB}'\n")
+    git(folder, "add", "staged.md")
+    with Promptuary.open(folder) as promptuary:
+        promptuary.search.index(["."])
+        expansion = promptuary.expand(kind)
+
+    assert "⟨masked: GitHub token⟩" in sent(expansion)
+    assert GITHUB not in sent(expansion)
+    assert any("masked" in warning for warning in expansion.warnings)
+
+
+@pytest.mark.parametrize("word", ["src/app.py", "@src/app.py", "#src/app.py", "@glob:src/*.py"])
+def test_what_is_attached_to_a_thread_is_masked_and_the_person_is_told(folder: Path, word: str) -> None:
+    with Promptuary.open(folder) as promptuary:
+        promptuary.threads.attach(word)
+        turn = promptuary.threads.prepare("What is this?")
+
+    prompt = "".join(str(message["content"]) for message in turn.messages)
+    assert "TOKEN = '⟨masked: GitHub token⟩'" in prompt
+    assert GITHUB not in prompt
+    assert any("masked" in warning and "src/app.py" in warning for warning in turn.receipt.warnings)
+
+
+def test_a_mask_that_was_forged_does_not_count(tmp_path: Path) -> None:
+    forged = "⟨masked: GitHub token⟩"
+    (tmp_path / "AGENTS.md").write_text(f"Rules about {forged}.\n")
+    (tmp_path / "notes.md").write_text(f"# Deployment\n\nThe deployment uses {forged} every night.\n")
+    (tmp_path / f"{forged}.md").write_text("a name\n")
+    git(tmp_path, "init", "-q")
+    with Promptuary.open(tmp_path) as promptuary:
+        promptuary.search.index(["."])
+        asked = ["@file:notes.md", "@glob:*.md", "@folder:.", "@diff", "@status", "@search:deployment", "#notes.md"]
+        expansion = promptuary.expand(" ".join(asked))
+        turn = promptuary.threads.prepare("which deployment runs every night? #notes.md")
+
+    said = sent(expansion) + "".join(str(message["content"]) for message in turn.messages)
+    assert "uses ⟨U+27E8⟩masked: GitHub token⟩ every night" in said
+    assert "secret masked" not in said
+    assert "secrets masked" not in said
+    assert not any("masked" in warning for warning in (*expansion.warnings, *turn.receipt.warnings))
+
+
+def test_a_setting_holds_for_what_was_indexed_before_it(folder: Path) -> None:
+    def found(*allowed: str) -> str:
+        with Promptuary.open(folder, allow_sensitive=list(allowed), embedder="none") as promptuary:
+            return "".join(hit.text for hit in promptuary.search.find("TOKEN main").hits)
+
+    with Promptuary.open(folder, embedder="none") as promptuary:
+        promptuary.search.index(["."])
+    assert GITHUB not in found()
+    assert f"TOKEN = '{GITHUB}'" in found("app.py")
+    assert GITHUB not in found()
+    with Promptuary.open(folder, allow_sensitive=["app.py"], embedder="none") as promptuary:
+        promptuary.search.index(["."], rebuild=True)
+    assert f"TOKEN = '{GITHUB}'" in found("app.py")
+    assert "TOKEN = '⟨masked: GitHub token⟩'" in found()
 
 
 def test_standing_files_and_recalled_lines_are_masked_in_a_prompt(folder: Path) -> None:

@@ -16,7 +16,7 @@ from hashlib import sha256
 from promptuary.core.blocks import Block, Detail, Source, Trust
 from promptuary.core.budget import TokenCounter
 from promptuary.core.messages import Attachment
-from promptuary.core.text import count_masked, one_line, visible, with_unix_lines
+from promptuary.core.text import count_masked, one_line, visible, with_unix_lines, without_forged_masks
 
 _CONTEXT_HEADING = "# Attached context\n\n"
 _MESSAGE_HEADING = "# Message\n\n"
@@ -49,7 +49,7 @@ def render(source: Source, detail: Detail, body: str | None, counter: TokenCount
     ]
     if remark:
         lines.append(one_line(remark))
-    head = "\n".join([*lines, "", ""])
+    head = without_forged_masks("\n".join([*lines, "", ""]))
     if shown is None:
         end = len(head) - 2
         return Block(source, detail, head, counter.count(head), (end, end))

@@ -82,6 +82,11 @@ def count_masked(text: str) -> int:
     return text.count(_MASK)
 
 
+def without_forged_masks(text: str) -> str:
+    """Return ``text`` with the bracket of what looks like a mask spelled out, so that only our masks count."""
+    return text.replace(_MASK, f"⟨U+{ord(_MASK[0]):04X}⟩{_MASK[1:]}") if _MASK in text else text
+
+
 def with_unix_lines(text: str) -> str:
     r"""Return ``text`` with ``\r\n`` replaced by ``\n``. A lone carriage return stays; ``visible`` shows it."""
     return text.replace("\r\n", "\n") if "\r" in text else text

@@ -6,12 +6,15 @@ read policy of each opened folder; what is in the index is not known here.
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from promptuary.core.errors import ConfigError
-from promptuary.core.search import Folder, HeldReason, Stamp
+from promptuary.core.errors import ConfigError, SourceError
+from promptuary.core.search import Chunk, Folder, HeldReason, Hit, Stamp
+from promptuary.core.text import count_masked
 from promptuary.workspace.changes.snapshot import Snapshot, snapshot, snapshot_of
+from promptuary.workspace.disk.secret_values import mask_secrets
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.workspace import Workspace
 
@@ -89,6 +92,29 @@ class IndexedFolders:
         last = self._last.get(folder.path)
         return opened, snapshot_of(opened, paths, known=last.files if last else ())
 
+    def as_allowed(self, hit: Hit) -> Hit:
+        """Return ``hit`` with its secrets masked or shown as the read policy says now: it may have been indexed before.
+
+        A secret can be shown only while its file is as it was indexed: the index has the mask alone.
+        """
+        try:
+            opened = self._opened(Folder(hit.folder, ""))
+        except ConfigError:
+            return hit
+        if not opened.policy.allows_secrets(hit.path):
+            heading = tuple(map(mask_secrets, hit.heading))
+            return _with_text(replace(hit, heading=heading), mask_secrets(hit.text))
+        if not count_masked(hit.text):
+            return hit
+        try:
+            text = opened.read(hit.path).text
+        except SourceError:
+            return hit
+        shown, masked = (
+            "\n".join(one.split("\n")[hit.start_line - 1 : hit.end_line]) for one in (text, mask_secrets(text))
+        )
+        return _with_text(hit, shown) if masked == hit.text else hit
+
     def close(self) -> None:
         """Close the opened folders."""
         for path in list(self._open):
@@ -116,6 +142,12 @@ class IndexedFolders:
         opened = self._open.pop(path, None)
         if opened is not None:
             opened.close()
+
+
+def _with_text(hit: Hit, text: str) -> Hit:
+    if text == hit.text:
+        return hit
+    return replace(hit, text=text, sha256=Chunk(hit.start_line, hit.end_line, text, hit.heading).sha256)
 
 
 def _unavailable(folder: Folder, found: Snapshot) -> FolderScan:

@@ -210,7 +210,8 @@ class SearchService:
         )
 
     def _answer(self, query: SearchQuery, index: SearchIndex, embedder: Embedder | None) -> Answer:
-        return answer(query, index, embedder, workspace=self._workspace)
+        found = answer(query, index, embedder, workspace=self._workspace)
+        return found._replace(hits=[self._folders.as_allowed(hit) for hit in found.hits]) if found.hits else found
 
     def refresh(self, *, everything: bool = False, timeout: float | None = None) -> SyncReport | IndexBusy:
         """Bring the index up to date if files have changed.

@@ -11,7 +11,7 @@ from hashlib import sha256
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.references import Reference, format_reference
-from promptuary.core.text import human_size
+from promptuary.core.text import human_size, without_forged_masks
 from promptuary.references.completion.menu import size_hint
 from promptuary.references.forms.tree import Leaf, Tree
 from promptuary.references.kinds.glob import read_many
@@ -38,7 +38,7 @@ def _tree_source(folder: str, paths: Sequence[str], context: ResolveContext) -> 
     title = f"{folder or '.'}/"
     prefix = f"{folder}/" if folder else ""
     leaves, estimated = _leaves(paths, context)
-    tree = Tree(title, [(path.removeprefix(prefix), leaves[path]) for path in paths])
+    tree = Tree(title, [(without_forged_masks(path.removeprefix(prefix)), leaves[path]) for path in paths])
     text = tree.whole()
     notes = (f"~: the tokens of {estimated:,} files are estimated from their sizes",) if estimated else ()
     return Source(

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from promptuary.core.errors import Code, SourceError
-from promptuary.core.text import one_line
+from promptuary.core.text import one_line, without_forged_masks
 from promptuary.workspace.disk.secret_values import mask_secrets
 from promptuary.workspace.disk.sensitive_names import (
     ALLOWED,
@@ -81,10 +81,16 @@ class ReadPolicy:
         return _is_sensitive(names) and not self._allowed_by_name(names)
 
     def masked(self, text: str, *paths: str) -> str:
-        """Return ``text``, which comes from ``paths``, with its secrets masked unless the person allows these names."""
-        if paths and all(self._allowed_by_name(_comparable(path)) for path in paths):
-            return text
-        return mask_secrets(text)
+        """Return ``text``, which comes from ``paths``, with its secrets masked unless the person allows these names.
+
+        What only looks like a mask is spelled differently: a file cannot claim that something was masked in it.
+        """
+        text = without_forged_masks(text)
+        return text if paths and all(map(self.allows_secrets, paths)) else mask_secrets(text)
+
+    def allows_secrets(self, path: str) -> bool:
+        """Return whether the person allows the file ``path`` by name, with all that is in it."""
+        return self._allowed_by_name(_comparable(path))
 
     def _allowed_by_name(self, names: list[str]) -> bool:
         if not self.allow_sensitive:

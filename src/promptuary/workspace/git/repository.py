@@ -133,7 +133,7 @@ class Repository:
         """Return git's short status with the branch: names only, so the read policy does not apply."""
         with self._working_tree() as shadow:
             result = self._run("status", "--short", "--branch", _SKIP_SUBMODULE_FILES, *self._pathspec, shadow=shadow)
-        return result.output.decode("utf-8", "replace") + ("…\n" if result.truncated else "")
+        return self._masked(result.output.decode("utf-8", "replace")) + ("…\n" if result.truncated else "")
 
     def log(self, count: int) -> Patch:
         """Return the last ``count`` commits that touch the workspace, newest first, with their patches."""
