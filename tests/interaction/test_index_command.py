@@ -17,7 +17,7 @@ from promptuary.blocking import BlockingSearch
 from promptuary.cli.main import main
 from promptuary.core.errors import PromptuaryError
 from promptuary.testing.loopback import Loopback, Step, answer
-from tests.conftest import Files
+from tests.conftest import Files, git
 from tests.interaction.answers import Answer, Run
 
 PROMPTUARY = [sys.executable, "-m", "promptuary"]
@@ -93,6 +93,8 @@ def test_json_is_the_promised_object(run: Run, project: Path, files: Files) -> N
         "unchanged": 0,
         "skipped": {},
         "skipped_files": [],
+        "unparsed_files": [],
+        "cut_ignore_files": [],
         "held": [],
         "rebuilt": False,
         "folders": [{"path": str(project), "label": "", "files": 2, "missing": False}],
@@ -128,6 +130,43 @@ def test_files_that_are_skipped_are_named_some_to_people_and_all_to_programs(
     some = ", ".join(f"{project}/data/{number}.txt (BINARY)" for number in range(5))
     assert f"note: skipped {some} and 2 more (promptuary index --rebuild --json lists all)\n" in told.err
     assert run("--rebuild", "--json").json["skipped_files"] == named
+
+
+def test_code_that_takes_too_long_to_parse_is_named_to_people_and_to_programs(
+    run: Run, project: Path, files: Files
+) -> None:
+    pytest.importorskip("tree_sitter")
+    files({"raw.rs": 'r#"' * 30_000})
+    told = run("--json")
+
+    assert told.json["unparsed_files"] == [f"{project}/raw.rs"]
+    assert told.err == f"note: indexed by paragraphs, since parsing takes too long: {project}/raw.rs\n"
+    assert run("--json").json["unparsed_files"] == []
+
+
+@pytest.mark.parametrize(
+    ("rules", "name"),
+    [
+        ("".join(f"a{number}*\n" for number in range(2_001)), ".gitignore"),
+        ("".join(f"{'a' * 1_000}{number}*\n" for number in range(70)), "docs/.ignore"),
+        ("# a comment\n" * 100_000, "docs/.promptuaryignore"),
+    ],
+    ids=["rules", "characters", "bytes"],
+)
+@pytest.mark.parametrize("in_git", [False, True], ids=["outside git", "in git"])
+def test_an_ignore_file_with_too_many_rules_is_named_to_people_and_to_programs(
+    run: Run, project: Path, files: Files, rules: str, name: str, *, in_git: bool
+) -> None:
+    files({name: rules})
+    if in_git:
+        git(project, "init", "-q")
+    told = run("--json")
+    # In a repository git applies the rules of its own files, all of them.
+    cut = [] if in_git and name == ".gitignore" else [f"{project}/{name}"]
+
+    assert told.json["cut_ignore_files"] == cut
+    said = "note: too many rules to apply all, so files that they should hide may be indexed: "
+    assert [line for line in told.err.splitlines() if "rules" in line] == [f"{said}{path}" for path in cut]
 
 
 def test_what_changed_is_told_and_what_cannot_be_read_is_counted_by_its_code(

@@ -22,6 +22,7 @@ from promptuary.core.search import (
     FilesUnparsed,
     FolderHeld,
     Hit,
+    IgnoreRulesCut,
     IndexBusy,
     IndexRebuilt,
     IndexStatus,
@@ -202,6 +203,8 @@ def note_json(note: SearchNote) -> dict[str, Any]:
             return {"code": "FILES_SKIPPED", "text": text, "files": _files_json(files)}
         case FilesUnparsed(paths):
             return {"code": "FILES_UNPARSED", "text": text, "files": list(paths)}
+        case IgnoreRulesCut(paths):
+            return {"code": "IGNORE_RULES_CUT", "text": text, "files": list(paths)}
         case IndexBusy():
             return {"code": "INDEX_BUSY", "text": text, "here": note.here}
         case IndexRebuilt():
@@ -230,6 +233,8 @@ def sync_json(report: SyncReport, status: IndexStatus, *, seconds: float) -> dic
         "unchanged": report.unchanged(status.counts),
         "skipped": {str(code): count for code, count in sorted(Counter(report.skipped.values()).items())},
         "skipped_files": _files_json(report.skipped),
+        "unparsed_files": list(report.unparsed),
+        "cut_ignore_files": list(report.cut_rules),
         "held": [note_json(held) for held in report.held],
         "rebuilt": report.rebuilt,
         **status_json(status),

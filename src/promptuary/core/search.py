@@ -238,6 +238,13 @@ class FilesUnparsed:
 
 
 @dataclass(frozen=True, slots=True)
+class IgnoreRulesCut:
+    """Ignore files that have more rules than are applied, by their absolute paths: they hide less than they say."""
+
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class IndexBusy:
     """Somebody else is writing the index: another thread of this process (``here``), or another process."""
 
@@ -264,7 +271,14 @@ class NotReranked:
 
 
 SearchNote: TypeAlias = (
-    FolderHeld | FilesSkipped | FilesUnparsed | IndexBusy | IndexRebuilt | SearchedByWordsOnly | NotReranked
+    FolderHeld
+    | FilesSkipped
+    | FilesUnparsed
+    | IgnoreRulesCut
+    | IndexBusy
+    | IndexRebuilt
+    | SearchedByWordsOnly
+    | NotReranked
 )
 """What a person should know about the result of a search or a sync."""
 
@@ -283,9 +297,9 @@ def note_text(note: SearchNote) -> str:
             rest = f" and {more:,} more (promptuary index --rebuild --json lists all)" if more > 0 else ""
             return f"skipped {named}{rest}"
         case FilesUnparsed(paths):
-            more = len(paths) - _NAMED
-            rest = f" and {more:,} more" if more > 0 else ""
-            return f"indexed by paragraphs, since parsing takes too long: {', '.join(paths[:_NAMED])}{rest}"
+            return f"indexed by paragraphs, since parsing takes too long: {_some(paths)}"
+        case IgnoreRulesCut(paths):
+            return f"too many rules to apply all, so files that they should hide may be indexed: {_some(paths)}"
         case IndexBusy(here=True):
             return "files are being indexed; the latest changes are not in the index yet"
         case IndexBusy():
@@ -298,6 +312,11 @@ def note_text(note: SearchNote) -> str:
             return f"not reranked: {reason}"
         case _:
             assert_never(note)
+
+
+def _some(paths: Sequence[str]) -> str:
+    more = len(paths) - _NAMED
+    return ", ".join(paths[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _why_held(note: FolderHeld) -> str:
@@ -342,7 +361,7 @@ class SyncReport:
     absolute paths, and why: a file that is no text is reported once and tried again when it has changed; one that is
     too large is reported by every sync of its folder. ``held`` are folders whose files were not deleted from the index
     although they cannot be seen. ``rebuilt``: the index was damaged. ``unparsed`` files of code took too long to parse
-    and were indexed by paragraphs.
+    and were indexed by paragraphs. ``cut_rules`` are ignore files that have more rules than are applied.
     """
 
     added: int = 0
@@ -354,6 +373,7 @@ class SyncReport:
     held: tuple[FolderHeld, ...] = ()
     rebuilt: bool = False
     unparsed: tuple[str, ...] = ()
+    cut_rules: tuple[str, ...] = ()
 
     @property
     def has_changes(self) -> bool:
@@ -361,12 +381,13 @@ class SyncReport:
         return bool(self.added or self.changed or self.moved or self.removed)
 
     def notes(self, *, recurring: bool = True) -> tuple[SearchNote, ...]:
-        """Return what a person should know; unless ``recurring``, without skipped files that every sync reports."""
+        """Return what a person should know; unless ``recurring``, without what every sync of a folder reports."""
         again = () if recurring else {*TRANSIENT_CODES, Code.FILE_TOO_LARGE}
         skipped = {path: code for path, code in self.skipped.items() if code not in again}
         rebuilt = (IndexRebuilt(),) if self.rebuilt else ()
         unparsed = (FilesUnparsed(self.unparsed),) if self.unparsed else ()
-        return (*rebuilt, *self.held, *((FilesSkipped(skipped),) if skipped else ()), *unparsed)
+        cut = (IgnoreRulesCut(self.cut_rules),) if self.cut_rules and recurring else ()
+        return (*rebuilt, *self.held, *((FilesSkipped(skipped),) if skipped else ()), *unparsed, *cut)
 
     def unchanged(self, counts: "IndexCounts") -> int:
         """Return how many of the indexed files are as they were before; most of them were not even opened."""
@@ -383,6 +404,7 @@ class SyncReport:
             (*self.held, *other.held),
             self.rebuilt or other.rebuilt,
             (*self.unparsed, *other.unparsed),
+            (*self.cut_rules, *other.cut_rules),
         )
 
 

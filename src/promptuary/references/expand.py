@@ -76,12 +76,20 @@ def expand(
             *_warnings(spend, blocks, room, too_many=too_many),
             *masked_warnings(attached),
             *dict.fromkeys(context.notes),
+            *_listing_warnings(context.workspace),
         ),
         blocked=room < 0 or any(one.code is Code.BUDGET_EXCEEDED for one in outcomes),
         named=tuple(sources.named()),
         attachments=message.attachments,
         words_start=message.words_start,
     )
+
+
+def _listing_warnings(workspace: Workspace) -> list[str]:
+    cut = workspace.listing.cut_rules
+    others = f" and {len(cut) - 1:,} more" if len(cut) > 1 else ""
+    said = "too many rules to apply all, so files that they should hide may be listed"
+    return [f"{said}: {cut[0]}{others}"] if cut else []
 
 
 def _why(block: Block) -> str:

@@ -122,7 +122,8 @@ class Reconciler:
         sync = FolderSync(folder, scan.workspace, writer, self._sizes, self._counter)
         report = sync.run(todo, files, known, prune=prune, progress=progress)
         large = dict.fromkeys((f"{folder.path}/{path}" for path in scan.snapshot.large), Code.FILE_TOO_LARGE)
-        return replace(report, skipped={**report.skipped, **large})
+        cut = tuple(f"{folder.path}/{path}" for path in scan.snapshot.cut_rules)
+        return replace(report, skipped={**report.skipped, **large}, cut_rules=cut)
 
     def _carried_over(self, folder: Folder, scan: FolderScan, writer: IndexWriter) -> SyncReport | None:
         """Copy what is indexed of a folder that cannot be seen into a new index; ``None`` if it can be seen."""

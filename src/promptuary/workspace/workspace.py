@@ -90,8 +90,7 @@ class Workspace:
 
     def shown(self, paths: Iterable[str]) -> list[str]:
         """Return those of ``paths`` that the workspace's own ignore files do not hide."""
-        rules = OwnIgnoreRules(self.root.path)
-        return [path for path in paths if not rules.hides(path)]
+        return OwnIgnoreRules(self.root.path).shown(paths)
 
     def everything(self) -> Listing:
         """Return a new listing that includes ignored files."""

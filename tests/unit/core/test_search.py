@@ -16,6 +16,7 @@ from promptuary.core.search import (
     Filters,
     FolderHeld,
     Hit,
+    IgnoreRulesCut,
     IndexBusy,
     IndexRebuilt,
     SearchedByWordsOnly,
@@ -97,6 +98,10 @@ def test_the_place_of_any_file_is_read_back_as_that_file_and_those_lines(path: s
             FilesUnparsed(tuple("/abcdefg")),
             "indexed by paragraphs, since parsing takes too long: /, a, b, c, d and 3 more",
         ),
+        (
+            IgnoreRulesCut(("/a/.gitignore",)),
+            "too many rules to apply all, so files that they should hide may be indexed: /a/.gitignore",
+        ),
         (FilesSkipped({"/a/b": Code.BINARY}), "skipped /a/b (BINARY)"),
         (
             FilesSkipped({f"/{number}": Code.BINARY for number in range(1_006)}),
@@ -115,7 +120,7 @@ def test_every_note_is_a_sentence_for_a_person_and_has_a_code_for_a_program(note
 
 
 def test_reports_add_up() -> None:
-    one = SyncReport(1, 2, 3, 4, 5, {"/a": Code.BINARY}, (FolderHeld("/x", "missing"),))
+    one = SyncReport(1, 2, 3, 4, 5, {"/a": Code.BINARY}, (FolderHeld("/x", "missing"),), cut_rules=("/c",))
     other = SyncReport(10, 20, 30, 40, 50, {"/b": Code.NOT_FOUND}, (FolderHeld("/y", "empty"),), rebuilt=True)
 
     assert one + other == SyncReport(
@@ -123,6 +128,7 @@ def test_reports_add_up() -> None:
         {"/a": Code.BINARY, "/b": Code.NOT_FOUND},
         (FolderHeld("/x", "missing"), FolderHeld("/y", "empty")),
         rebuilt=True,
+        cut_rules=("/c",),
     )
     assert one + SyncReport() == SyncReport() + one == one
 
@@ -134,3 +140,4 @@ def test_notes_that_every_sync_would_repeat_can_be_left_out() -> None:
     assert report.notes() == (IndexRebuilt(), FolderHeld("/x", "missing"), FilesSkipped(skipped))
     assert report.notes(recurring=False)[-1] == FilesSkipped({"/a": Code.BINARY})
     assert SyncReport(skipped={"/b": Code.FILE_TOO_LARGE}).notes(recurring=False) == ()
+    assert SyncReport(cut_rules=("/a/.ignore",)).notes(recurring=False) == ()

@@ -7,7 +7,6 @@ isolated: an error is the observation of that file alone. ``state`` decides what
 import threading
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 from promptuary.core.blocks import Source
@@ -93,8 +92,7 @@ class Reader:
             found = whole_file(file)
         if not inside:
             found = replace(found, path="", origin=f"file:{place.as_posix()}", read_on="")
-        # Every attempt to fit the file asks for its outline, and parsing is what costs most.
-        return [replace(found, label=label, outlines=cache(found.outlines))]
+        return [replace(found, label=label)]
 
     def _check_name(self, path: str) -> None:
         """Refuse names without an extension that are not listed; the policy of the workspace allows all of them."""

@@ -5,7 +5,7 @@ the smallest first, so that as many as possible are whole. A folded part is a li
 signature.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -19,9 +19,12 @@ _WORTH_FOLDING = 2
 """How many times as long as its folded form a part must be: folding a shorter one would save next to nothing."""
 
 
-def text_forms(text: str, language: str) -> Forms:
-    """Return the shorter forms of ``text``, the richest first; none if it defines nothing."""
-    found = definitions(text, language)
+def text_forms(text: str, language: str, on_slow: Callable[[], None] = lambda: None) -> Forms:
+    """Return the shorter forms of ``text``, the richest first; none if it defines nothing.
+
+    There are none either if parsing takes too long; then ``on_slow`` is called.
+    """
+    found = definitions(text, language, on_slow)
     if not found:
         return ()
     ranks = [_rank(one) for one in found]

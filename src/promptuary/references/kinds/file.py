@@ -1,8 +1,10 @@
 """``@file:path``, with line ranges or a symbol: one file, or a part of it."""
 
+from collections.abc import Callable
 from difflib import get_close_matches
+from functools import cache
 
-from promptuary.core.blocks import Source
+from promptuary.core.blocks import Forms, Source
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.languages import language_of
 from promptuary.core.references import Reference, format_reference
@@ -37,13 +39,18 @@ def read(part: FilePart, context: ResolveContext) -> Source:
         return part_at_symbol(file, part.selection.symbol)
     if part.selection.ranges:
         return part_at_lines(file, part)
-    return whole_file(file)
+    return whole_file(file, context.notes.append)
 
 
-def whole_file(file: TextFile) -> Source:
-    """Return all of ``file``."""
+def whole_file(file: TextFile, note: Callable[[str], None] = lambda _: None) -> Source:
+    """Return all of ``file``; ``note`` is called with a sentence if no outline can be made of it in time."""
     language = language_of(file.path)
     total = count_lines(file.text)
+
+    @cache  # every attempt to fit the file asks for them, and parsing is what costs most
+    def outlines() -> Forms:
+        return text_forms(file.text, language, lambda: note(f"{file.path} has no outline: it takes too long to parse"))
+
     return Source(
         key=f"file:{file.path}",
         label=file.path,
@@ -54,7 +61,7 @@ def whole_file(file: TextFile) -> Source:
         language=language,
         facts=(*_encoding_fact(file), "empty" if not total else f"{total:,} line{'s' * (total != 1)}"),
         first_line=1,
-        outlines=lambda: text_forms(file.text, language),
+        outlines=outlines,
         read_on=_read_on(file.path, 1, total),
     )
 
@@ -82,7 +89,10 @@ def part_at_lines(file: TextFile, part: FilePart) -> Source:
 def part_at_symbol(file: TextFile, symbol: str) -> Source:
     """Return the definition of ``symbol`` in ``file``."""
     language = language_of(file.path)
-    known = definitions(file.text, language)
+    slow: list[str] = []
+    known = definitions(file.text, language, lambda: slow.append(file.path))
+    if slow:
+        raise SourceError(Code.TIMEOUT, f"{file.path} takes too long to parse; use a line range instead of {symbol}")
     found = next((one for one in known if one.name == symbol), None) or next(
         (one for one in known if one.name.endswith(f".{symbol}")), None
     )

@@ -48,7 +48,7 @@ def read_many(paths: Sequence[str], context: ResolveContext, label: str) -> list
     left_out: dict[Code, int] = {}
     for path in paths[:MAX_FILES]:
         try:
-            sources.append(whole_file(context.workspace.read(path)))
+            sources.append(whole_file(context.workspace.read(path), context.notes.append))
         except SourceError as error:
             left_out[error.code] = left_out.get(error.code, 0) + 1
     notices = [f"{count} not readable ({code})" for code, count in sorted(left_out.items())]

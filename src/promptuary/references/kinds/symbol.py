@@ -5,6 +5,7 @@ Searches every language that ``outline`` can parse. A file that does not contain
 
 import time
 from dataclasses import replace
+from functools import partial
 
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, SourceError
@@ -21,6 +22,9 @@ MAX_SHOWN = 5
 
 SEARCH_SECONDS = 10.0
 
+_NAMED = 3
+"""How many of the files that take too long to parse are named."""
+
 
 def resolve(reference: Reference, context: ResolveContext) -> list[Source]:
     """Return the definitions with exactly this qualified name, else those whose name ends in it."""
@@ -28,16 +32,20 @@ def resolve(reference: Reference, context: ResolveContext) -> list[Source]:
         if part.selection.symbol and context.workspace.kind_of(part.path) == "file":
             return [part_at_symbol(context.workspace.read(part.path), part.selection.symbol)]
     name = reference.value
-    found, complete = _search(name, context)
+    unparsed: list[str] = []
+    found, complete = _search(name, context, unparsed)
     exact = [one for one in found if one[1].name == name]
     chosen = exact or found
     if not chosen:
-        raise _not_found(name, context, complete=complete)
+        raise _not_found(name, context, unparsed, complete=complete)
+    if unparsed:
+        context.notes.append(f"{name} may be defined elsewhere, too: {_too_slow(unparsed)}")
     sources = [definition_source(file, definition) for file, definition in chosen[:MAX_SHOWN]]
     return sources if len(chosen) <= MAX_SHOWN else _with_notice(sources, name, chosen)
 
 
-def _search(name: str, context: ResolveContext) -> tuple[list[tuple[TextFile, Definition]], bool]:
+def _search(name: str, context: ResolveContext, unparsed: list[str]) -> tuple[list[tuple[TextFile, Definition]], bool]:
+    """Return the definitions, and whether all files were searched; adds to ``unparsed`` what takes too long."""
     last = name.rsplit(".", 1)[-1]
     until = time.monotonic() + SEARCH_SECONDS
     found: list[tuple[TextFile, Definition]] = []
@@ -52,8 +60,8 @@ def _search(name: str, context: ResolveContext) -> tuple[list[tuple[TextFile, De
         except SourceError:
             continue
         if last in file.text:
-            matching = (one for one in definitions(file.text, language) if f".{one.name}".endswith(f".{name}"))
-            found += [(file, one) for one in matching]
+            known = definitions(file.text, language, partial(unparsed.append, path))
+            found += [(file, one) for one in known if f".{one.name}".endswith(f".{name}")]
     return found, True
 
 
@@ -63,7 +71,12 @@ def _with_notice(sources: list[Source], name: str, chosen: list[tuple[TextFile, 
     return [replace(sources[0], notes=(notice,)), *sources[1:]]
 
 
-def _not_found(name: str, context: ResolveContext, *, complete: bool) -> SourceError:
+def _too_slow(paths: list[str]) -> str:
+    more = f" and {len(paths) - _NAMED:,} more files" if len(paths) > _NAMED else ""
+    return f"{', '.join(paths[:_NAMED])}{more} could not be searched, since parsing takes too long"
+
+
+def _not_found(name: str, context: ResolveContext, unparsed: list[str], *, complete: bool) -> SourceError:
     if not complete:
         return SourceError(
             Code.TIMEOUT, f"{name} was not found within {SEARCH_SECONDS:.0f} s; name its file: @file:a.py#{name}"
@@ -71,4 +84,5 @@ def _not_found(name: str, context: ResolveContext, *, complete: bool) -> SourceE
     missing = {language_of(path) for path in context.workspace.listing.paths} & GRAMMARS
     unread = sorted(language for language in missing if not has_grammar(language))
     advice = f"; to search {', '.join(unread)}: pip install 'promptuary[languages]'" if unread else ""
+    advice += f"; {_too_slow(unparsed)}" if unparsed else ""
     return SourceError(Code.NO_MATCH, f"no function or class called {name} is defined in this workspace{advice}")

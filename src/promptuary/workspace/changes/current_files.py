@@ -8,7 +8,7 @@ may be read.
 """
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -46,19 +46,24 @@ class CurrentFiles:
     names: Sequence[str]
     folders: Sequence[str] = ()
     unreadable_folders: int = 0
-    shown: Callable[[str], bool] | None = None
+    own: OwnIgnoreRules | None = None
     nested: set[str] = field(default_factory=set)
 
     def below(self, folder: str) -> Iterator[str]:
         """Yield the files below ``folder``: one of ``folders``, or one of ``names`` that is a folder."""
         self.nested.add(f"{folder}/")
         for files in walk(self.file_filter, folder, IgnoreRules(noise=False)):
-            yield from files if self.shown is None else filter(self.shown, files)
+            yield from files if self.own is None else self.own.shown(files)
 
     @property
     def unreadable(self) -> int:
         """How many folders could not be read so far."""
         return self.unreadable_folders + self.file_filter.skipped["unreadable"]
+
+    @property
+    def cut_rules(self) -> list[str]:
+        """The ignore files that have more rules than are applied, of those read so far."""
+        return sorted({*self.file_filter.cut_rules, *(self.own.cut if self.own else ())})
 
 
 def list_all(workspace: Workspace) -> CurrentFiles:
@@ -116,21 +121,21 @@ def _lists_anything(repository: "Repository") -> bool:
 def _listed_by_git(root: Path, names: Sequence[str], unreadable_folders: int) -> CurrentFiles:
     folders = [name[:-1] for name in names if name.endswith("/")]
     nested: set[str] = set()
-    shown = _own_filter(root, names, nested)
+    own = _own_rules(root, names, nested)
     if folders:
         names = [name for name in names if not name.endswith("/")]
     return CurrentFiles(
         FileFilter(root),
-        names if shown is None else list(filter(shown, names)),
+        names if own is None else own.shown(names),
         folders,
         unreadable_folders,
-        shown,
+        own,
         nested,
     )
 
 
-def _own_filter(root: Path, names: Sequence[str], nested: Collection[str]) -> Callable[[str], bool] | None:
-    """Return a filter for the paths that our own ignore files show; ``None`` if there are no such files."""
+def _own_rules(root: Path, names: Sequence[str], nested: Collection[str]) -> OwnIgnoreRules | None:
+    """Return the rules of our own ignore files; ``None`` if there are no such files."""
     ruled = [name.rpartition("/") for name in names if name.endswith(_OWN_ENDINGS)]
     folders = {f"{folder}/" for folder, _, _ in ruled}
     if not folders and not any(os.path.lexists(root / name) for name in OWN_IGNORE_FILES):
@@ -139,8 +144,7 @@ def _own_filter(root: Path, names: Sequence[str], nested: Collection[str]) -> Ca
     def counts(folder: str) -> bool:
         return not folder or folder in folders or any(map(folder.startswith, nested))
 
-    own = OwnIgnoreRules(root, counts)
-    return lambda path: not own.hides(path)
+    return OwnIgnoreRules(root, counts)
 
 
 def _walked(root: Path, paths: Collection[str] | None) -> CurrentFiles:

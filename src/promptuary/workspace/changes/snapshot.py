@@ -26,7 +26,8 @@ class Snapshot:
 
     ``unreadable`` counts folders and files that could not be examined; ``files`` may lack some then. If the workspace
     itself cannot be read, ``alive`` is false, ``reason`` tells a person why, and ``files`` is empty. ``large`` are
-    files whose names are allowed but which are too large to be read.
+    files whose names are allowed but which are too large to be read. ``cut_rules`` are ignore files that have more
+    rules than are applied.
     """
 
     files: Mapping[str, Stamp]
@@ -34,6 +35,7 @@ class Snapshot:
     alive: bool = True
     reason: str = ""
     large: Sequence[str] = ()
+    cut_rules: Sequence[str] = ()
 
 
 def snapshot(workspace: Workspace, last: Snapshot | None = None) -> Snapshot:
@@ -50,7 +52,7 @@ def snapshot(workspace: Workspace, last: Snapshot | None = None) -> Snapshot:
             reason = _problem(workspace)
     if reason:
         return Snapshot({}, alive=False, reason=reason)
-    return Snapshot(stamps.files, stamps.unreadable, large=stamps.large)
+    return Snapshot(stamps.files, stamps.unreadable, large=stamps.large, cut_rules=stamps.cut_rules)
 
 
 def snapshot_of(
@@ -95,6 +97,7 @@ class _Stamps:
     ) -> None:
         self.files: dict[str, Stamp] = {}
         self.large: list[str] = []
+        self.cut_rules: list[str] = []
         self.unreadable = 0
         self._folders = folders
         self._max_bytes = workspace.policy.max_bytes
@@ -109,6 +112,7 @@ class _Stamps:
         for folder in folders:
             self._add_all(current.below(folder))
         self.unreadable += current.unreadable
+        self.cut_rules += current.cut_rules
 
     def existing(self, paths: Iterable[str]) -> list[str]:
         """Return those of ``paths`` that are folders, or files that may be read if they are listed."""

@@ -9,7 +9,7 @@ folders.
 import os
 import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
@@ -49,7 +49,7 @@ _MAX_RULES_FILE = 1 << 20
 _MAX_WILDCARDS = 2_000
 _MAX_WILDCARD_CHARACTERS = 1 << 16
 """How many rules of one file may have wildcards, since each is tried on every path, and how long they are together.
-Later ones are skipped."""
+Later ones are skipped, and the file is not ``complete``."""
 
 _LONGEST_RULE = 4_096
 """No path is longer than this. A longer rule is skipped."""
@@ -66,11 +66,15 @@ class _Rule:
 
 
 class IgnoreFile:
-    """The rules of one ignore file; the last rule that matches decides."""
+    """The rules of one ignore file; the last rule that matches decides.
 
-    __slots__ = ("_any_name", "_any_path", "_literal", "_wildcards")
+    It is not ``complete`` if it has more rules than are applied.
+    """
 
-    def __init__(self, text: str) -> None:
+    __slots__ = ("_any_name", "_any_path", "_literal", "_wildcards", "complete")
+
+    def __init__(self, text: str, *, complete: bool = True) -> None:
+        self.complete = complete
         rules = [rule for line in text.removeprefix("\ufeff").split("\n") if (rule := _parse(line))]
         # Rules without wildcards are looked up: by whether they are anchored or only for folders, and the name or path.
         self._literal: dict[tuple[bool, bool, str], tuple[int, bool]] = {}
@@ -81,6 +85,8 @@ class IgnoreFile:
                 self._literal[rule.anchored, rule.folders_only, rule.pattern] = number, rule.hides
             elif len(wildcards) < _MAX_WILDCARDS and (room := room - len(rule.pattern)) >= 0:
                 wildcards.append((number, rule))
+            else:
+                self.complete = False
         self._wildcards = tuple(reversed(wildcards))
         # Most paths match no rule at all: one expression for all rules finds that out quickly.
         self._any_name = _any([_expression(rule) for _, rule in wildcards if not rule.anchored])
@@ -145,11 +151,15 @@ class IgnoreRules:
 
 @dataclass(frozen=True, slots=True)
 class FolderRules:
-    """What one folder adds: its ignore files, the strongest first, and whether it is the top of a repository."""
+    """What one folder adds: its ignore files, the strongest first, and whether it is the top of a repository.
+
+    ``cut`` are the names of those that have more rules than are applied.
+    """
 
     git: tuple[IgnoreFile, ...] = ()
     own: tuple[IgnoreFile, ...] = ()
     repository: bool = False
+    cut: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -157,11 +167,13 @@ class OwnIgnoreRules:
     """The rules of ``.ignore`` and ``.promptuaryignore``, applied to whole paths: for a list that git made.
 
     A file is hidden if a rule hides it or any folder above it; each folder is decided once. ``counts`` returns whether
-    the ignore files of a folder (empty, or ending in ``/``) apply; without it, those of every folder do.
+    the ignore files of a folder (empty, or ending in ``/``) apply; without it, those of every folder do. ``cut`` are
+    the ignore files, of those read so far, that have more rules than are applied.
     """
 
     root: Path
     counts: Callable[[str], bool] | None = None
+    cut: list[str] = field(default_factory=list)
     _inside: dict[str, IgnoreRules | None] = field(default_factory=dict)
 
     def hides(self, path: str) -> bool:
@@ -169,6 +181,10 @@ class OwnIgnoreRules:
         folder = path[: path.rfind("/") + 1]
         inside = self._rules_inside(folder)
         return inside is None or inside.hides(path, folder=False)
+
+    def shown(self, paths: Iterable[str]) -> list[str]:
+        """Return those of ``paths`` that are not hidden."""
+        return [path for path in paths if not self.hides(path)]
 
     def _rules_inside(self, folder: str) -> IgnoreRules | None:
         """Return the rules inside ``folder``, or ``None`` if it is hidden itself."""
@@ -182,33 +198,39 @@ class OwnIgnoreRules:
             return None
         if self.counts is not None and not self.counts(folder):
             return above
-        files = tuple(read_ignore_file(self.root / folder / name) for name in reversed(OWN_IGNORE_FILES))
-        return above.within(folder, FolderRules(own=tuple(file for file in files if file)))
+        rules = folder_rules(self.root / folder, set(OWN_IGNORE_FILES))
+        self.cut += [folder + name for name in rules.cut]
+        return above.within(folder, rules)
 
 
 def folder_rules(folder: Path, names: frozenset[str] | set[str]) -> FolderRules:
-    """Return what ``folder``, which contains ``names``, adds to the rules from above."""
+    """Return what ``folder`` adds to the rules from above; it contains no ignore files but those in ``names``."""
     if names.isdisjoint((".git", *GIT_IGNORE_FILES, *OWN_IGNORE_FILES)):
         return FolderRules()
 
-    def files(wanted: tuple[str, ...]) -> tuple[IgnoreFile, ...]:
-        found = (read_ignore_file(folder / name) for name in reversed(wanted) if name in names)
-        return tuple(file for file in found if file)
+    def files(wanted: tuple[str, ...]) -> dict[str, IgnoreFile]:
+        found = ((name, read_ignore_file(folder / name)) for name in reversed(wanted) if name in names)
+        return {name: file for name, file in found if file}
 
-    return FolderRules(files(GIT_IGNORE_FILES), files(OWN_IGNORE_FILES), ".git" in names)
+    git, own = files(GIT_IGNORE_FILES), files(OWN_IGNORE_FILES)
+    cut = tuple(name for name, file in {**git, **own}.items() if not file.complete)
+    return FolderRules(tuple(git.values()), tuple(own.values()), ".git" in names, cut)
 
 
 def read_ignore_file(path: Path) -> IgnoreFile | None:
-    """Read one ignore file; return ``None`` for a link, a pipe, and a huge or unreadable file."""
+    """Read one ignore file, of a huge one the beginning; return ``None`` for a link, a pipe and an unreadable file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
     try:
         status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_RULES_FILE:
+        if not stat.S_ISREG(status.st_mode):
             return None
-        return IgnoreFile(os.fsdecode(os.read(descriptor, _MAX_RULES_FILE)))
+        text = os.read(descriptor, _MAX_RULES_FILE)
+        if status.st_size <= _MAX_RULES_FILE:
+            return IgnoreFile(os.fsdecode(text))
+        return IgnoreFile(os.fsdecode(text[: text.rfind(b"\n") + 1]), complete=False)
     except OSError:
         return None
     finally:

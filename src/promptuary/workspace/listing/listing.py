@@ -53,6 +53,7 @@ class Listing:
         self._paths: list[str] = []
         self._folders: tuple[int, list[str]] = (-1, [])
         self._skipped: Counter[SkipReason] = Counter()
+        self._cut_rules: Sequence[str] = ()
         self._seen: tuple[object, ...] = ()
         self._finished = 0.0
         self._took = 0.0
@@ -77,6 +78,11 @@ class Listing:
     def skipped(self) -> dict[SkipReason, int]:
         """How many names were skipped, by reason."""
         return dict(self._skipped)
+
+    @property
+    def cut_rules(self) -> Sequence[str]:
+        """The ignore files that have more rules than are applied, so that they hide less than they say."""
+        return self._cut_rules
 
     @property
     def folders(self) -> Sequence[str]:
@@ -134,7 +140,7 @@ class Listing:
 
     def _publish(self, paths: list[str], scan: "_Scan") -> None:
         if not self._closed:
-            self._paths, self._skipped = paths, scan.file_filter.skipped
+            self._paths, self._skipped, self._cut_rules = paths, scan.file_filter.skipped, scan.cut_rules
             self.generation += 1
             self._complete.set()
 
@@ -150,6 +156,11 @@ class _Scan:
     walked: set[str] = field(default_factory=set)
     own: OwnIgnoreRules | None = None
     by_git: bool = False
+
+    @property
+    def cut_rules(self) -> list[str]:
+        """The ignore files with more rules than are applied, of those read so far."""
+        return sorted({*self.file_filter.cut_rules, *(self.own.cut if self.own else ())})
 
     def list_all(self, streams: Sequence[NameStream], *, hide: bool) -> list[str]:
         """Return every file, sorted: those that git lists, or those that a walk finds if git lists none."""
@@ -206,7 +217,7 @@ class _Scan:
                 return
 
     def _shown(self, paths: list[str]) -> list[str]:
-        return paths if self.own is None else [path for path in paths if not self.own.hides(path)]
+        return paths if self.own is None else self.own.shown(paths)
 
 
 def split_names(chunks: Iterable[bytes]) -> Iterator[str]:

@@ -22,11 +22,15 @@ follow, a file that git tracks but that is gone, a pipe or a socket."""
 
 @dataclass(slots=True)
 class FileFilter:
-    """Decides which names of a workspace are files to list, and counts the others in ``skipped``."""
+    """Decides which names of a workspace are files to list, and counts the others in ``skipped``.
+
+    ``cut_rules`` are the ignore files on the way that have more rules than are applied.
+    """
 
     root: Path
     links: bool = False
     skipped: Counter[SkipReason] = field(default_factory=Counter)
+    cut_rules: list[str] = field(default_factory=list)
 
     def classify(self, paths: list[str]) -> tuple[list[str], list[str]]:
         """Return the files among ``paths``, and the folders. Makes one system call for each path and each folder.
@@ -74,8 +78,11 @@ def walk(file_filter: FileFilter, start: str = "", ignores: IgnoreRules | None =
             if entries is None:
                 file_filter.skipped["unreadable"] += 1
                 entries = []
-            names = {name for name, _ in entries}
-            inner = outer and outer.within(folder, folder_rules(file_filter.root / folder, names))
+            inner = outer
+            if outer:
+                rules = folder_rules(file_filter.root / folder, {name for name, _ in entries})
+                file_filter.cut_rules += [folder + name for name in rules.cut]
+                inner = outer.within(folder, rules)
             files = []
             for name, kind in entries:
                 path = folder + name

@@ -129,6 +129,53 @@ def test_a_symbol_with_many_definitions_names_the_others(files: Files) -> None:
     assert "m7.py#main" in text
 
 
+SLOW = 'r#"' * 30_000
+"""Rust that takes quadratic time to parse."""
+
+
+def test_a_file_that_takes_too_long_to_parse_is_attached_without_an_outline_and_the_person_is_told(
+    files: Files,
+) -> None:
+    pytest.importorskip("tree_sitter")
+    project = files({"raw.rs": SLOW, "b.rs": "fn main() {}\n"})
+    found = expand(project, "@file:raw.rs and @glob:*.rs", window=4_000)
+
+    assert [(block.source.label, block.detail) for block in found.blocks] == [("raw.rs", "excerpt"), ("b.rs", "full")]
+    assert [one for one in found.general_warnings if "parse" in one] == [
+        "raw.rs has no outline: it takes too long to parse"
+    ]
+
+
+def test_a_symbol_in_a_file_that_takes_too_long_to_parse_is_refused_with_advice(files: Files) -> None:
+    pytest.importorskip("tree_sitter")
+    (outcome,) = expand(files({"raw.rs": SLOW}), "@file:raw.rs#main").outcomes
+
+    assert outcome.code == "TIMEOUT"
+    assert outcome.reason == "raw.rs takes too long to parse; use a line range instead of main"
+
+
+def test_a_search_for_a_symbol_names_the_files_that_take_too_long_to_parse(files: Files) -> None:
+    pytest.importorskip("tree_sitter")
+    project = files({"raw.rs": f"fn main() {{}} fn other() {{}}\n{SLOW}", "b.rs": "fn main() {}\n"})
+    found, missing = expand(project, "@symbol:main"), expand(project, "@symbol:other")
+    slow = "raw.rs could not be searched, since parsing takes too long"
+
+    assert [block.source.label for block in found.blocks] == ["b.rs#main"]
+    assert found.general_warnings == (f"main may be defined elsewhere, too: {slow}",)
+    assert missing.outcomes[0].reason == f"no function or class called other is defined in this workspace; {slow}"
+
+
+@pytest.mark.parametrize("reference", ["@folder:.", "@glob:**/*.txt", "@symbol:main"])
+def test_ignore_files_with_too_many_rules_are_named_where_files_are_listed(files: Files, reference: str) -> None:
+    rules = "".join(f"a{number}*\n" for number in range(2_001))
+    project = files({"a.txt": "x\n", "b.py": "def main(): pass\n", ".ignore": rules, "c/.gitignore": rules})
+
+    assert expand(project, f"{reference} and @file:a.txt").general_warnings == (
+        "too many rules to apply all, so files that they should hide may be listed: .ignore and 1 more",
+    )
+    assert expand(project, "@file:a.txt").general_warnings == ()
+
+
 def test_a_missing_symbol_of_a_file_names_those_it_has(files: Files) -> None:
     outcome = expand(files({"a.py": "def one(): pass\ndef two(): pass\n"}), "@file:a.py#three").outcomes[0]
 

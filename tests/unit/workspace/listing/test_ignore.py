@@ -130,6 +130,26 @@ def test_braces_that_stand_for_too_many_patterns_are_refused() -> None:
     assert refused.value.code is Code.BAD_PATTERN
 
 
+def test_an_ignore_file_says_whether_all_of_its_rules_are_applied() -> None:
+    many = "".join(f"a{number}*\n" for number in range(2_000))
+
+    assert IgnoreFile(many).complete
+    assert IgnoreFile("".join(f"a{number}\n" for number in range(50_000))).complete
+    assert not IgnoreFile(f"{many}b*\n").complete
+
+
+def test_of_a_huge_ignore_file_the_beginning_is_applied(files: Files) -> None:
+    root = files({".ignore": "first\n" + f"{'a' * 99}\n" * 12_000 + "last\n"})
+    rules = read_ignore_file(root / ".ignore")
+
+    assert rules is not None
+    assert not rules.complete
+    assert rules.verdict("first", folder=False)
+    assert rules.verdict("a" * 99, folder=False)
+    assert rules.verdict("last", folder=False) is None
+    assert rules.verdict("a" * 50, folder=False) is None
+
+
 @pytest.mark.parametrize(("piece", "end"), [("*a", "b"), ("**/a/", "b"), ("?*", ""), ("[a-z]*", "!")])
 def test_no_pattern_makes_the_matcher_search(piece: str, end: str) -> None:
     paths = ["a" * 240, "a/" * 120 + "c"]
