@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         Slot,
     )
     from promptuary.core.messages import Attachment, Item, Message, Prompt, Replacement, ToolCall
-    from promptuary.core.ports.models import ChatModel, Embedder
+    from promptuary.core.ports.models import ChatModel, Embedder, FetchProgress, ModelFile, ModelInfo, Reranker
     from promptuary.core.ports.threads import ThreadInfo, TurnRecord
     from promptuary.core.principals import Principal
     from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry
@@ -86,6 +86,10 @@ _HOMES = {
     "Detail": "core.blocks",
     "Drift": "core.threads",
     "Embedder": "core.ports.models",
+    "FetchProgress": "core.ports.models",
+    "ModelFile": "core.ports.models",
+    "ModelInfo": "core.ports.models",
+    "Reranker": "core.ports.models",
     "Expansion": "core.expansion",
     "Failure": "core.receipts",
     "FilesSkipped": "core.search",
@@ -174,6 +178,7 @@ __all__ = [
     "Embedder",
     "Expansion",
     "Failure",
+    "FetchProgress",
     "FilesSkipped",
     "FilesSynced",
     "FilesUnparsed",
@@ -197,6 +202,8 @@ __all__ = [
     "LineRange",
     "MenuItem",
     "Message",
+    "ModelFile",
+    "ModelInfo",
     "NotReranked",
     "Omitted",
     "Outcome",
@@ -213,6 +220,7 @@ __all__ = [
     "Replacement",
     "Replay",
     "Reply",
+    "Reranker",
     "SearchNote",
     "SearchQuery",
     "SearchResult",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from promptuary.core.expansion import Expansion
     from promptuary.core.layers import Layer
     from promptuary.core.messages import Item, Message
-    from promptuary.core.ports.models import ChatModel
+    from promptuary.core.ports.models import ChatModel, FetchProgress, ModelInfo
     from promptuary.core.ports.threads import ThreadInfo, TurnRecord
     from promptuary.core.receipts import Receipt
     from promptuary.core.references import Completion
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from promptuary.threads.threads import Threads
     from promptuary.threads.turn import Turn
 
-__all__ = ["BlockingSearch", "BlockingThreads", "Promptuary"]
+__all__ = ["BlockingModels", "BlockingSearch", "BlockingThreads", "Promptuary"]
 
 Result = TypeVar("Result")
 
@@ -65,6 +65,8 @@ class Promptuary:
         """Conversations: their turns, what is attached to them, and the ledger of what models saw."""
         self.search = BlockingSearch(core, calls)
         """The file index: folders of notes and code, searched by words and by meaning."""
+        self.models = BlockingModels(core, calls)
+        """Models for search by meaning that have a name: those that there are, and those that were fetched."""
         weakref.finalize(self, calls.stop_loop).atexit = False
 
     @classmethod
@@ -247,6 +249,29 @@ class BlockingSearch:
 
     def _run(self, work: Callable[[SearchService], Result]) -> Result:
         return self._calls.run(lambda: work(self._core.search()))
+
+
+class BlockingModels:
+    """Models that have a name: ``Promptuary.models``. They belong to the person, and not to a workspace."""
+
+    def __init__(self, core: Core, calls: _Calls) -> None:
+        self._core, self._calls = core, calls
+
+    def list(self) -> Sequence[ModelInfo]:
+        """Return every model of the catalogue, and those that were fetched besides."""
+        return self._calls.run(lambda: self._core.models().list())
+
+    def show(self, name: str) -> ModelInfo:
+        """Return a model with its files, each compared with the hash that it had when it was fetched."""
+        return self._calls.run(lambda: self._core.models().show(name))
+
+    def add(self, name: str, progress: FetchProgress | None = None) -> ModelInfo:
+        """Fetch a model by its name, or from the repository ``OWNER/NAME``, unless it is there already."""
+        return self._calls.run(lambda: self._core.models().add(name, progress))
+
+    def remove(self, name: str) -> bool:
+        """Delete the files of a model; return whether there were any."""
+        return self._calls.run(lambda: self._core.models().remove(name))
 
 
 class _Calls:

@@ -26,6 +26,7 @@ LOADED_ON_USE = {
     "promptuary.search.updater",
     "promptuary.storage.sqlite.vectors",
     "promptuary.wiring.binding",
+    "promptuary.wiring.models",
     "promptuary.wiring.search",
     "promptuary.wiring.state",
     "promptuary.wiring.threads",
@@ -65,6 +66,7 @@ METHODS_THAT_TOUCH = {
 TOUCHING = {
     "cli/main.py": {"open", "os.open"},  # points a closed stream at nothing
     "models/file_hashes.py": {".mkdir", ".read_bytes"},  # the user's cache
+    "models/named/store.py": {".glob", ".mkdir", ".read_bytes", ".rglob", ".rmdir", ".unlink"},  # the user's models
     "models/onnx_cache.py": {".glob", ".mkdir", ".read_bytes", ".read_text", ".unlink"},  # the user's cache
     "models/onnx_folder.py": {".glob"},  # a folder of the user with a model
     "models/onnx_session.py": {".read_bytes"},  # the weights of a package or of such a folder

@@ -142,17 +142,20 @@ INDEX_FLAGS: Final[Mapping[str, Flag]] = {
         "--embedder",
         {
             "metavar": "NAME",
-            "help": "embed with auto, none, minilm, onnx:FOLDER, endpoint or a plug-in (default: auto)",
+            "help": "embed with auto, none, minilm, a model, onnx:FOLDER, endpoint or a plug-in (default: auto)",
         },
     ),
     "embed_url": ("--embed-url", {"metavar": "URL", "help": "OpenAI-compatible embedding endpoint, up to /embeddings"}),
     "embed_model": ("--embed-model", {"metavar": "NAME", "help": "model of that endpoint"}),
     "embed_key": ("--embed-key", {"metavar": "VARIABLE", "help": "environment variable with its API key"}),
 }
+MODEL_FLAGS: Final[Mapping[str, Flag]] = {
+    "model_url": ("--model-url", {"metavar": "URL", "help": "host that models come from, or a mirror of it"}),
+}
 RERANK_FLAGS: Final[Mapping[str, Flag]] = {
     "reranker": (
         "--reranker",
-        {"metavar": "NAME", "help": "rerank with auto, none, onnx:FOLDER or endpoint (default: auto)"},
+        {"metavar": "NAME", "help": "rerank with auto, none, a model, onnx:FOLDER or endpoint (default: auto)"},
     ),
     "rerank_url": ("--rerank-url", {"metavar": "URL", "help": "rerank endpoint, up to /rerank"}),
     "rerank_model": ("--rerank-model", {"metavar": "NAME", "help": "model of that endpoint"}),
@@ -176,7 +179,7 @@ RECALL_FLAGS: Final[Mapping[str, Flag]] = {
 }
 FILE_KINDS: Final = ("markdown", "code", "text", "data")
 """The same as ``core.search.FILE_KINDS``, which would take longer to import than all of this."""
-SEARCH_FLAGS: Final[Mapping[str, Flag]] = {**INDEX_FLAGS, **RERANK_FLAGS, **WATCH_FLAGS, **RECALL_FLAGS}
+SEARCH_FLAGS: Final[Mapping[str, Flag]] = {**INDEX_FLAGS, **MODEL_FLAGS, **RERANK_FLAGS, **WATCH_FLAGS, **RECALL_FLAGS}
 SETTING_FLAGS: Final[Mapping[str, Flag]] = {
     **WINDOW_FLAGS,
     **COMPACTION_FLAGS,
@@ -269,6 +272,15 @@ def _add_thread_action(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all", action="store_true", help="with history: show compacted messages in the place of their summary"
     )
+
+
+def _add_model_action(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "action", choices=("list", "add", "remove", "show"), metavar="ACTION", help="one of: %(choices)s"
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a model of the list, or OWNER/NAME; with @REVISION")
+    flag, arguments = FETCHING_FLAGS["allow_hosts"]
+    _add_flags(parser, "fetching", {**MODEL_FLAGS, "allow_hosts": (flag, arguments)})
 
 
 def _add_max(parser: argparse.ArgumentParser) -> None:
@@ -411,6 +423,21 @@ COMMANDS: Final = (
         "Prints a line for each step; with --json, a JSON object per line.",
         ("promptuary watch", "promptuary watch --once"),
         (_add_once, _add_common, _add_watch_settings),
+    ),
+    Command(
+        "model",
+        "ACTION [NAME] [options]",
+        "fetch models for search by meaning, and show which there are",
+        "list prints the models that have a name, add fetches one (or the repository OWNER/NAME) into your data "
+        "folder, show compares its files with their hashes, remove deletes them. The first fetch pins the revision and "
+        "the hash of every file; add NAME@REVISION pins another. Ctrl-C loses nothing: the next add continues. Exit "
+        "code 1 if show finds a file that is missing or changed, or remove nothing to remove.",
+        (
+            "promptuary model list",
+            "promptuary model add bge-small-en-v1.5",
+            "promptuary model show bge-small-en-v1.5",
+        ),
+        (_add_model_action, _add_common),
     ),
     Command(
         "adopt",

@@ -71,6 +71,7 @@ class Settings:
     embed_url: str = ""
     embed_model: str = ""
     embed_key: str = ""
+    model_url: str = "https://huggingface.co"
     reranker: str = "auto"
     rerank_url: str = ""
     rerank_model: str = ""
@@ -156,6 +157,7 @@ class SettingsOptions(TypedDict, total=False):
     embed_url: str | None
     embed_model: str | None
     embed_key: str | None
+    model_url: str | None
     reranker: str | None
     rerank_url: str | None
     rerank_model: str | None
@@ -175,6 +177,7 @@ USER_ONLY: Final = frozenset(
         "embedder",
         "follow_symlinks",
         "max_file_size",
+        "model_url",
         "rerank_key",
         "rerank_model",
         "rerank_url",

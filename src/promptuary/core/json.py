@@ -5,6 +5,7 @@ Every shape is written here and nowhere else. Whatever an older version stored c
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, assert_never
 
@@ -12,6 +13,7 @@ from promptuary.core.blocks import Detail, Trust
 from promptuary.core.errors import Code
 from promptuary.core.expansion import Expansion, Outcome
 from promptuary.core.messages import Item, Message, as_message
+from promptuary.core.ports.models import ModelInfo
 from promptuary.core.ports.threads import ThreadInfo
 from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry
 from promptuary.core.references import Completion
@@ -215,6 +217,11 @@ def note_json(note: SearchNote) -> dict[str, Any]:
             return {"code": "NOT_RERANKED", "text": text, "reason": reason}
         case _:
             assert_never(note)
+
+
+def model_json(model: ModelInfo) -> dict[str, Any]:
+    """Return the JSON object of a model; its files are there if they were asked for."""
+    return {**asdict(model), "files": [file._asdict() for file in model.files]}
 
 
 def status_json(status: IndexStatus) -> dict[str, Any]:

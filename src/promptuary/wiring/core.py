@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from promptuary.core.ports.models import ChatModel
     from promptuary.core.references import Completion
     from promptuary.core.search import SearchQuery, SearchResult
+    from promptuary.models.named.store import ModelStore
     from promptuary.references.completion.sources import Completer
     from promptuary.search.service import SearchService
     from promptuary.threads.threads import Threads
@@ -156,6 +157,12 @@ class Core:
             if self._search is None:
                 self._search = open_search(self._workspace, self.settings)
             return self._search
+
+    def models(self) -> ModelStore:
+        """Return the models that the person had fetched."""
+        from promptuary.wiring.models import model_store  # noqa: PLC0415  (seldom needed)
+
+        return model_store(self.settings)
 
     def adopt(self) -> None:
         """Take the database of the workspace for this person's own, although it came from elsewhere."""

@@ -1,5 +1,6 @@
 """Opens the search of a workspace as its settings say: where the index is, how files are chunked, and what embeds."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,7 +10,7 @@ from promptuary.config.settings import Settings
 from promptuary.core.errors import ConfigError
 from promptuary.core.ports.models import Embedder, Reranker
 from promptuary.models import minilm
-from promptuary.models.onnx_folder import open_embedder, read_folder
+from promptuary.models.onnx_folder import check_hashes, open_embedder, read_folder
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.folders import IndexedFolders
 from promptuary.search.rerank import Reranking
@@ -77,6 +78,10 @@ def embedder_for(settings: Settings) -> Embedder | None:
             return _endpoint(settings)
         case named if named.startswith(_FOLDER):
             return open_embedder(_own_folder("embedder", named), cache=_models_cache())
+    from promptuary.wiring.models import fetched_model  # noqa: PLC0415  (the default needs none of them)
+
+    if model := fetched_model(settings, settings.embedder):
+        return open_embedder(model.folder, cache=_models_cache(), name=settings.embedder, hashes=model.hashes)
     from promptuary.plugins import installed_embedders  # noqa: PLC0415  (looking for plug-ins takes time)
 
     plugged = installed_embedders()
@@ -105,13 +110,19 @@ def reranker_for(settings: Settings) -> Reranker | None:
             return _rerank_endpoint(settings)
         case named if named.startswith(_FOLDER):
             return _local_reranker(_own_folder("reranker", named))
+    from promptuary.wiring.models import fetched_model  # noqa: PLC0415  (most have none)
+
+    if model := fetched_model(settings, settings.reranker):
+        return _local_reranker(model.folder, settings.reranker, model.hashes)
     raise ConfigError(f"reranker {settings.reranker!r} is unknown; use one of: auto, none, onnx:FOLDER, endpoint")
 
 
-def _local_reranker(folder: Path) -> Reranker:
+def _local_reranker(path: Path, name: str = "", hashes: Mapping[str, str] | None = None) -> Reranker:
     from promptuary.models.onnx_reranker import OnnxReranker  # noqa: PLC0415  (off unless somebody wants it)
 
-    return OnnxReranker(read_folder(folder, cache=_models_cache()), cache=_models_cache())
+    folder = read_folder(path, cache=_models_cache())
+    check_hashes(folder, hashes or {}, name)
+    return OnnxReranker(folder, cache=_models_cache())
 
 
 def _rerank_endpoint(settings: Settings) -> Reranker:

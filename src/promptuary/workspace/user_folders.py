@@ -1,4 +1,4 @@
-"""The person's own folders on this machine, outside every workspace: one for state, one for caches."""
+"""The person's own folders on this machine, outside every workspace: for state, for data and for caches."""
 
 import hashlib
 import os
@@ -8,6 +8,11 @@ from pathlib import Path
 def state_folder() -> Path:
     """Return the folder for state that Promptuary keeps outside workspaces."""
     return _base("XDG_STATE_HOME", ".local/state") / "promptuary"
+
+
+def data_folder() -> Path:
+    """Return the folder for what the person had Promptuary fetch, such as models."""
+    return _base("XDG_DATA_HOME", ".local/share") / "promptuary"
 
 
 def cache_folder() -> Path:

@@ -1,7 +1,8 @@
 """What Promptuary needs of models, and never depends on: answers, vectors for search, judgements of what was found."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from promptuary.core.search import CONTEXT
 
@@ -52,6 +53,46 @@ class Reranker(Protocol):
         Raises ``PromptuaryError`` if it cannot. Called from any thread.
         """
         ...
+
+
+ModelKind = Literal["embedder", "reranker", ""]
+"""What a model is for; empty where only the person knows."""
+
+FileState = Literal["whole", "changed", "missing"]
+"""Whether a file of a fetched model is the one that was fetched."""
+
+
+class ModelFile(NamedTuple):
+    """A file of a model, as its pin has it, and whether the file on disk is the same."""
+
+    path: str
+    size: int
+    sha256: str
+    state: FileState
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """A model with a name. ``revision`` is the commit that it is pinned to, empty if it was never fetched.
+
+    ``installed``: it can be used. ``size`` is in bytes, and zero if it was never fetched; ``folder`` is where it is or
+    would be. ``files`` are there if they were asked for.
+    """
+
+    name: str
+    kind: ModelKind
+    repository: str
+    revision: str = ""
+    installed: bool = False
+    size: int = 0
+    languages: str = ""
+    licence: str = ""
+    folder: str = ""
+    files: tuple[ModelFile, ...] = ()
+
+
+FetchProgress = Callable[[int, int], None]
+"""Called with how many bytes of a model have arrived, of how many. An exception that it raises stops the fetch."""
 
 
 def vector_space_id(embedder: Embedder) -> str:

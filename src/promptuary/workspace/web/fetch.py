@@ -8,7 +8,7 @@ are stored. ``workspace.web.pages`` turns the bytes into text. Synchronous: call
 
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from promptuary.workspace.web.http import HttpResponse
     from promptuary.workspace.web.pages import PageText
 
-__all__ = ["Page", "Resolver", "fetch", "resolve_host", "system_resolver"]
+__all__ = ["Page", "Resolver", "fetch", "get_following", "hops", "resolve_host", "system_resolver"]
 
 Resolver = Callable[[str, int], Sequence[str]]
 """Resolves a host for a port to all its addresses, as text. Raises ``OSError`` if there are none."""
@@ -63,15 +63,34 @@ def fetch(url: str, policy: FetchPolicy, *, resolve: Resolver = system_resolver)
     """Return the page at ``url`` as text. Raises ``SourceError`` if it is refused or cannot be fetched."""
     target = parse_url(url)
     deadline = Deadline(target.host, policy.timeout, time.monotonic() + policy.timeout)
+    target, response = get_following(target, policy, deadline, resolve)
+    return _page(url, target, response, deadline)
+
+
+def get_following(
+    target: Target, policy: FetchPolicy, deadline: Deadline, resolve: Resolver = system_resolver
+) -> "tuple[Target, HttpResponse]":
+    """Return the response to a GET request, and where the redirects led. Raises ``SourceError`` if there is none."""
+    steps = hops(target, policy, deadline, resolve)
+    target, addresses = next(steps)
+    from promptuary.workspace.web.http import get  # noqa: PLC0415  (90 ms, not for what is refused)
+
+    while (response := get(target, addresses, max_bytes=policy.max_bytes, deadline=deadline)).redirect is not None:
+        target, addresses = steps.send(response.redirect)
+    return target, response
+
+
+def hops(
+    target: Target, policy: FetchPolicy, deadline: Deadline, resolve: Resolver = system_resolver
+) -> Generator[tuple[Target, tuple[str, ...]], str, None]:
+    """Yield where to connect, each with its checked addresses; send the URL of each redirect.
+
+    Raises ``SourceError`` for an address that is not allowed, and for too many redirects.
+    """
     allowed_host = target.named_in(policy.allow_hosts)
     for _ in range(policy.max_redirects + 1):
         addresses = _allowed_addresses(target, policy, resolve, deadline, allowed_host=allowed_host)
-        from promptuary.workspace.web.http import get  # noqa: PLC0415  (90 ms, not for what is refused)
-
-        response = get(target, addresses, max_bytes=policy.max_bytes, deadline=deadline)
-        if response.redirect is None:
-            return _page(url, target, response, deadline)
-        following = _follow(target, response.redirect)
+        following = _follow(target, (yield target, addresses))
         # A public page may not redirect to a private host, even if the person allowed that host.
         allowed_host = allowed_host and following.named_in(policy.allow_hosts)
         target = following

@@ -57,6 +57,41 @@ def get(target: "Target", addresses: Sequence[str], *, max_bytes: int, deadline:
     return answer if answer.redirect is not None else _decompressed(target.host, answer, max_bytes)
 
 
+@dataclass(frozen=True, slots=True)
+class HttpStream:
+    """A response whose body is read bit by bit, or that leads to the URL of its ``redirect``."""
+
+    status: int
+    headers: dict[str, str]
+    chunks: Iterator[bytes]
+    redirect: str | None = None
+
+
+@contextmanager
+def stream(
+    target: "Target",
+    addresses: Sequence[str],
+    headers: Iterable[tuple[str, str]],
+    *,
+    max_bytes: int,
+    deadline: "Deadline",
+) -> Iterator[HttpStream]:
+    """Send a GET request to one of ``addresses``, and yield the response, whatever its status, uncompressed."""
+    backend = _PinnedBackend(addresses, deadline, max_bytes + _HEAD_ROOM)
+    url = httpcore2.URL(scheme=target.scheme, host=target.host, port=target.port, target=target.path)
+    plain = [("Host", target.authority), _HEADERS[0], ("Accept-Encoding", "identity"), _HEADERS[3], *headers]
+    with (
+        _translated(target.host, deadline),
+        httpcore2.ConnectionPool(network_backend=backend) as pool,
+        pool.stream("GET", url, headers=plain) as response,
+    ):
+        found = _headers(target.host, response)
+        if found.get("content-encoding", "identity") != "identity":
+            raise SourceError(Code.UNSUPPORTED_TYPE, f"{target.host} uses a compression that was not requested.")
+        redirect = found.get("location") if response.status in _REDIRECTS else None
+        yield HttpStream(response.status, found, iter(cast("Iterable[bytes]", response.stream)), redirect)
+
+
 def post(
     target: "Target",
     addresses: Sequence[str],

@@ -38,3 +38,13 @@ class Deadline:
     def passed(self) -> SourceError:
         """Return the error for a fetch that took too long."""
         return SourceError(Code.TIMEOUT, f"{self.host} did not answer within {self.seconds:g} seconds.")
+
+
+@dataclass(frozen=True, slots=True)
+class StallLimit(Deadline):
+    """A deadline for something large: the server may take long, but never ``seconds`` without sending anything."""
+
+    def left(self) -> float:
+        """Return how many seconds the next answer may take. Raises ``SourceError`` past the end of it all."""
+        # Not ``super``: a dataclass with slots is made anew, and the method would still mean the old one.
+        return min(self.seconds, Deadline.left(self))

@@ -1,0 +1,121 @@
+"""``promptuary model``: lists the models that have a name, fetches them, shows their files, and removes them."""
+
+import argparse
+import sys
+import threading
+
+from promptuary.blocking import Promptuary
+from promptuary.cli.common import opened, print_json
+from promptuary.cli.interruptible import StoppedError, run_interruptibly
+from promptuary.cli.progress import ProgressLine
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.json import model_json
+from promptuary.core.ports.models import FetchProgress, ModelInfo
+from promptuary.core.table import Column, table
+from promptuary.core.text import human_size, one_line
+
+DONE, NOT_ALL = 0, 1
+_KILOBYTE = 1000
+
+
+def main(options: argparse.Namespace) -> int:
+    """List, fetch, show or remove models."""
+    if (options.action == "list") != (options.name is None):
+        needs = "takes no name" if options.action == "list" else "needs a name: promptuary model list shows them"
+        raise PromptuaryError(f"model {options.action} {needs}")
+    with opened(options) as promptuary:
+        match options.action:
+            case "list":
+                return _list(promptuary, options)
+            case "add":
+                return _add(promptuary, options)
+            case "remove":
+                return _remove(promptuary, options)
+        return _show(promptuary, options)
+
+
+def _list(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    models = promptuary.models.list()
+    if options.json:
+        print_json([model_json(model) for model in models])
+        return DONE
+    rows = [
+        (
+            model.name,
+            model.kind or "any",
+            model.languages,
+            model.licence,
+            human_size(model.size) if model.installed else "",
+            "" if not model.revision else model.revision[:12],
+        )
+        for model in models
+    ]
+    columns = [Column(name) for name in ("model", "kind", "languages", "licence", "fetched", "revision")]
+    print(table(columns, rows))
+    return DONE
+
+
+def _add(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    with ProgressLine(sys.stderr, "kB", shown=not options.quiet) as line:
+        try:
+            line.say("looking for the model")
+            model = run_interruptibly(lambda stop: promptuary.models.add(options.name, _until(stop, line)))
+        except KeyboardInterrupt:
+            line.close()
+            if not options.quiet:
+                print(f"stopped: promptuary model add {one_line(options.name)} continues from here", file=sys.stderr)
+            raise
+    if options.json:
+        print_json(model_json(model))
+        return DONE
+    print(f"{model.name}: {human_size(model.size)} from {model.repository} at {model.revision[:12]}")
+    kinds = ("embedder", "reranker") if not model.kind else (model.kind,)
+    print("use it with " + " or ".join(f'{kind} = "{model.name}"' for kind in kinds) + " in your configuration")
+    return DONE
+
+
+def _until(stop: threading.Event, line: ProgressLine) -> FetchProgress:
+    def show(done: int, total: int) -> None:
+        if stop.is_set():
+            raise StoppedError
+        line(done // _KILOBYTE, -(-total // _KILOBYTE))
+
+    return show
+
+
+def _remove(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    removed = promptuary.models.remove(options.name)
+    if options.json:
+        print_json(model_json(promptuary.models.show(options.name)))
+    elif removed:
+        print(f"removed {one_line(options.name)}; its revision stays pinned for the next promptuary model add")
+    if not removed:
+        print(f"promptuary: {one_line(options.name)} is not fetched", file=sys.stderr)
+    return DONE if removed else NOT_ALL
+
+
+def _show(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    model = promptuary.models.show(options.name)
+    whole = all(file.state == "whole" for file in model.files)
+    if options.json:
+        print_json(model_json(model))
+    else:
+        print("\n".join(_described(model)))
+        if model.files:
+            rows = [(file.path, f"{file.size:,}", file.sha256[:16], file.state) for file in model.files]
+            print()
+            print(table((Column("file"), Column("bytes", right=True), Column("sha256"), Column("state")), rows))
+    return DONE if model.installed and whole else NOT_ALL
+
+
+def _described(model: ModelInfo) -> list[str]:
+    facts = {
+        "model": model.name,
+        "kind": model.kind or "any",
+        "repository": model.repository,
+        "revision": model.revision or "not fetched yet",
+        "languages": model.languages,
+        "licence": model.licence,
+        "folder": model.folder if model.installed else "not fetched",
+    }
+    return [f"{name}: {one_line(value)}" for name, value in facts.items() if value]

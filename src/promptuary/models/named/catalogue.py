@@ -1,0 +1,123 @@
+"""The models that have a name: where each is published, and how it is used where its own files do not say.
+
+Values only. A model is published by a repository, whose newest revision is resolved and pinned when the person fetches
+it for the first time. No hash is known here, since none of these files could be verified where this list was written.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from promptuary.core.errors import ConfigError
+from promptuary.core.ports.models import ModelKind
+from promptuary.models.onnx_embedder import Pooling
+
+NEWEST: Final = "main"
+"""The revision that is resolved and pinned at the first fetch."""
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,95}")
+_REPOSITORY: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
+_REVISION: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,99}")
+_BGE: Final = {"query": "Represent this sentence for searching relevant passages: "}
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogueEntry:
+    """A model: its repository, and for whom it is. ``pooling`` and ``prefixes`` are those of its card."""
+
+    name: str
+    repository: str
+    kind: ModelKind = "embedder"
+    languages: str = ""
+    licence: str = ""
+    pooling: Pooling | None = None
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """What is written into the file of ours in the folder of the model."""
+        pooling = {"pooling": self.pooling} if self.pooling else {}
+        return {**pooling, **({"prefixes": dict(self.prefixes)} if self.prefixes else {})}
+
+
+_ENTRIES: Final = (
+    CatalogueEntry("bge-small-en-v1.5", "Xenova/bge-small-en-v1.5", "embedder", "English", "MIT", "cls", _BGE),
+    CatalogueEntry(
+        "snowflake-arctic-embed-xs",
+        "Snowflake/snowflake-arctic-embed-xs",
+        "embedder",
+        "English",
+        "Apache-2.0",
+        "cls",
+        _BGE,
+    ),
+    CatalogueEntry(
+        "snowflake-arctic-embed-s",
+        "Snowflake/snowflake-arctic-embed-s",
+        "embedder",
+        "English",
+        "Apache-2.0",
+        "cls",
+        _BGE,
+    ),
+    CatalogueEntry(
+        "granite-embedding-30m-english",
+        "onnx-community/granite-embedding-30m-english-ONNX",
+        "embedder",
+        "English, code",
+        "Apache-2.0",
+        "cls",
+    ),
+    CatalogueEntry("gte-small", "Xenova/gte-small", "embedder", "English", "MIT", "mean"),
+    CatalogueEntry(
+        "multilingual-e5-small",
+        "Xenova/multilingual-e5-small",
+        "embedder",
+        "about 100",
+        "MIT",
+        "mean",
+        {"query": "query: ", "passage": "passage: "},
+    ),
+    CatalogueEntry(
+        "nomic-embed-text-v1.5",
+        "nomic-ai/nomic-embed-text-v1.5",
+        "embedder",
+        "English",
+        "Apache-2.0",
+        "mean",
+        {"query": "search_query: ", "passage": "search_document: "},
+    ),
+    CatalogueEntry("ms-marco-MiniLM-L-6-v2", "Xenova/ms-marco-MiniLM-L-6-v2", "reranker", "English", "Apache-2.0"),
+    CatalogueEntry("jina-reranker-v1-tiny-en", "jinaai/jina-reranker-v1-tiny-en", "reranker", "English", "Apache-2.0"),
+)
+CATALOGUE: Final[Mapping[str, CatalogueEntry]] = {entry.name: entry for entry in _ENTRIES}
+
+
+class Requested(NamedTuple):
+    """A model as a person asks for it; without a ``revision``, the one that is pinned, or the newest."""
+
+    entry: CatalogueEntry
+    revision: str = ""
+
+
+def requested(text: str) -> Requested:
+    """Return the model of ``NAME`` or ``OWNER/NAME``, either with ``@REVISION``.
+
+    Raises ``ConfigError`` for what cannot be a model.
+    """
+    name, at, revision = text.partition("@")
+    entry = CATALOGUE.get(name) or (CatalogueEntry(name, name, "") if _REPOSITORY.fullmatch(name) else None)
+    if entry is None or ".." in name:
+        raise ConfigError(
+            f"no model is called {text[:100]!r}; `promptuary model list` shows those with a name, and OWNER/NAME names "
+            "a repository"
+        )
+    if at and not _REVISION.fullmatch(revision):
+        raise ConfigError(f"{revision[:100]!r} is no revision; write a branch, a tag or a commit")
+    return Requested(entry, revision)
+
+
+def is_name(text: str) -> bool:
+    """Return whether ``text`` can be the name of a model, with or without an owner."""
+    return bool(_NAME.fullmatch(text) or _REPOSITORY.fullmatch(text)) and ".." not in text

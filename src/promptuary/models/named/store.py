@@ -1,0 +1,241 @@
+"""The models that the person had fetched: folders in their own data folder, and a lock file that pins each.
+
+The first fetch pins a model: its repository, the commit, and the hash of every file. Later fetches get exactly these
+files or none, until the person asks for another revision. A model is fetched into a folder aside and moved to its place
+when it is whole; a fetch that was stopped continues where it was.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from promptuary import durable
+from promptuary.core.errors import ConfigError, LockTimeoutError, PromptuaryError, SourceError
+from promptuary.core.ports.models import FetchProgress, FileState, ModelFile, ModelInfo
+from promptuary.models.file_hashes import sha256_of
+from promptuary.models.named.catalogue import CATALOGUE, NEWEST, CatalogueEntry, is_name, requested
+from promptuary.models.named.repository import LARGEST_FILE, Snapshot, file_url, listing_url, snapshot
+from promptuary.models.onnx_folder import OWN_FILE, read_folder
+from promptuary.workspace.web.addresses import parse_url
+from promptuary.workspace.web.download import ExpectedFile, download, read_json
+from promptuary.workspace.web.policy import FetchPolicy
+
+_PINS: Final = "lock.json"
+_UNDER_WAY: Final = ".fetching"
+_LISTING: Final = 16 * 1024**2
+_STALL: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """What a model is: its repository, the commit, and the size and hash of each file."""
+
+    repository: str
+    revision: str
+    files: Mapping[str, ExpectedFile] = field(default_factory=dict)
+
+
+class FetchedModel(NamedTuple):
+    """A model that is there: its folder, and the hashes that its files must have."""
+
+    folder: Path
+    hashes: Mapping[str, str]
+
+
+class ModelStore:
+    """The models in ``folder``. ``url`` is the host they come from; ``allow_hosts`` as for every fetch."""
+
+    def __init__(self, folder: Path, *, url: str = "", allow_hosts: frozenset[str] = frozenset()) -> None:
+        self._folder = folder
+        self._url, self._allow_hosts = url, allow_hosts
+
+    def list(self) -> list[ModelInfo]:
+        """Return every model of the catalogue, and those that the person fetched besides."""
+        pins = self._pins()
+        names = [*CATALOGUE, *sorted(name for name in pins if name not in CATALOGUE)]
+        return [self._info(name, pins.get(name)) for name in names]
+
+    def show(self, name: str) -> ModelInfo:
+        """Return a model with its files, each compared with its hash. Raises ``ConfigError`` if there is none."""
+        entry = requested(name).entry
+        pin = self._pins().get(entry.name)
+        files = tuple(self._file(entry.name, path, file) for path, file in pin.files.items()) if pin else ()
+        return replace(self._info(entry.name, pin), files=files)
+
+    def find(self, name: str) -> FetchedModel | None:
+        """Return the folder of a model; ``None`` if it is not there. Reads one small file."""
+        if not is_name(name):
+            return None
+        pin, folder = self._pins().get(name), self._place(name)
+        if pin is None or not folder.is_dir():
+            return None
+        return FetchedModel(folder, {path: file.sha256 for path, file in pin.files.items()})
+
+    def add(self, name: str, progress: FetchProgress | None = None) -> ModelInfo:
+        """Fetch a model, unless it is there already; ``NAME@REVISION`` pins another revision.
+
+        Raises ``PromptuaryError`` if it cannot be fetched; what has arrived is kept for the next time.
+        """
+        entry, revision = requested(name)
+        with self._locked(), _sentences():
+            pins = self._pins()
+            pin = pins.get(entry.name)
+            if pin and revision in {"", pin.revision}:
+                if self._is_whole(entry.name, pin):
+                    return self.show(entry.name)
+                chosen = Snapshot(pin.revision, pin.files)
+            else:
+                chosen = self._listed(entry, revision or NEWEST)
+            aside = self._folder / _UNDER_WAY / f"{_slug(entry.name)}@{chosen.revision[:12]}"
+            pin = self._fetched(entry, chosen, aside, progress or (lambda _, __: None))
+            # Before the folder is in its place: if the program is killed here, the next fetch finds all of it.
+            self._write_pins({**pins, entry.name: pin})
+            place = self._place(entry.name)
+            if place.exists():
+                _delete(place)
+            aside.rename(place)
+            durable.sync_folder(self._folder)
+        return self.show(entry.name)
+
+    def remove(self, name: str) -> bool:
+        """Delete the files of a model; return whether there were any. Its pin stays, for the next fetch."""
+        entry = requested(name).entry
+        with self._locked(), _sentences():
+            aside = [*self._folder.glob(f"{_UNDER_WAY}/{_slug(entry.name)}@*")]
+            there = [path for path in (self._place(entry.name), *aside) if path.exists()]
+            for path in there:
+                _delete(path)
+        return bool(there)
+
+    def _listed(self, entry: CatalogueEntry, revision: str) -> Snapshot:
+        url = listing_url(self._url, entry.repository, revision)
+        return snapshot(read_json(url, self._policy(_LISTING)), entry.repository)
+
+    def _fetched(self, entry: CatalogueEntry, chosen: Snapshot, aside: Path, progress: FetchProgress) -> Pin:
+        """Fetch every file into the folder ``aside``, and return what pins the model."""
+        done, total, pinned = 0, chosen.size, {}
+        for name, expected in chosen.files.items():
+            path = aside / name
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if path.exists() and expected.sha256 and sha256_of(path, None) == expected.sha256:
+                sha256 = expected.sha256
+            else:
+                url = file_url(self._url, entry.repository, chosen.revision, name)
+                before = done
+
+                def arrived(count: int, before: int = before) -> None:
+                    progress(before + count, total)
+
+                sha256 = download(url, path, expected, self._policy(LARGEST_FILE), progress=arrived)
+            pinned[name] = ExpectedFile(expected.size, sha256)
+            done += expected.size
+            progress(done, total)
+        if entry.settings:
+            durable.replace(aside / OWN_FILE, json.dumps(entry.settings).encode())
+        read_folder(aside, cache=None)  # raises if it cannot be used
+        return Pin(entry.repository, chosen.revision, pinned)
+
+    def _policy(self, max_bytes: int) -> FetchPolicy:
+        """Return what may be fetched. The host is the person's choice, so that it may be in a private network."""
+        host = parse_url(self._url)
+        chosen = {host.authority.lower()} if host.scheme == "https" or _is_here(host.address) else set()
+        return FetchPolicy(self._allow_hosts | chosen, _STALL, max_bytes)
+
+    def _info(self, name: str, pin: Pin | None) -> ModelInfo:
+        entry = CATALOGUE.get(name) or CatalogueEntry(name, name, "")
+        return ModelInfo(
+            name,
+            entry.kind,
+            pin.repository if pin else entry.repository,
+            pin.revision if pin else "",
+            self._place(name).is_dir() and pin is not None,
+            sum(file.size for file in pin.files.values()) if pin else 0,
+            entry.languages,
+            entry.licence,
+            str(self._place(name)),
+        )
+
+    def _file(self, name: str, path: str, expected: ExpectedFile) -> ModelFile:
+        place = self._place(name) / path
+        state: FileState = "missing"
+        if place.is_file():
+            state = "whole" if sha256_of(place, None) == expected.sha256 else "changed"
+        return ModelFile(path, expected.size, expected.sha256, state)
+
+    def _is_whole(self, name: str, pin: Pin) -> bool:
+        return all(self._file(name, path, file).state == "whole" for path, file in pin.files.items())
+
+    def _place(self, name: str) -> Path:
+        return self._folder / _slug(name)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            with durable.locked(self._folder / ".lock", timeout=0.0):
+                yield
+        except LockTimeoutError:
+            raise PromptuaryError(
+                "another process is fetching or removing a model; try again when it is done"
+            ) from None
+
+    def _pins(self) -> dict[str, Pin]:
+        path = self._folder / _PINS
+        try:
+            found = json.loads(path.read_bytes())["models"]
+            return {name: _pin(value) for name, value in found.items() if is_name(name)}
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ConfigError(f"{path} cannot be read; remove it to pin the models anew") from error
+
+    def _write_pins(self, pins: Mapping[str, Pin]) -> None:
+        models = {
+            name: {
+                "repository": pin.repository,
+                "revision": pin.revision,
+                "files": {path: {"size": file.size, "sha256": file.sha256} for path, file in pin.files.items()},
+            }
+            for name, pin in pins.items()
+        }
+        durable.replace(self._folder / _PINS, json.dumps({"models": models}, indent=2).encode())
+
+
+def _pin(value: Mapping[str, Any]) -> Pin:
+    files = {
+        path: ExpectedFile(int(file["size"]), str(file["sha256"]))
+        for path, file in value["files"].items()
+        if ".." not in path and not path.startswith("/")
+    }
+    return Pin(str(value["repository"]), str(value["revision"]), files)
+
+
+def _delete(folder: Path) -> None:
+    for path in sorted(folder.rglob("*"), reverse=True):  # what is in a folder before the folder
+        if path.is_dir() and not path.is_symlink():
+            path.rmdir()
+        else:
+            path.unlink()
+    folder.rmdir()
+
+
+def _slug(name: str) -> str:
+    return name.replace("/", "--")
+
+
+def _is_here(address: Any) -> bool:
+    return address is not None and bool(address.is_loopback)
+
+
+@contextmanager
+def _sentences() -> Iterator[None]:
+    """Turn what the disk and the network raise into sentences."""
+    try:
+        yield
+    except SourceError as error:
+        raise PromptuaryError(error.reason) from error
+    except OSError as error:
+        raise PromptuaryError(f"the model cannot be stored: {error.strerror or error}") from error

@@ -1,0 +1,191 @@
+"""Download large files from a host that the person trusts, such as models: resumed, verified, and seen by the person.
+
+Every hop is checked as for a page, and the connection is https unless the person allowed the host or it is this
+machine. What has arrived is in a file next to the target, and a later call goes on from there, so that neither Ctrl-C
+nor a broken connection loses it. The target appears when it is whole and has the expected hash, and not before.
+Synchronous: callers run it in a thread.
+"""
+
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from promptuary import durable
+from promptuary.core.errors import Code, SourceError
+from promptuary.workspace.web.addresses import Target, parse_url
+from promptuary.workspace.web.fetch import Resolver, get_following, hops, system_resolver
+from promptuary.workspace.web.policy import Deadline, FetchPolicy, StallLimit
+
+if TYPE_CHECKING:
+    from promptuary.workspace.web.http import HttpStream
+
+PARTIAL: Final = ".part"
+"""Ends the name of a file that has not arrived whole."""
+
+_LONGEST: Final = 24 * 3600.0
+_ATTEMPTS: Final = 4
+"""How often in a row a connection may break without bringing anything."""
+_PAUSE: Final = 0.5
+_BLOCK: Final = 1024 * 1024
+_RANGE: Final = re.compile(r"bytes ([0-9]{1,15})-[0-9]{1,15}/([0-9]{1,15})")
+
+Progress = Callable[[int], None]
+"""Called with how many bytes of a file have arrived. An exception that it raises stops the download."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedFile:
+    """What a file must be: its size, and its sha256 or the name that git has for its content, if one is known."""
+
+    size: int
+    sha256: str = ""
+    git_blob: str = ""
+
+
+def read_json(url: str, policy: FetchPolicy, *, resolve: Resolver = system_resolver) -> Any:
+    """Return the JSON at ``url``. Raises ``SourceError`` if it is refused, cannot be fetched, or is no JSON."""
+    target = parse_url(url)
+    _refuse_plain_http(target, policy)
+    deadline = Deadline(target.host, policy.timeout, time.monotonic() + policy.timeout)
+    _, response = get_following(target, policy, deadline, resolve)
+    try:
+        return json.loads(response.body)
+    except (ValueError, RecursionError) as error:
+        raise SourceError(Code.FETCH_FAILED, f"{target.host} does not answer with JSON.") from error
+
+
+def download(
+    url: str,
+    path: Path,
+    expected: ExpectedFile,
+    policy: FetchPolicy,
+    *,
+    progress: Progress = lambda _: None,
+    resolve: Resolver = system_resolver,
+) -> str:
+    """Fetch the file at ``url`` to ``path``, whose folder exists, and return its sha256.
+
+    The ``timeout`` of the policy is how many seconds the server may send nothing. Raises ``SourceError`` if the file is
+    refused, cannot be fetched, or is not the expected one.
+    """
+    if expected.size > policy.max_bytes:
+        raise SourceError(Code.RESPONSE_TOO_LARGE, f"{path.name} has more than {policy.max_bytes:,} bytes.")
+    target = parse_url(url)
+    deadline = StallLimit(target.host, policy.timeout, time.monotonic() + _LONGEST)
+    fetching = _Download(target, path.with_name(path.name + PARTIAL), expected.size, policy, deadline, progress)
+    failures = 0
+    while (had := fetching.have()) != expected.size:
+        try:
+            fetching.proceed(had, resolve)
+        except SourceError as error:
+            failures = 1 if fetching.have() > had else failures + 1
+            if error.code not in {Code.FETCH_FAILED, Code.TIMEOUT} or failures >= _ATTEMPTS:
+                raise
+            time.sleep(_PAUSE * failures)
+    return _verified(fetching.partial, path, expected)
+
+
+@dataclass(frozen=True, slots=True)
+class _Download:
+    """One file under way: where it is, what has arrived of it, and how large it must be."""
+
+    target: Target
+    partial: Path
+    size: int
+    policy: FetchPolicy
+    deadline: Deadline
+    progress: Progress
+
+    def have(self) -> int:
+        """Return how many bytes have arrived; -1 if not even an empty file has."""
+        try:
+            return self.partial.stat().st_size
+        except FileNotFoundError:
+            return -1
+
+    def proceed(self, had: int, resolve: Resolver) -> None:
+        """Fetch what is missing, as far as the server sends it."""
+        had = had if 0 < had < self.size else 0
+        steps = hops(self.target, self.policy, self.deadline, resolve)
+        target, addresses = next(steps)
+        from promptuary.workspace.web.http import stream  # noqa: PLC0415  (90 ms, not for what is refused)
+
+        headers = [("Range", f"bytes={had}-")] if had else []
+        while True:
+            _refuse_plain_http(target, self.policy)
+            with stream(target, addresses, headers, max_bytes=self.size, deadline=self.deadline) as response:
+                if response.redirect is None:
+                    self._store(response, self._start(response, had))
+                    return
+                location = response.redirect
+            target, addresses = steps.send(location)
+
+    def _start(self, response: "HttpStream", had: int) -> int:
+        """Return where in the file the body of a response begins."""
+        if response.status == 200:
+            return 0
+        found = _RANGE.fullmatch(response.headers.get("content-range", ""))
+        if response.status == 206 and found and (int(found[1]), int(found[2])) == (had, self.size):
+            return had
+        host = self.target.host
+        if response.status in {206, 416}:
+            self.partial.unlink(missing_ok=True)  # from the beginning, next time
+            raise SourceError(Code.FETCH_FAILED, f"{host} does not continue the file where it broke off.")
+        # A server that is busy may answer later; what it does not have, it will not have then.
+        busy = response.status in {408, 425, 429} or response.status >= 500
+        code = Code.FETCH_FAILED if busy else Code.NOT_FOUND
+        raise SourceError(code, f"{host} answers with HTTP status {response.status}.")
+
+    def _store(self, response: "HttpStream", have: int) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | (0 if have else os.O_TRUNC)
+        descriptor = os.open(self.partial, flags, 0o600)
+        try:
+            os.lseek(descriptor, have, os.SEEK_SET)
+            self.progress(have)
+            for chunk in response.chunks:
+                have += len(chunk)
+                if have > self.size:
+                    raise self._too_large()
+                os.write(descriptor, chunk)
+                self.progress(have)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        if have < self.size:
+            raise SourceError(Code.FETCH_FAILED, f"{self.target.host} closed the connection early.")
+
+    def _too_large(self) -> SourceError:
+        reason = f"{self.target.host} sends more than the {self.size:,} bytes that were expected."
+        return SourceError(Code.RESPONSE_TOO_LARGE, reason)
+
+
+def _refuse_plain_http(target: Target, policy: FetchPolicy) -> None:
+    here = target.address is not None and target.address.is_loopback
+    if target.scheme != "https" and not here and not target.named_in(policy.allow_hosts):
+        raise SourceError(
+            Code.BLOCKED_ADDRESS,
+            f"{target.authority} is not on this machine, and with plain http anyone on the network could change what "
+            f"arrives: use https. If you trust the network, allow the host {target.authority}.",
+        )
+
+
+def _verified(partial: Path, path: Path, expected: ExpectedFile) -> str:
+    """Give a file that has arrived its name. One that is not the expected file is deleted."""
+    sha256, blob = hashlib.sha256(), hashlib.sha1(f"blob {expected.size}\0".encode(), usedforsecurity=False)
+    with partial.open("rb") as file:
+        while block := file.read(_BLOCK):
+            sha256.update(block)
+            blob.update(block)
+    found = sha256.hexdigest()
+    if (expected.sha256 or found) != found or (expected.git_blob or blob.hexdigest()) != blob.hexdigest():
+        partial.unlink()
+        raise SourceError(Code.FETCH_FAILED, f"{path.name} is not the file that was expected: its hash is another.")
+    partial.rename(path)
+    durable.sync_folder(path.parent)
+    return found
