@@ -43,23 +43,16 @@ class CatalogueEntry:
 
 _ENTRIES: Final = (
     CatalogueEntry("bge-small-en-v1.5", "Xenova/bge-small-en-v1.5", "embedder", "English", "MIT", "cls", _BGE),
-    CatalogueEntry(
-        "snowflake-arctic-embed-xs",
-        "Snowflake/snowflake-arctic-embed-xs",
-        "embedder",
-        "English",
-        "Apache-2.0",
-        "cls",
-        _BGE,
-    ),
-    CatalogueEntry(
-        "snowflake-arctic-embed-s",
-        "Snowflake/snowflake-arctic-embed-s",
-        "embedder",
-        "English",
-        "Apache-2.0",
-        "cls",
-        _BGE,
+    *(
+        CatalogueEntry(
+            f"snowflake-arctic-embed-{size}",
+            f"Snowflake/snowflake-arctic-embed-{size}",
+            languages="English",
+            licence="Apache-2.0",
+            pooling="cls",
+            prefixes=_BGE,
+        )
+        for size in ("xs", "s")
     ),
     CatalogueEntry(
         "granite-embedding-30m-english",

@@ -21,7 +21,7 @@ _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class ModelSnapshot:
     """The files of a repository that are needed, at one commit."""
 
     revision: str
@@ -43,7 +43,7 @@ def file_url(base: str, repository: str, revision: str, name: str) -> str:
     return f"{base.rstrip('/')}/{quote(repository)}/resolve/{quote(revision, safe='')}/{quote(name)}"
 
 
-def snapshot(listing: Any, repository: str) -> Snapshot:
+def snapshot(listing: Any, repository: str) -> ModelSnapshot:
     """Return the files to fetch, from the answer to ``listing_url``. Raises ``PromptuaryError`` if it has no model."""
     revision = listing.get("sha") if isinstance(listing, dict) else None
     rows = listing.get("siblings") if isinstance(listing, dict) else None
@@ -60,7 +60,7 @@ def snapshot(listing: Any, repository: str) -> Snapshot:
     wanted = [weights, *(name for name in external_names(weights) if name in known), TOKENIZER, *settings]
     limits = dict.fromkeys(settings, _LARGEST_SETTINGS)
     files = {name: _expected(known[name], limits.get(name, LARGEST_FILE), repository) for name in wanted}
-    return Snapshot(revision, files)
+    return ModelSnapshot(revision, files)
 
 
 def _is_text(row: Mapping[str, Any]) -> bool:

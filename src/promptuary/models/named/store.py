@@ -17,7 +17,7 @@ from promptuary.core.errors import ConfigError, LockTimeoutError, PromptuaryErro
 from promptuary.core.ports.models import FetchProgress, FileState, ModelFile, ModelInfo
 from promptuary.models.file_hashes import sha256_of
 from promptuary.models.named.catalogue import CATALOGUE, NEWEST, CatalogueEntry, is_name, requested
-from promptuary.models.named.repository import LARGEST_FILE, Snapshot, file_url, listing_url, snapshot
+from promptuary.models.named.repository import LARGEST_FILE, ModelSnapshot, file_url, listing_url, snapshot
 from promptuary.models.onnx_folder import OWN_FILE, read_folder
 from promptuary.workspace.web.addresses import parse_url
 from promptuary.workspace.web.download import ExpectedFile, download, read_json
@@ -86,7 +86,7 @@ class ModelStore:
             if pin and revision in {"", pin.revision}:
                 if self._is_whole(entry.name, pin):
                     return self.show(entry.name)
-                chosen = Snapshot(pin.revision, pin.files)
+                chosen = ModelSnapshot(pin.revision, pin.files)
             else:
                 chosen = self._listed(entry, revision or NEWEST)
             aside = self._folder / _UNDER_WAY / f"{_slug(entry.name)}@{chosen.revision[:12]}"
@@ -110,11 +110,11 @@ class ModelStore:
                 _delete(path)
         return bool(there)
 
-    def _listed(self, entry: CatalogueEntry, revision: str) -> Snapshot:
+    def _listed(self, entry: CatalogueEntry, revision: str) -> ModelSnapshot:
         url = listing_url(self._url, entry.repository, revision)
         return snapshot(read_json(url, self._policy(_LISTING)), entry.repository)
 
-    def _fetched(self, entry: CatalogueEntry, chosen: Snapshot, aside: Path, progress: FetchProgress) -> Pin:
+    def _fetched(self, entry: CatalogueEntry, chosen: ModelSnapshot, aside: Path, progress: FetchProgress) -> Pin:
         """Fetch every file into the folder ``aside``, and return what pins the model."""
         done, total, pinned = 0, chosen.size, {}
         for name, expected in chosen.files.items():
