@@ -1,4 +1,4 @@
-"""Every index and every store of vectors keeps the same contract: ``promptuary.testing.index_conformance``."""
+"""Every index and every store of vectors keeps the same contract: ``index_conformance`` and ``vector_conformance``."""
 # ruff: noqa: E402 - what asserts must be announced before it is imported
 
 from collections.abc import Iterator
@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite("promptuary.testing.index_conformance")
+pytest.register_assert_rewrite("promptuary.testing.index_conformance", "promptuary.testing.vector_conformance")
 pytest.importorskip("turbovec")
 
 from promptuary.core.ports.index import SearchIndex, VectorStore
 from promptuary.storage.index.index import DiskIndex
 from promptuary.storage.sqlite.vectors import SqliteVectors
 from promptuary.testing.in_memory_index import InMemoryIndex, InMemoryVectorStore
-from promptuary.testing.index_conformance import EMBEDDER, SearchIndexConformance, VectorStoreConformance
+from promptuary.testing.index_conformance import EMBEDDER, SearchIndexConformance
+from promptuary.testing.vector_conformance import VectorStoreConformance
 
 
 class TestInMemoryIndex(SearchIndexConformance):

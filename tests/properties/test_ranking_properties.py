@@ -6,16 +6,18 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from promptuary.core.ports.index import Similarity
 from promptuary.search.ranking import Candidate, fuse
 
-BM25 = st.none() | st.floats(0, 200)
-COSINE = st.none() | st.floats(-1, 1)
+WORDS = st.none() | st.floats(0, 64)
+SIMILARITY = st.none() | st.builds(Similarity, st.floats(-1, 1), st.floats(-0.2, 0.6), st.floats(-0.5, 0.5))
+SIBLINGS = st.integers(1, 10_000)
 CANDIDATES = st.lists(
-    st.builds(Candidate, st.integers(1, 10**9), BM25, COSINE, st.booleans()),
+    st.builds(Candidate, st.integers(1, 10**9), WORDS, SIMILARITY, WORDS, SIBLINGS),
     max_size=40,
     unique_by=lambda one: one.chunk,
 )
-PROSE = CANDIDATES.map(lambda every: [one._replace(is_code=False) for one in every])
+NOTES = CANDIDATES.map(lambda every: [one._replace(spoken=None) for one in every])
 TERMS = st.integers(0, 64)
 
 
@@ -37,26 +39,17 @@ def test_the_order_in_which_candidates_come_changes_nothing(
     assert fuse(shuffled, terms) == fuse(candidates, terms)
 
 
-@given(CANDIDATES, st.lists(st.tuples(BM25, st.booleans()), max_size=10), TERMS)
+@given(CANDIDATES.filter(lambda every: any(one.similarity for one in every)), st.lists(WORDS, max_size=10), TERMS)
 def test_candidates_without_a_vector_change_nothing_for_the_others(
-    candidates: list[Candidate], more: list[tuple[float | None, bool]], terms: int
+    candidates: list[Candidate], more: list[float | None], terms: int
 ) -> None:
-    added = [Candidate(10**9 + place, score, None, code) for place, (score, code) in enumerate(more, 1)]
+    added = [Candidate(10**9 + place, score) for place, score in enumerate(more, 1)]
     known = {one.chunk for one in candidates}
 
     assert [one for one in fuse([*candidates, *added], terms) if one.chunk in known] == fuse(candidates, terms)
 
 
-@given(CANDIDATES, TERMS)
-def test_candidates_without_a_vector_stand_in_the_order_of_their_words(candidates: list[Candidate], terms: int) -> None:
-    words = {one.chunk: one.lexical or 0.0 for one in candidates if one.cosine is None}
-    placed = [words[one.chunk] for one in fuse(candidates, terms) if one.chunk in words]
-
-    # Scores are sums: a difference that is too small to be seen in one decides nothing.
-    assert all(later <= earlier + 1e-9 for earlier, later in pairwise(placed))
-
-
-@given(PROSE.filter(bool), TERMS, st.floats(0, 100))
+@given(NOTES.filter(bool), TERMS, st.floats(0, 100))
 def test_more_words_in_common_never_cost_a_place(candidates: list[Candidate], terms: int, more: float) -> None:
     chosen, *others = candidates
     better = chosen._replace(lexical=(chosen.lexical or 0.0) + more)
@@ -66,8 +59,11 @@ def test_more_words_in_common_never_cost_a_place(candidates: list[Candidate], te
     assert after <= before
 
 
-@given(CANDIDATES, TERMS)
-def test_code_never_makes_words_count_for_more(candidates: list[Candidate], terms: int) -> None:
-    prose = {one.chunk: one.score for one in fuse([one._replace(is_code=False) for one in candidates], terms)}
+@given(CANDIDATES.filter(bool), TERMS, st.floats(0, 1))
+def test_a_longer_document_never_gains_a_place(candidates: list[Candidate], terms: int, more: float) -> None:
+    chosen, *others = candidates
+    longer = chosen._replace(siblings=chosen.siblings + round(1_000 * more))
 
-    assert all(one.score <= prose[one.chunk] for one in fuse(candidates, terms))
+    before = [one.chunk for one in fuse(candidates, terms)].index(chosen.chunk)
+    after = [one.chunk for one in fuse([longer, *others], terms)].index(chosen.chunk)
+    assert after >= before

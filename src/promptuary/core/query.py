@@ -15,6 +15,8 @@ from promptuary.core.text import UNSPACED, name_word_pattern, pairs
 
 MOST_TERMS: Final = 64
 """Words of a query that count; the rest of a longer query is ignored."""
+LONG: Final = 16
+"""A query of more words than this is long: pasted rather than asked."""
 MOST_PHRASES: Final = 16
 LONGEST_PHRASE: Final = 512
 """Characters of a phrase that count."""
@@ -85,7 +87,10 @@ class Reading(NamedTuple):
 
 
 def parse(query: str) -> Words:
-    """Return the words of a query. Stop words are left out, unless there are no others."""
+    """Return the words of a query. Stop words are left out, unless there are no others.
+
+    In a long query, such as a pasted error report, a quotation is no condition; its words count as well.
+    """
     phrases: dict[str, None] = {}
     rest: list[str] = []
     end = 0
@@ -98,7 +103,20 @@ def parse(query: str) -> Words:
     terms, prefixes, stop_words = _terms(rest)
     if not (terms or prefixes or phrases):
         terms = stop_words
-    return Words(tuple(terms), tuple(phrases)[:MOST_PHRASES], tuple(prefixes))
+    quoted_texts = tuple(phrases)[:MOST_PHRASES]
+    if len(terms) <= LONG:
+        return Words(tuple(terms), quoted_texts, tuple(prefixes))
+    terms, prefixes, _ = _terms([unquoted(query)])
+    return Words(tuple(terms), (), tuple(prefixes), quoted_texts)
+
+
+def spoken_terms(words: Words) -> list[str]:
+    """Return the words of a query as they are looked up in what people say: in one spelling, runs as pairs."""
+    pieces = (*words.terms, *words.phrases, *words.prefixes)
+    found = [
+        one for piece in pieces for read in [reading(piece)] for one in (*read.texts, *" ".join(read.runs).split())
+    ]
+    return list(dict.fromkeys(one for one in found if any(map(str.isalnum, one))))
 
 
 def _terms(texts: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
@@ -167,7 +185,11 @@ def matched(words: Words, text: str) -> tuple[str, ...]:
     spelled = [*_spelled(said), "", *_spelled(" ".join(name_parts(said)))]
     runs = [] if said.isascii() else list(_runs(said))
     plain, stems = _line([*spelled, *runs]), _line([*_stems(spelled), *runs])
-    found = [one for one in (*words.phrases, *words.terms) if any(_stands(way, stems) for way in _ways(one))]
+    found = [
+        one
+        for one in (*words.phrases, *words.quotations, *words.terms)
+        if any(_stands(way, stems) for way in _ways(one))
+    ]
     return (*found, *(one for one in words.prefixes if _stands(_beginning(one), plain)))
 
 

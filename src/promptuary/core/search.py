@@ -135,11 +135,13 @@ class Words:
     """A query parsed for full-text search: each part is what a person typed, not yet analysed.
 
     ``phrases`` must be in a hit word for word, ``prefixes`` are beginnings of words, ``terms`` are the rest.
+    ``quotations`` are phrases that need not be in a hit; their words are among the terms.
     """
 
     terms: tuple[str, ...] = ()
     phrases: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()
+    quotations: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return len(self) > 0
@@ -150,12 +152,20 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """The parts of a hit's score. ``None``: it was not compared in that way."""
+    """The parts of a hit's score. ``None``: it was not compared in that way.
+
+    ``lexical`` is how many of the query's words the text explains: a rare one counts for more than one. ``meaning`` is
+    the ``cosine`` against its background: about 0 for a text that has nothing to do with the query. ``length`` is what
+    was taken off because a long document has many chances. ``share`` is ``lexical`` as a part of all the words.
+    """
 
     lexical: float | None = None
     cosine: float | None = None
     match: Callable[[], tuple[str, ...]] = field(default=tuple, repr=False, compare=False)
     rerank: float | None = None
+    meaning: float | None = None
+    length: float = 0.0
+    share: float = 0.0
 
     @property
     def matched(self) -> tuple[str, ...]:

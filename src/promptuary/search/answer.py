@@ -4,25 +4,21 @@ The order of the first hits does not depend on the limit: the candidates are a p
 above that size gets more hits, in the order of the full-text index.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
 
 from promptuary import concurrency
 from promptuary.core import query as language
-from promptuary.core.ports.index import IndexedChunk, SearchIndex
+from promptuary.core.ports.index import ChunkTraits, IndexedChunk, SearchIndex, Similarity
 from promptuary.core.ports.models import Embedder
 from promptuary.core.search import Hit, SearchQuery, Words
 from promptuary.search.filters import passing_files
-from promptuary.search.ranking import NEAREST, Candidate, Ranked, fuse
+from promptuary.search.ranking import Candidate, Ranked, fuse
 
 POOL: Final = 100
 """How many candidates the words give, and how many the meaning."""
-
-
-_ALIKE: Final = 0.2
-"""The least cosine of a hit that has none of the words; unrelated texts have up to about this."""
 
 
 class Answer(NamedTuple):
@@ -44,14 +40,14 @@ def answer(query: SearchQuery, index: SearchIndex, embedder: Embedder | None, *,
     files = passing_files(query.filters, index)
     if files is not None and not files:
         return Answer()
-    search = _Search(index, embedder, files, workspace)
+    search = Searching(index, embedder, files, workspace)
     found = search.answer(query, words)
     if not found.hits and words.phrases and (words.terms or words.prefixes):
         return search.answer(query, language.parse(language.unquoted(query.text)))
     return found
 
 
-class _Search:
+class Searching:
     """A search among ``files``, or all if that is ``None``."""
 
     def __init__(
@@ -61,26 +57,35 @@ class _Search:
         self.files, self.workspace = files, workspace
 
     def answer(self, query: SearchQuery, words: Words) -> Answer:
-        if (embedder := self.embedder) is None:
-            return Answer(list(self._lexical_hits(0, query.limit, words)))
-        index = self.index
+        """Return the best hits for a query, whose words these are."""
+        candidates = self.candidates(query.text, words)
+        hits = list(self._hits(fuse(candidates, len(words)), query.limit, words))
+        if len(hits) < query.limit and len(candidates) >= POOL:
+            hits += self._lexical_hits(len(hits), query.limit, words, known={one.chunk for one in candidates})
+        return Answer(hits, hybrid=any(one.similarity is not None for one in candidates))
+
+    def candidates(self, text: str, words: Words) -> list[Candidate]:
+        """Return the chunks that may answer: a pool of a fixed size by words, and one by meaning."""
+        index, embedder = self.index, self.embedder
         # The model and the full-text index both release the interpreter's lock: they run side by side.
-        embedding = concurrency.begin(lambda: embedder.embed([query.text], "query")[0])
+        embedding = concurrency.begin(lambda: embedder.embed([text], "query")[0]) if embedder else None
         lexical = dict(index.lexical(words, POOL, files=self.files))
-        vector = embedding.result()
+        similar = {} if embedding is None else self._similar(embedding.result(), words, list(lexical))
+        pool = [*lexical, *(one for one in similar if one not in lexical)]
+        traits, spoken = index.traits(pool), index.spoken(words, POOL)
+        return [
+            Candidate(one, lexical.get(one), similar.get(one), _spoken(traits[one], spoken), traits[one].siblings)
+            for one in pool
+            if one in traits
+        ]
+
+    def _similar(self, vector: bytes, words: Words, lexical: Sequence[int]) -> dict[int, Similarity]:
         # A quoted phrase must be in a hit, and only the full-text index knows.
-        cosines = {} if words.phrases else dict(index.nearest(vector, POOL, files=self.files))
-        cosines |= index.cosines(vector, [one for one in lexical if one not in cosines])
-        pool = [*lexical, *(one for one in cosines if one not in lexical)]
-        code = index.code(sorted(cosines, key=lambda one: (-cosines[one], one))[:NEAREST])
-        # A chunk that shares no word with the query and little of its meaning is no answer.
-        pool = [one for one in pool if one in lexical or cosines[one] >= _ALIKE]
-        candidates = [Candidate(one, lexical.get(one), cosines.get(one), one in code) for one in pool]
-        ranked = fuse(candidates, len(words), names=sum(map(language.is_name, words.terms)))
-        hits = list(self._hits(ranked, query.limit, words))
-        if len(hits) < query.limit and len(lexical) >= POOL:
-            hits += self._lexical_hits(len(hits), query.limit, words, known=frozenset(pool))
-        return Answer(hits, hybrid=bool(cosines))
+        nearest = {} if words.phrases else dict(self.index.nearest(vector, POOL, files=self.files))
+        others = self.index.similarities(vector, [one for one in lexical if one not in nearest])
+        # A chunk that shares no word with the query and is further from it than most is no answer.
+        near = {one: each for one, each in nearest.items() if one in lexical or each.cosine > each.usual}
+        return {**near, **others}
 
     def _hits(self, ranked: Sequence[Ranked], limit: int, words: Words) -> Iterator[Hit]:
         """Yield the first hits that are still in the index; only as many are read as are needed."""
@@ -129,3 +134,7 @@ class _Search:
             replace(ranked.why, match=partial(language.matched, words, chunk.text)),
             self.workspace,
         )
+
+
+def _spoken(traits: ChunkTraits, spoken: Mapping[int, float]) -> float | None:
+    return None if traits.conversation is None else spoken.get(traits.conversation, 0.0)

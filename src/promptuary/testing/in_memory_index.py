@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from promptuary.core.ports.index import IndexedChunk, UnembeddedChunk
+from promptuary.core.ports.index import ChunkTraits, IndexedChunk, Similarity, UnembeddedChunk
 from promptuary.core.query import matched
 from promptuary.core.search import UNREAD, Chunk, Filters, Folder, IndexCounts, IndexedFile, Words
 
@@ -221,20 +221,34 @@ class InMemoryIndex:
             visible = {number: file for number, file in own.chunks().items() if number in own.visible}
             return _best(visible, score, limit, files)
 
+    def spoken(self, words: Words, limit: int) -> Mapping[int, float]:
+        """Return the conversations in which people say most of the words."""
+        with self._reading() as own:
+            visible = {number: file for number, file in own.chunks().items() if number in own.visible}
+            found = _best(visible, lambda number, file: _said(words, file.chunks[number]), limit, None)
+            return dict(found)
+
     def nearest(
         self, vector: bytes, limit: int, *, files: Collection[int] | None = None
-    ) -> Sequence[tuple[int, float]]:
-        """Return the nearest chunks with their cosines."""
+    ) -> Sequence[tuple[int, Similarity]]:
+        """Return the nearest chunks."""
         with self._reading() as own:
             chunks = own.chunks()
             having = {number: chunks[number] for number in own.vectors}
-            cosines = self.cosines(vector, list(having))
-            return _best(having, lambda number, _: cosines[number], limit, files, least=-2.0)
+            found = self.similarities(vector, list(having))
+            best = _best(having, lambda number, _: found[number].cosine, limit, files, least=-2.0)
+            return [(number, found[number]) for number, _ in best]
 
-    def cosines(self, vector: bytes, chunks: Sequence[int]) -> Mapping[int, float]:
-        """Return the cosines of those of ``chunks`` that have a vector."""
+    def similarities(self, vector: bytes, chunks: Sequence[int]) -> Mapping[int, Similarity]:
+        """Return how similar those of ``chunks`` are that have a vector."""
         with self._reading() as own:
-            return {one: _cosine(vector, own.vectors[one]) for one in chunks if one in own.vectors}
+            having = [one for one in chunks if one in own.vectors]
+            mean = _mean(own.vectors.values())
+            usual, centre = _product(vector, mean), _product(mean, mean)
+            return {
+                one: Similarity(_product(vector, own.vectors[one]), usual, _product(own.vectors[one], mean) - centre)
+                for one in having
+            }
 
     def chunks(self, numbers: Sequence[int]) -> Mapping[int, IndexedChunk]:
         """Return the chunks of these numbers that are still in the index."""
@@ -242,9 +256,11 @@ class InMemoryIndex:
             known = own.chunks()
             return {number: _indexed(number, known[number]) for number in numbers if number in known}
 
-    def code(self, numbers: Sequence[int]) -> Collection[int]:
-        """Return those of these chunks that are source code."""
-        return {number for number, chunk in self.chunks(numbers).items() if chunk.kind == "code"}
+    def traits(self, numbers: Sequence[int]) -> Mapping[int, ChunkTraits]:
+        """Return what is known of the documents of these chunks."""
+        with self._reading() as own:
+            known = own.chunks()
+            return {number: _traits(number, known[number]) for number in numbers if number in known}
 
     def has_vectors(self) -> bool:
         """Return whether any chunk has a vector."""
@@ -347,6 +363,24 @@ def _indexed(number: int, one: _File) -> IndexedChunk:
     return IndexedChunk(one.folder.path, one.file.path, one.file.kind, date, chunk)
 
 
-def _cosine(one: bytes, other: bytes) -> float:
-    pairs = zip(struct.iter_unpack("<f", one), struct.iter_unpack("<f", other), strict=True)
+def _traits(number: int, one: _File) -> ChunkTraits:
+    begin = one.chunks[number].start_line
+    conversations = sorted((chunk.start_line, each) for each, chunk in one.chunks.items() if chunk.own)
+    siblings = max(1, round(len(one.chunks) / max(1, len(conversations))))
+    before = [each for line, each in conversations if line <= begin]
+    return ChunkTraits(siblings, before[-1] if before else None)
+
+
+def _said(words: Words, chunk: Chunk) -> float:
+    return float(len(matched(words, chunk.own)))
+
+
+def _mean(vectors: Collection[bytes]) -> bytes:
+    columns = zip(*(struct.unpack(f"<{len(one) // 4}f", one) for one in vectors), strict=True)
+    means = [sum(column) / len(vectors) for column in columns]
+    return struct.pack(f"<{len(means)}f", *means)
+
+
+def _product(one: bytes, other: bytes) -> float:
+    pairs = zip(struct.iter_unpack("<f", one), struct.iter_unpack("<f", other), strict=False)
     return float(sum(a * b for (a,), (b,) in pairs))

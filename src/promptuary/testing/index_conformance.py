@@ -1,4 +1,4 @@
-"""What every index and every store of vectors must do, as tests: subclass a suite and give it its fixtures.
+"""What every index must do, as tests: subclass the suite and give it its fixtures.
 
     class TestMyIndex(SearchIndexConformance):
         @pytest.fixture
@@ -8,11 +8,6 @@
         @pytest.fixture
         def index(self, vectors, tmp_path):
             return MyIndex(tmp_path, store=vectors, embedder=EMBEDDER)
-
-    class TestMyVectors(VectorStoreConformance):
-        @pytest.fixture
-        def vectors(self, tmp_path):
-            ...
 
 Each test gets a new, empty index. Nothing here knows which it is, nor whether it is persistent: what happens when a
 process ends is for the backend's own tests. Scores may differ from index to index; what is found may not.
@@ -31,7 +26,7 @@ from promptuary.core.ports.index import IndexWriter, SearchIndex, VectorStore
 from promptuary.core.ports.models import vector_space_id
 from promptuary.core.query import parse
 from promptuary.core.search import UNREAD, Chunk, FileKind, Filters, Folder, IndexedFile, Stamp, Words
-from promptuary.testing.word_embedder import WordEmbedder, unit_vector
+from promptuary.testing.word_embedder import WordEmbedder
 
 EMBEDDER: Final = WordEmbedder()
 """The embedder that an index under test is made for."""
@@ -386,15 +381,39 @@ class SearchIndexConformance:
             assert (back, list(cut)) == (f"{text}\nalpha", lines(f"{text}\nalpha", text))
         assert len(found(index, "alpha")) == len(STRANGE)
 
-    def test_source_code_is_told_from_the_rest(self, index: SearchIndex) -> None:
-        with writing(index) as writer:
-            put(writer, "a.py", "alpha", kind="code")
-            put(writer, "a.md", "alpha", kind="markdown")
-        both = numbers(index, "alpha")
+    def test_a_chunk_knows_how_many_its_file_has(self, index: SearchIndex) -> None:
+        filled(index, long="alpha\nbeta\ngamma", short="alpha")
+        traits = index.traits([*numbers(index, "alpha"), 10**9])
 
-        code = [number for number in both if index.chunks([number])[number].path == "a.py"]
-        assert list(index.code(both)) == code
-        assert list(index.code([])) == []
+        sizes = {index.chunks([one])[one].path: each.siblings for one, each in traits.items()}
+        assert sizes == {"long": 3, "short": 1}
+        assert [each.conversation for each in traits.values()] == [None, None]
+        assert dict(index.traits([])) == {}
+
+    def test_a_conversation_is_found_by_what_people_say_in_it(self, index: SearchIndex) -> None:
+        chat = [Chunk(1, 1, "alpha", own="alpha\nepsilon"), Chunk(2, 2, "beta"), Chunk(3, 3, "gamma", own="zeta")]
+        with writing(index) as writer:
+            writer.put(HERE, file("chat", "x"), "alpha\nbeta\ngamma", chat)
+            put(writer, "note", "epsilon")
+        (first, *_), (second, *_), (third, *_) = (numbers(index, word) for word in ("alpha", "beta", "gamma"))
+        traits = index.traits([first, second, third])
+
+        assert [traits[one].conversation for one in (first, second, third)] == [first, first, third]
+        assert list(index.spoken(parse("epsilon"), 10)) == [first]
+        assert list(index.spoken(parse("zeta"), 10)) == [third]
+        assert dict(index.spoken(parse("beta"), 10)) == {}
+        with writing(index) as writer:
+            writer.drop(HERE, ["chat"])
+        assert dict(index.spoken(parse("epsilon"), 10)) == {}
+
+    def test_any_words_can_be_looked_for_in_what_people_say(self, index: SearchIndex) -> None:
+        with writing(index) as writer:
+            for place, text in enumerate(STRANGE):
+                writer.put(HERE, file(f"{place}", text), "alpha", [Chunk(1, 1, "alpha", own=f"{text} delta")])
+
+        for text in STRANGE:
+            index.spoken(Words((text,), (text,), (text,)), 10)
+        assert len(index.spoken(parse("delta"), 100)) == len(STRANGE)
 
     def test_while_it_is_rebuilt_the_old_index_answers(self, index: SearchIndex) -> None:
         filled(index, a="alpha")
@@ -446,9 +465,9 @@ class SearchIndexConformance:
         filled(index, a="alpha beta", b="gamma delta", c="epsilon zeta")
         embedded(index, vectors)
         for text in ("alpha beta", "gamma delta", "epsilon zeta"):
-            (best, cosine), *_ = index.nearest(embed_query(text), 3)
+            (best, similarity), *_ = index.nearest(embed_query(text), 3)
             assert index.chunks([best])[best].chunk.text == text
-            assert isclose(cosine, 1.0, abs_tol=0.01)
+            assert isclose(similarity.cosine, 1.0, abs_tol=0.01)
 
     def test_cosines_are_those_of_the_vectors(self, index: SearchIndex, vectors: VectorStore) -> None:
         filled(index, a="alpha", b="beta", c="alpha beta")
@@ -456,10 +475,23 @@ class SearchIndexConformance:
         query = embed_query("alpha")
         every = dict(index.nearest(query, 10))
 
-        for number, cosine in index.cosines(query, [*every, 10**9]).items():
+        for number, similarity in index.similarities(query, [*every, 10**9]).items():
             exact = _cosine(query, embed_query(index.chunks([number])[number].chunk.text))
-            assert isclose(cosine, exact, abs_tol=0.01)
-            assert isclose(every[number], exact, abs_tol=0.01)
+            assert isclose(similarity.cosine, exact, abs_tol=0.01)
+            assert isclose(every[number].cosine, exact, abs_tol=0.01)
+
+    def test_a_cosine_comes_with_its_background(self, index: SearchIndex, vectors: VectorStore) -> None:
+        filled(index, a="alpha", b="alpha beta", c="gamma")
+        embedded(index, vectors)
+        query = embed_query("alpha")
+        found = dict(index.nearest(query, 10))
+        average = sum(one.cosine for one in found.values()) / len(found)
+
+        assert all(isclose(one.usual, average, abs_tol=0.01) for one in found.values())
+        # Chunks that are near to the others are more typical than the one that is not; on average none is.
+        assert isclose(sum(one.typical for one in found.values()), 0.0, abs_tol=0.01)
+        typical = {index.chunks([number])[number].path: one.typical for number, one in found.items()}
+        assert typical["b"] > typical["c"]
 
     def test_a_chunk_without_a_vector_is_found_by_its_words_alone(
         self, index: SearchIndex, vectors: VectorStore
@@ -469,7 +501,7 @@ class SearchIndexConformance:
         filled(index, b="alpha too")
 
         assert len(index.nearest(embed_query("alpha"), 10)) == 1
-        assert len(index.cosines(embed_query("alpha"), numbers(index, "alpha"))) == 1
+        assert len(index.similarities(embed_query("alpha"), numbers(index, "alpha"))) == 1
         assert (len(numbers(index, "alpha")), index.lacks_vectors()) == (2, True)
 
     def test_the_vector_of_a_chunk_that_is_gone_is_not_among_the_nearest(
@@ -489,7 +521,7 @@ class SearchIndexConformance:
         filled(index, a="new\nbeta")
 
         assert [one.context for one in index.unembedded(10)] == ["new"]
-        assert len(index.cosines(embed_query("beta"), numbers(index, "beta"))) == 1
+        assert len(index.similarities(embed_query("beta"), numbers(index, "beta"))) == 1
 
     def test_vectors_that_come_after_a_rebuild_are_not_stored(self, index: SearchIndex, vectors: VectorStore) -> None:
         filled(index, a="alpha")
@@ -520,63 +552,9 @@ class SearchIndexConformance:
         assert len(found(index, "alpha")) == 11
 
 
-class VectorStoreConformance:
-    """The contract of a ``VectorStore``."""
-
-    def test_an_empty_store_has_nothing(self, vectors: VectorStore) -> None:
-        assert dict(vectors.get("e", [sha("a")])) == dict(vectors.get("e", [])) == {}
-        assert vectors.keep_only("e", [sha("a")]) == 0
-
-    def test_vectors_come_back_nearly_as_they_were_by_embedder_and_hash(self, vectors: VectorStore) -> None:
-        one, other = unit_vector(0.1, 0.7, -0.3, 0.2), unit_vector(1, 2, 3, 4, 5, 6)
-        vectors.put("e", {sha("a"): one, sha("b"): unit_vector(1, 0, 0, 0)})
-        vectors.put("f", {sha("a"): other})
-
-        assert list(vectors.get("e", [sha("a"), sha("c")])) == [sha("a")]
-        assert _is_near(vectors.get("e", [sha("a")])[sha("a")], one)
-        assert _is_near(vectors.get("f", [sha("a")])[sha("a")], other)
-        assert dict(vectors.get("g", [sha("a")])) == {}
-
-    def test_a_vector_that_is_put_again_replaces_the_first(self, vectors: VectorStore) -> None:
-        vectors.put("e", {sha("a"): unit_vector(1, 0)})
-        vectors.put("e", {sha("a"): unit_vector(0, 1)})
-
-        assert _is_near(vectors.get("e", [sha("a")])[sha("a")], unit_vector(0, 1))
-
-    def test_nothing_may_be_put(self, vectors: VectorStore) -> None:
-        vectors.put("e", {})
-
-        assert dict(vectors.get("e", [sha("a")])) == {}
-
-    def test_only_the_vectors_that_are_named_are_kept_and_those_of_others_stay(self, vectors: VectorStore) -> None:
-        vectors.put("e", {sha(name): unit_vector(1, 0) for name in "abc"})
-        vectors.put("f", {sha("a"): unit_vector(1, 0)})
-
-        assert vectors.keep_only("e", iter([sha("b"), sha("d")])) == 2
-        assert list(vectors.get("e", [sha(name) for name in "abcd"])) == [sha("b")]
-        assert list(vectors.get("f", [sha("a")])) == [sha("a")]
-
-    def test_thousands_are_asked_for_and_kept_at_once(self, vectors: VectorStore) -> None:
-        many = {sha(str(number)): unit_vector(number + 1, 1) for number in range(2_500)}
-        vectors.put("e", many)
-
-        assert vectors.get("e", list(many)).keys() == many.keys()
-        assert vectors.keep_only("e", many) == 0
-
-
-def sha(text: str) -> str:
-    """Return a hash that vectors are stored by."""
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 def _numbers(vector: bytes) -> Sequence[float]:
     return [number for (number,) in struct.iter_unpack("<f", vector)]
 
 
 def _cosine(one: bytes, other: bytes) -> float:
     return sum(a * b for a, b in zip(_numbers(one), _numbers(other), strict=True))
-
-
-def _is_near(one: bytes, other: bytes) -> bool:
-    pairs = zip(_numbers(one), _numbers(other), strict=True)
-    return all(isclose(a, b, abs_tol=0.002) for a, b in pairs)

@@ -1,129 +1,126 @@
-"""What the words say and what the meaning says, put on one scale."""
+"""How words and meaning become one score."""
 
-from math import sqrt
+from math import isclose, log
 
-import pytest
-
+from promptuary.core.ports.index import Similarity
 from promptuary.core.search import Why
-from promptuary.search.ranking import CODE, NEAREST, PROSE, Candidate, Ranked, fuse
+from promptuary.search.ranking import NEAREST, Candidate, Weights, fuse
+
+PLAIN = Weights(hub=0.0, length=0.0)
+"""Nothing but words and meaning."""
 
 
-def order(*candidates: Candidate, terms: int = 1) -> list[int]:
-    return [one.chunk for one in fuse(candidates, terms)]
+def order(*candidates: Candidate, terms: int = 3, weights: Weights = PLAIN) -> list[int]:
+    return [one.chunk for one in fuse(candidates, terms, weights)]
 
 
-def scores(*candidates: Candidate, terms: int = 1) -> dict[int, float]:
-    return {one.chunk: one.score for one in fuse(candidates, terms)}
+def scores(*candidates: Candidate, terms: int = 3, weights: Weights = PLAIN) -> dict[int, float]:
+    return {one.chunk: one.score for one in fuse(candidates, terms, weights)}
 
 
-def test_nothing_is_nothing() -> None:
+def near(cosine: float, usual: float = 0.0, typical: float = 0.0) -> Similarity:
+    return Similarity(cosine, usual, typical)
+
+
+def test_nothing_is_ranked_as_nothing() -> None:
     assert fuse([], 3) == []
 
 
-def test_a_score_is_the_cosine_and_a_part_of_what_the_words_say() -> None:
-    assert fuse([Candidate(1, 9.0, 0.5)], 4) == [Ranked(1, 0.5 + PROSE * 9.0 / (9 * sqrt(4)), Why(9.0, 0.5))]
+def test_without_vectors_words_decide() -> None:
+    assert order(Candidate(1, 0.5), Candidate(2, 2.0), Candidate(3, 1.0)) == [2, 3, 1]
 
 
-def test_a_question_without_terms_counts_as_one_of_one() -> None:
-    assert fuse([Candidate(1, 9.0, 0.5)], 0) == fuse([Candidate(1, 9.0, 0.5)], 1)
+def test_without_words_meaning_decides() -> None:
+    assert order(Candidate(1, None, near(0.1)), Candidate(2, None, near(0.7)), Candidate(3, None, near(-0.5))) == [
+        2,
+        1,
+        3,
+    ]
 
 
-def test_without_any_vector_words_decide() -> None:
-    assert order(Candidate(1, 2.0), Candidate(2, 7.0), Candidate(3, 5.0)) == [2, 3, 1]
+def test_what_both_find_comes_before_what_one_finds() -> None:
+    both, words, meaning = Candidate(3, 2.0, near(0.5)), Candidate(1, 2.0, near(0.0)), Candidate(2, None, near(0.5))
+
+    assert order(both, words, meaning)[0] == 3
 
 
-def test_without_any_words_the_meaning_decides() -> None:
-    assert order(Candidate(1, None, 0.1), Candidate(2, None, 0.7), Candidate(3, None, -0.5)) == [2, 1, 3]
+def test_equal_candidates_stand_in_the_order_of_their_numbers() -> None:
+    assert order(*(Candidate(number, 1.0, near(0.5)) for number in (9, 4, 7))) == [4, 7, 9]
 
 
-def test_what_both_find_stands_before_what_one_of_them_finds_as_well() -> None:
-    both, words, meaning = Candidate(3, 5.0, 0.5), Candidate(1, 5.0, 0.0), Candidate(2, None, 0.5)
-
-    assert order(words, meaning, both)[0] == 3
+def test_a_cosine_counts_against_what_is_usual_for_the_query() -> None:
+    assert scores(Candidate(1, None, near(0.5, usual=0.2))) == scores(Candidate(1, None, near(0.3)))
 
 
-def test_of_equals_the_older_stands_first() -> None:
-    assert order(Candidate(9, 1.0, 0.5), Candidate(4, 1.0, 0.5), Candidate(7, 1.0, 0.5)) == [4, 7, 9]
+def test_a_chunk_that_is_near_to_everything_loses_a_part_of_that() -> None:
+    hub, other = Candidate(1, None, near(0.50, typical=0.2)), Candidate(2, None, near(0.45))
+
+    assert order(hub, other) == [1, 2]
+    assert order(hub, other, weights=Weights(hub=0.5)) == [2, 1]
 
 
-def test_a_good_match_of_five_words_counts_about_as_much_as_a_cosine_of_one() -> None:
-    found = scores(Candidate(1, 9 * sqrt(5), 0.0), Candidate(2, None, 1.0), terms=5)
+def test_a_long_document_pays_for_its_many_chances() -> None:
+    long, short = Candidate(1, None, near(0.50), siblings=100), Candidate(2, None, near(0.45))
+    found = scores(long, weights=Weights(length=0.02))
 
-    assert found[1] == pytest.approx(found[2], rel=0.5)
-
-
-def test_a_chunk_without_a_vector_is_as_near_as_the_others_are_on_average() -> None:
-    found = scores(Candidate(1, None, 0.2), Candidate(2, None, 0.6), Candidate(3, 4.5, None))
-
-    assert found[3] == pytest.approx(0.4 + 0.5 * PROSE)
+    assert order(long, short) == [1, 2]
+    assert order(long, short, weights=Weights(length=0.02)) == [2, 1]
+    assert isclose(found[1], 0.50 - 0.02 * log(100))
 
 
-def test_a_chunk_without_a_vector_is_placed_among_the_others_by_its_words() -> None:
-    near, far = Candidate(1, 1.0, 0.6), Candidate(2, 1.0, 0.2)
+def test_every_further_word_counts_as_much_as_the_one_before() -> None:
+    sure = [Candidate(number, float(number), near(0.9)) for number in range(1, 4)]
+    found = scores(*sure)
 
-    assert order(near, far, Candidate(3, 9.0)) == [3, 1, 2]
-    assert order(near, far, Candidate(3, 1.0)) == [1, 3, 2]
-    assert order(near, far, Candidate(3, None)) == [1, 3, 2]
-    assert order(near, far, Candidate(3, None), Candidate(4, 1.0)) == [1, 4, 3, 2]
+    assert isclose(found[3] - found[2], found[2] - found[1])
 
 
-def test_an_absolute_score_does_not_make_the_best_of_nothing_look_good() -> None:
-    (best, *_) = fuse([Candidate(1, 0.1, 0.05), Candidate(2, 0.05, 0.0)], 3)
+def test_one_word_is_doubted_where_the_meaning_does_not_agree_and_many_words_less() -> None:
+    weights = Weights(hub=0.0, length=0.0, words=0.1, sure=0.4)
+    found = scores(
+        Candidate(1, 1.0, near(0.0)), Candidate(2, 9.0, near(0.0)), Candidate(3, 1.0, near(0.4)), weights=weights
+    )
 
-    assert best.score < 0.1
-
-
-@pytest.mark.parametrize("is_code", [True, False])
-def test_what_is_asked_about_is_told_by_the_nearest_for_prose_and_code_alike(is_code: bool) -> None:
-    """The weight is one for all: a candidate of prose among code gets no more for its words than the code does."""
-    nearest = [Candidate(number, None, 0.9, is_code) for number in range(NEAREST)]
-    found = scores(*nearest, Candidate(50, 9.0, 0.1, is_code=True), Candidate(51, 9.0, 0.1, is_code=False))
-
-    assert found[50] == found[51] == pytest.approx(0.1 + (CODE if is_code else PROSE))
+    assert isclose(found[1], 0.0)
+    assert isclose(found[2], 0.1 * 9 * (1 - 1 / 3))
+    assert isclose(found[3], 0.4 + 0.1)
 
 
-@pytest.mark.parametrize("code", range(NEAREST + 1))
-def test_the_more_of_the_nearest_are_code_the_less_words_count(code: int) -> None:
-    nearest = [Candidate(number, None, 0.9, number < code) for number in range(NEAREST)]
-    found = scores(*nearest, Candidate(50, 9.0, 0.0))
+def test_in_chats_words_count_for_more_and_need_no_agreement() -> None:
+    weights = Weights(hub=0.0, length=0.0, chat=0.5, spoken=1.0)
+    found = scores(Candidate(1, 1.0, near(0.0), spoken=3.0), weights=weights)
 
-    assert found[50] == pytest.approx(PROSE - (PROSE - CODE) * code / NEAREST)
-
-
-def test_code_that_is_far_away_or_has_no_vector_says_nothing_about_the_question() -> None:
-    nearest = [Candidate(number, None, 0.9) for number in range(NEAREST)]
-    far = [Candidate(100 + number, None, 0.1, is_code=True) for number in range(50)]
-    without = [Candidate(200 + number, 3.0, None, is_code=True) for number in range(50)]
-    asked = Candidate(50, 9.0, 0.0)
-
-    assert scores(*nearest, *far, *without, asked)[50] == scores(*nearest, asked)[50] == PROSE
+    assert isclose(found[1], 0.5 * (1.0 + 3.0) / 2)
 
 
-def test_fewer_candidates_than_ten_are_all_the_nearest() -> None:
-    found = scores(Candidate(1, None, 0.5, is_code=True), Candidate(2, 9.0, 0.0))
+def test_for_long_queries_words_count_for_more_and_need_no_agreement() -> None:
+    weights = Weights(hub=0.0, length=0.0, words=0.05, long=0.2, short_query=10, long_query=20)
+    candidate = Candidate(1, 2.0, near(0.0))
 
-    assert found[2] == pytest.approx((PROSE + CODE) / 2)
-
-
-def test_a_hit_tells_what_its_score_is_made_of() -> None:
-    found = {
-        one.chunk: one.why for one in fuse([Candidate(1, 2.0, 0.5), Candidate(2, None, 0.1), Candidate(3, 1.0)], 1)
-    }
-
-    assert found == {1: Why(2.0, 0.5), 2: Why(None, 0.1), 3: Why(1.0, None)}
+    assert isclose(scores(candidate, terms=40, weights=weights)[1], 0.2 * 2.0)
+    assert scores(candidate, terms=10, weights=weights)[1] < scores(candidate, terms=15, weights=weights)[1] < 0.4
 
 
-@pytest.mark.parametrize("names", [0, 1, 2])
-def test_words_that_are_names_count_in_code_as_they_do_in_prose(names: int) -> None:
-    """Half of them names: half of what code takes away is given back."""
-    nearest = [Candidate(number, None, 0.9, is_code=True) for number in range(NEAREST)]
-    ranked = fuse([*nearest, Candidate(50, 9 * sqrt(2), 0.0)], 2, names=names)
-    found = {one.chunk: one.score for one in ranked}
+def test_the_nearest_candidates_decide_whether_a_query_is_about_chats() -> None:
+    chats = [Candidate(number, None, near(0.9), spoken=0.0) for number in range(NEAREST)]
+    notes = [Candidate(100 + number, None, near(0.8)) for number in range(50)]
+    unembedded = [Candidate(200 + number, 3.0) for number in range(50)]
+    asked = Candidate(500, 2.0, near(0.1))
+    before = scores(*chats, asked)
 
-    assert found[50] == pytest.approx(CODE + (PROSE - CODE) * names / 2)
+    assert scores(*chats, *notes, *unembedded, asked)[500] == before[500]
+    assert scores(*notes, asked)[500] < before[500]
 
 
-def test_in_prose_it_makes_no_difference_whether_words_are_names() -> None:
-    candidates = [Candidate(1, 9.0, 0.5), Candidate(2, 5.0, 0.6)]
+def test_a_chunk_without_a_vector_gets_the_usual_meaning_of_the_others() -> None:
+    close, far = Candidate(1, 1.0, near(0.6)), Candidate(2, 1.0, near(0.2))
 
-    assert fuse(candidates, 2, names=2) == fuse(candidates, 2)
+    assert order(close, far, Candidate(3, 20.0)) == [3, 1, 2]
+    assert order(close, far, Candidate(3, 1.0)) == [1, 3, 2]
+
+
+def test_a_score_is_explained_by_its_parts() -> None:
+    found = {one.chunk: one.why for one in fuse([Candidate(1, 2.0, near(0.5, 0.1), siblings=10), Candidate(2, 1.0)], 4)}
+
+    assert found[1] == Why(2.0, 0.5, meaning=0.4, length=0.02 * log(10), share=0.5)
+    assert found[2] == Why(1.0, None, share=0.25)

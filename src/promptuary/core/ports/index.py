@@ -1,7 +1,7 @@
 """What search needs of an index and of a store of vectors. Backends implement these; ``wiring`` chooses one.
 
 Vectors cross these borders as bytes: little-endian 32-bit floats of length one, so that the core needs no library.
-``promptuary.testing.index_conformance`` tests what the docstrings here promise.
+``promptuary.testing`` has ``index_conformance`` and ``vector_conformance``: they test what the docstrings here promise.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -30,6 +30,28 @@ class UnembeddedChunk(NamedTuple):
     id: int
     context: str
     sha256: str
+
+
+class Similarity(NamedTuple):
+    """How near a chunk is to a query, and against what background.
+
+    ``usual`` is the average cosine of the query with all chunks; ``typical`` is how much nearer than the average chunk
+    this one is to all others: such a chunk is near to any query.
+    """
+
+    cosine: float
+    usual: float = 0.0
+    typical: float = 0.0
+
+
+class ChunkTraits(NamedTuple):
+    """What is known of the document of a chunk, a file or one conversation in it: of how many chunks it is.
+
+    ``conversation`` is the number of the conversation, see ``SearchIndex.spoken``; ``None`` if it is no chat.
+    """
+
+    siblings: int = 1
+    conversation: int | None = None
 
 
 class IndexWriter(Protocol):
@@ -133,32 +155,36 @@ class SearchIndex(Protocol):
         ...
 
     def lexical(self, words: Words, limit: int, *, files: Collection[int] | None = None) -> Sequence[tuple[int, float]]:
-        """Return the numbers of the best chunks by words with their scores, the best first.
+        """Return the numbers of the best chunks by words, the best first, and how many of the words each explains.
 
-        ``files`` restricts them to the chunks of these files. A phrase of ``words`` is in every chunk that is returned.
-        Any words are valid.
+        A word that few chunks have counts for more than one, a common word for less. ``files`` restricts them to the
+        chunks of these files. A phrase of ``words`` is in every chunk that is returned. Any words are valid.
         """
+        ...
+
+    def spoken(self, words: Words, limit: int) -> Mapping[int, float]:
+        """Return the conversations in which people say most of the words, and how many of them each explains."""
         ...
 
     def nearest(
         self, vector: bytes, limit: int, *, files: Collection[int] | None = None
-    ) -> Sequence[tuple[int, float]]:
-        """Return the numbers of the nearest chunks with their cosines, the nearest first.
+    ) -> Sequence[tuple[int, Similarity]]:
+        """Return the numbers of the chunks with the highest cosines, the nearest first.
 
         ``files`` restricts them to the chunks of these files.
         """
         ...
 
-    def cosines(self, vector: bytes, chunks: Sequence[int]) -> Mapping[int, float]:
-        """Return the cosines of those of ``chunks`` that have a vector."""
+    def similarities(self, vector: bytes, chunks: Sequence[int]) -> Mapping[int, Similarity]:
+        """Return how similar those of ``chunks`` are that have a vector."""
         ...
 
     def chunks(self, numbers: Sequence[int]) -> Mapping[int, IndexedChunk]:
         """Return the chunks of these numbers that are still in the index."""
         ...
 
-    def code(self, numbers: Sequence[int]) -> Collection[int]:
-        """Return those of these chunks that are source code."""
+    def traits(self, numbers: Sequence[int]) -> Mapping[int, ChunkTraits]:
+        """Return what is known of the documents of those of these chunks that are still in the index."""
         ...
 
     def has_vectors(self) -> bool:

@@ -8,6 +8,7 @@ to parse, which depends on the machine, is cut like everything else.
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import groupby
 from typing import Final
 
 from promptuary.core.budget import TokenCounter
@@ -38,7 +39,7 @@ def chunks(
     named = names(text) if kind in _PROSE else ()
     if kind in _PROSE and is_markdown(path) and (chat := transcript(lines)):
         splitter.split(turn_parts(lines, chat))
-        return [_in_chat(chunk, lines, chat, named) for chunk in splitter.chunks]
+        return _in_conversations([_in_chat(chunk, lines, chat, named) for chunk in splitter.chunks])
     match kind:
         case "markdown":
             whole = heading_parts(lines, path)
@@ -53,3 +54,17 @@ def chunks(
 def _in_chat(chunk: Chunk, lines: Lines, chat: Transcript, named: tuple[str, ...]) -> Chunk:
     first, end = chunk.start_line - 1, chunk.end_line
     return replace(chunk, own=chat.own_words(lines, first, end), names=named, date=chat.date(first, end))
+
+
+def _in_conversations(chunks: list[Chunk]) -> list[Chunk]:
+    """Return chunks of a chat, the first of each conversation with the own words of all of them.
+
+    A conversation is what stands below the same headings.
+    """
+    whole: list[Chunk] = []
+    for _, same in groupby(chunks, key=lambda one: one.heading):
+        first, *others = same
+        own = "\n".join(filter(None, (one.own for one in (first, *others))))
+        # One in which nobody says anything is a conversation, too.
+        whole += [replace(first, own=own or "\n"), *(replace(one, own="") for one in others)]
+    return whole

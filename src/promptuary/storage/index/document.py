@@ -7,8 +7,7 @@ from typing import NamedTuple
 class Document(NamedTuple):
     """A chunk for the full-text index: its number, its file's number and path, and what can be found of it.
 
-    ``own`` are the words of the text that people wrote, in a chat; ``names`` are the title, aliases and tags of the
-    note. ``date`` is that of the chunk, in seconds since 1970; ``None`` if only its file has one.
+    ``names`` are the title, aliases and tags of the note.
     """
 
     id: int
@@ -16,6 +15,4 @@ class Document(NamedTuple):
     path: str
     heading: Sequence[str]
     text: str
-    own: str = ""
     names: Sequence[str] = ()
-    date: int | None = None

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from promptuary.core.errors import IndexDamagedError, PromptuaryError
-from promptuary.core.ports.index import IndexedChunk, UnembeddedChunk, VectorStore
+from promptuary.core.ports.index import ChunkTraits, IndexedChunk, Similarity, UnembeddedChunk, VectorStore
 from promptuary.core.ports.models import Embedder, vector_space_id
+from promptuary.core.query import spoken_terms
 from promptuary.core.search import Chunk, Filters, Folder, IndexCounts, IndexedFile, Words
 from promptuary.storage.index.generations import Generations
 from promptuary.storage.index.parts import Generation
@@ -107,15 +108,27 @@ class DiskIndex:
         return self._reading(lambda own: own.catalog.select(filters), ())
 
     def lexical(self, words: Words, limit: int, *, files: Collection[int] | None = None) -> Sequence[tuple[int, float]]:
-        """Return the best chunks by words with their BM25 scores."""
+        """Return the best chunks by words, and how many of the words each explains: BM25 in words of average rarity."""
         return self._reading(lambda own: own.lexical.search(words, limit, files=files), ())
+
+    def spoken(self, words: Words, limit: int) -> Mapping[int, float]:
+        """Return the conversations in which people say most of the words, measured like ``lexical``."""
+
+        def work(own: Generation) -> Mapping[int, float]:
+            terms = spoken_terms(words)
+            if not terms or not own.catalog.has_conversations():
+                return {}
+            average = own.lexical.average(words)
+            return {one: score / average for one, score in own.catalog.spoken(terms, limit)}
+
+        return self._reading(work, {})
 
     def nearest(
         self, vector: bytes, limit: int, *, files: Collection[int] | None = None
-    ) -> Sequence[tuple[int, float]]:
-        """Return the nearest chunks with their cosines."""
+    ) -> Sequence[tuple[int, Similarity]]:
+        """Return the nearest chunks."""
 
-        def work(own: Generation) -> Sequence[tuple[int, float]]:
+        def work(own: Generation) -> Sequence[tuple[int, Similarity]]:
             if own.vectors is None or not self._is_embedded(own):
                 return ()
             chunks = None if files is None else own.catalog.chunks_of(files)
@@ -123,11 +136,11 @@ class DiskIndex:
 
         return self._reading(work, ())
 
-    def cosines(self, vector: bytes, chunks: Sequence[int]) -> Mapping[int, float]:
-        """Return the cosines of those of ``chunks`` that have a vector."""
+    def similarities(self, vector: bytes, chunks: Sequence[int]) -> Mapping[int, Similarity]:
+        """Return how similar those of ``chunks`` are that have a vector."""
 
-        def work(own: Generation) -> Mapping[int, float]:
-            return {} if own.vectors is None or not self._is_embedded(own) else own.vectors.cosines(vector, chunks)
+        def work(own: Generation) -> Mapping[int, Similarity]:
+            return {} if own.vectors is None or not self._is_embedded(own) else own.vectors.similarities(vector, chunks)
 
         return self._reading(work, {})
 
@@ -135,9 +148,9 @@ class DiskIndex:
         """Return the chunks of these numbers that are still in the index."""
         return self._reading(lambda own: own.catalog.chunks(numbers), {})
 
-    def code(self, numbers: Sequence[int]) -> Collection[int]:
-        """Return those of these chunks that are source code."""
-        return self._reading(lambda own: own.catalog.code(numbers), ()) if numbers else ()
+    def traits(self, numbers: Sequence[int]) -> Mapping[int, ChunkTraits]:
+        """Return what is known of the documents of these chunks."""
+        return self._reading(lambda own: own.catalog.traits(numbers), {}) if numbers else {}
 
     def has_vectors(self) -> bool:
         """Return whether any chunk has a vector of the embedder."""

@@ -2,7 +2,10 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from math import log
 from pathlib import Path
+from typing import Final
 
 from promptuary.core.errors import IndexDamagedError
 from promptuary.core.ports.index import VectorStore
@@ -10,6 +13,10 @@ from promptuary.core.ports.models import Embedder, vector_space_id
 from promptuary.storage.index.catalog.catalog import Catalog
 from promptuary.storage.index.fulltext.index import TantivyIndex
 from promptuary.storage.index.vectors.index import TurboVectors
+
+_SAMPLE: Final = 512
+"""How many vectors stand for all."""
+_GROWTH: Final = 1.1
 
 
 class Generation:
@@ -44,7 +51,13 @@ class Generation:
         """The vectors, opened on first use: a remote embedder may have to be asked for their dimensions."""
         if self._vectors is None and self._store is not None and self._embedder is not None:
             dimensions = self._embedder.dimensions
-            self._vectors = TurboVectors(self.path / "vectors", dimensions, self._exact, writing=True)
+            self._vectors = TurboVectors(
+                self.path / "vectors",
+                dimensions,
+                self._exact,
+                writing=True,
+                sample=lambda: sample(self.catalog.highest()),
+            )
         return self._vectors
 
     def close(self) -> None:
@@ -63,6 +76,13 @@ class Generation:
         hashes = self.catalog.hashes(chunks)
         stored = self._store.get(vector_space_id(self._embedder), list(set(hashes.values())))
         return {one: stored[sha] for one, sha in hashes.items() if sha in stored}
+
+
+@lru_cache(maxsize=16)
+def sample(highest: int) -> Sequence[int]:
+    """Return some numbers up to about ``highest``, spread evenly; they change only when it has grown by a tenth."""
+    end = int(_GROWTH ** int(log(highest, _GROWTH))) if highest > _SAMPLE else highest
+    return tuple(dict.fromkeys(1 + place * max(0, end - 1) // (_SAMPLE - 1) for place in range(_SAMPLE))) if end else ()
 
 
 def _refuse_links(folder: Path) -> None:

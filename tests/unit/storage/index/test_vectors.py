@@ -72,7 +72,7 @@ def content(folder: Path) -> list[Path]:
     return [path for path in sorted(folder.iterdir()) if path.name != "lock"]
 
 
-def numbers(found: Sequence[tuple[int, float]]) -> list[int]:
+def numbers(found: Sequence[tuple[int, object]]) -> list[int]:
     return [number for number, _ in found]
 
 
@@ -80,7 +80,7 @@ def test_it_is_an_index_of_vectors(tmp_path: Path) -> None:
     index = opened(tmp_path, Kept())
 
     assert index.search(some(1), 10) == []
-    assert index.cosines(some(1), [1, 2]) == {}
+    assert index.similarities(some(1), [1, 2]) == {}
 
 
 def test_reading_an_index_that_was_never_written_finds_nothing_and_makes_nothing(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_the_nearest_are_found_with_their_exact_cosines(tmp_path: Path, size: in
     found = index.search(query, 20)
 
     assert numbers(found) == numbers(expected)
-    assert [value for _, value in found] == pytest.approx([value for _, value in expected], abs=1e-5)
+    assert [one.cosine for _, one in found] == pytest.approx([value for _, value in expected], abs=1e-5)
 
 
 @with_the_library
@@ -163,7 +163,7 @@ def test_a_chunk_whose_vector_is_not_kept_is_not_found(tmp_path: Path) -> None:
 
     assert best not in numbers(index.search(some(-1), 20))
     assert len(index.search(some(-1), 20)) == 19
-    assert best not in index.cosines(some(-1), [best, 1])
+    assert best not in index.similarities(some(-1), [best, 1])
 
 
 @given(
@@ -198,9 +198,22 @@ def test_what_is_written_again_is_found_where_it_is_now(tmp_path: Path) -> None:
     kept[5] = some(-1)
     index.write({5: some(-1)}, ())
 
-    ((number, value),) = index.search(some(-1), 1)
+    ((number, similarity),) = index.search(some(-1), 1)
     assert number == 5
-    assert value == pytest.approx(1.0, abs=1e-5)
+    assert similarity.cosine == pytest.approx(1.0, abs=1e-5)
+
+
+def test_the_background_is_the_mean_of_a_sample_taken_again_when_it_changes(tmp_path: Path) -> None:
+    kept = Kept({1: vector(1, 0), 2: vector(0, 1), 3: vector(-1, 0)})
+    sample = [1, 2]
+    index = TurboVectors(tmp_path, SIZE, kept, writing=True, sample=lambda: tuple(sample))
+    index.write(kept, ())
+
+    first = dict(index.search(vector(1, 0), 3))
+    assert {one.usual for one in first.values()} == {0.5}
+    assert (first[1].typical, first[2].typical, first[3].typical) == (0.0, 0.0, -1.0)
+    sample[:] = [3]
+    assert {one.usual for _, one in index.search(vector(1, 0), 3)} == {-1.0}
 
 
 def test_a_small_change_does_not_write_the_index_again(tmp_path: Path) -> None:

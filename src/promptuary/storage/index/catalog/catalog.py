@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from promptuary.core.ports.index import IndexedChunk, UnembeddedChunk
+from promptuary.core.ports.index import ChunkTraits, IndexedChunk, UnembeddedChunk
 from promptuary.core.search import Chunk, Filters, Folder, IndexCounts, IndexedFile
 from promptuary.storage.index.catalog import rows
 from promptuary.storage.index.catalog.rows import (
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from promptuary.storage.index.document import Document
 
 _QUERIES = queries(__package__, "queries.sql")
-_STEPS: Final = ("schema_1_chunks.sql", "schema_2_labels.sql", "schema_3_fields.sql")
+_STEPS: Final = ("schema_1_chunks.sql", "schema_2_labels.sql", "schema_3_fields.sql", "schema_4_conversations.sql")
+_ENDS: Final = str.maketrans({'"': " ", "\0": " "})
 
 
 class Catalog:
@@ -223,15 +224,34 @@ class Catalog:
 
         return self._read(work)
 
-    def code(self, numbers: Sequence[int]) -> set[int]:
-        """Return those of these chunks that are source code."""
-        key = {"numbers": json.dumps(numbers)}
-        return self._read(lambda own: {one for (one,) in own.execute(_QUERIES["is_code"], key)})
+    def traits(self, numbers: Sequence[int]) -> dict[int, ChunkTraits]:
+        """Return what is known of the documents of these chunks."""
+        return self._read(lambda own: rows.traits(own, json.dumps(numbers)))
+
+    def spoken(self, terms: Sequence[str], limit: int) -> list[tuple[int, float]]:
+        """Return the conversations in which people say any of these terms, the best first, with their BM25 scores.
+
+        A conversation has the number of the chunk that holds what is said in it.
+        """
+        # Quoted, a term is data, and nothing in it an operator; these two characters would end it.
+        query = " OR ".join(f'"{term.translate(_ENDS)}"' for term in terms)
+        key = {"query": query, "limit": limit}
+        return self._read(
+            lambda own: [(int(one), -float(score)) for one, score in own.execute(_QUERIES["spoken"], key)]
+        )
+
+    def has_conversations(self) -> bool:
+        """Return whether there is any conversation."""
+        return self._read(lambda own: own.execute(_QUERIES["some_conversation"]).fetchone() is not None)
 
     def hashes(self, numbers: Sequence[int]) -> dict[int, str]:
         """Return the hashes of the chunks of these numbers."""
         key = {"numbers": json.dumps(numbers)}
         return self._read(lambda own: {one: bytes(sha).hex() for one, sha in own.execute(_QUERIES["hashes"], key)})
+
+    def highest(self) -> int:
+        """Return the number of the last chunk; 0 if there is none."""
+        return self._read(lambda own: int(own.execute(_QUERIES["last_chunk"]).fetchone()[0]))
 
     def all_hashes(self) -> list[str]:
         """Return the hashes of all chunks, each once."""

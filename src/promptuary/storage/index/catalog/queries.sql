@@ -131,10 +131,35 @@ chunk.start_line, chunk.end_line, chunk.heading, chunk.own, chunk.names, chunk.d
 FROM json_each(:numbers) AS wanted JOIN chunk ON chunk.id = wanted.value JOIN file ON chunk.file = file.id
 JOIN folder ON file.folder = folder.id;
 
--- name: is_code
--- Those of some chunks that are source code.
-SELECT chunk.id FROM json_each(:numbers) AS wanted JOIN chunk ON chunk.id = wanted.value
-JOIN file ON chunk.file = file.id WHERE file.kind = 'code';
+-- name: traits
+-- The files of chunks, their first lines, and how many chunks these files have.
+WITH wanted AS (
+    SELECT id, file, start_line FROM chunk WHERE id IN (SELECT value FROM json_each(:numbers))
+), size AS (
+    SELECT file, count(*) AS chunks FROM chunk WHERE file IN (SELECT file FROM wanted) GROUP BY file
+)
+SELECT wanted.id, wanted.file, wanted.start_line, size.chunks FROM wanted JOIN size ON wanted.file = size.file;
+
+-- name: conversations_of
+-- The conversations in files: where each begins, and the chunk that holds what is said in it.
+SELECT file, start_line, id FROM chunk
+WHERE own IS NOT '' AND file IN (SELECT value FROM json_each(:files)) ORDER BY file, start_line;
+
+-- name: add_conversation
+-- Add what people say in a conversation.
+INSERT INTO conversation (rowid, said) VALUES (?, ?);
+
+-- name: drop_conversation
+-- Delete a conversation.
+DELETE FROM conversation WHERE rowid = ?;
+
+-- name: some_conversation
+-- Any conversation.
+SELECT 1 FROM conversation LIMIT 1;
+
+-- name: spoken
+-- The conversations that a query finds, the best first.
+SELECT rowid, rank FROM conversation WHERE conversation MATCH :query ORDER BY rank, rowid LIMIT :limit;
 
 -- name: hashes
 -- The hashes of some chunks.

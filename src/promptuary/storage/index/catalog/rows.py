@@ -2,6 +2,8 @@
 
 import json
 import sqlite3
+import sys
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +12,8 @@ from functools import lru_cache
 from typing import Any, Final, cast
 
 from promptuary.core.errors import DatabaseDamagedError, IndexDamagedError, PromptuaryError, UnknownFormatError
-from promptuary.core.ports.index import IndexedChunk, UnembeddedChunk
+from promptuary.core.ports.index import ChunkTraits, IndexedChunk, UnembeddedChunk
+from promptuary.core.query import extra_terms, folded
 from promptuary.core.search import FILE_KINDS, Chunk, FileKind, Folder, IndexedFile, Stamp
 from promptuary.storage.index.document import Document
 from promptuary.storage.sqlite.columns import from_column, to_column
@@ -132,6 +135,7 @@ def drop_chunks(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
         return
     keys = [(one,) for one in numbers]
     connection.executemany(_QUERIES["drop_chunk"], keys)
+    connection.executemany(_QUERIES["drop_conversation"], keys)
     connection.executemany(_QUERIES["add_pending"], keys)
 
 
@@ -145,7 +149,15 @@ def add_chunks(
         _QUERIES["add_chunk"],
         [(number, file, one.start_line, one.end_line, _packed(one.heading), *same) for number, one, same in chunks],
     )
+    said = [(number, _spoken(one.own)) for number, one, _ in chunks if one.own]
+    connection.executemany(_QUERIES["add_conversation"], said)
     return [_document(number, file, path, one) for number, one, _ in chunks]
+
+
+def _spoken(own: str) -> str:
+    """Return what people say in a conversation as it is indexed: valid text in one spelling."""
+    text = folded(own).replace("\0", " ")
+    return f"{text} {extra}" if (extra := extra_terms(text)) else text
 
 
 def _identity(chunk: Chunk) -> Identity:
@@ -155,7 +167,7 @@ def _identity(chunk: Chunk) -> Identity:
 
 
 def _document(number: int, file: int, path: str, chunk: Chunk) -> Document:
-    return Document(number, file, path, chunk.heading, chunk.text, chunk.own, chunk.names, chunk.date)
+    return Document(number, file, path, chunk.heading, chunk.text, chunk.names)
 
 
 @lru_cache(maxsize=64)
@@ -213,6 +225,23 @@ def to_unembedded(row: Sequence[Any], texts: Texts) -> UnembeddedChunk:
     chunk, file, first, last, heading, sha256 = row
     context = Chunk(first, last, texts.lines(file, first, last), _unpacked(heading)).context
     return UnembeddedChunk(int(chunk), context, bytes(sha256).hex())
+
+
+def traits(connection: sqlite3.Connection, numbers: str) -> dict[int, ChunkTraits]:
+    """Return what is known of the documents of chunks, whose numbers are a JSON list."""
+    found = connection.execute(_QUERIES["traits"], {"numbers": numbers}).fetchall()
+    files = sorted({file for _, file, _, _ in found})
+    conversations: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for file, line, chunk in connection.execute(_QUERIES["conversations_of"], {"files": json.dumps(files)}):
+        conversations[file].append((line, chunk))
+    return {chunk: _traits(line, chunks, conversations.get(file, ())) for chunk, file, line, chunks in found}
+
+
+def _traits(line: int, chunks: int, conversations: Sequence[tuple[int, int]]) -> ChunkTraits:
+    """Return the traits of the chunk at ``line``: it belongs to the last conversation that begins at or before it."""
+    place = bisect_right(conversations, (line, sys.maxsize)) - 1
+    siblings = round(chunks / max(1, len(conversations)))
+    return ChunkTraits(max(1, siblings), conversations[place][1] if place >= 0 else None)
 
 
 def number(connection: sqlite3.Connection, name: str) -> int:

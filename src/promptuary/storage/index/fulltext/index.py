@@ -95,10 +95,10 @@ class TantivyIndex:
                 raise
 
     def search(self, words: Words, limit: int, *, files: Collection[int] | None = None) -> Sequence[tuple[int, float]]:
-        """Return the best chunks with their BM25 scores, the best first, of equal ones the older first.
+        """Return the best chunks, the best first, of equal ones the older first, and how many words each explains.
 
-        ``files`` restricts the search to these files. The result for a smaller limit is a prefix of that for a larger
-        one.
+        That is BM25 in words of average rarity. ``files`` restricts the search to these files. The result for a smaller
+        limit is a prefix of that for a larger one.
         """
         if limit < 1 or not words or (files is not None and not files):
             return []
@@ -107,8 +107,19 @@ class TantivyIndex:
             if last is None:
                 return []
             _, _, searcher = last
-            query = QueryBuilder(self._schema, searcher, self._analyzers).build(words, files)
-            return [] if query is None else _best(searcher, query, min(limit, MOST_HITS))
+            builder = QueryBuilder(self._schema, searcher, self._analyzers)
+            query = builder.build(words, files)
+            return [] if query is None else _best(searcher, query, min(limit, MOST_HITS), builder.average())
+
+    def average(self, words: Words) -> float:
+        """Return the score of a word of average rarity, among these: what ``search`` measures in."""
+        with translate_errors(self._folder):
+            last = self._last_commit()
+            if last is None:
+                return 1.0
+            builder = QueryBuilder(self._schema, last[2], self._analyzers)
+            builder.build(words, None)
+            return builder.average()
 
     def close(self) -> None:
         """Close the files after pending merges; uncommitted changes are lost."""
@@ -180,8 +191,8 @@ class TantivyIndex:
         return last
 
 
-def _best(searcher: "Searcher", query: "Query", limit: int) -> list[tuple[int, float]]:
-    """Return the ``limit`` best, in an order that does not depend on the segments of the index."""
+def _best(searcher: "Searcher", query: "Query", limit: int, average: float) -> list[tuple[int, float]]:
+    """Return the ``limit`` best, in an order that does not depend on segments; scores are in units of ``average``."""
     asked = limit + _SPARE
     while True:
         hits = searcher.search(query, asked, count=False).hits
@@ -192,7 +203,7 @@ def _best(searcher: "Searcher", query: "Query", limit: int) -> list[tuple[int, f
         asked *= 4
     ids = searcher.fast_field_values("id", [address for _, address in hits])
     found = sorted((-score, int(number)) for score, number in zip(scores, ids, strict=True) if number is not None)
-    return [(number, -score) for score, number in found[:limit]]
+    return [(number, -score / average) for score, number in found[:limit]]
 
 
 def _rounded(score: float) -> float:
@@ -213,8 +224,9 @@ def _fill(entry: "Entry", one: Document) -> "Entry":
     if language := language_of(one.path):
         entry.add_text("body", language)
     entry.add_text("path", _short(one.path))
-    if one.heading:
-        entry.add_text("trail", _short(" ".join(one.heading)))
+    for above in (one.heading, one.names):
+        if above:
+            entry.add_text("trail", _short(" ".join(above)))
     return entry
 
 

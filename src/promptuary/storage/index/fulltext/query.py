@@ -5,9 +5,10 @@ Questions are analysed exactly like texts. There is no query language, so nothin
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from math import log
 from typing import TYPE_CHECKING, Final
 
-from promptuary.core.query import reading
+from promptuary.core.query import LONG, is_name, reading
 from promptuary.core.search import Words
 
 if TYPE_CHECKING:
@@ -19,8 +20,14 @@ PATH_WEIGHT: Final = 0.4
 """The same for a word in the path of its file."""
 PART_WEIGHT: Final = 0.4
 """The weight of a part of a name, relative to the whole name that was asked for."""
+NAME_WEIGHT: Final = 2.0
+"""The weight of a name in code, relative to a word, in a long question: an error report is about its names."""
+QUOTE_WEIGHT: Final = 1.0
+"""The extra weight of a quotation in a long question, where it is not required."""
 TOGETHER_WEIGHT: Final = 0.5
 """The extra weight if the words of ``snake_case`` or ``v1.2`` are adjacent."""
+MOST_SCORE: Final = 2.2
+"""What BM25 multiplies the rarity of a word with, at most."""
 PREFIX_SCORE: Final = 3.0
 """The score of a word that matches a prefix: about that of a word that is neither rare nor common."""
 MOST_WORDS: Final = 160
@@ -55,24 +62,45 @@ class QueryBuilder:
         self._searcher = searcher
         self._analyzers = analyzers
         self._terms: dict[tuple[str, str], float] = {}
+        self._weights: dict[str, float] = {}
+        self._prefixes = 0
         self._rest: list[Query] = []
 
     def build(self, words: Words, files: Collection[int] | None) -> "Query | None":
         """Return the query; ``None`` if nothing can match."""
-        required = []
-        for phrase in words.phrases:
-            if any_of := list(self._phrase(phrase)):
-                required += any_of
-        for term in words.terms:
-            self._term(term)
-        for prefix in words.prefixes:
-            self._prefix(prefix)
+        required = self._read(words)
         optional = [*self._weighted(), *self._rest]
         if not (required or optional):
             return None
         clauses = [(self._must, one) for one in required] + [(self._should, one) for one in optional]
         query = self._query.boolean_query(clauses)
         return query if files is None else self._among(files, query)
+
+    def average(self) -> float:
+        """Return the score of a text for having one word of the question, of average rarity, many times.
+
+        Words that no text has count as well: a text that has all the others does not explain the question.
+        """
+        number = self._searcher.num_docs
+        frequencies = {stem: self._searcher.doc_freq("body", stem) for stem in self._weights}
+        best = sum(
+            weight * MOST_SCORE * log(1 + (number - frequencies[stem] + 0.5) / (frequencies[stem] + 0.5))
+            for stem, weight in self._weights.items()
+        )
+        count = sum(self._weights.values()) + self._prefixes
+        return (best + PREFIX_SCORE * self._prefixes) / count if count else 1.0
+
+    def _read(self, words: Words) -> "list[Query]":
+        """Collect what may match, and return what must."""
+        required = [one for phrase in words.phrases for one in self._phrase(phrase)]
+        is_long = len(words.terms) > LONG
+        for quotation in words.quotations:
+            self._rest += [self._query.boost_query(one, QUOTE_WEIGHT) for one in self._phrase(quotation)]
+        for term in words.terms:
+            self._term(term, NAME_WEIGHT if is_long and is_name(term) else 1.0)
+        for prefix in words.prefixes:
+            self._prefix(prefix)
+        return required
 
     def _among(self, files: Collection[int], query: "Query") -> "Query":
         chosen = self._query.term_set_query(self._schema, "file", list(files))
@@ -96,6 +124,7 @@ class QueryBuilder:
     def _words(self, text: str, weight: float) -> list[str]:
         stems = self._analyzers.stems.analyze(text)[:MOST_WORDS]
         for stem in stems:
+            self._weights[stem] = max(weight, self._weights.get(stem, 0.0))
             self._add("body", stem, weight)
             self._add("trail", stem, weight * TRAIL_WEIGHT)
         for word in self._plain(text)[:MOST_WORDS]:
@@ -107,20 +136,22 @@ class QueryBuilder:
             return [text.lower()]  # the same result, faster
         return self._analyzers.plain.analyze(text)
 
-    def _term(self, term: str) -> None:
+    def _term(self, term: str, weight: float) -> None:
         found = reading(term)
         for text in (*found.texts, *found.runs):
-            stems = self._words(text, 1.0)
+            stems = self._words(text, weight)
             if len(stems) > 1 and all(self._searcher.doc_freq("body", stem) for stem in stems):
                 phrase = self._query.phrase_query(self._schema, "body", list(stems))
                 self._rest.append(self._query.boost_query(phrase, TOGETHER_WEIGHT))
         for part in found.parts:
-            self._words(part, PART_WEIGHT)
+            self._words(part, weight * PART_WEIGHT)
 
     def _phrase(self, phrase: str) -> "Iterator[Query]":
         """Yield what must match: the phrase in any field; the parts between changes of script separately."""
         found = reading(phrase)
         for text in (*found.texts, *found.runs):
+            for stem in self._analyzers.stems.analyze(text)[:MOST_WORDS]:
+                self._weights.setdefault(stem, 1.0)
             places = [
                 self._together("body", text, self._analyzers.stems, 1.0),
                 self._together("trail", text, self._analyzers.stems, TRAIL_WEIGHT),
@@ -148,6 +179,7 @@ class QueryBuilder:
         words = [word for text in found.texts for word in self._analyzers.plain.analyze(text)]
         if not words:
             return
+        self._prefixes += 1
         *before, beginning = words
         for word in before:
             self._words(word, 1.0)

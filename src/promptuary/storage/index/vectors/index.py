@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from promptuary.core.errors import IndexDamagedError, PromptuaryError
+from promptuary.core.ports.index import Similarity
 from promptuary.storage.index.vectors.files import VectorFiles, VectorFilesHead
 
 if TYPE_CHECKING:
@@ -42,13 +43,24 @@ _COUNTS: Final = struct.Struct("<II")
 class TurboVectors:
     """The vectors in ``folder``, which is created by the first write; ``writing`` allows writes.
 
-    ``exact`` is called from any thread that searches.
+    ``exact`` is called from any thread that searches. ``sample`` returns the numbers of some chunks, spread evenly over
+    all: their mean is the background that a cosine is compared with.
     """
 
-    def __init__(self, folder: Path, dimensions: int, exact: ExactVectors, *, writing: bool) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        dimensions: int,
+        exact: ExactVectors,
+        *,
+        writing: bool,
+        sample: Callable[[], Sequence[int]] = tuple,
+    ) -> None:
         self._files = VectorFiles(folder, dimensions)
         self._dimensions = dimensions
         self._exact = exact
+        self._sample = sample
+        self._mean: tuple[Sequence[int], Matrix] | None = None
         self._writing = writing
         self._lock = threading.Lock()
         self._index: Any = None
@@ -75,20 +87,20 @@ class TurboVectors:
 
     def search(
         self, vector: bytes, limit: int, *, chunks: Collection[int] | None = None
-    ) -> Sequence[tuple[int, float]]:
-        """Return the nearest chunks with their cosines, the nearest first; ``chunks`` restricts the search to these."""
+    ) -> Sequence[tuple[int, Similarity]]:
+        """Return the nearest chunks, the nearest first; ``chunks`` restricts the search to these."""
         query = self._matrix([vector])
         if limit <= 0:
             return []
         with self._lock:
             self._refresh()
             candidates = self._candidates(query, _CANDIDATES * -(-limit // _STEP), chunks)
-        found = self._cosines(query, candidates)
-        return sorted(found.items(), key=lambda each: (-each[1], each[0]))[:limit]
+        found = self._similarities(query, candidates)
+        return sorted(found.items(), key=lambda each: (-each[1].cosine, each[0]))[:limit]
 
-    def cosines(self, vector: bytes, chunks: Sequence[int]) -> Mapping[int, float]:
-        """Return the cosines of those of ``chunks`` that have a vector."""
-        return self._cosines(self._matrix([vector]), chunks)
+    def similarities(self, vector: bytes, chunks: Sequence[int]) -> Mapping[int, Similarity]:
+        """Return how similar those of ``chunks`` are that have a vector."""
+        return self._similarities(self._matrix([vector]), chunks)
 
     def clear(self) -> None:
         """Remove all vectors, even if the index cannot be read. Durable when it returns."""
@@ -131,15 +143,25 @@ class TurboVectors:
             found: list[int] = self._index.search(self._padded(query), pool, allowlist=allowed)[1][0].tolist()
         return found
 
-    def _cosines(self, query: "Matrix", chunks: Sequence[int]) -> dict[int, float]:
+    def _similarities(self, query: "Matrix", chunks: Sequence[int]) -> dict[int, Similarity]:
         known = self._exact(chunks) if chunks else {}
         if not known:
             return {}
-        matrix = self._matrix(list(known.values()))
-        # Row by row: the last digits of a matrix product depend on the number of rows.
-        lengths = (matrix * matrix).sum(axis=1) * (query * query).sum()
-        cosines = (matrix * query).sum(axis=1) / lengths.clip(min=1e-24) ** 0.5
-        return dict(zip(known, cosines.tolist(), strict=True))
+        matrix, mean = _of_length_one(self._matrix(list(known.values()))), self._background()
+        cosines = (matrix * _of_length_one(query)).sum(axis=1).tolist()
+        usual, centre = float((query * mean).sum()), float((mean * mean).sum())
+        typical = ((matrix * mean).sum(axis=1) - centre).tolist()
+        found = zip(known, cosines, typical, strict=True)
+        return {one: Similarity(cosine, usual, more) for one, cosine, more in found}
+
+    def _background(self) -> "Matrix":
+        """Return the mean of some vectors, computed again when the index has grown or shrunk."""
+        numbers = self._sample()
+        if self._mean is None or self._mean[0] != numbers:
+            known = self._exact(numbers) if numbers else {}
+            vectors = _of_length_one(self._matrix(list(known.values()) or [bytes(4 * self._dimensions)]))
+            self._mean = numbers, vectors.mean(axis=0, keepdims=True)
+        return self._mean[1]
 
     def _refresh(self) -> None:
         """Load what the files have and the index in memory has not."""
@@ -221,6 +243,13 @@ class TurboVectors:
         if not np.isfinite(matrix).all():
             raise ValueError("a vector has a number that is not finite")
         return matrix
+
+
+def _of_length_one(matrix: "Matrix") -> "Matrix":
+    # Row by row: the last digits of a matrix product depend on the number of rows.
+    lengths = (matrix * matrix).sum(axis=1, keepdims=True).clip(min=1e-24) ** 0.5
+    scaled: Matrix = matrix / lengths
+    return scaled
 
 
 def _library() -> Any:
