@@ -4,18 +4,20 @@ Each entry calls our code with a text of any size, as the program would: what is
 """
 
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser
 
+from promptuary.cli.dates import moment
 from promptuary.cli.excerpt import excerpt as hit_lines
 from promptuary.config.settings import load
 from promptuary.context.compact.digest import digest
 from promptuary.context.compact.envelope import body_of, how_many
 from promptuary.context.compact.extract import links, names, paths, prose, sentences
 from promptuary.core.blocks import Detail, Source, content_hash
-from promptuary.core.errors import ConfigError, SourceError
+from promptuary.core.errors import ConfigError, PromptuaryError, SourceError
 from promptuary.core.excerpt import excerpt
 from promptuary.core.messages import Item
 from promptuary.core.query import extra_terms, folded
@@ -37,8 +39,13 @@ from promptuary.references.scan import MAX_VALUE, scan
 from promptuary.references.selection import interpretations
 from promptuary.search.chunks.chunker import chunks
 from promptuary.search.chunks.file_kinds import date_of
+from promptuary.search.chunks.front_matter import fields
+from promptuary.search.chunks.front_matter import names as names_in_front_matter
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.tokens import Counter
+from promptuary.when.dates import dates_in, lone_date
+from promptuary.when.hint import time_hint
+from promptuary.workspace.changes.readable_names import ReadableNames
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.read import decode
 from promptuary.workspace.disk.root import display_path, normalise
@@ -53,9 +60,13 @@ from promptuary.workspace.matching.usage import Usage
 from promptuary.workspace.web.addresses import parse_url
 from promptuary.workspace.web.convert import convert_html, convert_pdf, page_content
 from promptuary.workspace.web.pages import read_body
+from promptuary.workspace.web.policy import FetchPolicy
+from promptuary.workspace.workspace import open_workspace
+from tests.conftest import git
 from tests.linear import Parser
 
 _NAMES = ("a", "a/b.c", "a" * 200, "a/" * 100 + "b")
+_NOW: Final = datetime(2026, 1, 2, tzinfo=UTC)
 _PAGE_SECONDS: Final = 8.0
 """After these the program that converts a page or a PDF is stopped."""
 
@@ -113,6 +124,21 @@ def patch(text: str) -> object:
     return [forms[step] for step in range(0, len(forms), max(len(forms) // 4, 1))]
 
 
+def git_references(text: str) -> object:
+    folder = Path.home() / "repository"
+    if not folder.exists():
+        folder.mkdir()
+        git(folder, "init", "-q")
+    listed = f"{'1' * 40} refs/heads/a\n{text}\n{'1' * 40} refs/heads/{text}"
+    (folder / ".git" / "packed-refs").write_text(listed, encoding="utf-8", errors="replace")
+    workspace = open_workspace(folder, ReadPolicy(), FetchPolicy(), follow_symlinks=False)
+    try:
+        workspace.repository().close()
+    finally:
+        workspace.close()
+    return None
+
+
 def address(text: str) -> object:
     with suppress(SourceError):
         return parse_url(f"https://{text}"[:MAX_VALUE])
@@ -125,7 +151,8 @@ def name(text: str) -> object:
     policy = ReadPolicy()
     with suppress(SourceError):
         normalise(text)
-    return listed, display_path(text), policy.refusal(text), policy.sensitive(text)
+    allowed = ReadableNames(policy).allows(text)
+    return listed, display_path(text), policy.refusal(text), policy.sensitive(text), allowed
 
 
 def typed(text: str) -> object:
@@ -181,6 +208,17 @@ def score(text: str) -> object:
     return parse_score(text), judge(RelevanceQuestion(text, "a.py", text))
 
 
+def dates(text: str) -> object:
+    with suppress(ValueError, PromptuaryError):
+        moment(text, _NOW)
+    return list(dates_in(text)), lone_date(text), time_hint(text, _NOW)
+
+
+def front_matter(text: str) -> object:
+    whole = [f"{mark}\n{text}\n{mark}\n" for mark in ("---", "+++")]
+    return [(fields(one), names_in_front_matter(one)) for one in whole]
+
+
 def tree(text: str) -> object:
     """Draw the files that ``text`` names, as long as names can be."""
     listed = sorted({line[:MAX_VALUE].strip("/") for line in text.split("\n")} - {""})
@@ -228,6 +266,7 @@ PARSERS: Final[dict[str, Parser]] = {
     "what was used": Parser(usage),
     "a query": Parser(lambda text: (parse_query(text), extra_terms(folded(text)))),
     "instructions": Parser(parse_imports),
+    "git's references": Parser(git_references),
     "git's settings": Parser(lambda text: parse_settings(text.encode("utf-8", "replace"))),
     "shown text": Parser(shown),
     "text with secrets": Parser(mask_secrets),
@@ -235,6 +274,8 @@ PARSERS: Final[dict[str, Parser]] = {
     "the bytes of a file": Parser(bytes_of_a_file),
     "the date of a file": Parser(lambda text: [date_of("a.md", f"{mark}\n{text}", 0) for mark in ("---", "+++", "#")]),
     "a date in a name": Parser(lambda text: date_of(text, "", 0)),
+    "dates": Parser(dates),
+    "front matter": Parser(front_matter),
     "a response": Parser(response),
     "a web page": Parser(lambda text: convert_html(text, "http://a/"), deadline=lambda _: _PAGE_SECONDS),
     "the content of a web page": Parser(

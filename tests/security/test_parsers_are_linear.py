@@ -3,14 +3,73 @@
 A parser that somebody else wrote may be slower than that, if it stops at its deadline.
 """
 
+import re
+import sys
+from pathlib import Path
+from types import FrameType
+
 import pytest
 
+import promptuary
 from promptuary.outline import definitions
 from tests.adversarial import FAMILIES
 from tests.conftest import TORTURE, Figure, Files
 from tests.embedders import search_with
 from tests.linear import FACTOR, FLOOR, Growth, Parser, growth, seconds
 from tests.parsers import PARSERS
+
+TAKES_APART = re.compile(
+    r"\bre\.(?:compile|match|search|fullmatch|findall|finditer|split|sub)\(|\bjson\.loads\(|\btomllib\b|\bast\.parse\("
+)
+JSON = "JSON of our own, or of a service that the person chose, by the standard library"
+SHORT = "the value of a reference, which is short"
+NOT_MEASURED = {
+    "cli/common.py": "messages of argparse",
+    "cli/main.py": "words of the command line",
+    "context/render.py": JSON,
+    "core/references.py": "patterns for references/scan.py",
+    "layers/runner.py": JSON,
+    "models/file_hashes.py": JSON,
+    "models/onnx_folder.py": JSON,
+    "references/kinds/search.py": SHORT,
+    "references/resolve.py": SHORT,
+    "search/filters.py": "patterns of an option, which listing/glob.py matches",
+    "storage/in_memory.py": JSON,
+    "storage/index/catalog/rows.py": JSON,
+    "storage/index/fulltext/files.py": "names and JSON of our own index",
+    "storage/sqlite/queries.py": "our own SQL",
+    "storage/sqlite/rows.py": JSON,
+    "testing/loopback.py": "for tests",
+    "testing/word_embedder.py": "for tests",
+    "workspace/changes/mounts.py": "written by the kernel",
+    "workspace/disk/sensitive_names.py": "patterns for workspace/disk/policy.py",
+    "workspace/git/submodules.py": "lines of packed-refs, as workspace/git/shadow.py reads them",
+    "workspace/indexed_folders.py": JSON,
+    "workspace/web/post.py": JSON,
+}
+"""Modules that take text apart and are reached by none of the parsers, and why."""
+
+
+def test_every_module_that_takes_text_apart_is_measured_or_says_why_not() -> None:
+    package = Path(promptuary.__file__).parent
+    reached: set[str] = set()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            reached.add(frame.f_code.co_filename)
+
+    text = "# a: @file:a.py:1-2 {b} `c`\ndate: 2024-01-02\nuser: 3 days ago http://a/b\n"
+    for parser in PARSERS.values():
+        made = parser.prepare(text)
+        sys.setprofile(note)
+        try:
+            parser.parse(made)
+        finally:
+            sys.setprofile(None)
+    takes_apart = [path for path in package.rglob("*.py") if TAKES_APART.search(path.read_text(encoding="utf-8"))]
+    missing = {path.relative_to(package).as_posix() for path in takes_apart if str(path) not in reached}
+
+    assert missing == set(NOT_MEASURED)
 
 
 def families(parser: str) -> list[str]:

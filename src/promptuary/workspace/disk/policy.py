@@ -34,6 +34,12 @@ __all__ = ["ALLOWED", "ReadPolicy"]
 
 _MIB = 1024 * 1024
 
+_LONGEST_NAME = 255
+_LONGEST_PATH = 4096
+"""No file has a longer name or path, but an object of git may. The patterns here are slow to match long names."""
+
+_LONGEST_SHOWN = 120
+
 # Letters and symbols that are invisible, although their category does not say so.
 _INVISIBLE = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 _INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Mn", "Me"})
@@ -58,6 +64,9 @@ class ReadPolicy:
 
     def refusal(self, path: str) -> SourceError | None:
         """Return the error for reading the file ``path``, in normal form; ``None`` if it may be read."""
+        if _is_too_long(path):
+            shown = one_line(path[:_LONGEST_SHOWN])
+            return SourceError(Code.BAD_NAME, f'"{shown}…" is longer than the name of a file can be; rename it.')
         names = _comparable(path)
         if self._allowed_by_name(names):
             return None
@@ -77,6 +86,8 @@ class ReadPolicy:
 
     def sensitive(self, path: str) -> bool:
         """Return whether ``path``, a file or a folder in normal form, must not be read or listed."""
+        if _is_too_long(path):
+            return True
         names = _comparable(path)
         return _is_sensitive(names) and not self._allowed_by_name(names)
 
@@ -105,6 +116,12 @@ class ReadPolicy:
         if {f".{extension}", name, "*"} & self.also or f".{extension}" in self.allowed or name in self.allowed:
             return True
         return self.allowed is ALLOWED and name.split(".", 1)[0] in STEMS
+
+
+def _is_too_long(path: str) -> bool:
+    if len(path) <= _LONGEST_NAME:
+        return False
+    return len(path) > _LONGEST_PATH or any(len(name) > _LONGEST_NAME for name in path.split("/"))
 
 
 def _comparable(path: str) -> list[str]:

@@ -103,48 +103,51 @@ STEMS = _words(
 
 SECRET_ANYWHERE = _words(
     """
-    .access_token .acme.sh .aliyun .anthropic .anthropic_api_key .anthropic_key .api-key .api_key .apikey
-    .auth_token .authinfo .authinfo.gpg .aws .azure .bash_history .bitcoin .bluemix .boto .bzr
-    .claude.json .cloudflared .condarc .credentials .creds .curlrc .databrickscfg .davfs2 .dbshell
-    .dockercfg .dockerconfigjson .electrum .env .env-cmdrc .envrc .envs .erlang.cookie .esmtprc .ethereum
-    .fetchmailrc .fish_history .ftpconfig .gcloud .ghci_history .git .git-credentials .gitconfig
-    .gitcookies .github_token .gnupg .hg .histfile .htdigest .htpasswd .ibmcloud .iceauthority
-    .irb_history .jj .k5login .kaggle .keychain .keyring .keyrings .ksh_history .kube .lesshst .lftprc
-    .mbsyncrc .mcp-auth .minikube .modal.toml .monero .mongorc.js .mozilla .msmtprc .muttrc .my.cnf
-    .mylogin.cnf .mysql_history .netrc .ngrok2 .node_repl_history .npmrc .oci .offlineimaprc .openai
-    .openai_api_key .openai_key .pass .passwd .passwd-s3fs .password .password-store .passwords
-    .pg_service.conf .pgpass .pki .private .pry_history .psql_history .putty .pypirc .python_history
-    .rclone.conf .rediscli_history .remote-sync.json .rhosts .s3cfg .s3ql .secret .secrets .sentryclirc
-    .sh_history .shosts .smbcredentials .snowflake .snowsql .sqlite_history .ssh .step .svn .terraformrc
-    .thunderbird .token .tokens .tsh .vault .vault-pass .vault-token .vault_pass .vault_pass.txt
-    .vault_password .viminfo .wgetrc .xauthority .zhistory .zsh_history _netrc git~1 mcp-tokens
+    .1password .access_token .acme.sh .aliyun .anthropic .anthropic_api_key .anthropic_key .api-key
+    .api_key .apikey .auth_token .authinfo .authinfo.gpg .aws .azure .bash_history .bitcoin .bitwarden
+    .bluemix .boto .bzr .claude.json .cloudflared .comet.config .condarc .credentials .creds .curlrc
+    .databrickscfg .davfs2 .dbshell .dev.vars .dockercfg .dockerconfigjson .electrum .enpass .env
+    .env-cmdrc .envrc .envs .erlang.cookie .esmtprc .ethereum .fetchmailrc .fish_history .ftpconfig
+    .gcloud .ghci_history .git .git-credentials .gitconfig .gitcookies .github_token .gnupg .hg .hgrc
+    .histfile .htdigest .htpasswd .ibmcloud .iceauthority .irb_history .jj .k5login .kaggle .keychain
+    .keyring .keyrings .ksh_history .kube .lastpass .lesshst .lftprc .linode-cli .mbsyncrc .mcp-auth
+    .minikube .modal.toml .monero .mongorc.js .mozilla .msmtprc .muttrc .my.cnf .mylogin.cnf
+    .mysql_history .netrc .ngrok2 .node_repl_history .npmrc .oci .offlineimaprc .openai .openai_api_key
+    .openai_key .pass .passwd .passwd-s3fs .password .password-store .passwords .pg_service.conf .pgpass
+    .pki .private .pry_history .psql_history .putty .pypirc .python_history .railway .rclone.conf
+    .rediscli_history .redisclirc .remote-sync.json .renviron .rhosts .s3cfg .s3ql .secret .secrets
+    .sentryclirc .sh_history .shosts .smbcredentials .snowflake .snowsql .sqlite_history .ssh .step .svn
+    .terraformrc .thunderbird .token .tokens .tsh .vault .vault-pass .vault-token .vault_pass
+    .vault_pass.txt .vault_password .viminfo .wgetrc .xauthority .zhistory .zsh_history _netrc git~1
+    mcp-tokens
     """
 )
 """Names of secret files, and of folders in which everything is secret."""
 
 SECRET_FILES = _words(
     """
-    .yarnrc.yml tokens.json
-    .credentials.json access_token access_token.json access_token.txt access_tokens.db accesstokens.json
-    api-key.txt api-keys.json api_key api_key.txt api_keys.json api_keys.txt apikey apikey.txt
-    apikeys.json apikeys.txt application_default_credentials.json auth.toml authinfo authorized_keys
-    authorized_keys2 autounattend.xml azureauth.json azureprofile.json backup-codes.txt
-    bitwarden_export.json cert8.db cert9.db chap-secrets consolehost_history.txt cookies
-    cookies.binarycookies cookies.sqlite cookies.txt credential credentials credentials.csv credentials.db
-    creds cwallet.sso deploy_key encryption_key filezilla.xml ftpconfig gcloud-key.json gcp-key.json
-    gha-creds.json github-recovery-codes.txt gshadow gshadow- htdigest htpasswd hudson.util.secret id_dsa
-    id_ecdsa id_ecdsa_sk id_ed25519 id_ed25519_sk id_ed448 id_rsa id_xmss initial_root_password
-    initialadminpassword k3s.yaml kaggle.json key3.db key4.db keystore.properties known_hosts krb5.keytab
-    kubeconfig kubeconfig.yaml kubeconfig.yml lastpass_export.csv legacy_credentials master.passwd
-    master_key mnemonic.txt msal_token_cache.json netrc ntds.dit nuget.config oauth_creds.json pap-secrets
-    passphrase passwd passwd- password passwords passwords.csv pip.conf pip.ini private-key private_key
-    privatekey pubring.kbx rclone.conf recentservers.xml recovery-codes.txt recovery_codes.txt
+    .credentials.json .yarnrc.yml access_token access_token.json access_token.txt access_tokens.db
+    accesstokens.json api-key.txt api-keys.json api_key api_key.txt api_keys.json api_keys.txt apikey
+    apikey.txt apikeys.json apikeys.txt application_default_credentials.json auth.toml authinfo
+    authorized_keys authorized_keys2 autounattend.xml azureauth.json azureprofile.json backup-codes.txt
+    bitwarden_export.json buildkite-agent.cfg cert8.db cert9.db chap-secrets consolehost_history.txt
+    cookie.txt cookies cookies.binarycookies cookies.sqlite cookies.txt credential credentials
+    credentials.csv credentials.db creds cwallet.sso deploy_key encryption_key filezilla.xml ftpconfig
+    gcloud-key.json gcp-key.json gha-creds.json github-recovery-codes.txt gshadow gshadow- htdigest
+    htpasswd hudson.util.secret id_dsa id_ecdsa id_ecdsa_sk id_ed25519 id_ed25519_sk id_ed448 id_rsa
+    id_xmss initial_root_password initialadminpassword jupyter_cookie_secret k3s.yaml kaggle.json
+    key.properties key3.db key4.db keystore.properties known_hosts krb5.keytab kube.config kubeconfig
+    kubeconfig.yaml kubeconfig.yml lastpass_export.csv legacy_credentials master.passwd master_key
+    mnemonic.txt msal_token_cache.json netrc ngrok.yml ntds.dit nuget.config oauth_creds.json pap-secrets
+    passphrase passwd passwd- password passwords passwords.csv pgpass.conf pip.conf pip.ini private-key
+    private_key privatekey pubring.kbx rclone.conf recentservers.xml recovery-codes.txt recovery_codes.txt
     refresh_token refresh_token.json refresh_token.txt rootkey.csv secret secret_key secret_key.txt
     secret_key_base secretkey secrets secring.gpg seed_phrase.txt settings-security.xml sftp-config.json
     sftp.json shadow shadow- signing.properties signing_key signons.sqlite sitemanager.xml smbpasswd
-    sysprep.inf talosconfig terraform.rc token token.pickle token.txt tokens tokens.txt trustdb.gpg
-    unattend.xml vault-pass.txt vault-password.txt vault_pass vault_pass.txt vault_password
-    vault_password.txt wallet.dat winscp.ini wpa_supplicant.conf ws_ftp.ini
+    sysprep.inf tailscaled.state talosconfig terraform.rc token token.pickle token.txt tokens tokens.json
+    tokens.txt trustdb.gpg unattend.xml vault-init.json vault-pass.txt vault-password.txt vault_pass
+    vault_pass.txt vault_password vault_password.txt wallet.dat winscp.ini wp-config.php
+    wpa_supplicant.conf ws_ftp.ini
     """
 )
 """Names of secret files; folders of ordinary source have these names, too."""
@@ -152,27 +155,29 @@ SECRET_FILES = _words(
 SECRET_ENDINGS = _words(
     """
     .1pux .age .agilekeychain .bks .ccache .cookies .credentials .env .gpg .htpasswd .jceks .jks .kdb
-    .kdbx .key .keychain .keychain-db .keystore .keytab .kubeconfig .kwallet .mobileprovision .opvault
-    .ovpn .p12 .p8 .password .passwords .pem .pfx .pgp .pk8 .ppk .provisionprofile .psafe3
-    .publishsettings .pvk .rdg .rdp .secret .secrets .skr .snk .tblk .tfstate .tfvars .token .truststore
-    .wallet
+    .kdbx .key .keychain .keychain-db .keystore .keytab .kubeconfig .kwallet .mobileprovision
+    .nmconnection .opvault .ovpn .p12 .p8 .password .passwords .pem .pfx .pgp .pk8 .ppk .provisionprofile
+    .psafe3 .publishsettings .pvk .rdg .rdp .secret .secrets .skr .snk .tblk .tfstate .tfvars .token
+    .truststore .wallet
     """
 )
 """Extensions of keys, key stores and files of secret settings."""
 
 SECRET_PATHS = _words(
     """
-    .bundle/config .cache/huggingface/token .cargo/credentials .cargo/credentials.toml .composer/auth.json
-    .config/bitwarden .config/chromium .config/configstore .config/containers/auth.json .config/doctl
-    .config/gcloud .config/gh .config/git/credentials .config/github-copilot .config/glab-cli
-    .config/google-chrome .config/heroku .config/hub .config/netlify .config/op .config/pypoetry/auth.toml
-    .config/rclone .config/sops/age .config/stripe .dbt/profiles.yml .docker/config.json
+    .bundle/config .cache/huggingface/stored_tokens .cache/huggingface/token .cargo/credentials
+    .cargo/credentials.toml .cf/config.json .composer/auth.json .config/1password .config/bitwarden
+    .config/chromium .config/configstore .config/containers/auth.json .config/doctl .config/gcloud
+    .config/gh .config/git/credentials .config/github-copilot .config/glab-cli .config/google-chrome
+    .config/hcloud .config/heroku .config/hub .config/linode-cli .config/netlify .config/ngrok .config/op
+    .config/pypoetry/auth.toml .config/rclone .config/scw .config/sops/age .config/stripe
+    .config/weechat/sec.conf .databricks/token-cache.json .dbt/profiles.yml .docker/config.json
     .dropbox/info.json .fly/config.yml .gem/credentials .gradle/gradle.properties .huggingface/token
-    .local/share/fish/fish_history .local/share/keyrings .local/share/kwalletd .m2/settings.xml
-    .promptuary/index .promptuary/state.db .promptuary/state.db-shm .promptuary/state.db-wal
-    .purple/accounts.xml .subversion/auth .terraform.d/credentials.tfrc.json
-    .wrangler/config etc/kubernetes etc/ssl/private etc/wireguard library/cookies library/keychains
-    run/secrets
+    .idea/datasources.local.xml .idea/webservers.xml .local/share/fish/fish_history .local/share/keyrings
+    .local/share/kwalletd .m2/settings.xml .mutt/muttrc .promptuary/index .promptuary/state.db
+    .promptuary/state.db-shm .promptuary/state.db-wal .purple/accounts.xml .subversion/auth
+    .supabase/access-token .terraform.d/credentials.tfrc.json .weechat/sec.conf .wrangler/config
+    etc/kubernetes etc/ssl/private etc/wireguard library/cookies library/keychains run/secrets
     """
 )
 """Consecutive names in a path that are secret together, with everything below."""
@@ -194,7 +199,17 @@ SECRET_SHAPES = re.compile(
     | secring .*
     | (?: .* [-_.] )? private [-_]? key (?: \. (?: txt | json | xml | der ) )?
     | .+ [-_.] (?: rsa | dsa | ecdsa | ed25519 )
-    | wg \d+ \. conf
+    | (?: wg [-_\d] .* | wireguard .* ) \. conf
+    | \. (?: envrc | gitconfig | dev\.vars ) [._-] .*
+    | env \. (?: local | prod | production | staging | development )
+    | (?: .* [-_.] )? deploy [-_]? key
+    | (?: .* [-_.] )? vault [-_]? pass (?: wd | word )?
+    | (?: .* [-_.] )? (?: vault | unseal | recovery ) [-_] keys? \. (?: json | txt )
+    | (?: .* [-_. ] )? (?: backup | recovery ) [-_ ] codes? \. (?: txt | csv | json )
+    | (?: .* [-_. ] )? seed [-_ ] phrase (?: \. .* )? | bitlocker [-_ ] recovery .*
+    | (?: .* [-_.] )? sa [-_] key \. json | gcp [-_] sa (?: [-_] .* )? \. json
+    | (?: aws | gcp | azure | db | git ) [-_] credentials
+    | (?: gh | github | gitlab | vault | root | api | access | auth | bot | slack | npm | pypi ) [-_] token
     | (?: local | dev | development | prod | production | staging ) [-_.] (?: secrets? | credentials )
       \. (?: ya?ml | json | toml | ini | cfg | conf | txt | properties )
     | \. (?: .* [-_.] )? (?: oauth2? | tokens? | secrets? | credentials? | creds | passwords? | api [-_]? keys? )
@@ -208,9 +223,10 @@ SECRET_SHAPES = re.compile(
 """Patterns of whole names that are secret anywhere."""
 
 SECRET_WORDS = re.compile(
-    r"\.env|\.enc|\.asc|\.tfstate\.|\.tfvars\.|id_|ssh_host_|oauth|firebase|accesskey|_history|secr|private"
-    r"|utc--|kubeconfig|cred|passw|pwd|auth\.|tokens?[-_. ]|cookies\.|logins\.|account|rsa|dsa|ed25519|wg\d|api.?key"
-    r"|[-_. ]keys?\.|cop(?:y|ie|ia)|kopie|\(\d"
+    r"\.env|^env\.|\.enc|\.asc|\.tfstate\.|\.tfvars\.|id_|ssh_host_|oauth|firebase|accesskey|_history|secr|private"
+    r"|utc--|kubeconfig|cred|pass|pwd|auth\.|tokens?(?:[-_. ]|$)|cookies\.|logins\.|account|rsa|dsa|ed25519|wg[-_\d]"
+    r"|wireguard|api.?key|[-_. ]keys?\.|cop(?:y|ie|ia)|kopi|kopya|\(\d|vault|gitconfig|dev\.vars|deploy|codes?\."
+    r"|seed|bitlocker|sa[-_]key|gcp[-_]sa"
 )
 """Every name that ``SECRET_SHAPES``, ``SECRET_UNLESS_DESCRIBED`` or ``COPY`` matches contains one of these."""
 
@@ -225,13 +241,16 @@ SECRET_UNLESS_DESCRIBED = re.compile(
       \. (?: jsonc? | ya?ml | toml | ini | cfg | conf | txt | xml | properties | plist | csv )
     | (?: credentials? | creds | secrets? | passwords? )
       (?: [-_. ] (?: local | dev | development | prod | production | stage | staging | tests? | qa | uat | live | ci
-        | \d+ ) )+
+        | backup | bak | old | new | \d+ ) )+
       \. (?: jsonc? | ya?ml | toml | ini | cfg | conf | txt | xml | properties | plist | csv )
     | (?: .* [-_.] )? (?: db | database | root | admin | mysql | postgres | postgresql | redis | mongo | smtp | ldap
-        | sudo | master | vault | keystore ) [-_]? (?: password | passwd | pwd | secret ) \. (?: txt | json | ya?ml )
-    | (?: .* [-_.] )? (?: api | auth | access | refresh | bearer | oauth2? | jwt | bot | personal | deploy | google
-        | gmail | gcp | github | gitlab | slack | discord | telegram | twitter | aws | azure | npm | pypi | hf
-        | huggingface | openai | anthropic | claude | mcp ) [-_. ]? (?: tokens? | api [-_]? keys? | keys )
+        | sudo | master | vault | keystore | restic | borg | gpg | encryption )
+      [-_]? (?: password | passphrase | passwd | pwd | secret ) \. (?: txt | json | ya?ml )
+    | (?: k8s | kubernetes ) [-_.] secret \. ya?ml
+    | (?: .* [-_.] )? (?: api | auth | access | refresh | root | vault | bearer | oauth2? | jwt | bot | personal
+        | deploy | google | gmail | gcp | github | gitlab | slack | discord | telegram | twitter | aws | azure
+        | npm | pypi | hf | huggingface | openai | anthropic | claude | mcp )
+      [-_. ]? (?: tokens? | api [-_]? keys? | keys )
       \. (?: json | txt | ya?ml | toml | ini | csv )
     """,
     re.VERBOSE | re.DOTALL,
@@ -258,7 +277,10 @@ BACKUPS = _words("bak backup old orig save swp swo tmp new copy")
 COPY = re.compile(
     r"""
     ^ copy [ ] (?: \( \d+ \) [ ] )? of [ ]
-    | (?: [ _-]+ (?: copy | kopie | copie | copia ) (?: [ _-]? \d+ )? | [ ]? \( (?: \d+ | copy ) \) )
+    | (?: (?<![ _–-]) [ _–-]++ (?: copy | kopie | kopi | kopia | kopya | copie | copia | cópia | копия | 副本 )
+          (?: [ _-]? \d+ )?
+        | のコピー (?: [ ]? \d+ )?
+        | [ ]? \( (?: \d+ | copy | kopie | kopia | copie | copia | копия | 副本 ) \) )
       (?= (?: \. [^.]* )? $ )
     """,
     re.VERBOSE,

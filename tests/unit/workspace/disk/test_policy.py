@@ -141,3 +141,16 @@ def test_the_words_of_secrets_may_be_translated_and_described() -> None:
 def test_a_policy_compares_and_hashes_as_a_value() -> None:
     assert ReadPolicy() == ReadPolicy()
     assert len({ReadPolicy(), ReadPolicy(), ReadPolicy(max_bytes=1)}) == 2
+
+
+@pytest.mark.parametrize("path", ["a" * 256 + ".py", f"b/{'a' * 256}/c.py", "a/" * 2_048 + "c.py", " copy" * 50_000])
+def test_a_name_that_no_file_can_have_is_refused_without_a_closer_look(path: str) -> None:
+    assert code_of(path) == Code.BAD_NAME
+    assert POLICY.sensitive(path)
+
+
+def test_the_longest_name_of_a_file_is_looked_at_as_any_other() -> None:
+    folder = "a" * 255
+
+    assert code_of(f"{folder}/{folder}/c.py") is None
+    assert code_of(f"{folder}/{folder}/.env{' copy' * 50}") == Code.SENSITIVE_PATH
