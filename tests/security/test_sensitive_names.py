@@ -68,6 +68,17 @@ SECRETS = words(
     mysql_root_password.txt prod_secrets.json app-creds.yaml github_token.txt openai_api_key.txt
     slack-tokens.json secrets.staging.yaml passwords-2024.txt .claude/.credentials.json .api-key.txt
     chap-secrets keystore.properties wpa_supplicant.conf .condarc .mcp-auth/server/x_tokens.json
+    .dev.vars .dev.vars.production .envrc.local .gitconfig.local env.local env.production .Renviron .hgrc
+    .docker/config.json.bak .dbt/profiles.yml~ .aws/credentials.bak .bitwarden/data.json .1password/x
+    .config/1Password/settings .config/hcloud/cli.toml .config/scw/config.yaml .config/ngrok/ngrok.yml
+    ngrok.yml .cf/config.json .supabase/access-token .databricks/token-cache.json .railway/config.json
+    .cache/huggingface/stored_tokens .idea/dataSources.local.xml .idea/webServers.xml .weechat/sec.conf
+    kube.config wp-config.php wp-config.php.bak key.properties buildkite-agent.cfg pgpass.conf cookie.txt
+    jupyter_cookie_secret vault-init.json vault-keys.json unseal_keys.txt recovery-key.txt vault-token.txt
+    root-token.txt root_token gh_token ansible-vault-pass.txt github_deploy_key deploy_key.txt sa-key.json
+    gcp-sa.json gcp_sa_prod.json aws_credentials aws-credentials.txt credentials_backup.json
+    restic-password.txt borg-passphrase.txt 2fa-backup-codes.txt backup_codes.txt seed-phrase.txt
+    bitlocker-recovery.txt wg-client.conf wireguard-home.conf k8s-secret.yaml home.nmconnection
     """
 )
 
@@ -90,6 +101,13 @@ COPIES = [
     ".aws copy/config",
     ".pgpass.bak (1)",
     "rclone (1).conf.bak",
+    ".env (Kopie)",
+    ".env – Kopie",
+    ".env - Cópia",
+    "id_rsa - копия",
+    ".envのコピー",
+    ".env - 副本",
+    "kaggle (copia).json",
 ]
 
 
@@ -159,6 +177,10 @@ def test_no_spelling_of_a_secret_name_may_be_read(variant: str) -> None:
 
 NEARLY = words(
     """
+    deploy_key.pub wp-config-sample.php env.py env.d.ts env.test.ts seed.sql seeds.txt db/seed_phrases.py vault.yml
+    backup_codes.py recovery_codes.html copier.py photocopy.md kopi.md bin/refresh-token create_token.py wgpu.conf
+    tests/wg_test.py deploy.key.md gcp_samples.json visa-key.md src/passthrough.txt compass.json .idea/workspace.xml
+    .cursor/mcp.json .cargo/config.toml docs/deploy-keys.md github-token.md tokenizer.json gh-token-action.yml
     kubeconfig.py kubeconfig_test.go oauth_credentials.pyi src/tokens.py
     secrets.py credentials.ts token_test.go docs/keys.md env.py environment.yml .env.example
     public.key.md tests/test_secrets.py .env.sample .env.template .env.dist .env.defaults

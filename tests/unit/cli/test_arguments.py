@@ -19,13 +19,15 @@ INDEXING = {
     *("allowed_extensions", "allow_sensitive", "max_file_size", "follow_symlinks"),
     *("chunk_tokens", "chunk_overlap", "embedder", "embed_url", "embed_model", "embed_key", "allow_hosts"),
 }
+RERANKING = {"reranker", "rerank_url", "rerank_model", "rerank_key", "rerank_timeout"}
 
 
 @pytest.mark.parametrize(
     ("command", "offered"),
     [
         ("index", INDEXING),
-        ("search", INDEXING),
+        ("search", {*INDEXING, *RERANKING}),
+        ("model", {"model_url", "allow_hosts"}),
         ("watch", {*INDEXING, "watch_debounce"}),
         ("expand", set(SETTINGS)),
         ("config", set(SETTINGS)),

@@ -142,7 +142,9 @@ def _comparable(path: str) -> list[str]:
 def _is_sensitive(names: list[str]) -> bool:
     if not SECRET_ANYWHERE.isdisjoint(names):
         return True
-    if not _SECRET_PATH_STARTS.isdisjoint(names) and _SECRET_PATH.search("/".join(names)):
+    if not _SECRET_PATH_STARTS.isdisjoint(names) and any(
+        _SECRET_PATH.search("/".join([*names[:-1], name])) for name in (names[-1], *_originals(names[-1]))
+    ):
         return True
     if any(name.startswith(".") and not SECRET_ANYWHERE.isdisjoint(_originals(name)) for name in names[:-1]):
         return True
