@@ -15,6 +15,7 @@ from tests.architecture.source import ROOT, modules
 LOADED_ON_USE = {
     "promptuary.core.json",
     "promptuary.core.references",
+    "promptuary.models.onnx_folder",
     "promptuary.models.onnx_reranker",
     "promptuary.models.openai_embeddings",
     "promptuary.models.rerank_endpoint",

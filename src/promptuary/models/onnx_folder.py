@@ -9,7 +9,7 @@ and ``prefixes`` (an object with ``query`` and ``passage``).
 
 import hashlib
 import json
-import platform
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -46,11 +46,8 @@ _SHORTEST_WINDOW: Final = 16
 _OFFSET_MODELS: Final = frozenset({"roberta", "xlm-roberta", "camembert", "mpnet"})
 """Families whose first positions are not for text."""
 _WEIGHTS: Final = re.compile(r"(?:onnx/)?[\w.-]{1,100}\.onnx")
-_FOR_ANOTHER_MACHINE: Final = {
-    "arm64": ("aarch64", "arm64"),
-    "avx2": ("x86_64", "AMD64"),
-    "avx512": ("x86_64", "AMD64"),
-}
+_MACHINES: Final = {"arm64": {"aarch64", "arm64"}, "avx2": {"x86_64"}, "avx512": {"x86_64"}}
+"""The machines that weights are for whose name has one of these words."""
 _POOLINGS: Final[Mapping[str, Pooling]] = {
     "cls": "cls",
     "cls_token": "cls",
@@ -165,8 +162,7 @@ def external_names(weights: str) -> tuple[str, str]:
 def _preference(name: str) -> tuple[int, str]:
     """Return a number that is smaller for better weights."""
     stem = name.rpartition("/")[2].removesuffix(".onnx")
-    machine = platform.machine()
-    foreign = any(word in stem and machine not in fits for word, fits in _FOR_ANOTHER_MACHINE.items())
+    foreign = any(word in stem and os.uname().machine not in machines for word, machines in _MACHINES.items())
     if foreign or re.search(r"fp16|bnb4|q4|q2|O4", stem):
         return 9, name
     order = (

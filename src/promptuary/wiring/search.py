@@ -10,7 +10,6 @@ from promptuary.config.settings import Settings
 from promptuary.core.errors import ConfigError
 from promptuary.core.ports.models import Embedder, Reranker
 from promptuary.models import minilm
-from promptuary.models.onnx_folder import check_hashes, open_embedder, read_folder
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.folders import IndexedFolders
 from promptuary.search.rerank import Reranking
@@ -77,11 +76,11 @@ def embedder_for(settings: Settings) -> Embedder | None:
         case "endpoint":
             return _endpoint(settings)
         case named if named.startswith(_FOLDER):
-            return open_embedder(_own_folder("embedder", named), cache=_models_cache())
+            return _local_embedder(_own_folder("embedder", named))
     from promptuary.wiring.models import fetched_model  # noqa: PLC0415  (the default needs none of them)
 
     if model := fetched_model(settings, settings.embedder):
-        return open_embedder(model.folder, cache=_models_cache(), name=settings.embedder, hashes=model.hashes)
+        return _local_embedder(model.folder, settings.embedder, model.hashes)
     from promptuary.plugins import installed_embedders  # noqa: PLC0415  (looking for plug-ins takes time)
 
     plugged = installed_embedders()
@@ -117,8 +116,15 @@ def reranker_for(settings: Settings) -> Reranker | None:
     raise ConfigError(f"reranker {settings.reranker!r} is unknown; use one of: auto, none, onnx:FOLDER, endpoint")
 
 
+def _local_embedder(path: Path, name: str = "", hashes: Mapping[str, str] | None = None) -> Embedder:
+    from promptuary.models.onnx_folder import open_embedder  # noqa: PLC0415  (the default model is no folder)
+
+    return open_embedder(path, cache=_models_cache(), name=name, hashes=hashes)
+
+
 def _local_reranker(path: Path, name: str = "", hashes: Mapping[str, str] | None = None) -> Reranker:
-    from promptuary.models.onnx_reranker import OnnxReranker  # noqa: PLC0415  (off unless somebody wants it)
+    from promptuary.models.onnx_folder import check_hashes, read_folder  # noqa: PLC0415  (off unless it is wanted)
+    from promptuary.models.onnx_reranker import OnnxReranker  # noqa: PLC0415
 
     folder = read_folder(path, cache=_models_cache())
     check_hashes(folder, hashes or {}, name)
