@@ -94,6 +94,23 @@ def test_questions_and_passages_have_the_prefixes_of_the_folder(tmp_path: Path) 
     assert vector(embedder, "alpha", "passage") == mean("[CLS]", "alpha", "[SEP]")
 
 
+def test_a_prefix_is_tokenized_as_if_it_stood_in_the_text(tmp_path: Path) -> None:
+    """Many vocabularies have other pieces for a word behind a blank."""
+    vocabulary = {"[UNK]": 1, "alpha": 4, "\u2581alpha": 5, "query:": 8}
+    tokenizer = {
+        "version": "1.0",
+        "added_tokens": [],
+        "pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "never", "split": True},
+        "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "[UNK]"},
+    }
+    settings = {"prefixes": {"query": "query: "}}
+    files = {"model.onnx": embedder_weights(), "tokenizer.json": tokenizer, "promptuary.json": settings}
+    embedder = opened(write_folder(tmp_path, files))
+
+    assert vector(embedder, "alpha", "passage") == unit(TABLE[4])
+    assert vector(embedder, "alpha", "query") == unit([a + b for a, b in zip(TABLE[8], TABLE[5], strict=True)])
+
+
 def test_a_file_of_ours_in_the_folder_comes_before_all_others(tmp_path: Path) -> None:
     files = {
         "model.onnx": b"nothing",
@@ -153,6 +170,7 @@ def test_the_window_is_the_shortest_that_a_file_names(tmp_path: Path, files: dic
         (["model_optimized.onnx", "readme.md"], "model_optimized.onnx"),
         (["../model.onnx", "a/b/model.onnx", "model.bin"], ""),
         (["onnx/model_fp16.onnx"], "onnx/model_fp16.onnx"),
+        (["model_fp16.onnx", "weights.onnx", "model_q4f16.onnx"], "weights.onnx"),
     ],
 )
 def test_of_several_weights_the_8_bit_ones_are_used_and_else_the_plain_ones(names: list[str], chosen: str) -> None:

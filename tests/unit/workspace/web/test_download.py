@@ -142,6 +142,7 @@ def test_a_server_that_continues_somewhere_else_is_asked_for_all(
     (tmp_path / "model.part").write_bytes(CONTENT[:10])
 
     assert fetched(server, tmp_path / "model", in_turn([wrong], [OK + CONTENT])) == HASH
+    assert ["Range" in request for request in server.requests] == [True, False]
 
 
 def test_a_damaged_beginning_is_noticed_at_the_end(server: Loopback, tmp_path: Path) -> None:
