@@ -18,6 +18,7 @@ LOADED_ON_USE = {
     "promptuary.models.onnx_folder",
     "promptuary.models.onnx_reranker",
     "promptuary.models.openai_embeddings",
+    "promptuary.models.paired",
     "promptuary.models.rerank_endpoint",
     "promptuary.plugins",
     "promptuary.references",

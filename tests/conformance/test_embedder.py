@@ -10,6 +10,7 @@ from promptuary.core.ports.models import Embedder
 from promptuary.models.minilm import MiniLM, available
 from promptuary.models.onnx_folder import open_embedder
 from promptuary.models.openai_embeddings import EndpointEmbedder
+from promptuary.models.paired import PairedEmbedder
 from promptuary.testing.embedder_conformance import EmbedderConformance, numbers
 from promptuary.testing.loopback import Loopback, Step, answer
 from promptuary.testing.word_embedder import WordEmbedder
@@ -47,6 +48,12 @@ class TestOnnxFolder(EmbedderConformance):
         settings = {"window": 16, "prefixes": {"query": "query: "}}
         write_folder(tmp_path, {"model.onnx": embedder_weights(), "promptuary.json": settings})
         return open_embedder(tmp_path, cache=None)
+
+
+class TestPairedEmbedder(EmbedderConformance):
+    @pytest.fixture
+    def embedder(self) -> Embedder:
+        return PairedEmbedder(WordEmbedder("one"), HashedWords("two", 8))
 
 
 class TestEndpointEmbedder(EmbedderConformance):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _INDEX: Final = "index"
 _FOLDER: Final = "onnx:"
+_PAIR: Final = "+"
 _VECTOR_PACKAGES: Final = ("numpy", "turbovec")
 
 
@@ -77,6 +79,8 @@ def embedder_for(settings: Settings) -> Embedder | None:
             return _endpoint(settings)
         case named if named.startswith(_FOLDER):
             return _local_embedder(_own_folder("embedder", named))
+        case named if _PAIR in named:
+            return _pair(settings)
     from promptuary.wiring.models import fetched_model  # noqa: PLC0415  (the default needs none of them)
 
     if model := fetched_model(settings, settings.embedder):
@@ -114,6 +118,18 @@ def reranker_for(settings: Settings) -> Reranker | None:
     if model := fetched_model(settings, settings.reranker):
         return _local_reranker(model.folder, settings.reranker, model.hashes)
     raise ConfigError(f"reranker {settings.reranker!r} is unknown; use one of: auto, none, onnx:FOLDER, endpoint")
+
+
+def _pair(settings: Settings) -> Embedder:
+    from promptuary.models.paired import PairedEmbedder  # noqa: PLC0415  (most have one)
+
+    names = settings.embedder.split(_PAIR, 1)
+    if not {"auto", "none", ""}.isdisjoint(names):
+        raise ConfigError(f"embedder {settings.embedder!r} names two embedders, such as minilm{_PAIR}gte-small")
+    first, second = (embedder_for(replace(settings, embedder=name)) for name in names)
+    if first is None or second is None:
+        raise AssertionError("an embedder with a name is none")
+    return PairedEmbedder(first, second)
 
 
 def _local_embedder(path: Path, name: str = "", hashes: Mapping[str, str] | None = None) -> Embedder:
