@@ -156,13 +156,14 @@ def test_titles_are_single_lines_of_words(text: str, name: str) -> None:
 
 
 @given(TEXTS, st.sampled_from(["a.md", "a.txt"]), SIZES)
-def test_own_words_are_words_of_the_chunk_in_their_order(text: str, name: str, sizes: Sizes) -> None:
+def test_own_words_are_words_of_the_file_in_their_order(text: str, name: str, sizes: Sizes) -> None:
+    position = 0
     for chunk in chunks(text, name, sizes, COUNTER):
-        position = 0
         for line in chunk.own.split("\n"):
-            found = chunk.text.find(line, position)
+            found = text.find(line, position)
             assert found >= 0
-            position = found + len(line)
+            # A chunk may repeat the end of the one before, and so what is said there.
+            position = found
         assert chunk.date is None or isinstance(chunk.date, int)
 
 
