@@ -72,6 +72,8 @@ _TALK: Final = re.compile(
 )
 _PREAMBLE: Final = 12
 """Lines of prose that may stand before the first turn."""
+_BEFORE: Final = 60
+"""Lines, headings too, that may stand before the first turn."""
 _HEADING: Final = re.compile(r" {0,3}#{1,6}[ \t]+\S")
 
 
@@ -158,7 +160,7 @@ def transcript(lines: Lines) -> Transcript | None:
 
 def _first_forms(lines: Lines, body: int) -> Iterator[str]:
     """Yield how a turn begins on one of the lines on which the first may stand."""
-    prose = 0
+    prose = seen = 0
     for line in range(body, len(lines)):
         if lines.blank[line] or lines.glued[line]:
             continue
@@ -167,7 +169,8 @@ def _first_forms(lines: Lines, body: int) -> Iterator[str]:
             if opening is not None and (_is_role(opening.speaker) or (form in _FOR_NAMES and not _is_label(opening))):
                 yield form
         prose += not _HEADING.match(lines.lines[line])
-        if prose > _PREAMBLE:
+        seen += 1
+        if prose > _PREAMBLE or seen > _BEFORE:
             return
 
 
