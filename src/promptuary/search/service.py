@@ -6,6 +6,7 @@ Puts the folders, the reconciler and the backend together. Every method blocks, 
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -52,6 +53,8 @@ _FIND_TIMEOUT: Final = 0.2
 """Seconds that a search waits for a sync in another thread: most are done by then."""
 _RESTORE_TIMEOUT: Final = 2.0
 """Seconds that a search spends on restoring stored vectors."""
+_FOUND_FILES: Final = 64
+"""How many of the files that were found last are embedded before all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,7 @@ class SearchService:
         self._syncing = threading.Lock()
         self._seen = -1  # the last generation of the watcher that was synced
         self._rebuilt = False
+        self._found: deque[str] = deque(maxlen=_FOUND_FILES)
 
     def index(
         self,
@@ -201,6 +205,8 @@ class SearchService:
             notes = (*notes, SearchedByWordsOnly(str(error)))
             found = self._answer(query, index, None)
         hits, problems = reranking.reranked(asked, found.hits) if reranking else (found.hits, ())
+        # The best last: it stays longest.
+        self._found.extend(dict.fromkeys(hit.path for hit in reversed(hits)))
         return SearchResult(
             hits,
             "hybrid" if found.hybrid else "lexical",
@@ -235,11 +241,16 @@ class SearchService:
             self._syncing.release()
 
     def embed(self, progress: EmbedProgress | None = None) -> int:
-        """Embed every chunk that has no vector, until ``progress`` returns false; return how many were embedded."""
+        """Embed every chunk that lacks a vector, until ``progress`` returns false; return how many were done.
+
+        Files that were found lately come first, then the files that changed last.
+        """
         backend = self._opened_if_used()
         if backend is None or backend.store is None or backend.embedder is None:
             return 0
-        done = embed_missing(backend.index, backend.store, backend.embedder, progress=progress)
+        done = embed_missing(
+            backend.index, backend.store, backend.embedder, first=tuple(self._found), progress=progress
+        )
         if self._rebuilt and not backend.index.lacks_vectors():
             # A rebuild also deletes the vectors of texts that are gone.
             backend.store.keep_only(vector_space_id(backend.embedder), backend.index.hashes())

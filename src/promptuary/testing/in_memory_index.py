@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from promptuary.core.ports.index import ChunkTraits, IndexedChunk, Similarity, UnembeddedChunk
+from promptuary.core.ports.index import HEAD_LINES, ChunkTraits, IndexedChunk, Similarity, UnembeddedChunk
 from promptuary.core.query import matched
 from promptuary.core.search import UNREAD, Chunk, Filters, Folder, IndexCounts, IndexedFile, Words
 
@@ -28,11 +28,15 @@ class _File:
 
 @dataclass(slots=True)
 class _Contents:
-    """Everything in one index. ``visible`` are the chunks that searches find; numbers are never used twice."""
+    """Everything in one index. ``visible`` are the chunks that searches find; numbers are never used twice.
+
+    Chunks in ``without`` need no vector.
+    """
 
     files: dict[tuple[str, str], _File] = field(default_factory=dict)
     folders: dict[str, Folder] = field(default_factory=dict)
     vectors: dict[int, bytes] = field(default_factory=dict)
+    without: set[int] = field(default_factory=set)
     visible: set[int] = field(default_factory=set)
     last_file: int = 0
     last_chunk: int = 0
@@ -40,6 +44,10 @@ class _Contents:
     def chunks(self) -> dict[int, _File]:
         """Return the file of every chunk, in the order of the chunks' numbers."""
         return dict(sorted((number, one) for one in self.files.values() for number in one.chunks))
+
+    def lacking(self) -> dict[int, _File]:
+        """Return the file of every chunk that lacks a vector, in the order of the chunks' numbers."""
+        return {one: file for one, file in self.chunks().items() if one not in self.vectors.keys() | self.without}
 
     def of(self, folder: Folder) -> dict[str, IndexedFile]:
         """Return the files of a folder by path."""
@@ -135,6 +143,7 @@ class InMemoryWriter:
     def _forget(self, chunks: Iterable[int]) -> None:
         for number in chunks:
             self._contents.vectors.pop(number, None)
+            self._contents.without.discard(number)
             self._contents.visible.discard(number)
 
 
@@ -185,7 +194,7 @@ class InMemoryIndex:
         with self._reading() as own:
             chunks = own.chunks()
             files = sum(count for _, count in own.counted())
-            return IndexCounts(files, len(chunks), len(chunks.keys() - own.vectors.keys()))
+            return IndexCounts(files, len(chunks), len(own.lacking()))
 
     def folders(self) -> Sequence[tuple[Folder, int]]:
         """Return the folders with the number of their files."""
@@ -268,23 +277,33 @@ class InMemoryIndex:
             return bool(own.vectors)
 
     def lacks_vectors(self) -> bool:
-        """Return whether any chunk has no vector yet."""
+        """Return whether any chunk lacks a vector."""
         return self.counts().unembedded > 0
 
-    def unembedded(self, limit: int) -> Sequence[UnembeddedChunk]:
-        """Return the first chunks without a vector, in the order of their numbers."""
+    def unembedded(self, limit: int, *, first: Collection[str] = ()) -> Sequence[UnembeddedChunk]:
+        """Return chunks that lack a vector: those of the paths in ``first``, then of the files that changed last."""
         with self._reading() as own:
             self._embedding = own
-            lacking = [
-                (number, file.chunks[number]) for number, file in own.chunks().items() if number not in own.vectors
-            ]
-            return [UnembeddedChunk(number, chunk.context, chunk.sha256) for number, chunk in lacking[:limit]]
+            lacking = own.lacking()
+            order = sorted(
+                lacking,
+                key=lambda one: (lacking[one].file.path not in first, -lacking[one].file.stamp.modified, one),
+            )
+            return [_unembedded(one, lacking[one]) for one in order[:limit]]
 
-    def embed(self, vectors: Mapping[int, bytes]) -> None:
+    def lacking_vectors(self, above: int, limit: int) -> Sequence[tuple[int, str]]:
+        """Return the numbers and hashes of chunks that lack a vector, above a number and in order."""
+        with self._reading() as own:
+            self._embedding = own
+            every = [(one, file.chunks[one].sha256) for one, file in own.lacking().items() if one > above]
+            return every[:limit]
+
+    def embed(self, vectors: Mapping[int, bytes], *, without: Collection[int] = ()) -> None:
         """Store vectors; none if the index was rebuilt since they were asked for."""
         with self._reading() as own:
             if own is self._embedding:
                 own.vectors |= {number: vectors[number] for number in vectors.keys() & own.chunks().keys()}
+                own.without |= own.chunks().keys() & set(without)
 
     def hashes(self) -> Collection[str]:
         """Return the hashes of all chunks."""
@@ -355,6 +374,11 @@ def _best(
 def _is_same(one: Chunk, other: Chunk) -> bool:
     """Return whether two chunks differ at most in their lines."""
     return replace(one, start_line=0, end_line=0) == replace(other, start_line=0, end_line=0)
+
+
+def _unembedded(number: int, one: _File) -> UnembeddedChunk:
+    chunk, head = one.chunks[number], "\n".join(one.text.split("\n")[:HEAD_LINES])
+    return UnembeddedChunk(number, chunk.context, chunk.sha256, one.file.path, head)
 
 
 def _indexed(number: int, one: _File) -> IndexedChunk:

@@ -448,18 +448,55 @@ class SearchIndexConformance:
         assert "b" in index.files(HERE)
         assert sorted(index.files(HERE)) == [path for path, _ in found(index, "alpha")]
 
-    def test_chunks_get_their_vectors_in_the_order_of_their_numbers(
-        self, index: SearchIndex, vectors: VectorStore
-    ) -> None:
+    def test_every_chunk_lacks_its_vector_until_it_gets_one(self, index: SearchIndex, vectors: VectorStore) -> None:
         filled(index, a="alpha\nbeta\ngamma")
         first = index.unembedded(2)
         assert (len(first), index.has_vectors(), index.lacks_vectors()) == (2, False, True)
-        assert [one.id for one in first] == sorted(one.id for one in first)
         assert {one.sha256 for one in first} < set(index.hashes())
+        assert {(one.path, one.head) for one in first} == {("a", "alpha\nbeta\ngamma")}
         embedded(index, vectors)
 
         assert (index.has_vectors(), index.lacks_vectors(), index.counts().unembedded) == (True, False, 0)
-        assert list(index.unembedded(10)) == []
+        assert (list(index.unembedded(10)), list(index.lacking_vectors(0, 10))) == ([], [])
+
+    def test_files_that_are_asked_for_are_embedded_first_then_those_that_changed_last(self, index: SearchIndex) -> None:
+        with writing(index) as writer:
+            for name, modified in (("old", 1), ("new", 3), ("middle", 2), ("oldest", 0)):
+                stamp = Stamp(5, modified, modified, 1)
+                file = IndexedFile(name, stamp, "0" * 63 + "1", "text", 0)
+                writer.put(HERE, file, f"{name}\nmore", [Chunk(1, 1, name), Chunk(2, 2, "more")])
+
+        assert [one.path for one in index.unembedded(8)] == [
+            *("new", "new", "middle", "middle", "old", "old", "oldest", "oldest")
+        ]
+        assert [one.path for one in index.unembedded(3, first=["oldest", "\udce9"])] == ["oldest", "oldest", "new"]
+
+    def test_chunks_may_get_their_vectors_in_any_order(self, index: SearchIndex, vectors: VectorStore) -> None:
+        filled(index, a="alpha\nbeta\ngamma\ndelta")
+        (one, _), (two, _), (three, _), (four, _) = every = index.lacking_vectors(0, 10)
+        known = {number: embed_query("alpha") for number, _ in every}
+        vectors.put(vector_space_id(EMBEDDER), {sha256: embed_query("alpha") for _, sha256 in every})
+
+        index.embed({three: known[three]})
+        assert [number for number, _ in index.lacking_vectors(0, 10)] == [one, two, four]
+        assert [number for number, _ in index.lacking_vectors(one, 1)] == [two]
+        index.embed({one: known[one]})
+        assert {number for number, _ in index.nearest(embed_query("alpha"), 10)} == {one, three}
+        index.embed({four: known[four], two: known[two]})
+
+        assert (index.lacks_vectors(), index.counts().unembedded) == (False, 0)
+        filled(index, b="epsilon")
+        assert [chunk.context for chunk in index.unembedded(10)] == ["epsilon"]
+
+    def test_a_chunk_that_needs_no_vector_does_not_lack_one(self, index: SearchIndex) -> None:
+        filled(index, a="alpha\nbeta")
+        every = [number for number, _ in index.lacking_vectors(0, 10)]
+        index.embed({}, without=every[:1])
+        assert (index.counts().unembedded, [one.id for one in index.unembedded(10)]) == (1, every[1:])
+        index.embed({}, without=every)
+
+        assert (index.has_vectors(), index.lacks_vectors(), list(index.unembedded(10))) == (False, False, [])
+        assert len(numbers(index, "alpha")) == 1
 
     def test_the_nearest_chunk_is_the_one_that_says_the_same(self, index: SearchIndex, vectors: VectorStore) -> None:
         filled(index, a="alpha beta", b="gamma delta", c="epsilon zeta")

@@ -6,7 +6,7 @@ Vectors cross these borders as bytes: little-endian 32-bit floats of length one,
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from promptuary.core.search import Chunk, FileKind, Filters, Folder, IndexCounts, IndexedFile, Words
 
@@ -24,12 +24,21 @@ class IndexedChunk(NamedTuple):
     chunk: Chunk
 
 
+HEAD_LINES: Final = 20
+"""How many lines are the beginning of a file."""
+
+
 class UnembeddedChunk(NamedTuple):
-    """A chunk without a vector: its number, the text to embed, and the hash that identifies the vector."""
+    """A chunk without a vector: its number, the text to embed, and the hash that identifies the vector.
+
+    ``path`` is that of its file in the indexed folder, ``head`` the first lines of the file.
+    """
 
     id: int
     context: str
     sha256: str
+    path: str
+    head: str
 
 
 class Similarity(NamedTuple):
@@ -192,17 +201,22 @@ class SearchIndex(Protocol):
         ...
 
     def lacks_vectors(self) -> bool:
-        """Return whether any chunk has no vector yet."""
+        """Return whether any chunk lacks a vector."""
         ...
 
-    def unembedded(self, limit: int) -> Sequence[UnembeddedChunk]:
-        """Return the first chunks without a vector, in the order of their numbers."""
+    def unembedded(self, limit: int, *, first: Collection[str] = ()) -> Sequence[UnembeddedChunk]:
+        """Return chunks that lack a vector: those of the paths in ``first``, then of the files that changed last."""
         ...
 
-    def embed(self, vectors: Mapping[int, bytes]) -> None:
-        """Store the vectors of the first chunks that ``unembedded`` returned last; those that are gone are ignored.
+    def lacking_vectors(self, above: int, limit: int) -> Sequence[tuple[int, str]]:
+        """Return the numbers and hashes of chunks that lack a vector, above a number and in order."""
+        ...
 
-        If the index was rebuilt since, none of them is stored.
+    def embed(self, vectors: Mapping[int, bytes], *, without: Collection[int] = ()) -> None:
+        """Store the vectors of chunks by their numbers; those that are gone are ignored.
+
+        ``without`` are chunks that need no vector: they do not count as lacking one any more. If the index was rebuilt
+        since ``unembedded`` or ``lacking_vectors`` was called last, nothing is stored.
         """
         ...
 

@@ -17,6 +17,7 @@ from promptuary.core.ports.index import ChunkTraits, IndexedChunk, Similarity, U
 from promptuary.core.ports.models import Embedder, vector_space_id
 from promptuary.core.query import spoken_terms
 from promptuary.core.search import Chunk, Filters, Folder, IndexCounts, IndexedFile, Words
+from promptuary.storage.index.catalog.catalog import Catalog
 from promptuary.storage.index.generations import Generations
 from promptuary.storage.index.parts import Generation
 from promptuary.storage.index.writer import DiskIndexWriter
@@ -160,29 +161,27 @@ class DiskIndex:
         """Return whether any chunk has no vector of the embedder yet."""
         return self._reading(lambda own: not self._is_embedded(own) or own.catalog.lacks_vectors(), default=False)
 
-    def unembedded(self, limit: int) -> Sequence[UnembeddedChunk]:
-        """Return the first chunks without a vector of the embedder, in the order of their numbers."""
+    def unembedded(self, limit: int, *, first: Collection[str] = ()) -> Sequence[UnembeddedChunk]:
+        """Return chunks that lack a vector: those of the paths in ``first``, then of the files that changed last."""
+        return self._reading(lambda own: self._begun(own).unembedded(limit, first), ())
 
-        def work(own: Generation) -> Sequence[UnembeddedChunk]:
-            if not self._is_embedded(own) or self._are_lost(own):
-                self._start_embedding(own)
-            self._embedding = own.path
-            return own.catalog.unembedded(limit)
+    def lacking_vectors(self, above: int, limit: int) -> Sequence[tuple[int, str]]:
+        """Return the numbers and hashes of chunks that lack a vector, above a number and in order."""
+        return self._reading(lambda own: self._begun(own).lacking_vectors(above, limit), ())
 
-        return self._reading(work, ())
+    def embed(self, vectors: Mapping[int, bytes], *, without: Collection[int] = ()) -> None:
+        """Store the vectors of chunks by their numbers; those that are gone are ignored.
 
-    def embed(self, vectors: Mapping[int, bytes]) -> None:
-        """Store the vectors of the first chunks that ``unembedded`` returned last; those that are gone are ignored.
-
-        If the index was rebuilt since, or has vectors of another embedder now, none is stored.
+        ``without`` are chunks that need no vector. If the index was rebuilt since chunks that lack one were asked for,
+        or has vectors of another embedder now, nothing is stored.
         """
 
         def work(own: Generation) -> None:
-            if own.vectors is None or not vectors or own.path != self._embedding or not self._is_embedded(own):
+            if own.vectors is None or own.path != self._embedding or not self._is_embedded(own):
                 return
             there = own.catalog.hashes(list(vectors))
             own.vectors.write({one: vectors[one] for one in there}, ())
-            own.catalog.set_embedded(max(vectors))
+            own.catalog.set_embedded([*vectors, *without], vectors=bool(there))
 
         self._reading(work, None)
 
@@ -242,11 +241,18 @@ class DiskIndex:
         except PromptuaryError:  # the embedder is unreachable, so the dimensions are unknown
             return False
 
+    def _begun(self, own: Generation) -> Catalog:
+        """Return the catalogue, in which only vectors of our embedder count from now on."""
+        if not self._is_embedded(own) or self._are_lost(own):
+            self._start_embedding(own)
+        self._embedding = own.path
+        return own.catalog
+
     def _start_embedding(self, own: Generation) -> None:
         """Delete the vectors of another embedder: they are never mixed."""
         if self._embedder is not None and own.vectors is not None:
             own.vectors.clear()
-            own.catalog.set_embedded(0)
+            own.catalog.clear_embedded()
             own.catalog.set_meta(_EMBEDDER, vector_space_id(self._embedder))
 
     def _reading(self, work: Callable[[Generation], Result], default: Result) -> Result:

@@ -18,6 +18,7 @@ from promptuary.storage.index.catalog import rows
 from promptuary.storage.index.catalog.rows import (
     CHECKPOINTED,
     EMBEDDED,
+    VECTORS,
     WRITTEN,
     CatalogChange,
     FileContent,
@@ -32,7 +33,13 @@ if TYPE_CHECKING:
     from promptuary.storage.index.document import Document
 
 _QUERIES = queries(__package__, "queries.sql")
-_STEPS: Final = ("schema_1_chunks.sql", "schema_2_labels.sql", "schema_3_fields.sql", "schema_4_conversations.sql")
+_STEPS: Final = (
+    "schema_1_chunks.sql",
+    "schema_2_labels.sql",
+    "schema_3_fields.sql",
+    "schema_4_conversations.sql",
+    "schema_5_embedded.sql",
+)
 _ENDS: Final = str.maketrans({'"': " ", "\0": " "})
 
 
@@ -262,30 +269,61 @@ class Catalog:
         key = {"files": json.dumps(list(files))}
         return self._read(lambda own: [one for (one,) in own.execute(_QUERIES["chunks_of_files"], key)])
 
-    def unembedded(self, limit: int) -> Sequence[UnembeddedChunk]:
-        """Return the first chunks that have no vector, in the order of their numbers."""
+    def unembedded(self, limit: int, first: Iterable[str] = ()) -> Sequence[UnembeddedChunk]:
+        """Return chunks that lack a vector: those of the paths in ``first``, then of the files that changed last."""
 
         def work(own: sqlite3.Connection) -> list[UnembeddedChunk]:
-            texts, key = rows.Texts(own), {"limit": limit, "above": rows.number(own, EMBEDDED)}
-            return [rows.to_unembedded(row, texts) for row in own.execute(_QUERIES["chunks_above"], key).fetchall()]
+            texts, valid = rows.Texts(own), [path for path in first if isinstance(to_column(path), str)]
+            key = {"limit": limit, "first": json.dumps(valid), "above": rows.number(own, EMBEDDED)}
+            found = own.execute(_QUERIES["unembedded"], key)
+            return [rows.to_unembedded(row, texts) for row in found.fetchall()]
 
         return self._read(work)
 
-    def set_embedded(self, number: int) -> None:
-        """Record that every chunk up to ``number`` has a vector."""
-        self._write(lambda own: rows.set_number(own, EMBEDDED, number))
+    def lacking_vectors(self, above: int, limit: int) -> Sequence[tuple[int, str]]:
+        """Return the numbers and hashes of chunks that lack a vector, above a number and in order."""
+
+        def work(own: sqlite3.Connection) -> list[tuple[int, str]]:
+            key = {"limit": limit, "above": max(above, rows.number(own, EMBEDDED))}
+            return [(one, bytes(sha).hex()) for one, sha in own.execute(_QUERIES["lacking_vectors"], key)]
+
+        return self._read(work)
+
+    def set_embedded(self, numbers: Sequence[int], *, vectors: bool) -> None:
+        """Record that these chunks need no vector any more; ``vectors``: some of them got one."""
+
+        def work(own: sqlite3.Connection) -> None:
+            own.executemany(_QUERIES["add_embedded"], [(one,) for one in numbers])
+            above = {"above": rows.number(own, EMBEDDED), "limit": 1}
+            lacking = own.execute(_QUERIES["lacking_vectors"], above).fetchone()
+            last = int(own.execute(_QUERIES["last_chunk"]).fetchone()[0])
+            # So that the table stays small: it holds only what was embedded before its turn.
+            done = lacking[0] - 1 if lacking else max(last, *numbers)
+            own.execute(_QUERIES["forget_embedded"], {"above": done})
+            rows.set_number(own, EMBEDDED, done)
+            if vectors:
+                rows.set_number(own, VECTORS, 1)
+
+        if numbers:
+            self._write(work)
+
+    def clear_embedded(self) -> None:
+        """Record that every chunk lacks its vector."""
+
+        def work(own: sqlite3.Connection) -> None:
+            own.execute(_QUERIES["clear_embedded"])
+            rows.set_number(own, EMBEDDED, 0)
+            rows.set_number(own, VECTORS, 0)
+
+        self._write(work)
 
     def has_vectors(self) -> bool:
         """Return whether any chunk may have a vector."""
-        return self._read(lambda own: rows.number(own, EMBEDDED)) > 0
+        return self._read(lambda own: rows.number(own, VECTORS)) > 0
 
     def lacks_vectors(self) -> bool:
-        """Return whether any chunk has no vector."""
-
-        def work(own: sqlite3.Connection) -> bool:
-            return int(own.execute(_QUERIES["last_chunk"]).fetchone()[0]) > rows.number(own, EMBEDDED)
-
-        return self._read(work)
+        """Return whether any chunk lacks its vector."""
+        return bool(self.lacking_vectors(0, 1))
 
     def counts(self) -> IndexCounts:
         """Return how much the index holds."""

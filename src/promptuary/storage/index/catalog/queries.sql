@@ -177,17 +177,43 @@ SELECT max(coalesce((SELECT max(id) FROM chunk), 0), coalesce((SELECT max(chunk)
 -- The chunks of some files.
 SELECT id FROM chunk WHERE file IN (SELECT value FROM json_each(:files));
 
--- name: chunks_above
--- Some chunks above a number, in order.
-SELECT id, file, start_line, end_line, heading, sha256 FROM chunk WHERE id > :above ORDER BY id LIMIT :limit;
+-- name: unembedded
+-- Some chunks that lack a vector: those of some paths first, then those of the files that changed last.
+-- The numbers are found in the index of the table alone; only the chunks that are returned are read.
+WITH lacking AS (
+    SELECT chunk.id AS number, file.path AS path,
+        row_number() OVER (ORDER BY file.path NOT IN (SELECT value FROM json_each(:first)), file.modified DESC,
+            file.id, chunk.id) AS place
+    FROM file JOIN chunk ON chunk.file = file.id
+    WHERE chunk.id > :above AND chunk.id NOT IN (SELECT chunk FROM embedded)
+    ORDER BY place LIMIT :limit
+)
+SELECT chunk.id, lacking.path, chunk.file, start_line, end_line, heading, sha256
+FROM lacking JOIN chunk ON chunk.id = lacking.number ORDER BY lacking.place;
+
+-- name: lacking_vectors
+-- Some chunks above a number that lack a vector, in order, by their hashes.
+SELECT id, sha256 FROM chunk WHERE id > :above AND id NOT IN (SELECT chunk FROM embedded) ORDER BY id LIMIT :limit;
+
+-- name: add_embedded
+-- A chunk needs no vector any more.
+INSERT OR IGNORE INTO embedded (chunk) VALUES (?);
+
+-- name: forget_embedded
+-- All chunks up to a number need no vector any more.
+DELETE FROM embedded WHERE chunk <= :above;
+
+-- name: clear_embedded
+-- Every chunk needs a vector.
+DELETE FROM embedded;
 
 -- name: last_chunk
 -- The highest number of a chunk that is there.
 SELECT coalesce(max(id), 0) FROM chunk;
 
 -- name: counts
--- How many files and chunks there are, and how many chunks are above a number.
+-- How many files and chunks there are, and how many chunks lack a vector.
 SELECT
     (SELECT count(*) FROM file WHERE sha256 <> zeroblob(32)),
     (SELECT count(*) FROM chunk),
-    (SELECT count(*) FROM chunk WHERE id > :above);
+    (SELECT count(*) FROM chunk WHERE id > :above AND id NOT IN (SELECT chunk FROM embedded));

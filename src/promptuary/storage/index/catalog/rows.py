@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, Final, cast
 
 from promptuary.core.errors import DatabaseDamagedError, IndexDamagedError, PromptuaryError, UnknownFormatError
-from promptuary.core.ports.index import ChunkTraits, IndexedChunk, UnembeddedChunk
+from promptuary.core.ports.index import HEAD_LINES, ChunkTraits, IndexedChunk, UnembeddedChunk
 from promptuary.core.query import extra_terms, folded
 from promptuary.core.search import FILE_KINDS, Chunk, FileKind, Folder, IndexedFile, Stamp
 from promptuary.storage.index.document import Document
@@ -32,7 +32,9 @@ WRITTEN: Final = "written"
 CHECKPOINTED: Final = "settled"
 """When everything was last written to disk."""
 EMBEDDED: Final = "embedded"
-"""The vector index has every chunk up to this number."""
+"""Every chunk up to this number has its vector, or needs none."""
+VECTORS: Final = "vectors"
+"""Above zero if the vector index has a vector."""
 
 
 class Texts:
@@ -222,9 +224,10 @@ def _chunk(file: int, fields: Sequence[Any], texts: Texts) -> Chunk:
 
 def to_unembedded(row: Sequence[Any], texts: Texts) -> UnembeddedChunk:
     """Return a chunk to embed."""
-    chunk, file, first, last, heading, sha256 = row
+    number, path, file, first, last, heading, sha256 = row
     context = Chunk(first, last, texts.lines(file, first, last), _unpacked(heading)).context
-    return UnembeddedChunk(int(chunk), context, bytes(sha256).hex())
+    head = texts.lines(file, 1, HEAD_LINES)
+    return UnembeddedChunk(int(number), context, bytes(sha256).hex(), from_column(path), head)
 
 
 def traits(connection: sqlite3.Connection, numbers: str) -> dict[int, ChunkTraits]:
