@@ -14,6 +14,7 @@ BENCHMARKS = (
     "prefix",
     "preparing",
     "indexing",
+    "embedding",
     "searching",
 )
 

@@ -153,6 +153,29 @@ def test_a_failure_is_told_once_and_not_all_the_time(capsys: pytest.CaptureFixtu
     assert [line.partition(" ")[2] for line in out.splitlines()] == ["embedded 1,234 chunks"]
 
 
+def test_while_chunks_are_left_to_embed_the_rate_and_the_time_left_are_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for as_json in (False, True):
+        printer = UpdatePrinter(as_json=as_json, quiet=False)
+        printer.show(ChunksEmbedded(30, 1_050, 2.0))
+        printer.show(ChunksEmbedded(50, 1_000, 2.0))
+        printer.flush()
+        printer.show(ChunksEmbedded(1_000, 0, 50.0))
+        printer.flush()
+    out, _ = capsys.readouterr()
+    told = out.splitlines()
+
+    assert [line.partition(" ")[2] for line in told[:2]] == [
+        "embedded 80 chunks (20.0/s; 1,000 left, 50 s)",
+        "embedded 1,000 chunks",
+    ]
+    assert [(one["chunks"], one["left"], one["seconds"]) for one in map(json.loads, told[2:])] == [
+        (80, 1_000, 4.0),
+        (1_000, 0, 50.0),
+    ]
+
+
 def test_how_changes_are_noticed_is_told_unless_it_is_to_be_quiet(capsys: pytest.CaptureFixture[str]) -> None:
     for as_json, quiet in ((False, False), (False, True), (True, True)):
         printer = UpdatePrinter(as_json=as_json, quiet=quiet)

@@ -19,6 +19,8 @@ from promptuary.core.search import FolderHeld, IndexStatus, SearchNote, SyncRepo
 from promptuary.core.text import one_line
 
 DONE, NOT_ALL = 0, 1
+_LOOKS_BACK: Final = 30.0
+"""Seconds that the rate of embedding is measured over: long texts come before short ones, a few hundred at a time."""
 EMBEDDINGS_EXTRA: Final = 'pip install "promptuary[embeddings]"'
 
 
@@ -102,7 +104,7 @@ def embed(job: IndexJob, outcome: IndexOutcome) -> int:
     if status.counts.unembedded:
         job.note("search by words works now, by meaning for what is embedded; Ctrl-C loses nothing")
     try:
-        with ProgressLine(sys.stderr, "chunks embedded", shown=not job.quiet) as progress:
+        with ProgressLine(sys.stderr, "chunks embedded", shown=not job.quiet, looks_back=_LOOKS_BACK) as progress:
             progress.say("loading the model")
             outcome.embedded = run_interruptibly(lambda stop: _embed(job, status.counts.unembedded, progress, stop))
     except KeyboardInterrupt:

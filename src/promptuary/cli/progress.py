@@ -11,8 +11,6 @@ from promptuary.cli.terminal import columns, cut
 
 _EVERY: Final = 0.1
 """Seconds between two updates."""
-_LOOKS_BACK: Final = 5.0
-"""Seconds that the rate is measured over: a quick start says little about the rest."""
 _CELLS: Final = 20
 _ROOM_FOR_CELLS: Final = 72
 
@@ -20,15 +18,23 @@ _ROOM_FOR_CELLS: Final = 72
 class ProgressLine:
     """A line such as ``[#####...]  1,204 of 5,310 files  812/s  5 s left``; call it with the numbers done and total.
 
-    ``shown=False`` switches it off. May be called from any thread, one at a time.
+    ``shown=False`` switches it off. The rate is that of the last ``looks_back`` seconds: a quick start says little
+    about the rest. May be called from any thread, one at a time.
     """
 
     def __init__(
-        self, stream: TextIO, unit: str, *, shown: bool = True, clock: Callable[[], float] = time.monotonic
+        self,
+        stream: TextIO,
+        unit: str,
+        *,
+        shown: bool = True,
+        looks_back: float = 5.0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._stream = stream
         self._unit = unit
         self._shown = shown and stream.isatty() and os.environ.get("TERM") != "dumb"
+        self._looks_back = looks_back
         self._clock = clock
         self._seen: deque[tuple[float, int]] = deque()
         self._drawn_at: float | None = None
@@ -48,7 +54,7 @@ class ProgressLine:
         if now - self._drawn_at < _EVERY:
             return
         self._seen.append((now, done))
-        while len(self._seen) > 2 and self._seen[1][0] <= now - _LOOKS_BACK:
+        while len(self._seen) > 2 and self._seen[1][0] <= now - self._looks_back:
             self._seen.popleft()
         self._drawn_at = now
         self._draw(self._line(done, total))

@@ -9,6 +9,7 @@ from typing import Any, Final
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import opened, print_json_line
 from promptuary.cli.indexing import IndexJob, embed, many, print_embedded, print_synced, sync
+from promptuary.cli.progress import duration
 from promptuary.core.json import event_json, sync_json, update_json
 from promptuary.core.search import (
     ChunksEmbedded,
@@ -91,21 +92,22 @@ class UpdatePrinter:
     def __init__(self, *, as_json: bool, quiet: bool) -> None:
         self._as_json = as_json
         self._quiet = quiet and not as_json
-        self._embedded = 0
+        self._embedded = ChunksEmbedded(0)
         self._since = 0.0
         self._noted: dict[str, float] = {}
 
     def timeout(self) -> float | None:
         """Return how many seconds may pass before ``flush`` is due; ``None`` is any number."""
-        return max(0.0, self._since + _GATHER - time.monotonic()) if self._embedded else None
+        return max(0.0, self._since + _GATHER - time.monotonic()) if self._embedded.count else None
 
     def show(self, update: IndexUpdate) -> None:
         """Print one update, now or with others soon."""
         match update:
-            case ChunksEmbedded(count):
-                if not self._embedded:
+            case ChunksEmbedded(count, left, seconds):
+                if not self._embedded.count:
                     self._since = time.monotonic()
-                self._embedded += count
+                so_far = self._embedded
+                self._embedded = ChunksEmbedded(so_far.count + count, left, so_far.seconds + seconds)
             case WatchModeChanged(mode, reason):
                 if not self._quiet:
                     self._print(update, f"changes are noticed by {mode}{f' ({reason})' if reason else ''}")
@@ -115,14 +117,14 @@ class UpdatePrinter:
                 self._note(update, reason)
             case _:
                 self._note(update, note_text(update))
-        if self._embedded and not self.timeout():
+        if self._embedded.count and not self.timeout():
             self.flush()
 
     def flush(self) -> None:
         """Print how many chunks were embedded since the last time."""
-        if self._embedded:
-            embedded, self._embedded = self._embedded, 0
-            self._print(ChunksEmbedded(embedded), f"embedded {many(embedded, 'chunk')}", result=True)
+        if self._embedded.count:
+            embedded, self._embedded = self._embedded, ChunksEmbedded(0)
+            self._print(embedded, f"embedded {many(embedded.count, 'chunk')}{_time_left(embedded)}", result=True)
 
     def _note(self, update: IndexUpdate, text: str) -> None:
         now = time.monotonic()
@@ -136,6 +138,14 @@ class UpdatePrinter:
         else:
             stream = sys.stdout if result else sys.stderr
             print(f"{time.strftime('%H:%M:%S')} {one_line(line)}", file=stream, flush=True)
+
+
+def _time_left(embedded: ChunksEmbedded) -> str:
+    """Return how fast chunks are embedded, how many are left, and how long those take at that rate."""
+    if not embedded.left or embedded.seconds <= 0:
+        return ""
+    rate = embedded.count / embedded.seconds
+    return f" ({rate:,.1f}/s; {embedded.left:,} left, {duration(embedded.left / rate)})"
 
 
 def _counts(report: SyncReport) -> str:

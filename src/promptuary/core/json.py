@@ -256,8 +256,8 @@ def update_json(update: IndexUpdate) -> dict[str, Any]:
             return {"event": "mode", "mode": mode, "reason": reason}
         case FilesSynced(report):
             return {"event": "synced", **_counts_json(report)}
-        case ChunksEmbedded(count):
-            return {"event": "embedded", "chunks": count}
+        case ChunksEmbedded(count, left, seconds):
+            return {"event": "embedded", "chunks": count, "left": left, "seconds": round(seconds, 3)}
         case UpdateFailed(reason):
             return {"event": "note", "code": "UPDATE_FAILED", "text": reason}
         case _:

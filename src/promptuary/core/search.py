@@ -461,9 +461,11 @@ class FilesSynced:
 
 @dataclass(frozen=True, slots=True)
 class ChunksEmbedded:
-    """Chunks got their vectors."""
+    """Chunks got their vectors, in so many ``seconds``; ``left`` still lack one."""
 
     count: int
+    left: int = 0
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ embedded again. What a person is likely to ask about comes first: files that wer
 changed last. Generated text gets no vector: it is found by its words.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from promptuary.core.ports.index import SearchIndex, UnembeddedChunk, VectorStore
@@ -27,13 +27,13 @@ _LOOKED_UP: Final = 4_096
 """How many stored vectors are looked up at a time."""
 
 
-def restore(index: SearchIndex, store: VectorStore, embedder: Embedder, *, proceed: Callable[[], bool]) -> int:
-    """Give chunks their stored vectors while ``proceed`` is true; return how many got one. Nothing is embedded.
+def restore(index: SearchIndex, store: VectorStore, embedder: Embedder, *, progress: EmbedProgress) -> int:
+    """Give chunks their stored vectors until ``progress`` returns false; return how many got one. Nothing is embedded.
 
     Ends with the first chunks of which none has a stored vector, so that this costs little where nothing is stored.
     """
     done, above, space = 0, 0, vector_space_id(embedder)
-    while proceed() and (lacking := index.lacking_vectors(above, _LOOKED_UP)):
+    while lacking := index.lacking_vectors(above, _LOOKED_UP):
         known = store.get(space, list({sha256 for _, sha256 in lacking}))
         if not known:
             break
@@ -41,6 +41,8 @@ def restore(index: SearchIndex, store: VectorStore, embedder: Embedder, *, proce
         index.embed(found)
         done += len(found)
         above = lacking[-1][0]
+        if not progress(done):
+            break
     return done
 
 
@@ -57,7 +59,7 @@ def embed_missing(
     ``first`` are paths of files that come before all others.
     """
     proceed = progress or (lambda _: True)
-    done, space = restore(index, store, embedder, proceed=lambda: True), vector_space_id(embedder)
+    done, space = restore(index, store, embedder, progress=proceed), vector_space_id(embedder)
     while chunks := index.unembedded(_WINDOW, first=first):
         generated = [chunk.id for chunk in chunks if is_generated(chunk.path, chunk.head, chunk.context)]
         index.embed({}, without=generated)

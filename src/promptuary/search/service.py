@@ -279,7 +279,11 @@ class SearchService:
         with self._opening:
             if self._updater is None:
                 self._updater = IndexUpdater(
-                    self.watcher, lambda everything: self.refresh(everything=everything), self.embed, on_update
+                    self.watcher,
+                    lambda everything: self.refresh(everything=everything),
+                    self.embed,
+                    lambda: self.status().counts.unembedded,
+                    on_update,
                 )
                 self._updater.start()
 
@@ -382,4 +386,4 @@ def _restore(backend: SearchBackend) -> None:
     # The search reports an error better, and goes on by words.
     with suppress(PromptuaryError):
         if backend.store is not None and backend.embedder is not None and backend.index.lacks_vectors():
-            restore(backend.index, backend.store, backend.embedder, proceed=lambda: time.monotonic() < deadline)
+            restore(backend.index, backend.store, backend.embedder, progress=lambda _: time.monotonic() < deadline)

@@ -33,11 +33,15 @@ _CHECK_EVERY: Final = 30.0
 _WAIT: Final = 0.5
 """Seconds to wait for an event, or after a failure, before the next round."""
 
+_EMBED_ROUND: Final = 2.0
+"""Seconds to embed, if nothing changes, before that is reported and what was found meanwhile comes first."""
+
 
 class IndexUpdater:
     """Calls ``refresh`` when ``watcher`` reports changes, and ``embed`` in between; ``on_update`` gets every update.
 
-    ``refresh(True)`` checks every file, ``refresh(False)`` only what the watcher reported.
+    ``refresh(True)`` checks every file, ``refresh(False)`` only what the watcher reported. ``unembedded`` returns how
+    many chunks lack a vector.
     """
 
     def __init__(
@@ -45,11 +49,13 @@ class IndexUpdater:
         watcher: Callable[[], "Watcher"],
         refresh: Callable[[bool], SyncReport | IndexBusy],
         embed: Callable[[EmbedProgress], int],
+        unembedded: Callable[[], int],
         on_update: Callable[[IndexUpdate], None] | None = None,
     ) -> None:
         self._get_watcher = watcher
         self._refresh = refresh
         self._embed = embed
+        self._unembedded = unembedded
         self._on_update = on_update or (lambda _: None)
         self._ending = threading.Event()
         self._watcher: Watcher | None = None
@@ -96,7 +102,7 @@ class IndexUpdater:
             if self._sync(everything=due):
                 # Only now: what failed, or what another process was syncing, is tried again.
                 self._seen = generation
-        elif not self._embed_some():
+        elif not self._embed_some(watcher):
             watcher.wait(self._seen, _WAIT)
 
     def _sync(self, *, everything: bool) -> bool:
@@ -111,16 +117,23 @@ class IndexUpdater:
             self._report(note)
         return True
 
-    def _embed_some(self) -> int:
+    def _embed_some(self, watcher: "Watcher") -> int:
         """Embed until a change comes; an embedder that fails is left alone for a while, and for longer each time."""
         now = time.monotonic()
         if now < self._embed_after:
             return 0
         self._embed_after, self._pause = now + self._pause, min(2 * self._pause, _CHECK_EVERY)
-        done = self._embed(lambda _: not self._ending.is_set() and time.monotonic() < now + _WAIT)
+
+        def proceed(done: int) -> bool:
+            if self._ending.is_set() or watcher.generation > self._seen:
+                return False
+            # However long it takes to begin, a round embeds something.
+            return done == 0 or time.monotonic() < now + _EMBED_ROUND
+
+        done = self._embed(proceed)
         self._embed_after, self._pause = 0.0, _WAIT
         if done:
-            self._report(ChunksEmbedded(done))
+            self._report(ChunksEmbedded(done, self._unembedded(), time.monotonic() - now))
         return done
 
     def _fail(self, failure: IndexUpdate) -> None:

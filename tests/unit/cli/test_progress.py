@@ -121,6 +121,18 @@ def test_the_rate_is_that_of_the_last_seconds(clock: Clock) -> None:
     assert terminal.screen == "1,200 of 2,000 chunks  10/s  80 s left"
 
 
+@pytest.mark.usefixtures("width")
+def test_the_rate_may_be_measured_over_a_longer_time(clock: Clock) -> None:
+    terminal = Terminal()
+    progress = ProgressLine(terminal, "chunks", looks_back=60.0, clock=clock)
+    progress(0, 2_000)
+    for second in range(1, 21):
+        clock.now += 1.0
+        progress(second * 5 if second <= 10 else 50 + (second - 10) * 15, 2_000)
+
+    assert terminal.screen == "200 of 2,000 chunks  10/s  3 min left"
+
+
 @pytest.mark.parametrize("columns", [1, 5, 12, 24])
 def test_it_never_fills_the_last_column(clock: Clock, width: list[int], columns: int) -> None:
     width[0] = columns

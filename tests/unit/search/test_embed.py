@@ -1,5 +1,6 @@
 """Vectors are made once, kept for good, and never mixed; whatever is missing of them, a search answers."""
 
+import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
@@ -93,6 +94,82 @@ def test_it_can_be_stopped_after_each_batch_and_goes_on_where_it_was(many: Path,
         assert (lacking(service), service.embed()) == (0, 0)
 
     assert len(embedder.passages) == len(set(embedder.passages)) == MANY
+
+
+def test_files_that_changed_last_are_embedded_first_and_the_ones_that_were_found_before_them(
+    files: Files, embedder: HashedWords, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embed, "_WINDOW", 1)
+    workspace = files({f"{name}.md": f"{name} text" for name in ("asked", "first", "second", "third")})
+    for age, name in enumerate(("third", "second", "first", "asked")):
+        os.utime(workspace / f"{name}.md", (1_000_000 - age, 1_000_000 - age))
+    with search_with(workspace, embedder) as service:
+        service.index([workspace])
+        assert [hit.path for hit in service.find(SearchQuery("asked")).hits] == ["asked.md"]
+        service.embed()
+
+    assert embedder.passages == ["asked text", "third text", "second text", "first text"]
+
+
+def test_texts_of_about_the_same_length_share_a_batch(files: Files) -> None:
+    batches: list[list[int]] = []
+
+    class Batching(HashedWords):
+        def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[bytes]:
+            batches.append([len(text) for text in texts])
+            return super().embed(texts, purpose)
+
+    lengths = [number * 37 % 2 * 500 + number + 10 for number in range(2 * BATCH)]
+    workspace = files({f"{number}.txt": "x" * length for number, length in enumerate(lengths)})
+    with search_with(workspace, Batching()) as service:
+        service.index([workspace])
+        service.embed()
+
+    lengths.sort(reverse=True)
+    assert batches == [lengths[:BATCH], lengths[BATCH:]]
+
+
+def test_generated_text_gets_no_vector_lacks_none_and_is_found_by_its_words(
+    files: Files, embedder: HashedWords
+) -> None:
+    workspace = files({"yarn.lock": "alpha@1.0:\n  resolved: somewhere\n", "notes.md": "alpha text"})
+    with search_with(workspace, embedder) as service:
+        service.index([workspace])
+        assert (service.embed(), lacking(service)) == (2, 0)
+        found = service.find(SearchQuery("alpha"))
+
+    assert embedder.passages == ["alpha text"]
+    assert {hit.path: hit.why.cosine is None for hit in found.hits} == {"yarn.lock": True, "notes.md": False}
+    assert not found.partially_embedded
+
+
+def test_where_everything_is_generated_nothing_is_embedded_and_a_search_answers_by_words(
+    files: Files, embedder: HashedWords
+) -> None:
+    workspace = files({"yarn.lock": "alpha@1.0:\n", "go.sum": "beta v1\n"})
+    with search_with(workspace, embedder) as service:
+        service.index([workspace])
+        assert (service.embed(), service.embed(), lacking(service)) == (2, 0, 0)
+        assert service.find(SearchQuery("alpha")).mode == "lexical"
+
+    assert embedder.passages == []
+
+
+def test_stored_vectors_come_back_after_a_rebuild_before_anything_is_embedded(
+    many: Path, embedder: HashedWords, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embed, "_LOOKED_UP", 2)
+    with search_with(many, embedder) as service:
+        service.index([many])
+        service.embed()
+        (many / "new.md").write_text("alpha new")
+        service.index([], rebuild=True)
+        # Stopped before the first batch: whatever has a vector now got a stored one.
+        service.embed(lambda done: done < MANY)
+
+        assert (lacking(service), len(embedder.passages)) == (1, MANY)
+        service.embed()
+        assert (lacking(service), embedder.passages[-1]) == (0, "alpha new")
 
 
 def test_who_is_stopped_at_once_makes_nothing(many: Path, embedder: HashedWords) -> None:

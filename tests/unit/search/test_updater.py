@@ -21,7 +21,7 @@ from promptuary.core.search import (
     UpdateFailed,
     WatchModeChanged,
 )
-from promptuary.search import updater
+from promptuary.search import embed, updater
 from promptuary.search.service import SearchService
 from promptuary.workspace.changes import watcher
 from tests.conftest import Files
@@ -88,11 +88,23 @@ def test_it_makes_the_vectors_that_are_missing_and_those_of_what_changes(workspa
     with search_with(workspace_files, HashedWords()) as service:
         service.index([workspace_files])
         with watched(service) as updates:
-            assert updates.until(ChunksEmbedded).count == 2
+            embedded = updates.until(ChunksEmbedded)
+            assert (embedded.count, embedded.left, embedded.seconds > 0) == (2, 0, True)
             (workspace_files / "c.md").write_text("gamma")
             assert updates.until(ChunksEmbedded).count == 1
 
         assert not service.find(SearchQuery("gamma")).partially_embedded
+
+
+def test_it_tells_how_many_chunks_are_left_to_embed(workspace_files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(updater, "_EMBED_ROUND", 0.0)
+    monkeypatch.setattr(embed, "BATCH", 1)
+    with search_with(workspace_files, HashedWords()) as service:
+        service.index([workspace_files])
+        with watched(service) as updates:
+            counts = [(one.count, one.left) for one in (updates.until(ChunksEmbedded), updates.until(ChunksEmbedded))]
+
+    assert counts == [(1, 1), (1, 0)]
 
 
 def test_an_embedder_that_fails_is_told_of_once_and_keeps_no_change_from_being_indexed(workspace_files: Path) -> None:

@@ -10,13 +10,12 @@ from typing import Final
 
 _LOCK_FILES: Final = frozenset(
     {
-        *("package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "deno.lock"),
-        *("cargo.lock", "poetry.lock", "pdm.lock", "uv.lock", "pipfile.lock", "pixi.lock", "conda-lock.yml"),
-        *("gemfile.lock", "composer.lock", "podfile.lock", "package.resolved", "pubspec.lock", "mix.lock"),
-        *("go.sum", "go.work.sum", "flake.lock", "gradle.lockfile", "packages.lock.json", "cartfile.resolved"),
+        *("package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml"),
+        *("conda-lock.yml", "package.resolved", "cartfile.resolved", "packages.lock.json", "go.sum", "go.work.sum"),
     }
 )
 _ENDINGS: Final = (
+    *(".lock", ".lockfile"),
     *(".min.js", ".min.mjs", ".min.css", ".js.map", ".css.map", ".mjs.map", ".ts.map"),
     *("_pb2.py", "_pb2.pyi", "_pb2_grpc.py", ".pb.go", ".pb.cc", ".pb.h", ".g.dart", ".freezed.dart", ".g.cs"),
     *(".designer.cs", ".tsbuildinfo"),
@@ -70,7 +69,7 @@ def _is_machine_text(text: str) -> bool:
         return False
     lines = text.split("\n")
     # Not every script has blanks between words, but code and encoded bytes are ASCII.
-    dense = [line for line in lines if len(line) >= _LONG_LINE and line.count(" ") * 25 < len(line) and line.isascii()]
+    dense = [line for line in lines if len(line) >= _LONG_LINE and line.count(" ") * 12 < len(line) and line.isascii()]
     if sum(map(len, dense)) * 2 > len(text):
         return True
     letters = sum(map(len, _WORD.findall(text)))
