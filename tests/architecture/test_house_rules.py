@@ -13,7 +13,6 @@ import promptuary
 from tests.architecture.source import ROOT, modules
 
 LOADED_ON_USE = {
-    "promptuary.chat_exports",
     "promptuary.core.json",
     "promptuary.core.references",
     "promptuary.models.onnx_folder",

@@ -92,6 +92,8 @@ def _print_notes(query: SearchQuery, result: SearchResult, summary: str) -> None
         print(summary, file=sys.stderr)
     for note in result.notes:
         print(f"note: {one_line(note_text(note))}", file=sys.stderr)
+    if result.hits and not result.answers:
+        print("nothing here seems to answer that; these are the nearest passages", file=sys.stderr)
     if not result.hits:
         loosen = "nothing passes the filters and matches; loosen the filters, or "
         advice = f"{loosen if query.filters else ''}use other words"
@@ -123,8 +125,11 @@ def _shown(number: int, hit: Hit, words: Sequence[str], options: argparse.Namesp
 
 
 def _why(hit: Hit) -> Iterator[str]:
-    parts = {"words": hit.why.lexical, "meaning": hit.why.cosine, "reranker": hit.why.rerank}
+    why = hit.why
+    parts = {"words": why.lexical, "meaning": why.meaning, "cosine": why.cosine, "reranker": why.rerank}
     yield f"score {hit.score:.3f}"
     yield from (f"{name} {value:.3f}" for name, value in parts.items() if value is not None)
+    if why.length:
+        yield f"long document -{why.length:.3f}"
     if hit.why.matched:
         yield f"matched: {one_line(' '.join(hit.why.matched))}"

@@ -75,6 +75,7 @@ class Source:
     first_line: int | None = None
     outlines: Callable[[], Forms] = nothing_shorter
     read_on: str = ""
+    brief: bool = False
     anchor: str = ""
     path: str = ""
     origin: str = ""

@@ -36,6 +36,7 @@ from promptuary.core.search import (
     SyncReport,
     UpdateFailed,
     WatchModeChanged,
+    Why,
     note_text,
 )
 from promptuary.core.threads import AttachmentList, HistoryStats, Replay
@@ -168,16 +169,26 @@ def search_json(query: str, result: SearchResult, *, explain: bool = False) -> d
         "mode": result.mode,
         "auto_synced": result.auto_synced,
         "partially_embedded": result.partially_embedded,
+        "confidence": round(result.confidence, 3),
         "notes": [note_json(note) for note in result.notes],
         "hits": [hit_json(hit, explain=explain) for hit in result.hits],
     }
 
 
+def _why_json(why: Why) -> dict[str, Any]:
+    parts = {
+        "lexical": why.lexical,
+        "cosine": why.cosine,
+        "meaning": why.meaning,
+        "length": why.length,
+        "matched": list(why.matched),
+    }
+    return parts if why.rerank is None else {**parts, "rerank": why.rerank}
+
+
 def hit_json(hit: Hit, *, explain: bool = False) -> dict[str, Any]:
     """Return the JSON object of a hit."""
-    why = {"lexical": hit.why.lexical, "cosine": hit.why.cosine, "matched": list(hit.why.matched)} if explain else None
-    if why and hit.why.rerank is not None:
-        why["rerank"] = hit.why.rerank
+    why = _why_json(hit.why) if explain else None
     return {
         "place": hit.place,
         "folder": hit.folder,

@@ -28,7 +28,7 @@ _TICKS = re.compile(r"`{3,}")
 
 def render(source: Source, detail: Detail, body: str | None, counter: TokenCounter, remark: str = "") -> Block:
     """Return ``source`` as a block; ``body`` is what is shown of it, ``None`` for its name only."""
-    facts = [source.kind, *source.facts]
+    facts = list(source.facts) if source.brief else [source.kind, *source.facts]
     if detail is not Detail.FULL:
         facts.append(_SHORTENED[detail])
     shown = None
@@ -38,13 +38,16 @@ def render(source: Source, detail: Detail, body: str | None, counter: TokenCount
             facts.append(f"{hidden} invisible or control characters shown as ⟨U+…⟩")
         if masked := count_masked(shown):
             facts.append(f"{masked} secret{'s' * (masked != 1)} masked")
-    facts.append(f"sha256 {source.revision[:12]}")
+    if not source.brief:
+        facts.append(f"sha256 {source.revision[:12]}")
     if source.trust is Trust.EXTERNAL:
         facts.append(_EXTERNAL)
     anchor = f" {{#{source.anchor}}}" if source.anchor else ""
     lines = [
         f"## {one_line(source.label)}{anchor}",
-        one_line("; ".join(fact.replace(";", ",") for fact in facts)),  # no fact can look like two
+        *(
+            [one_line("; ".join(fact.replace(";", ",") for fact in facts))] if facts else []
+        ),  # no fact can look like two
         *(one_line(n) for n in source.notes),
     ]
     if remark:

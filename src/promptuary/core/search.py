@@ -181,7 +181,8 @@ class Hit:
     """One chunk that answers a query.
 
     ``folder`` is the indexed folder and ``path`` the file in it; ``workspace`` is the root of the workspace that was
-    searched. ``date`` is that of the chunk if it has one, else that of the file.
+    searched. ``date`` is that of the chunk if it has one, else that of the file. ``said_at`` is when it was said, if it
+    is a part of a dated chat.
     """
 
     folder: str
@@ -196,6 +197,7 @@ class Hit:
     score: float
     why: Why
     workspace: str = ""
+    said_at: int | None = None
 
     @property
     def place(self) -> str:
@@ -305,8 +307,7 @@ def note_text(note: SearchNote) -> str:
             named = ", ".join(f"{path} ({code})" for path, code in list(files.items())[:_NAMED])
             more = len(files) - _NAMED
             rest = f" and {more:,} more (promptuary index --rebuild --json lists all)" if more > 0 else ""
-            large = "; raise max_file_size to index large ones" if Code.FILE_TOO_LARGE in files.values() else ""
-            return f"skipped {named}{rest}{large}"
+            return f"skipped {named}{rest}"
         case FilesUnparsed(paths):
             return f"indexed by paragraphs, since parsing takes too long: {_some(paths)}"
         case IgnoreRulesCut(paths):
@@ -348,6 +349,7 @@ class SearchResult:
     """The hits of a search, the best first. ``mode`` tells what was compared: words, or words and meaning.
 
     ``auto_synced``: files had changed and were indexed first. ``partially_embedded``: some chunks have no vector yet.
+    ``confidence`` says how sure it is that the first hits answer: below 1 they are probably just the nearest there is.
     """
 
     hits: Sequence[Hit] = ()
@@ -355,6 +357,12 @@ class SearchResult:
     auto_synced: bool = False
     partially_embedded: bool = False
     notes: tuple[SearchNote, ...] = ()
+    confidence: float = 1.0
+
+    @property
+    def answers(self) -> bool:
+        """Whether the first hits probably answer the query."""
+        return bool(self.hits) and self.confidence >= 1
 
 
 Search = Callable[[SearchQuery], SearchResult]

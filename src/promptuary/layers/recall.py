@@ -6,6 +6,7 @@ Without an index the layer adds nothing. How the search works is not known here.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Final
 
 from promptuary import concurrency
@@ -20,11 +21,21 @@ from promptuary.core.text import visible, with_unix_lines
 from promptuary.layers.tracked.links import without
 from promptuary.references.detail import whole
 from promptuary.references.scan import scan
-from promptuary.references.search_hits import apart, lines_of, path_of_hit, rest_of, source_of, text_of, worth
+from promptuary.references.search_hits import (
+    apart,
+    joined,
+    lines_of,
+    path_of_hit,
+    recallable,
+    rest_of,
+    source_of,
+    text_of,
+)
 
 HEADING: Final = "# Recalled from indexed files"
 
-_MOST_HITS: Final = 12
+_MOST_HITS: Final = 60
+"""How many hits are asked for: more than fit into most budgets."""
 
 
 class SemanticRecall(Layer):
@@ -48,7 +59,7 @@ class SemanticRecall(Layer):
             return None
         found = await concurrency.run(lambda: self._found(words))
         # Filtered before what is in view is removed: otherwise a weak hit would count once the best is in view.
-        wanted = unseen(worth(found.hits), list(request.passages()) if found.hits else [], self._home)
+        wanted = unseen(recallable(found), list(request.passages()) if found.hits else [], self._home)
         recalled = fitted(wanted, request.budget, context.counter, self._home)
         notes = tuple(map(note_text, found.notes))
         return replace(recalled or Recall(), notes=notes) if recalled or notes else None
@@ -101,24 +112,37 @@ def _bare(hit: Hit) -> str:
 
 
 def fitted(hits: Sequence[Hit], budget: int, counter: TokenCounter, home: str) -> Recall | None:
-    """Return as many of the hits, the best first, as cost at most ``budget`` together; the others are omitted."""
+    """Return as many of the hits, the best first, as cost at most ``budget`` together; the others are omitted.
+
+    Neighbouring lines become one block. What was said in chats stands in the order in which it was said.
+    """
     if not hits:
         return None
-    recall = Recall(heading=HEADING)
-    omitted = []
+    blocks = cache(lambda hit: _block(hit, home, counter))
+    recall, chosen, omitted = Recall(heading=HEADING), list[Hit](), list[Omitted]()
     for hit in hits:
-        block = _block(hit, home, counter)
-        more = replace(recall, blocks=[*recall.blocks, block])
+        more = replace(recall, blocks=[blocks(one) for one in _in_order(joined([*chosen, hit]))])
         if counter.count(more.text) <= budget:
             recall = more
+            chosen.append(hit)
         else:
+            block = blocks(hit)
             source, reason = block.source, f"{block.tokens:,} tokens did not fit"
             omitted.append(Omitted(source.label, reason, source.address, block.score))
     return replace(recall, omitted=omitted)
 
 
+def _in_order(hits: Sequence[Hit]) -> Sequence[Hit]:
+    """Return hits in the order of their dates if most of them were said at some time, else as they are."""
+    said = [hit for hit in hits if hit.said_at is not None]
+    return sorted(hits, key=lambda hit: (hit.date, hit.path, hit.start_line)) if 2 * len(said) > len(hits) else hits
+
+
 def _block(hit: Hit, home: str, counter: TokenCounter) -> Block:
-    full = whole(source_of(hit, home, "recalled"), counter)
+    source = source_of(hit, home, "recalled")
+    # The label has the lines, the receipt the hash: a block of few lines should not cost more than they do.
+    brief = replace(source, brief=True, facts=source.facts[1:])
+    full = whole(brief, counter)
     return replace(without_gap(full, counter), score=round(hit.score, 4), reason=_reason(hit))
 
 

@@ -7,13 +7,15 @@ from typing import Final
 from promptuary.core.blocks import Source
 from promptuary.core.languages import language_of
 from promptuary.core.references import format_reference
-from promptuary.core.search import Chunk, Hit
+from promptuary.core.search import Chunk, Hit, SearchResult
 
-_WORTH: Final = 0.5
+_FAR: Final = 0.5
 """A hit is attached if its score is at least this share of the best score."""
+_FAR_UNASKED: Final = 0.25
+"""The same for what is recalled, where a budget decides how much that is."""
 
-_ALIKE: Final = 0.3
-"""The least cosine of a hit that contains none of the words."""
+_COPY: Final = 0.9
+"""The share of the words of two hits that both have, if one is a copy of the other."""
 
 
 def source_of(hit: Hit, workspace: str, kind: str) -> Source:
@@ -36,6 +38,43 @@ def source_of(hit: Hit, workspace: str, kind: str) -> Source:
         first_line=hit.start_line,
         read_on=f"read on with {format_reference('file', path)}" if inside else "",
     )
+
+
+def joined(hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits with neighbours made one: those of the same file whose lines follow one another.
+
+    Each stands where the best of its parts stood.
+    """
+    left = list(hits)
+    whole: list[Hit] = []
+    while left:
+        hit = left.pop(0)
+        while True:
+            before = next(
+                (one for one in left if _whole(one) == _whole(hit) and one.end_line + 1 == hit.start_line), None
+            )
+            after = next(
+                (one for one in left if _whole(one) == _whole(hit) and hit.end_line + 1 == one.start_line), None
+            )
+            if before is not None:
+                left.remove(before)
+                hit = _both(before, hit, hit)
+            elif after is not None:
+                left.remove(after)
+                hit = _both(hit, after, hit)
+            else:
+                break
+        whole.append(hit)
+    return whole
+
+
+def _both(first: Hit, second: Hit, best: Hit) -> Hit:
+    """Return two neighbours as one hit, with what is known of the ``best`` of them."""
+    text = f"{first.text}\n{second.text}"
+    heading = tuple(one for one, other in zip(first.heading, second.heading, strict=False) if one == other)
+    start, end = first.start_line, second.end_line
+    sha256 = Chunk(start, end, text, heading).sha256
+    return replace(best, start_line=start, end_line=end, text=text, heading=heading, sha256=sha256)
 
 
 def text_of(hit: Hit) -> str:
@@ -78,10 +117,26 @@ def lines_of(hit: Hit, first: int, last: int) -> Hit:
     return replace(hit, start_line=first, end_line=last, text=text, sha256=Chunk(first, last, text, hit.heading).sha256)
 
 
-def worth(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits that are worth attaching: not far below the best score, and similar in words or meaning."""
-    best = max((hit.score for hit in hits), default=0.0)
-    return [hit for hit in hits if hit.score >= _WORTH * best and (hit.why.matched or (hit.why.cosine or 0) >= _ALIKE)]
+def recallable(found: SearchResult) -> list[Hit]:
+    """Return the hits to bring in unasked: none unless they probably answer."""
+    return relevant(found, _FAR_UNASKED) if found.answers else []
+
+
+def relevant(found: SearchResult, far: float = _FAR) -> list[Hit]:
+    """Return the hits that are not ``far`` below the best; of those with nearly the same words only the best."""
+    if not found.hits:
+        return []
+    least = far * max(hit.score for hit in found.hits)
+    chosen: list[tuple[Hit, frozenset[str]]] = []
+    for hit in found.hits:
+        words = frozenset(hit.text.split())
+        if hit.score >= least and not any(_are_copies(words, others) for _, others in chosen):
+            chosen.append((hit, words))
+    return [hit for hit, _ in chosen]
+
+
+def _are_copies(one: frozenset[str], other: frozenset[str]) -> bool:
+    return len(one & other) >= _COPY * max(len(one), len(other))
 
 
 def _whole(hit: Hit) -> str:

@@ -6,6 +6,7 @@ above that size gets more hits, in the order of the full-text index.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -15,17 +16,29 @@ from promptuary.core.ports.index import ChunkTraits, IndexedChunk, SearchIndex, 
 from promptuary.core.ports.models import Embedder
 from promptuary.core.search import Hit, SearchQuery, Words
 from promptuary.search.filters import passing_files
-from promptuary.search.ranking import Candidate, Ranked, fuse
+from promptuary.search.ranking import (
+    WEIGHTS,
+    Candidate,
+    Ranked,
+    Span,
+    by_date,
+    confidence,
+    fuse,
+    preferring,
+    spread,
+)
+from promptuary.when.hint import TimeHint, time_hint
 
 POOL: Final = 100
 """How many candidates the words give, and how many the meaning."""
 
 
 class Answer(NamedTuple):
-    """The hits, the best first; ``hybrid``: meaning was compared, too."""
+    """The hits, the best first; ``hybrid``: meaning was compared, too. See ``SearchResult`` for ``confidence``."""
 
     hits: Sequence[Hit] = ()
     hybrid: bool = False
+    confidence: float = 0.0
 
 
 def answer(query: SearchQuery, index: SearchIndex, embedder: Embedder | None, *, workspace: str = "") -> Answer:
@@ -55,14 +68,19 @@ class Searching:
     ) -> None:
         self.index, self.embedder = index, embedder
         self.files, self.workspace = files, workspace
+        self.now = datetime.now(UTC)
 
     def answer(self, query: SearchQuery, words: Words) -> Answer:
         """Return the best hits for a query, whose words these are."""
         candidates = self.candidates(query.text, words)
-        hits = list(self._hits(fuse(candidates, len(words)), query.limit, words))
+        ranked: Sequence[Ranked] = fuse(candidates, len(words))
+        sure = confidence(ranked, candidates, self.index.counts().chunks)
+        ranked = spread(ranked, {one.chunk: one.document for one in candidates}, WEIGHTS.again)
+        ranked = self._timed(ranked, {one.chunk: one.date for one in candidates}, query.text)
+        hits = list(self._hits(ranked, query.limit, words))
         if len(hits) < query.limit and len(candidates) >= POOL:
             hits += self._lexical_hits(len(hits), query.limit, words, known={one.chunk for one in candidates})
-        return Answer(hits, hybrid=any(one.similarity is not None for one in candidates))
+        return Answer(hits, any(one.similarity is not None for one in candidates), sure)
 
     def candidates(self, text: str, words: Words) -> list[Candidate]:
         """Return the chunks that may answer: a pool of a fixed size by words, and one by meaning."""
@@ -74,10 +92,32 @@ class Searching:
         pool = [*lexical, *(one for one in similar if one not in lexical)]
         traits, spoken = index.traits(pool), index.spoken(words, POOL)
         return [
-            Candidate(one, lexical.get(one), similar.get(one), _spoken(traits[one], spoken), traits[one].siblings)
+            Candidate(
+                one, lexical.get(one), similar.get(one), _spoken(each, spoken), each.siblings, each.document, each.date
+            )
             for one in pool
-            if one in traits
+            if (each := traits.get(one)) is not None
         ]
+
+    def _timed(self, ranked: Sequence[Ranked], dates: Mapping[int, int], text: str) -> Sequence[Ranked]:
+        """Return the same as far as the query says nothing about time; else in the order that it asks for."""
+        hint = time_hint(text, self.now)
+        if not hint:
+            return ranked
+        span = Span(hint.since, hint.until) if hint.since or hint.until else self._span_of(hint)
+        if span is not None:
+            ranked = preferring(ranked, dates, span)
+        return by_date(ranked, dates, newest=hint.order == "newest") if hint.order else ranked
+
+    def _span_of(self, hint: TimeHint) -> Span | None:
+        """Return the time before or after an event, which is that of what answers best when the event is asked for."""
+        words = language.parse(hint.event)
+        candidates = self.candidates(hint.event, words) if words else []
+        ranked = fuse(candidates, len(words))
+        if not ranked or confidence(ranked, candidates, self.index.counts().chunks) < 1:
+            return None
+        date = next(one.date for one in candidates if one.chunk == ranked[0].chunk)
+        return Span(until=date) if hint.relation == "before" else Span(since=date + 1)
 
     def _similar(self, vector: bytes, words: Words, lexical: Sequence[int]) -> dict[int, Similarity]:
         # A quoted phrase must be in a hit, and only the full-text index knows.
@@ -133,6 +173,7 @@ class Searching:
             ranked.score,
             replace(ranked.why, match=partial(language.matched, words, chunk.text)),
             self.workspace,
+            chunk.date,
         )
 
 

@@ -14,7 +14,8 @@ once for all: a weight for each would favour one kind. A document of a hundred c
 near; what it gains by that is taken off.
 """
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum, log, sqrt
 from typing import Final, NamedTuple
@@ -24,6 +25,12 @@ from promptuary.core.search import Why
 
 NEAREST: Final = 10
 """How many of the nearest candidates decide what a query is about."""
+_FEWEST: Final = 300
+"""So many chunks count at least: among fewer, luck would be worth nothing."""
+_NEARLY: Final = 0.7
+"""The share of the best score that an answer has of which the latest or the first is asked for."""
+_FIRST: Final = 5
+"""How many candidates are looked at for an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +42,12 @@ class Weights:
     what the words of the whole conversation count, relative to those of the chunk. ``hub`` is the part that is taken
     off of a chunk's nearness to everything, ``length`` what is taken off for each power of e in the chunks of its
     document. Words need no agreement at a meaning of ``sure``.
+
+    ``answer`` and ``chat_answer`` are how much evidence an answer has at least, among a thousand chunks;
+    ``word_evidence`` is what one word adds to its meaning. Where only words are compared, it has ``least_words`` and
+    ``least_share`` of all words. ``luck`` is by which part that grows with each power of e in the number of chunks.
+    ``again`` is what a further chunk of the same document loses, ``in_time`` what one gains, as a part of the best
+    score, that is of the time the query names.
     """
 
     words: float = 0.055
@@ -46,6 +59,14 @@ class Weights:
     hub: float = 0.5
     length: float = 0.02
     sure: float = 0.4
+    answer: float = 0.43
+    chat_answer: float = 0.38
+    word_evidence: float = 0.15
+    least_words: float = 0.4
+    least_share: float = 0.25
+    luck: float = 0.13
+    again: float = 0.01
+    in_time: float = 0.25
 
 
 WEIGHTS: Final = Weights()
@@ -55,7 +76,8 @@ class Candidate(NamedTuple):
     """A chunk that may be a hit. ``None``: the words did not find it, or it has no vector.
 
     ``lexical`` is how many of the words it explains; ``spoken`` the same for all that people say in its conversation,
-    ``None`` if it is not in a chat. ``siblings`` is how many chunks its document has.
+    ``None`` if it is not in a chat. ``siblings`` is how many chunks its document has, ``document`` which that is,
+    ``date`` when it is from.
     """
 
     chunk: int
@@ -63,6 +85,8 @@ class Candidate(NamedTuple):
     similarity: Similarity | None = None
     spoken: float | None = None
     siblings: int = 1
+    document: int = 0
+    date: int = 0
 
 
 class Ranked(NamedTuple):
@@ -74,10 +98,11 @@ class Ranked(NamedTuple):
 
 
 class _Blur(NamedTuple):
-    """The weight of one word, and how much agreement words need: from 1, all of it, to 0."""
+    """The weight of one word, how much agreement words need (from 1, all of it, to 0), and the share of chats."""
 
     weight: float
     doubt: float
+    chats: float
 
 
 def fuse(candidates: Sequence[Candidate], terms: int, weights: Weights = WEIGHTS) -> list[Ranked]:
@@ -106,6 +131,78 @@ def fuse(candidates: Sequence[Candidate], terms: int, weights: Weights = WEIGHTS
     return sorted(ranked, key=lambda one: (-one.score, one.chunk))
 
 
+def confidence(
+    ranked: Sequence[Ranked], candidates: Sequence[Candidate], chunks: int, weights: Weights = WEIGHTS
+) -> float:
+    """Return how sure it is that the first of ``ranked`` answer the query; below 1 they are probably chance.
+
+    The more ``chunks`` an index has, the better is the best that chance finds among them.
+    """
+    first = [one.why for one in ranked[:_FIRST]]
+    meaning = max((one.meaning for one in first if one.meaning is not None), default=None)
+    words = max((one.lexical or 0.0 for one in first), default=0.0)
+    luck = 1 + weights.luck * log(max(_FEWEST, chunks) / 1_000)
+    if meaning is None:
+        share = max((one.share for one in first), default=0.0)
+        return min(words / weights.least_words, share / weights.least_share) / luck
+    chats = _blur(candidates, 0, weights).chats
+    needed = weights.answer + (weights.chat_answer - weights.answer) * chats
+    return max(0.0, meaning + weights.word_evidence * words) / (needed * luck)
+
+
+class Span(NamedTuple):
+    """A time: from ``since`` up to ``until``, excluded, in seconds since 1970; ``None`` is open."""
+
+    since: int | None = None
+    until: int | None = None
+
+    def __contains__(self, date: object) -> bool:
+        return (
+            isinstance(date, int)
+            and (self.since is None or date >= self.since)
+            and (self.until is None or date < self.until)
+        )
+
+
+def preferring(
+    ranked: Sequence[Ranked], dates: Mapping[int, int], span: Span, weights: Weights = WEIGHTS
+) -> list[Ranked]:
+    """Return the same with higher scores for what is of the time ``span``, the best first.
+
+    A preference and no filter: what a query says about time may be about something else.
+    """
+    gain = weights.in_time * max((one.score for one in ranked), default=0.0)
+    timed = [one._replace(score=one.score + gain) if dates.get(one.chunk) in span else one for one in ranked]
+    return sorted(timed, key=lambda one: (-one.score, one.chunk))
+
+
+def by_date(ranked: Sequence[Ranked], dates: Mapping[int, int], *, newest: bool) -> list[Ranked]:
+    """Return the same, those that are nearly as good as the best in the order of their dates, before the others.
+
+    The scores stay where they are: the first has the best.
+    """
+    best = max((one.score for one in ranked), default=0.0)
+    good = [one for one in ranked if one.score >= _NEARLY * best]
+    dated = sorted(good, key=lambda one: -dates.get(one.chunk, 0) if newest else dates.get(one.chunk, 0))
+    placed = [one._replace(score=good[place].score) for place, one in enumerate(dated)]
+    return [*placed, *ranked[len(good) :]]
+
+
+def spread(ranked: Sequence[Ranked], documents: Mapping[int, int], loss: float) -> list[Ranked]:
+    """Return the same in an order in which one document does not fill the first places.
+
+    Each chunk is placed as if its score were lower by ``loss`` for every better one of the same document. The first of
+    each document stand in the order they had.
+    """
+    before: dict[int, int] = defaultdict(int)
+    placed = []
+    for one in ranked:
+        document = documents[one.chunk]
+        placed.append((before[document] * loss - one.score, one.chunk, one))
+        before[document] += 1
+    return [one for _, _, one in sorted(placed)]
+
+
 def _meaning(similarity: Similarity, weights: Weights) -> float:
     return similarity.cosine - similarity.usual - weights.hub * similarity.typical
 
@@ -129,4 +226,4 @@ def _blur(candidates: Sequence[Candidate], terms: int, weights: Weights) -> _Blu
         min(1.0, max(0.0, (terms - weights.short_query) / span)) if span > 0 else float(terms > weights.short_query)
     )
     weight = weights.words + (weights.chat - weights.words) * chats
-    return _Blur(weight + max(0.0, weights.long - weight) * length, 1 - max(chats, length))
+    return _Blur(weight + max(0.0, weights.long - weight) * length, 1 - max(chats, length), chats)

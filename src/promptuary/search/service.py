@@ -212,6 +212,7 @@ class SearchService:
             "hybrid" if found.hybrid else "lexical",
             synced,
             partially_embedded=backend.embedder is not None and index.lacks_vectors(),
+            confidence=found.confidence,
             notes=(*notes, *problems),
         )
 

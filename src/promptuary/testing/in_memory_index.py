@@ -392,7 +392,9 @@ def _traits(number: int, one: _File) -> ChunkTraits:
     conversations = sorted((chunk.start_line, each) for each, chunk in one.chunks.items() if chunk.own)
     siblings = max(1, round(len(one.chunks) / max(1, len(conversations))))
     before = [each for line, each in conversations if line <= begin]
-    return ChunkTraits(siblings, before[-1] if before else None)
+    conversation = before[-1] if before else None
+    document = -one.number if conversation is None else conversation
+    return ChunkTraits(siblings, conversation, document, _indexed(number, one).date)
 
 
 def _said(words: Words, chunk: Chunk) -> float:

@@ -18,7 +18,7 @@ from promptuary.core.layers import LayerContext, Recall, RecallRequest
 from promptuary.core.messages import Attachment, Item
 from promptuary.core.search import Hit, SearchQuery, SearchResult, Why
 from promptuary.layers.recall import HEADING, SemanticRecall, asked, fitted, in_view, lines_in_view
-from promptuary.references.search_hits import worth
+from promptuary.references.search_hits import recallable, relevant
 from promptuary.threads.turn import Turn
 from promptuary.tokens import Counter
 from tests.conftest import Files
@@ -74,7 +74,7 @@ def test_a_block_says_where_it_stands_and_why_it_is_there() -> None:
     assert (block.source.label, block.source.address, block.source.revision) == ("a.md:3-4", "index:a.md", "ab" * 32)
     assert (block.score, block.reason) == (0.9, "words alpha; cosine 0.60")
     assert "a.md" in block.text
-    assert "lines 3-4" in block.text
+    assert "a.md:3-4" in block.text
     assert "Top > Part" in block.text
     assert "alpha\nbeta" in block.text
 
@@ -133,7 +133,7 @@ def test_what_does_not_fit_is_named_and_something_smaller_still_stands() -> None
 
 
 def test_if_nothing_fits_nothing_is_said_and_everything_is_named() -> None:
-    recall = said([hit(), hit("b.md")], RecallRequest("alpha?", 3))
+    recall = said([hit(), hit("b.md", text="gamma")], RecallRequest("alpha?", 3))
 
     assert recall is not None
     assert (recall.text, len(recall.omitted)) == ("", 2)
@@ -199,30 +199,31 @@ def scored(score: float, *, matched: bool = True, cosine: float | None = 0.5) ->
     return hit(score=score, why=Why(1.0, cosine, lambda: ("alpha",) if matched else ()))
 
 
-@pytest.mark.parametrize(
-    ("hits", "kept"),
-    [
-        ([], 0),
-        ([scored(1.0), scored(0.5), scored(0.49)], 2),
-        ([scored(1.0, matched=False, cosine=0.29)], 0),
-        ([scored(1.0, matched=False, cosine=0.31)], 1),
-        ([scored(1.0, matched=False, cosine=None)], 0),
-        ([scored(1.0, cosine=None)], 1),
-        ([scored(1.0, cosine=-0.2)], 1),
-        ([scored(-0.5), scored(-0.6)], 0),
-        ([scored(0.0), scored(-0.1)], 1),
-    ],
-)
-def test_only_what_is_not_far_behind_the_best_and_alike_in_words_or_sense_is_worth_its_room(
-    hits: list[Hit], kept: int
-) -> None:
-    assert worth(hits) == hits[:kept]
+def test_what_is_far_behind_the_best_is_left_out() -> None:
+    hits = [
+        hit(f"{number}.md", text=f"text {number}", score=score) for number, score in enumerate((1.0, 0.6, 0.3, 0.2))
+    ]
+
+    assert relevant(SearchResult(hits)) == hits[:2]
+    assert recallable(SearchResult(hits)) == hits[:3]
+
+
+def test_when_nothing_answers_nothing_is_recalled() -> None:
+    assert recallable(SearchResult([hit(score=1.0)], confidence=0.99)) == []
+    assert recallable(SearchResult()) == relevant(SearchResult()) == []
+
+
+def test_of_near_copies_the_best_is_relevant() -> None:
+    words = " ".join(f"word{number}" for number in range(40))
+    best, copy, other = hit("a.md", text=words), hit("b.md", text=f"{words} more"), hit("c.md", text="another text")
+
+    assert relevant(SearchResult([best, copy, other])) == [best, other]
 
 
 def test_what_is_far_behind_the_best_is_not_recalled_because_the_best_is_in_view() -> None:
     best, far, near = (
         hit(score=1.0),
-        hit("b.md", text="gamma\ndelta", score=0.4),
+        hit("b.md", text="gamma\ndelta", score=0.2),
         hit("c.md", text="epsilon", score=0.6),
     )
     seen = [Block.of("Look:\n\nalpha\nbeta\n\nWell?", "seen")]
@@ -292,9 +293,23 @@ def test_the_lines_that_two_places_have_in_common_are_recalled_once() -> None:
     recall = said([first, second], RecallRequest("alpha?", 500))
 
     assert recall is not None
-    assert [block.source.label for block in recall.blocks] == ["a.md:3-5", "a.md:6-7"]
+    # Neighbouring lines are one block.
+    assert [block.source.label for block in recall.blocks] == ["a.md:3-7"]
     assert recall.text.count("gamma") == 1
-    assert recall.blocks[1].source.revision != second.sha256
+    assert recall.blocks[0].source.revision not in {first.sha256, second.sha256}
+
+
+def test_what_was_said_in_chats_stands_in_the_order_in_which_it_was_said() -> None:
+    later = hit("b.md", text="beta", score=0.9, date=20, said_at=20)
+    earlier = hit("a.md", text="alpha", score=0.8, date=10, said_at=10)
+    note = hit("c.md", text="gamma", score=0.7, date=15)
+
+    recall = fitted([later, earlier, note], 500, COUNTER, HOME)
+    assert recall is not None
+    assert [block.source.path for block in recall.blocks] == ["a.md", "c.md", "b.md"]
+    recall = fitted([later, replace(earlier, said_at=None), note], 500, COUNTER, HOME)
+    assert recall is not None
+    assert [block.source.path for block in recall.blocks] == ["b.md", "a.md", "c.md"]
 
 
 # What is asked for

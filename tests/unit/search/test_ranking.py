@@ -4,7 +4,7 @@ from math import isclose, log
 
 from promptuary.core.ports.index import Similarity
 from promptuary.core.search import Why
-from promptuary.search.ranking import NEAREST, Candidate, Weights, fuse
+from promptuary.search.ranking import NEAREST, Candidate, Span, Weights, by_date, confidence, fuse, preferring, spread
 
 PLAIN = Weights(hub=0.0, length=0.0)
 """Nothing but words and meaning."""
@@ -124,3 +124,66 @@ def test_a_score_is_explained_by_its_parts() -> None:
 
     assert found[1] == Why(2.0, 0.5, meaning=0.4, length=0.02 * log(10), share=0.5)
     assert found[2] == Why(1.0, None, share=0.25)
+
+
+# How sure an answer is
+
+
+def sure(*candidates: Candidate, chunks: int = 1_000, terms: int = 3) -> float:
+    return confidence(fuse(candidates, terms), candidates, chunks)
+
+
+def test_nothing_is_no_answer() -> None:
+    assert sure() == 0
+
+
+def test_an_answer_is_near_or_has_the_words_and_less_of_both_is_enough() -> None:
+    assert sure(Candidate(1, None, near(0.2))) < 1 < sure(Candidate(1, None, near(0.5)))
+    assert sure(Candidate(1, 0.5, near(0.1))) < 1 < sure(Candidate(1, 2.5, near(0.1)))
+    assert sure(Candidate(1, 1.5, near(0.3))) > 1
+
+
+def test_among_many_chunks_the_best_of_chance_is_better() -> None:
+    candidate = Candidate(1, None, near(0.45))
+
+    assert sure(candidate, chunks=1_000) > 1 > sure(candidate, chunks=100_000)
+
+
+def test_without_vectors_a_good_part_of_the_words_is_an_answer() -> None:
+    assert sure(Candidate(1, 0.5), terms=1) > 1
+    assert sure(Candidate(1, 0.5), terms=10) < 1
+    assert sure(Candidate(1, 0.2), terms=1) < 1
+
+
+# Several documents
+
+
+def test_further_chunks_of_a_document_give_way_to_others_that_are_nearly_as_good() -> None:
+    ranked = fuse([Candidate(number, None, near(0.5 - number / 1_000)) for number in range(1, 5)], 3)
+    placed = spread(ranked, {1: 7, 2: 7, 3: 7, 4: 8}, 0.01)
+
+    assert [one.chunk for one in placed] == [1, 4, 2, 3]
+    assert [one.chunk for one in spread(ranked, {1: 7, 2: 7, 3: 7, 4: 8}, 0.0)] == [1, 2, 3, 4]
+
+
+# Time
+
+
+def test_what_is_of_the_time_that_is_asked_for_is_preferred_but_not_required() -> None:
+    ranked = fuse([Candidate(1, None, near(0.50)), Candidate(2, None, near(0.45)), Candidate(3, None, near(0.05))], 3)
+    dates = {1: 10, 2: 20, 3: 20}
+
+    assert [one.chunk for one in preferring(ranked, dates, Span(15, 25))] == [2, 1, 3]
+    assert [one.chunk for one in preferring(ranked, dates, Span(30, None))] == [1, 2, 3]
+    assert [one.chunk for one in preferring(ranked, dates, Span(None, 20))] == [1, 2, 3]
+
+
+def test_the_latest_and_the_first_are_chosen_among_the_good_ones() -> None:
+    good = [Candidate(1, None, near(0.50)), Candidate(2, None, near(0.48)), Candidate(3, None, near(0.45))]
+    ranked = fuse([*good, Candidate(4, None, near(0.1))], 3)
+    dates = {1: 20, 2: 30, 3: 10, 4: 40}
+    newest = by_date(ranked, dates, newest=True)
+
+    assert [one.chunk for one in newest] == [2, 1, 3, 4]
+    assert [one.chunk for one in by_date(ranked, dates, newest=False)] == [3, 1, 2, 4]
+    assert [one.score for one in newest] == [one.score for one in ranked]

@@ -57,10 +57,14 @@ class ChunkTraits(NamedTuple):
     """What is known of the document of a chunk, a file or one conversation in it: of how many chunks it is.
 
     ``conversation`` is the number of the conversation, see ``SearchIndex.spoken``; ``None`` if it is no chat.
+    ``document`` is the same for chunks of the same document; ``date`` is that of the chunk if it has one, else that of
+    the file.
     """
 
     siblings: int = 1
     conversation: int | None = None
+    document: int = 0
+    date: int = 0
 
 
 class IndexWriter(Protocol):

@@ -8,7 +8,7 @@ from promptuary.core.errors import Code, PromptuaryError, SourceError
 from promptuary.core.references import Reference
 from promptuary.core.search import Filters, Hit, SearchQuery, note_text
 from promptuary.references.resolve_context import ResolveContext
-from promptuary.references.search_hits import apart, path_of_hit, source_of, worth
+from promptuary.references.search_hits import apart, path_of_hit, relevant, source_of
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 
 MOST_HITS: Final = 8
@@ -55,7 +55,7 @@ def _hits(reference: Reference, context: ResolveContext, filters: Filters) -> li
     except PromptuaryError as error:
         raise SourceError(Code.NOT_INDEXED, str(error)) from error
     context.notes.extend(map(note_text, found.notes))
-    return apart(worth(found.hits))
+    return apart(relevant(found))
 
 
 def _no_memory(reference: Reference, context: ResolveContext) -> SourceError:

@@ -132,13 +132,14 @@ FROM json_each(:numbers) AS wanted JOIN chunk ON chunk.id = wanted.value JOIN fi
 JOIN folder ON file.folder = folder.id;
 
 -- name: traits
--- The files of chunks, their first lines, and how many chunks these files have.
+-- The files of chunks, their first lines and dates, and how many chunks these files have.
 WITH wanted AS (
-    SELECT id, file, start_line FROM chunk WHERE id IN (SELECT value FROM json_each(:numbers))
+    SELECT id, file, start_line, date FROM chunk WHERE id IN (SELECT value FROM json_each(:numbers))
 ), size AS (
     SELECT file, count(*) AS chunks FROM chunk WHERE file IN (SELECT file FROM wanted) GROUP BY file
 )
-SELECT wanted.id, wanted.file, wanted.start_line, size.chunks FROM wanted JOIN size ON wanted.file = size.file;
+SELECT wanted.id, wanted.file, wanted.start_line, size.chunks, coalesce(wanted.date, file.date)
+FROM wanted JOIN size ON wanted.file = size.file JOIN file ON wanted.file = file.id;
 
 -- name: conversations_of
 -- The conversations in files: where each begins, and the chunk that holds what is said in it.

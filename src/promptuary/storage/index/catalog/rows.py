@@ -233,18 +233,23 @@ def to_unembedded(row: Sequence[Any], texts: Texts) -> UnembeddedChunk:
 def traits(connection: sqlite3.Connection, numbers: str) -> dict[int, ChunkTraits]:
     """Return what is known of the documents of chunks, whose numbers are a JSON list."""
     found = connection.execute(_QUERIES["traits"], {"numbers": numbers}).fetchall()
-    files = sorted({file for _, file, _, _ in found})
+    files = sorted({file for _, file, *_ in found})
     conversations: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for file, line, chunk in connection.execute(_QUERIES["conversations_of"], {"files": json.dumps(files)}):
         conversations[file].append((line, chunk))
-    return {chunk: _traits(line, chunks, conversations.get(file, ())) for chunk, file, line, chunks in found}
+    return {
+        chunk: _traits(file, line, chunks, conversations.get(file, ()))._replace(date=int(date))
+        for chunk, file, line, chunks, date in found
+    }
 
 
-def _traits(line: int, chunks: int, conversations: Sequence[tuple[int, int]]) -> ChunkTraits:
+def _traits(file: int, line: int, chunks: int, conversations: Sequence[tuple[int, int]]) -> ChunkTraits:
     """Return the traits of the chunk at ``line``: it belongs to the last conversation that begins at or before it."""
     place = bisect_right(conversations, (line, sys.maxsize)) - 1
     siblings = round(chunks / max(1, len(conversations)))
-    return ChunkTraits(max(1, siblings), conversations[place][1] if place >= 0 else None)
+    conversation = conversations[place][1] if place >= 0 else None
+    # Below zero, so that no file has the number of a conversation.
+    return ChunkTraits(max(1, siblings), conversation, -file if conversation is None else conversation)
 
 
 def number(connection: sqlite3.Connection, name: str) -> int:

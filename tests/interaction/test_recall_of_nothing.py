@@ -1,0 +1,61 @@
+"""Messages that ask for nothing bring nothing in; questions that the files answer do. With the real model."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from promptuary.blocking import Promptuary
+from promptuary.models import minilm
+
+pytestmark = pytest.mark.skipif(not minilm.available(), reason="the model is not installed")
+
+HERE = Path(__file__).parents[1]
+DOCS = HERE.parent / "docs"
+NOTHING = [
+    line
+    for line in (HERE / "fixtures" / "messages_that_ask_for_nothing.txt").read_text(encoding="utf-8").splitlines()
+    if line.strip() and not line.startswith("#")
+]
+"""Greetings, thanks, commands and small talk in five languages."""
+
+QUESTIONS = [
+    "how do I index a folder of notes",
+    "which setting limits the tokens of a search reference?",
+    "what happens to files with secrets in them",
+    "can I keep an instruction file per folder",
+    "how is a long history shortened",
+    "which model makes the vectors",
+    "how to attach only some lines of a file",
+    "what does the receipt of a turn contain",
+]
+
+
+@pytest.fixture
+def promptuary(tmp_path: Path) -> Iterator[Promptuary]:
+    """Index our own documentation, with vectors."""
+    workspace = tmp_path / "docs"
+    workspace.mkdir()
+    for path in sorted(DOCS.glob("*.md")):
+        (workspace / path.name).write_bytes(path.read_bytes())
+    with Promptuary.open(workspace, embedder="minilm") as opened:
+        opened.search.index(["."])
+        opened.search.embed()
+        yield opened
+
+
+def recalled(promptuary: Promptuary, message: str) -> int:
+    turn = promptuary.threads.prepare(message)
+    promptuary.threads.abandon(turn)
+    return sum(entry.layer == "semantic_recall" for entry in turn.receipt.entries)
+
+
+def test_of_three_hundred_messages_that_ask_for_nothing_nearly_none_brings_anything_in(promptuary: Promptuary) -> None:
+    assert len(NOTHING) >= 300
+    brought = [message for message in NOTHING if recalled(promptuary, message)]
+
+    assert len(brought) <= 0.03 * len(NOTHING), brought
+
+
+def test_what_the_files_answer_is_brought_in(promptuary: Promptuary) -> None:
+    assert [question for question in QUESTIONS if not recalled(promptuary, question)] == []
