@@ -99,6 +99,7 @@ def test_json_is_the_promised_object(indexed: Run, project: Path) -> None:
         "mode": "lexical",
         "auto_synced": False,
         "partially_embedded": False,
+        "confidence": answer.json["confidence"],
         "notes": [],
         "hits": [
             {
@@ -113,11 +114,27 @@ def test_json_is_the_promised_object(indexed: Run, project: Path) -> None:
                 "score": hit["score"],
                 "text": "We had to restart everything.",
                 "sha256": hit["sha256"],
-                "why": {"lexical": hit["why"]["lexical"], "cosine": None, "matched": ["everything"]},
+                "why": {
+                    "lexical": hit["why"]["lexical"],
+                    "cosine": None,
+                    "meaning": None,
+                    "length": 0.0,
+                    "matched": ["everything"],
+                },
             }
         ],
     }
     assert "why" not in indexed("everything", "--json").json["hits"][0]
+    assert answer.json["confidence"] >= 1
+
+
+def test_a_search_that_nothing_answers_says_so_and_shows_the_nearest(indexed: Run) -> None:
+    asked = "which everything should the third gardener of the northern palace water tomorrow"
+    answer = indexed(asked)
+
+    assert "nothing here seems to answer that" in answer.err
+    assert "journal/2024-05-06.md" in answer.out
+    assert indexed(asked, "--json").json["confidence"] < 1
 
 
 def test_the_place_of_a_hit_is_what_a_file_reference_takes(run: Run, project: Path, files: Files) -> None:
