@@ -371,7 +371,7 @@ def test_meaning_takes_part_once_there_are_vectors(run: Run, files: Files, monke
     assert re.match(r"search by words \(vectors: \d chunks still to be embedded: promptuary index\)\n", before.err)
 
     run(command="index")
-    after = run("where is the young cat", "--explain", "--limit", "1")
+    after = run("where does the young cat sleep", "--explain", "--limit", "1")
     assert after.out.startswith("1. docs/pets.md:1-1")
     assert re.search(r"why: score .*, meaning 0\.\d+", after.out)
     assert after.err == "hybrid search\n"

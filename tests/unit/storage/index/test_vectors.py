@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptuary.core.errors import IndexDamagedError, PromptuaryError
+from promptuary.core.ports.index import Similarity
 from promptuary.storage.index.vectors import index as vector_index
 from promptuary.storage.index.vectors.index import TurboVectors
 
@@ -204,16 +205,20 @@ def test_what_is_written_again_is_found_where_it_is_now(tmp_path: Path) -> None:
 
 
 def test_the_background_is_the_mean_of_a_sample_taken_again_when_it_changes(tmp_path: Path) -> None:
-    kept = Kept({1: vector(1, 0), 2: vector(0, 1), 3: vector(-1, 0)})
-    sample = [1, 2]
+    east, north, west = vector(1, 0), vector(0, 1), vector(-1, 0)
+    kept = Kept({1: east, 2: north, 3: west, **dict.fromkeys(range(4, 1_004), east)})
+    sample = [1, *range(4, 1_003)]
     index = TurboVectors(tmp_path, SIZE, kept, writing=True, sample=lambda: tuple(sample))
     index.write(kept, ())
 
-    first = dict(index.search(vector(1, 0), 3))
-    assert {one.usual for one in first.values()} == {0.5}
-    assert (first[1].typical, first[2].typical, first[3].typical) == (0.0, 0.0, -1.0)
-    sample[:] = [3]
-    assert {one.usual for _, one in index.search(vector(1, 0), 3)} == {-1.0}
+    def near(query: bytes, number: int) -> Similarity:
+        return index.similarities(query, [number])[number]
+
+    assert near(east, 1) == pytest.approx((1.0, 0.99, 0.0), abs=0.02)
+    assert near(north, 2) == pytest.approx((1.0, 0.0, -0.98), abs=0.02)
+    # A few vectors are no background.
+    sample[:] = [1]
+    assert near(east, 1).usual == pytest.approx(1 / 11, abs=0.01)
 
 
 def test_a_small_change_does_not_write_the_index_again(tmp_path: Path) -> None:

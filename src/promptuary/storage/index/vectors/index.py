@@ -37,6 +37,7 @@ _MAX_CHANGES: Final = 6 << 20
 Up to this size (4,000 vectors of 384 numbers) there are only changes, and turbovec is not needed.
 """
 
+_FEW: Final = 10
 _COUNTS: Final = struct.Struct("<II")
 
 
@@ -160,7 +161,8 @@ class TurboVectors:
         if self._mean is None or self._mean[0] != numbers:
             known = self._exact(numbers) if numbers else {}
             vectors = _of_length_one(self._matrix(list(known.values()) or [bytes(4 * self._dimensions)]))
-            self._mean = numbers, vectors.mean(axis=0, keepdims=True)
+            # A few vectors say little about what is usual: the background of a small index is nearly nothing.
+            self._mean = numbers, vectors.sum(axis=0, keepdims=True) / (len(vectors) + _FEW)
         return self._mean[1]
 
     def _refresh(self) -> None:
