@@ -72,11 +72,15 @@ class Searching:
 
     def answer(self, query: SearchQuery, words: Words) -> Answer:
         """Return the best hits for a query, whose words these are."""
+        hint = time_hint(query.text, self.now)
+        if hint.event and (others := language.parse(hint.rest)):
+            # What the event is called says nothing about what was before or after it.
+            words, query = others, replace(query, text=hint.rest)
         candidates = self.candidates(query.text, words)
         ranked: Sequence[Ranked] = fuse(candidates, len(words))
-        sure = confidence(ranked, candidates, self.index.counts().chunks)
+        sure = confidence(ranked, candidates, self.index.size())
         ranked = spread(ranked, {one.chunk: one.document for one in candidates}, WEIGHTS.again)
-        ranked = self._timed(ranked, {one.chunk: one.date for one in candidates}, query.text)
+        ranked = self._timed(ranked, {one.chunk: one.date for one in candidates}, hint)
         hits = list(self._hits(ranked, query.limit, words))
         if len(hits) < query.limit and len(candidates) >= POOL:
             hits += self._lexical_hits(len(hits), query.limit, words, known={one.chunk for one in candidates})
@@ -99,9 +103,8 @@ class Searching:
             if (each := traits.get(one)) is not None
         ]
 
-    def _timed(self, ranked: Sequence[Ranked], dates: Mapping[int, int], text: str) -> Sequence[Ranked]:
-        """Return the same as far as the query says nothing about time; else in the order that it asks for."""
-        hint = time_hint(text, self.now)
+    def _timed(self, ranked: Sequence[Ranked], dates: Mapping[int, int], hint: TimeHint) -> Sequence[Ranked]:
+        """Return the same if the query says nothing about time, else in the order that it asks for."""
         if not hint:
             return ranked
         span = Span(hint.since, hint.until) if hint.since or hint.until else self._span_of(hint)
@@ -114,17 +117,18 @@ class Searching:
         words = language.parse(hint.event)
         candidates = self.candidates(hint.event, words) if words else []
         ranked = fuse(candidates, len(words))
-        if not ranked or confidence(ranked, candidates, self.index.counts().chunks) < 1:
+        if not ranked or confidence(ranked, candidates, self.index.size()) < 1:
             return None
         date = next(one.date for one in candidates if one.chunk == ranked[0].chunk)
-        return Span(until=date) if hint.relation == "before" else Span(since=date + 1)
+        return Span(until=date) if hint.relation in {"before", "until"} else Span(since=date + 1)
 
     def _similar(self, vector: bytes, words: Words, lexical: Sequence[int]) -> dict[int, Similarity]:
         # A quoted phrase must be in a hit, and only the full-text index knows.
         nearest = {} if words.phrases else dict(self.index.nearest(vector, POOL, files=self.files))
         others = self.index.similarities(vector, [one for one in lexical if one not in nearest])
         # A chunk that shares no word with the query and is further from it than most is no answer.
-        near = {one: each for one, each in nearest.items() if one in lexical or each.cosine > each.usual}
+        found = set(lexical)
+        near = {one: each for one, each in nearest.items() if one in found or each.cosine > each.usual}
         return {**near, **others}
 
     def _hits(self, ranked: Sequence[Ranked], limit: int, words: Words) -> Iterator[Hit]:

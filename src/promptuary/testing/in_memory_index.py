@@ -196,6 +196,10 @@ class InMemoryIndex:
             files = sum(count for _, count in own.counted())
             return IndexCounts(files, len(chunks), len(own.lacking()))
 
+    def size(self) -> int:
+        """Return how many chunks there are."""
+        return self.counts().chunks
+
     def folders(self) -> Sequence[tuple[Folder, int]]:
         """Return the folders with the number of their files."""
         with self._reading() as own:

@@ -390,6 +390,11 @@ class SearchIndexConformance:
         assert [each.conversation for each in traits.values()] == [None, None]
         assert dict(index.traits([])) == {}
 
+    def test_the_size_is_about_the_number_of_chunks(self, index: SearchIndex) -> None:
+        assert index.size() == 0
+        filled(index, a="alpha\nbeta", b="gamma")
+        assert index.size() == index.counts().chunks == 3
+
     def test_a_conversation_is_found_by_what_people_say_in_it(self, index: SearchIndex) -> None:
         chat = [Chunk(1, 1, "alpha", own="alpha\nepsilon"), Chunk(2, 2, "beta"), Chunk(3, 3, "gamma", own="zeta")]
         with writing(index) as writer:

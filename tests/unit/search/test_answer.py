@@ -328,3 +328,50 @@ def test_what_the_full_text_index_has_and_the_catalogue_has_not_is_left_out_and_
         for limit in range(1, 10):
             found = answer(SearchQuery("alpha", limit), index_of(opened), embedder)
             assert [hit.path for hit in found.hits] == left[:limit]
+
+
+# Time
+
+
+DIARY = {
+    "2024-01-10.md": "# Diary\n\nThe budget meeting was short.\n",
+    "2024-03-05.md": "# Diary\n\nThe budget meeting was long, and the coffee cold.\n",
+    "2024-06-20.md": "# Diary\n\nThe budget meeting was cancelled.\n",
+    "2024-05-01.md": "# Diary\n\nThe move to the harbour: boxes everywhere.\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("asked", "first"),
+    [
+        ("the budget meeting in March 2024", "2024-03-05.md"),
+        ("the latest budget meeting", "2024-06-20.md"),
+        ("what was the first budget meeting", "2024-01-10.md"),
+        ("the last budget meeting before March 2024", "2024-01-10.md"),
+        ("the budget meeting after the move to the harbour", "2024-06-20.md"),
+    ],
+)
+def test_what_a_question_says_about_time_decides_among_what_answers(files: Files, asked: str, first: str) -> None:
+    workspace = files(DIARY)
+    with search_with(workspace) as opened:
+        opened.index([workspace])
+        found = opened.find(SearchQuery(asked))
+
+    assert paths(found)[0] == first
+
+
+# Chats
+
+
+def test_a_passage_of_a_chat_is_found_by_what_the_person_said_elsewhere_in_it(files: Files) -> None:
+    talk = "user: My sister Petra keeps bees on the roof in Ghent.\nassistant: How nice!\nuser: She sells the honey.\n"
+    reply = "assistant: Honey needs labels, jars and a scale. " + "Think of the market and of permits. " * 60 + "\n"
+    other = (
+        "user: Where can I sell honey?\n" + reply + "user: Thanks, jars it is.\nassistant: Good luck with the honey!\n"
+    )
+    workspace = files({"a.md": f"# Chat\n\n{talk}{reply}", "b.md": f"# Chat\n\n{other}"})
+    with search_with(workspace) as opened:
+        opened.index([workspace])
+        found = opened.find(SearchQuery("jars and labels for the honey of Petra"))
+
+    assert paths(found)[0] == "a.md"

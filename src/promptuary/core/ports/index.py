@@ -151,6 +151,10 @@ class SearchIndex(Protocol):
         """Return how much the index holds."""
         ...
 
+    def size(self) -> int:
+        """Return about how many chunks there are: at once, where ``counts`` may take time."""
+        ...
+
     def folders(self) -> Sequence[tuple[Folder, int]]:
         """Return the folders with the number of their files; those whose hash is ``UNREAD`` do not count."""
         ...

@@ -87,6 +87,10 @@ class DiskIndex:
 
         return self._reading(work, IndexCounts())
 
+    def size(self) -> int:
+        """Return about how many chunks there are: the highest number of one, which is known at once."""
+        return self._reading(lambda own: own.catalog.highest(), 0)
+
     def files(self, folder: Folder) -> Mapping[str, IndexedFile]:
         """Return the indexed files of a folder by path."""
         return self._reading(lambda own: own.catalog.files(folder), {})
