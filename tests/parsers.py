@@ -3,6 +3,7 @@
 Each entry calls our code with a text of any size, as the program would: what is cut to a length there is cut here.
 """
 
+import json
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser
 
+from promptuary.chat_exports import as_transcript
 from promptuary.cli.dates import moment
 from promptuary.cli.excerpt import excerpt as hit_lines
 from promptuary.config.settings import load
@@ -232,6 +234,16 @@ def outlines(text: str, language: str) -> object:
     return outline(text, language), [forms[step] for step in range(0, len(forms), max(len(forms) // 4, 1))]
 
 
+def export(text: str) -> object:
+    """Read ``text`` as an export of chats, and as what is said in one by somebody of that name."""
+    lines = text.split("\n")
+    slack = [{"type": "message", "ts": "1683541931.0001", "text": line, "username": line} for line in lines]
+    mapping = {str(number): {"message": None, "parent": line} for number, line in enumerate(lines)}
+    chatgpt = [{"title": text, "create_time": text, "mapping": mapping}]
+    claude = [{"uuid": text, "name": text, "chat_messages": [{"sender": "human", "text": text}]}]
+    return [as_transcript(one) for one in (f'["mapping",{text}', *map(json.dumps, (slack, chatgpt, claude)))]
+
+
 def file(path: str) -> Parser:
     return Parser(lambda text: (chunks(text, path, Sizes(), Counter()), date_of(path, text, 0)))
 
@@ -276,6 +288,7 @@ PARSERS: Final[dict[str, Parser]] = {
     "a date in a name": Parser(lambda text: date_of(text, "", 0)),
     "dates": Parser(dates),
     "front matter": Parser(front_matter),
+    "an export of chats": Parser(export),
     "a response": Parser(response),
     "a web page": Parser(lambda text: convert_html(text, "http://a/"), deadline=lambda _: _PAGE_SECONDS),
     "the content of a web page": Parser(

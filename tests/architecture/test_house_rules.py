@@ -13,6 +13,7 @@ import promptuary
 from tests.architecture.source import ROOT, modules
 
 LOADED_ON_USE = {
+    "promptuary.chat_exports",
     "promptuary.core.json",
     "promptuary.core.references",
     "promptuary.models.onnx_folder",

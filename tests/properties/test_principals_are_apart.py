@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from promptuary import Layer, LayerContext, Principal, Recall, RecallRequest
-from promptuary.blocking import BlockingSearch, BlockingThreads, Promptuary
+from promptuary.blocking import BlockingModels, BlockingSearch, BlockingThreads, Promptuary
 from promptuary.cli.arguments import COMMANDS, make_parser
 from promptuary.cli.main import main
 from promptuary.core.errors import SourceError
@@ -105,6 +105,8 @@ ENGINE: Final = {"open", "path", "settings", "principal", "expand", "complete", 
 """These read the files of the workspace, which its principals share."""
 SEARCH: Final = {"index", "remove", "embed", "find", "status", "watch", "stop"}
 """The index of the workspace's folders, which its principals share."""
+MODELS: Final = {"list", "show", "add", "remove"}
+"""The models of the person on this machine, which belong to no workspace."""
 
 COMMAND_READS: Final[dict[str, Sequence[Sequence[str]]]] = {
     "expand": [["what?", "--thread", name, "--json"] for name in THREADS],
@@ -118,7 +120,7 @@ COMMAND_ACTIONS: Final = {
     "context": {"add", "drop", "pin", "unpin", "list", "tokens", "find", "clear"},
     "thread": {"list", "show", "history", "replay"},
 }
-COMMANDS_WITHOUT_THREADS: Final = {"adopt", "complete", "index", "search", "watch", "config"}
+COMMANDS_WITHOUT_THREADS: Final = {"adopt", "complete", "index", "search", "model", "watch", "config"}
 
 EVERY_STATE: list[StateKey] = [
     StateKey(layer, scope, name)
@@ -144,6 +146,7 @@ def test_every_read_path_is_registered() -> None:
     assert public(StateDatabase) == DATABASE
     assert public(BlockingThreads) == THREAD_READS.keys() | THREAD_WRITES
     assert public(BlockingSearch) == SEARCH
+    assert public(BlockingModels) == MODELS
     assert public(Promptuary) == ENGINE
     assert {command.name for command in COMMANDS} == COMMAND_READS.keys() | COMMANDS_WITHOUT_THREADS
     assert set(get_args(Scope)) - {"execution", "resource", "global"} == PRIVATE_SCOPES

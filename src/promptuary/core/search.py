@@ -307,7 +307,8 @@ def note_text(note: SearchNote) -> str:
             named = ", ".join(f"{path} ({code})" for path, code in list(files.items())[:_NAMED])
             more = len(files) - _NAMED
             rest = f" and {more:,} more (promptuary index --rebuild --json lists all)" if more > 0 else ""
-            return f"skipped {named}{rest}"
+            large = "; raise max_file_size to index large ones" if Code.FILE_TOO_LARGE in files.values() else ""
+            return f"skipped {named}{rest}{large}"
         case FilesUnparsed(paths):
             return f"indexed by paragraphs, since parsing takes too long: {_some(paths)}"
         case IgnoreRulesCut(paths):

@@ -81,9 +81,9 @@ class FolderSync:
         except SourceError as error:
             self._refused(path, stamp_to_store(stamp, read_at), known, error.code)
             return None
-        file = IndexedFile(
-            path, stamp_to_store(stamp, read_at), read.sha256, kind_of(path), date_of(path, read.text, stamp.modified)
-        )
+        name = _name_for_chunks(read, path)
+        date = date_of(name, read.text, stamp.modified)
+        file = IndexedFile(path, stamp_to_store(stamp, read_at), read.sha256, kind_of(name), date)
         if known is not None and known.sha256 == read.sha256:
             self._index.touch(self._folder, file)
             self._reread += 1
@@ -102,7 +102,8 @@ class FolderSync:
         def on_slow() -> None:
             self._unparsed.append(f"{self._folder.path}/{file.path}")
 
-        cut = chunks(read.text, file.path, self._sizes, self._counter, on_slow)
+        name = _name_for_chunks(read, file.path)
+        cut = chunks(read.text, name, self._sizes, self._counter, on_slow)
         self._index.put(self._folder, file, read.text, cut)
         if new:
             self._added += 1
@@ -156,3 +157,8 @@ class FolderSync:
             tuple(self._held),
             unparsed=tuple(self._unparsed),
         )
+
+
+def _name_for_chunks(read: TextFile, path: str) -> str:
+    """Return the name that tells how to cut a file: the transcript of an export is Markdown, whatever its name is."""
+    return f"{path}.md" if read.converted else path

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from promptuary.core.errors import Code, SourceError
@@ -45,9 +45,27 @@ class Workspace:
         self.listing = Listing(self.root.path, (self._tracked, self._untracked))
 
     def read(self, path: str) -> TextFile:
-        """Return the text of a file. Raises ``SourceError`` if it is refused or cannot be read."""
+        """Return the text of a file. Raises ``SourceError`` if it is refused or cannot be read.
+
+        An export of chats (JSON) is read as their transcript.
+        """
         file = read_text(self.root, path, self.policy)
+        if file.path.endswith(".json") and (chats := self._transcript(file)) is not None:
+            file = replace(file, text=chats, converted=True)
         return replace(file, text=self.policy.masked(file.text, file.path))
+
+    def _transcript(self, file: TextFile) -> str | None:
+        from promptuary.chat_exports import as_transcript, slack_names  # noqa: PLC0415  (most files are none)
+
+        def names() -> dict[str, str]:
+            # In an export of Slack it is beside the folders of the channels.
+            users = PurePosixPath(file.path).parent.parent / "users.json"
+            try:
+                return slack_names(read_text(self.root, users.as_posix(), self.policy).text)
+            except SourceError:
+                return {}
+
+        return as_transcript(file.text, names)
 
     def fetch(self, url: str) -> "Page":
         """Return the page at ``url`` as text. Raises ``SourceError`` if it is refused or cannot be fetched."""

@@ -104,6 +104,10 @@ def test_the_place_of_any_file_is_read_back_as_that_file_and_those_lines(path: s
         ),
         (FilesSkipped({"/a/b": Code.BINARY}), "skipped /a/b (BINARY)"),
         (
+            FilesSkipped({"/a/conversations.json": Code.FILE_TOO_LARGE}),
+            "skipped /a/conversations.json (FILE_TOO_LARGE); raise max_file_size to index large ones",
+        ),
+        (
             FilesSkipped({f"/{number}": Code.BINARY for number in range(1_006)}),
             (
                 "skipped /0 (BINARY), /1 (BINARY), /2 (BINARY), /3 (BINARY), /4 (BINARY) and 1,001 more "

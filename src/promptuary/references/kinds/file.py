@@ -44,7 +44,7 @@ def read(part: FilePart, context: ResolveContext) -> Source:
 
 def whole_file(file: TextFile, note: Callable[[str], None] = lambda _: None) -> Source:
     """Return all of ``file``; ``note`` is called with a sentence if no outline can be made of it in time."""
-    language = language_of(file.path)
+    language = _language(file)
     total = count_lines(file.text)
 
     @cache  # every attempt to fit the file asks for them, and parsing is what costs most
@@ -78,7 +78,7 @@ def part_at_lines(file: TextFile, part: FilePart) -> Source:
         text=found.text,
         revision=file.sha256,
         path=file.path,
-        language=language_of(file.path),
+        language=_language(file),
         facts=(*_encoding_fact(file), f"lines {found.first}-{found.last} of {found.total:,}", *clamped),
         lines=(found.first, found.last),
         first_line=None if found.gaps else found.first,
@@ -125,7 +125,13 @@ def _read_on(path: str, first: int, last: int) -> str:
     return f"read on with {format_reference('file', path, f':{first}-{first + lines - 1}')}" if last > first else ""
 
 
+def _language(file: TextFile) -> str:
+    return "markdown" if file.converted else language_of(file.path)
+
+
 def _encoding_fact(file: TextFile) -> tuple[str, ...]:
+    if file.converted:
+        return ("chats, shown as a transcript",)
     return () if file.encoding.lower() in {"utf-8", "ascii", "utf_8"} else (f"decoded from {file.encoding}",)
 
 

@@ -38,7 +38,7 @@ def chunks(
     kind = kind_of(path)
     named = names(text) if kind in _PROSE else ()
     if kind in _PROSE and is_markdown(path) and (chat := transcript(lines)):
-        splitter.split(turn_parts(lines, chat))
+        splitter.split(turn_parts(lines, chat, room=3 * sizes.tokens))
         return _in_conversations([_in_chat(chunk, lines, chat, named) for chunk in splitter.chunks])
     match kind:
         case "markdown":

@@ -73,6 +73,11 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(found)[:_MOST_NAMES]
 
 
+def speakers(text: str) -> frozenset[str]:
+    """Return the names in lower case that the front matter of ``text`` gives to those who speak in it."""
+    return frozenset(name.lower() for value in fields(text).get("speakers", ()) for name in _listed(value) if name)
+
+
 def _listed(value: str) -> Iterator[str]:
     for match in re.finditer(_QUOTED_OR_NOT, value):
         yield match[1] or match[2] or (match[3] or "").strip()

@@ -2,7 +2,8 @@
 
 A turn begins with a line that names its speaker: ``user: …``, ``Anna: …``, ``**User:** …``, ``## User``,
 ``[10:32] anna: …``, ``<anna> …``, ``Anna  10:32 AM``. Recognition is cautious, since notes have lines like ``Note: …``
-as well: the names must be roles, or belong to a few speakers who take turns and talk to one another. What a chunk of a
+as well: the names must be roles, or belong to a few speakers who take turns and talk to one another; or the front
+matter lists them (``speakers: [Anna, Ben]``). What a chunk of a
 transcript is, ``turn_parts`` knows; how long it may be, does not matter here.
 """
 
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from promptuary.search.chunks.front_matter import speakers
 from promptuary.search.chunks.lines import Lines, Part
 from promptuary.search.chunks.markdown import Heading, front_matter_end, markdown_headings
 from promptuary.when.dates import first_date, lone_date, order_of, stamp_date
@@ -70,6 +72,8 @@ _TALK: Final = re.compile(
 )
 _PREAMBLE: Final = 12
 """Lines of prose that may stand before the first turn."""
+_BEFORE: Final = 60
+"""Lines, headings too, that may stand before the first turn."""
 _HEADING: Final = re.compile(r" {0,3}#{1,6}[ \t]+\S")
 
 
@@ -127,7 +131,8 @@ class Transcript:
     def _turns(self, first: int, end: int) -> Iterator[SpokenTurn]:
         at = max(0, bisect_right(self.turns, first, key=lambda turn: turn.first) - 1)
         while at < len(self.turns) and self.turns[at].first < end:
-            yield self.turns[at]
+            if self.turns[at].end > first:
+                yield self.turns[at]
             at += 1
 
 
@@ -141,10 +146,13 @@ def transcript(lines: Lines) -> Transcript | None:
     if not any(True for _ in _first_forms(lines, body)):
         return None
     headings = tuple(markdown_headings(lines, body, unclosed=False))
+    named = speakers(lines.text)
     for form in dict.fromkeys(_first_forms(lines, body)):
         openings = list(_openings(lines, body, form))
-        if speakers := _roles(openings, lines, body, form) or _talkers(openings, lines, body, form):
-            said = [one for one in openings if one.speaker in speakers]
+        known = frozenset(one.speaker for one in openings) & named
+        known = known or _roles(openings, lines, body, form) or _talkers(openings, lines, body, form)
+        if known:
+            said = [one for one in openings if one.speaker in known]
             return Transcript(*_turns(lines, body, said), headings, body)
     lines.glued = bytearray(len(lines) + 1)
     return None
@@ -152,7 +160,7 @@ def transcript(lines: Lines) -> Transcript | None:
 
 def _first_forms(lines: Lines, body: int) -> Iterator[str]:
     """Yield how a turn begins on one of the lines on which the first may stand."""
-    prose = 0
+    prose = seen = 0
     for line in range(body, len(lines)):
         if lines.blank[line] or lines.glued[line]:
             continue
@@ -161,7 +169,8 @@ def _first_forms(lines: Lines, body: int) -> Iterator[str]:
             if opening is not None and (_is_role(opening.speaker) or (form in _FOR_NAMES and not _is_label(opening))):
                 yield form
         prose += not _HEADING.match(lines.lines[line])
-        if prose > _PREAMBLE:
+        seen += 1
+        if prose > _PREAMBLE or seen > _BEFORE:
             return
 
 
@@ -298,10 +307,11 @@ def _above(lines: Lines, least: int, line: int) -> tuple[int, int | None]:
     return above, date
 
 
-def turn_parts(lines: Lines, found: Transcript) -> Part:
+def turn_parts(lines: Lines, found: Transcript, room: int) -> Part:
     """Return the parts of a transcript: sections, and in them turns, or what a person says with the reply to it.
 
-    A heading inside a turn is part of what is said. A line before which no chunk should end is marked as glued.
+    A heading inside a turn is part of what is said. A line before which no chunk should end is marked as glued, as long
+    as these are no more than ``room`` characters.
     """
     whole = Part(0, len(lines))
     open_parts = [(0, whole)]
@@ -320,7 +330,7 @@ def turn_parts(lines: Lines, found: Transcript) -> Part:
             open_parts.append((heading.level, part))
         other_day = number > 0 and turn.date != starts[number - 1].date and turn.above < turn.first
         open_parts[-1][1].parts.append(Part(start, end, alone=other_day and not run))
-    _glue_replies(lines, found)
+    _glue_replies(lines, found, room)
     return whole
 
 
@@ -338,14 +348,22 @@ def _exchanges(found: Transcript) -> Iterator[SpokenTurn]:
         before = turn
 
 
-def _glue_replies(lines: Lines, found: Transcript) -> None:
-    """Keep the name of a speaker with what is said, and what a person says with the beginning of the reply."""
-    for turn in found.turns:
+def _glue_replies(lines: Lines, found: Transcript, room: int) -> None:
+    """Keep a speaker's name, and what is above it, with what is said, and that with the beginning of the reply.
+
+    Unless it is longer than ``room``: lines that belong together but do not fit would be cut anywhere.
+    """
+    ends = [turn.first + 1 for turn in found.turns]
+    for number, turn in enumerate(found.turns):
         following = turn.first + 1
         while following < turn.end and lines.blank[following]:
             following += 1
         if following < turn.end and not lines.lines[turn.first][turn.text :].strip():
-            lines.glue(turn.first, following + 1)
-    for turn, reply in pairwise(found.turns):
-        if turn.person and not reply.person and reply.above == reply.first:
-            lines.glue(lines.trimmed(turn.first, turn.end)[1] - 1, reply.first + 1)
+            ends[number] = following + 1
+        first = turn.above if number or lines.trimmed(found.body, turn.above)[0] < turn.above else 0
+        if lines.size(first, ends[number]) <= room:
+            lines.glue(first, ends[number])
+    for (turn, reply), end in zip(pairwise(found.turns), ends[1:], strict=True):
+        last = lines.trimmed(turn.first, turn.end)[1] - 1
+        if turn.person and not reply.person and lines.size(turn.above, end) <= room:
+            lines.glue(last, end)

@@ -23,7 +23,10 @@ _TRIES = 2
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """A file at one moment. ``size`` and ``sha256`` are those of its bytes; ``modified`` is in nanoseconds."""
+    """A file at one moment. ``size`` and ``sha256`` are those of its bytes; ``modified`` is in nanoseconds.
+
+    ``converted``: the file is an export of chats, and the text is their transcript.
+    """
 
     path: str
     text: str
@@ -31,6 +34,7 @@ class TextFile:
     sha256: str
     encoding: str
     modified: int
+    converted: bool = False
 
 
 def read_text(root: Root, path: str, policy: ReadPolicy) -> TextFile:

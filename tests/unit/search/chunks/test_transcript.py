@@ -146,6 +146,22 @@ def test_a_question_stays_with_the_beginning_of_a_reply_that_is_too_long_for_one
     assert second.own == ""
 
 
+def test_a_question_before_a_reply_in_one_long_line_keeps_its_title_and_its_date() -> None:
+    line = "The reply is one line that is too long for a chunk. " * 20
+    first, second = cut(f"# Tea\n\n2023-05-08\n\nuser: I ask you about tea?\nassistant: {line}\n", tokens=64)
+
+    assert first.text == "# Tea\n\n2023-05-08\n\nuser: I ask you about tea?"
+    assert second.text == f"assistant: {line}"
+    assert first.date == second.date == at(2023, 5, 8)
+
+
+def test_a_chunk_after_a_heading_has_the_date_of_that_heading() -> None:
+    talk = "user: I ask you?\nassistant: Yes.\n"
+    found = cut(f"# 2023-05-08\n\n{talk * 20}\n# 2024-06-09\n\n{talk * 20}", tokens=64)
+
+    assert [chunk.date for chunk in found if chunk.text.startswith("# ")] == [at(2023, 5, 8), at(2024, 6, 9)]
+
+
 def test_a_person_with_a_name_talks_to_an_assistant() -> None:
     text = "Anna: can you help me?\nChatGPT: Yes.\nAnna: Good.\nChatGPT: So?\nAnna: I forgot.\nChatGPT: Oh."
 
