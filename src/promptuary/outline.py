@@ -44,6 +44,13 @@ _SECONDS_A_BYTE: Final = 4e-6
 _READ: Final = 256
 """Bytes that tree-sitter reads at a time; it can be stopped only when it reads."""
 
+_MOST_OPEN: Final = 1_000
+"""Brackets that may be open at once. At the end of a text with many open ones, tree-sitter takes memory in proportion
+to the square of their number (2 GB for 12,000 of them in Rust), and it cannot be stopped there. Brackets in comments
+and strings are counted, too: this keeps out what is broken and what is crude, not every text that is made for it."""
+
+_NOT_BRACKETS: Final = bytes(set(range(256)).difference(b"([{}])"))
+
 _LONGEST_NAME: Final = 1_000
 _DEEPEST: Final = 64
 """Definitions nested deeper than this are left out: the name of each contains those of all around it."""
@@ -115,7 +122,7 @@ def definitions(text: str, language: str, on_slow: Callable[[], None] = lambda: 
         return tuple(_markdown(text))
     if language in GRAMMARS and (grammar := _grammar(language)):
         data = text.encode("utf-8", "replace")
-        tree = _parsed(data, grammar)
+        tree = _parsed(data, grammar) if _most_open(data) <= _MOST_OPEN else None
         if tree is not None:
             return tuple(_tree(tree, data))
         on_slow()
@@ -203,6 +210,18 @@ def _grammar(language: str) -> "Language | None":
         return Language(getattr(importlib.import_module(module), function)())
     except ImportError:
         return None
+
+
+def _most_open(data: bytes) -> int:
+    """Return how many brackets are open at most at one place of ``data``."""
+    most = depth = 0
+    for bracket in data.translate(None, _NOT_BRACKETS):
+        if bracket in b"([{":
+            depth += 1
+            most = max(most, depth)
+        else:
+            depth = max(depth - 1, 0)
+    return most
 
 
 def _parsed(data: bytes, grammar: "Language") -> "Tree | None":

@@ -157,9 +157,20 @@ def test_a_file_that_takes_too_long_to_parse_has_no_definitions_and_is_reported(
     assert slow == [language]
 
 
-def test_definitions_nested_without_end_do_not_fill_the_memory() -> None:
+@pytest.mark.parametrize("piece", ["%w[\n", "(", "{[(\n"])
+def test_code_with_thousands_of_open_brackets_is_not_parsed_since_that_fills_the_memory(piece: str) -> None:
     pytest.importorskip("tree_sitter")
-    found = definitions("class A{" * 20_000 + "}" * 20_000, "java")
+    slow: list[str] = []
+
+    assert definitions("]" * 9_000 + piece * 9_000, "rust", lambda: slow.append(piece)) == ()
+    assert slow == [piece]
+    assert definitions(f"fn a() {{ {'f(' * 900}1{')' * 900} }}\nfn b() {{}}" * 20, "rust")
+
+
+@pytest.mark.parametrize("depth", [900, 20_000])
+def test_definitions_nested_without_end_do_not_fill_the_memory(depth: int) -> None:
+    pytest.importorskip("tree_sitter")
+    found = definitions("class A{" * depth + "}" * depth, "java")
 
     assert sum(len(one.name) for one in found) < 100_000
 
