@@ -43,6 +43,7 @@ from promptuary.search.chunks.chunker import chunks
 from promptuary.search.chunks.file_kinds import date_of
 from promptuary.search.chunks.front_matter import fields
 from promptuary.search.chunks.front_matter import names as names_in_front_matter
+from promptuary.search.chunks.generated import is_generated
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.tokens import Counter
 from promptuary.when.dates import dates_in, lone_date
@@ -289,6 +290,7 @@ PARSERS: Final[dict[str, Parser]] = {
     "dates": Parser(dates),
     "front matter": Parser(front_matter),
     "an export of chats": Parser(export),
+    "what a program wrote": Parser(lambda text: is_generated("a.py", text, text)),
     "a response": Parser(response),
     "a web page": Parser(lambda text: convert_html(text, "http://a/"), deadline=lambda _: _PAGE_SECONDS),
     "the content of a web page": Parser(
