@@ -24,7 +24,7 @@ from promptuary.search.ranking import WEIGHTS, Candidate, Weights, fuse
 SHOWN = ("nDCG@10", "R@5", "MRR")
 ENOUGH = 0.03
 FACTORS = (0.5, 0.75, 1.0, 1.33, 2.0)
-VARIED = ("words", "chat", "long", "spoken", "hub", "length", "sure")
+VARIED = ("words", "code", "chat", "long", "spoken", "hub", "length", "sure")
 
 
 @dataclass(frozen=True, slots=True)

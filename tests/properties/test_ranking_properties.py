@@ -6,14 +6,14 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.core.ports.index import Similarity
+from promptuary.core.ports.index import ChunkTraits, Similarity
 from promptuary.search.ranking import Candidate, fuse
 
 WORDS = st.none() | st.floats(0, 64)
 SIMILARITY = st.none() | st.builds(Similarity, st.floats(-1, 1), st.floats(-0.2, 0.6), st.floats(-0.5, 0.5))
-SIBLINGS = st.integers(1, 10_000)
+TRAITS = st.builds(ChunkTraits, st.integers(1, 10_000))
 CANDIDATES = st.lists(
-    st.builds(Candidate, st.integers(1, 10**9), WORDS, SIMILARITY, WORDS, SIBLINGS),
+    st.builds(Candidate, st.integers(1, 10**9), WORDS, SIMILARITY, WORDS, TRAITS),
     max_size=40,
     unique_by=lambda one: one.chunk,
 )
@@ -62,7 +62,7 @@ def test_more_words_in_common_never_cost_a_place(candidates: list[Candidate], te
 @given(CANDIDATES.filter(bool), TERMS, st.floats(0, 1))
 def test_a_longer_document_never_gains_a_place(candidates: list[Candidate], terms: int, more: float) -> None:
     chosen, *others = candidates
-    longer = chosen._replace(siblings=chosen.siblings + round(1_000 * more))
+    longer = chosen._replace(traits=ChunkTraits(chosen.traits.siblings + round(1_000 * more)))
 
     before = [one.chunk for one in fuse(candidates, terms)].index(chosen.chunk)
     after = [one.chunk for one in fuse([longer, *others], terms)].index(chosen.chunk)

@@ -79,8 +79,8 @@ class Searching:
         candidates = self.candidates(query.text, words)
         ranked: Sequence[Ranked] = fuse(candidates, len(words))
         sure = confidence(ranked, candidates, self.index.size())
-        ranked = spread(ranked, {one.chunk: one.document for one in candidates}, WEIGHTS.again)
-        ranked = self._timed(ranked, {one.chunk: one.date for one in candidates}, hint)
+        ranked = spread(ranked, {one.chunk: one.traits.document for one in candidates}, WEIGHTS.again)
+        ranked = self._timed(ranked, {one.chunk: one.traits.date for one in candidates}, hint)
         hits = list(self._hits(ranked, query.limit, words))
         if len(hits) < query.limit and len(candidates) >= POOL:
             hits += self._lexical_hits(len(hits), query.limit, words, known={one.chunk for one in candidates})
@@ -96,9 +96,7 @@ class Searching:
         pool = [*lexical, *(one for one in similar if one not in lexical)]
         traits, spoken = index.traits(pool), index.spoken(words, POOL)
         return [
-            Candidate(
-                one, lexical.get(one), similar.get(one), _spoken(each, spoken), each.siblings, each.document, each.date
-            )
+            Candidate(one, lexical.get(one), similar.get(one), _spoken(each, spoken), each)
             for one in pool
             if (each := traits.get(one)) is not None
         ]
@@ -119,7 +117,7 @@ class Searching:
         ranked = fuse(candidates, len(words))
         if not ranked or confidence(ranked, candidates, self.index.size()) < 1:
             return None
-        date = next(one.date for one in candidates if one.chunk == ranked[0].chunk)
+        date = next(one.traits.date for one in candidates if one.chunk == ranked[0].chunk)
         return Span(until=date) if hint.relation in {"before", "until"} else Span(since=date + 1)
 
     def _similar(self, vector: bytes, words: Words, lexical: Sequence[int]) -> dict[int, Similarity]:

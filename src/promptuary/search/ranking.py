@@ -9,7 +9,8 @@ like the best of something.
 
 One word that matches where the meaning does not is often chance, so words without agreement are trusted less, the fewer
 they are. Where vectors are blurred, words count for more and need no agreement: in chats, where a chunk is about
-several things at once, and for long queries, which are too. What a query is about is decided by the nearest candidates,
+several things at once, and for long queries, which are too. In code they count for less: questions use other words
+than it does. What a query is about is decided by the nearest candidates,
 once for all: a weight for each would favour one kind. A document of a hundred chunks has a hundred chances to look
 near; what it gains by that is taken off.
 """
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from math import fsum, log, sqrt
 from typing import Final, NamedTuple
 
-from promptuary.core.ports.index import Similarity
+from promptuary.core.ports.index import ChunkTraits, Similarity
 from promptuary.core.search import Why
 
 NEAREST: Final = 10
@@ -37,11 +38,11 @@ _FIRST: Final = 5
 class Weights:
     """The constants of the score. ``bench.retrieval`` chooses them with each set left out in turn.
 
-    ``words`` is the weight of one word, ``chat`` and ``long`` that in chats and for long queries. ``short_query`` and
-    ``long_query`` are how many words a query has that is not long at all, and that is long altogether. ``spoken`` is
-    what the words of the whole conversation count, relative to those of the chunk. ``hub`` is the part that is taken
-    off of a chunk's nearness to everything, ``length`` what is taken off for each power of e in the chunks of its
-    document. Words need no agreement at a meaning of ``sure``.
+    ``words`` is the weight of one word; ``code``, ``chat`` and ``long`` are those in code, in chats and for long
+    queries. ``short_query`` and ``long_query`` are how many words a query has that is not long at all, and that is long
+    altogether. ``spoken`` is what the words of the whole conversation count, relative to those of the chunk. ``hub`` is
+    the part that is taken off of a chunk's nearness to everything, ``length`` what is taken off for each power of e in
+    the chunks of its document. Words need no agreement at a meaning of ``sure``.
 
     ``answer`` and ``chat_answer`` are how much evidence an answer has at least, among a thousand chunks;
     ``word_evidence`` is what one word adds to its meaning. Where only words are compared, it has ``least_words`` and
@@ -50,13 +51,14 @@ class Weights:
     score, that is of the time the query names.
     """
 
-    words: float = 0.055
+    words: float = 0.06
+    code: float = 0.02
     chat: float = 0.6
     long: float = 0.2
     short_query: float = 14.0
     long_query: float = 28.0
     spoken: float = 1.5
-    hub: float = 0.5
+    hub: float = 0.45
     length: float = 0.02
     sure: float = 0.4
     answer: float = 0.43
@@ -76,17 +78,14 @@ class Candidate(NamedTuple):
     """A chunk that may be a hit. ``None``: the words did not find it, or it has no vector.
 
     ``lexical`` is how many of the words it explains; ``spoken`` the same for all that people say in its conversation,
-    ``None`` if it is not in a chat. ``siblings`` is how many chunks its document has, ``document`` which that is,
-    ``date`` when it is from.
+    ``None`` if it is not in a chat. ``traits`` are what is known of its document.
     """
 
     chunk: int
     lexical: float | None = None
     similarity: Similarity | None = None
     spoken: float | None = None
-    siblings: int = 1
-    document: int = 0
-    date: int = 0
+    traits: ChunkTraits = ChunkTraits()
 
 
 class Ranked(NamedTuple):
@@ -119,7 +118,7 @@ def fuse(candidates: Sequence[Candidate], terms: int, weights: Weights = WEIGHTS
         words, near = _words(one, weights), meanings.get(one.chunk, usual)
         agreement = min(1.0, max(0.0, near / weights.sure)) if meanings else 1.0
         trust = 1 - blur.doubt * (1 - agreement) / sqrt(max(1.0, words))
-        length = weights.length * log(max(1, one.siblings))
+        length = weights.length * log(max(1, one.traits.siblings))
         why = Why(
             words if words or one.lexical is not None else None,
             None if one.similarity is None else one.similarity.cosine,
@@ -213,17 +212,18 @@ def _words(one: Candidate, weights: Weights) -> float:
 
 
 def _blur(candidates: Sequence[Candidate], terms: int, weights: Weights) -> _Blur:
-    """Return how words are weighed: by the share of chats among the nearest candidates, and the length of the query.
+    """Return how words are weighed: by the kinds of the nearest candidates, and the length of the query.
 
     The nearest are those of the highest cosines; without vectors, those that explain most words.
     """
-    near = [(-one.similarity.cosine, one.chunk, one.spoken is not None) for one in candidates if one.similarity]
-    near = near or [(-(one.lexical or 0.0), one.chunk, one.spoken is not None) for one in candidates]
-    nearest = sorted(near)[:NEAREST]
-    chats = sum(is_chat for _, _, is_chat in nearest) / max(1, len(nearest))
+    near = [(-one.similarity.cosine, one.chunk, one) for one in candidates if one.similarity]
+    near = near or [(-(one.lexical or 0.0), one.chunk, one) for one in candidates]
+    nearest = [one for _, _, one in sorted(near)[:NEAREST]]
+    chats = sum(one.spoken is not None for one in nearest) / max(1, len(nearest))
+    code = sum(one.traits.is_code for one in nearest) / max(1, len(nearest))
     span = weights.long_query - weights.short_query
     length = (
         min(1.0, max(0.0, (terms - weights.short_query) / span)) if span > 0 else float(terms > weights.short_query)
     )
-    weight = weights.words + (weights.chat - weights.words) * chats
+    weight = weights.words + (weights.chat - weights.words) * chats + (weights.code - weights.words) * code
     return _Blur(weight + max(0.0, weights.long - weight) * length, 1 - max(chats, length), chats)

@@ -2,7 +2,7 @@
 
 from math import isclose, log
 
-from promptuary.core.ports.index import Similarity
+from promptuary.core.ports.index import ChunkTraits, Similarity
 from promptuary.core.search import Why
 from promptuary.search.ranking import NEAREST, Candidate, Span, Weights, by_date, confidence, fuse, preferring, spread
 
@@ -60,7 +60,7 @@ def test_a_chunk_that_is_near_to_everything_loses_a_part_of_that() -> None:
 
 
 def test_a_long_document_pays_for_its_many_chances() -> None:
-    long, short = Candidate(1, None, near(0.50), siblings=100), Candidate(2, None, near(0.45))
+    long, short = Candidate(1, None, near(0.50), traits=ChunkTraits(100)), Candidate(2, None, near(0.45))
     found = scores(long, weights=Weights(length=0.02))
 
     assert order(long, short) == [1, 2]
@@ -101,6 +101,14 @@ def test_for_long_queries_words_count_for_more_and_need_no_agreement() -> None:
     assert scores(candidate, terms=10, weights=weights)[1] < scores(candidate, terms=15, weights=weights)[1] < 0.4
 
 
+def test_in_code_words_count_for_less() -> None:
+    code = [Candidate(number, None, near(0.9), traits=ChunkTraits(is_code=True)) for number in range(NEAREST)]
+    prose = [Candidate(number, None, near(0.9)) for number in range(NEAREST)]
+    asked = Candidate(500, 2.0, near(0.5))
+
+    assert 0.5 < scores(*code, asked)[500] < scores(*prose, asked)[500]
+
+
 def test_the_nearest_candidates_decide_whether_a_query_is_about_chats() -> None:
     chats = [Candidate(number, None, near(0.9), spoken=0.0) for number in range(NEAREST)]
     notes = [Candidate(100 + number, None, near(0.8)) for number in range(50)]
@@ -120,7 +128,10 @@ def test_a_chunk_without_a_vector_gets_the_usual_meaning_of_the_others() -> None
 
 
 def test_a_score_is_explained_by_its_parts() -> None:
-    found = {one.chunk: one.why for one in fuse([Candidate(1, 2.0, near(0.5, 0.1), siblings=10), Candidate(2, 1.0)], 4)}
+    found = {
+        one.chunk: one.why
+        for one in fuse([Candidate(1, 2.0, near(0.5, 0.1), traits=ChunkTraits(10)), Candidate(2, 1.0)], 4)
+    }
 
     assert found[1] == Why(2.0, 0.5, meaning=0.4, length=0.02 * log(10), share=0.5)
     assert found[2] == Why(1.0, None, share=0.25)

@@ -58,13 +58,14 @@ class ChunkTraits(NamedTuple):
 
     ``conversation`` is the number of the conversation, see ``SearchIndex.spoken``; ``None`` if it is no chat.
     ``document`` is the same for chunks of the same document; ``date`` is that of the chunk if it has one, else that of
-    the file.
+    the file. ``is_code``: it is source code.
     """
 
     siblings: int = 1
     conversation: int | None = None
     document: int = 0
     date: int = 0
+    is_code: bool = False
 
 
 class IndexWriter(Protocol):

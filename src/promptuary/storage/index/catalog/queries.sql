@@ -132,13 +132,13 @@ FROM json_each(:numbers) AS wanted JOIN chunk ON chunk.id = wanted.value JOIN fi
 JOIN folder ON file.folder = folder.id;
 
 -- name: traits
--- The files of chunks, their first lines and dates, and how many chunks these files have.
+-- The files of chunks, their first lines and dates, how many chunks these files have, and whether they are code.
 WITH wanted AS (
     SELECT id, file, start_line, date FROM chunk WHERE id IN (SELECT value FROM json_each(:numbers))
 ), size AS (
     SELECT file, count(*) AS chunks FROM chunk WHERE file IN (SELECT file FROM wanted) GROUP BY file
 )
-SELECT wanted.id, wanted.file, wanted.start_line, size.chunks, coalesce(wanted.date, file.date)
+SELECT wanted.id, wanted.file, wanted.start_line, size.chunks, coalesce(wanted.date, file.date), file.kind = 'code'
 FROM wanted JOIN size ON wanted.file = size.file JOIN file ON wanted.file = file.id;
 
 -- name: conversations_of

@@ -238,8 +238,8 @@ def traits(connection: sqlite3.Connection, numbers: str) -> dict[int, ChunkTrait
     for file, line, chunk in connection.execute(_QUERIES["conversations_of"], {"files": json.dumps(files)}):
         conversations[file].append((line, chunk))
     return {
-        chunk: _traits(file, line, chunks, conversations.get(file, ()))._replace(date=int(date))
-        for chunk, file, line, chunks, date in found
+        chunk: _traits(file, line, chunks, conversations.get(file, ()))._replace(date=int(date), is_code=bool(is_code))
+        for chunk, file, line, chunks, date, is_code in found
     }
 
 
