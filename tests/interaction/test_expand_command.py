@@ -290,6 +290,7 @@ def test_every_setting_has_a_flag_that_sets_it(project: Path) -> None:
         "allowed_extensions": ".zig",
         "allow_sensitive": ".env",
         "watch_debounce": "0.5",
+        "rerank_timeout": "7",
     }
 
     assert SETTING_FLAGS.keys() == set(SETTINGS)

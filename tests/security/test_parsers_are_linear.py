@@ -146,7 +146,8 @@ def test_what_once_took_minutes_takes_no_longer_than_ordinary_text(parser: str, 
     ordinary = "".join(f"name{number} = 'the quick brown fox'\n" for number in range(len(text) // 32))
     seconds(PARSERS[parser], "a")
 
-    assert seconds(PARSERS[parser], text) <= 20 * max(seconds(PARSERS[parser], ordinary), 0.05)
+    # The floor is for a machine that is slowed down by measuring coverage: what was quadratic took minutes.
+    assert seconds(PARSERS[parser], text) <= 20 * max(seconds(PARSERS[parser], ordinary), 0.2)
 
 
 @pytest.mark.parametrize(("language", "piece"), [("rust", 'r#"'), ("rust", '"'), ("ruby", "%w["), ("ruby", "`")])
