@@ -27,7 +27,7 @@ class Chunk:
     ``text`` is exactly these lines, joined by line feeds. ``heading`` tells where in the file they are: the headings
     above them, or the names of the definitions around them, the outermost first.
 
-    ``own`` are the words of ``text`` that people wrote, if it is part of a chat, else empty. ``names`` are the title,
+    ``own`` is what people say in a whole conversation, on its first chunk, else empty. ``names`` are the title,
     the aliases and the tags of the note. ``date`` is when this part of the file was written, in seconds since 1970, if
     the file says so; else the date of the file counts.
     """

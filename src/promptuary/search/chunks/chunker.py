@@ -1,9 +1,8 @@
 """Cuts the text of a file into chunks: whole lines with the headings above them.
 
 Chats are cut at turns, Markdown and its relatives at headings, code at definitions, everything else at paragraphs and
-lines. The same
-text under the same name always gives the same chunks, in time proportional to its length; only code that takes too long
-to parse, which depends on the machine, is cut like everything else.
+lines. The same text under the same name always gives the same chunks, in time proportional to its length; only code
+that takes too long to parse, which depends on the machine, is cut like everything else.
 """
 
 from collections.abc import Callable
