@@ -12,8 +12,8 @@ from typing import Final
 from selectolax.lexbor import LexborHTMLParser
 
 from promptuary.chat_exports import as_transcript
-from promptuary.cli.dates import moment
-from promptuary.cli.excerpt import excerpt as hit_lines
+from promptuary.cli.search.dates import moment
+from promptuary.cli.search.excerpt import excerpt as hit_lines
 from promptuary.config.settings import load
 from promptuary.context.compact.digest import digest
 from promptuary.context.compact.envelope import body_of, how_many

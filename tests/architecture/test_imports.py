@@ -30,8 +30,8 @@ BY_STRING = {
     "promptuary": {f"promptuary.{home}" for home in promptuary._HOMES.values()},
     "promptuary.cli.main": {
         "promptuary.wiring.preload",
-        "promptuary.cli.expand_in_thread",
-        *(f"promptuary.cli.{command.name}" for command in COMMANDS),
+        "promptuary.cli.threads.expand_in_thread",
+        *(command.module for command in COMMANDS),
     },
     "promptuary.storage.sqlite.queries": set(),  # finds the SQL of the package that asks
     # These load packages of others.

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from promptuary.cli.arguments import SETTING_FLAGS
+from promptuary.cli.flags import SETTING_FLAGS
 from promptuary.cli.main import main
 from promptuary.config.settings import SETTINGS
 from tests.conftest import Files

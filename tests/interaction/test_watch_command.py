@@ -13,7 +13,7 @@ from typing import IO, Any
 import pytest
 
 from promptuary.cli.main import main
-from promptuary.cli.watch import UpdatePrinter
+from promptuary.cli.search.watch import UpdatePrinter
 from promptuary.core.search import ChunksEmbedded, UpdateFailed, WatchModeChanged
 from promptuary.storage.index.generations import Generations
 from tests.conftest import Files

@@ -2,9 +2,22 @@
 
 import argparse
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from promptuary._version import __version__
+from promptuary.cli.flags import (
+    COMPACTION_FLAGS,
+    FETCHING_FLAGS,
+    FILE_KINDS,
+    INDEX_FLAGS,
+    MODEL_FLAGS,
+    READING_FLAGS,
+    RERANK_FLAGS,
+    SEARCH_FLAGS,
+    WATCH_FLAGS,
+    WINDOW_FLAGS,
+    Flag,
+)
 from promptuary.core.text import one_line
 
 _DESCRIPTION = """\
@@ -43,151 +56,6 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         super().error(one_line(message))
-
-
-Flag = tuple[str, Mapping[str, Any]]
-"""A flag and its keyword arguments for argparse."""
-
-WINDOW_FLAGS: Final[Mapping[str, Flag]] = {
-    "window": (
-        "--window",
-        {"metavar": "TOKENS", "help": "size of the model's context window, such as 200k (default: 128000)"},
-    ),
-    "model": ("--model", {"metavar": "NAME", "help": "set window and vocabulary for this model, such as gpt-4o"}),
-    "vocabulary": (
-        "--vocabulary",
-        {"metavar": "NAME", "help": "count tokens with this vocabulary (default: o200k_base)"},
-    ),
-    "warn_share": (
-        "--warn",
-        {"metavar": "SHARE", "help": "warn if more than this share of the window is attached (default: 25%%)"},
-    ),
-    "limit_share": ("--limit", {"metavar": "SHARE", "help": "attach at most this share of the window (default: 50%%)"}),
-    "reply_reserve": (
-        "--reserve",
-        {"metavar": "TOKENS", "help": "in a thread: reserve this much for the reply (default: 4096)"},
-    ),
-}
-COMPACTION_FLAGS: Final[Mapping[str, Flag]] = {
-    "history_share": (
-        "--history",
-        {
-            "metavar": "SHARE",
-            "help": "give the history at least this share of what nobody has reserved (default: 40%%)",
-        },
-    ),
-    "compact_share": ("--compact", {"metavar": "SHARE", "help": "compact a longer history (default: 70%%)"}),
-    "compact_goal_share": ("--compact-goal", {"metavar": "SHARE", "help": "bring it down to this (default: 35%%)"}),
-    "compact_keep": ("--compact-keep", {"metavar": "COUNT", "help": "leave the newest messages alone (default: 6)"}),
-    "shorten_over": (
-        "--shorten-over",
-        {"metavar": "TOKENS", "help": "shorten longer tool results and attachments (default: 400)"},
-    ),
-    "shorten_to": ("--shorten-to", {"metavar": "TOKENS", "help": "what remains of them (default: 160)"}),
-    "summary_tokens": ("--summary-tokens", {"metavar": "TOKENS", "help": "longest summary (default: 1500)"}),
-    "summary_least": (
-        "--summary-least",
-        {"metavar": "TOKENS", "help": "what a summary may cost even above the goal (default: 300)"},
-    ),
-    "summary_input": (
-        "--summary-input",
-        {"metavar": "TOKENS", "help": "what a model that writes a summary is shown (default: 32000)"},
-    ),
-    "summary_timeout": (
-        "--summary-timeout",
-        {"metavar": "SECONDS", "help": "time limit for a model that writes a summary (default: 30)"},
-    ),
-}
-FETCHING_FLAGS: Final[Mapping[str, Flag]] = {
-    "allow_hosts": (
-        "--allow-host",
-        {
-            "metavar": "HOST",
-            "action": "append",
-            "help": "fetch from this host although its address is private; repeatable",
-        },
-    ),
-    "timeout": ("--timeout", {"metavar": "SECONDS", "help": "time limit for one reference (default: 30)"}),
-    "fetch_timeout": ("--fetch-timeout", {"metavar": "SECONDS", "help": "time limit for one web page (default: 15)"}),
-}
-READING_FLAGS: Final[Mapping[str, Flag]] = {
-    "allowed_extensions": (
-        "--allow-extension",
-        {"metavar": ".EXT", "action": "append", "help": "also read files with this extension; repeatable"},
-    ),
-    "allow_sensitive": (
-        "--allow-sensitive",
-        {
-            "metavar": "NAME",
-            "action": "append",
-            "help": "read this file although its name suggests secrets; repeatable",
-        },
-    ),
-    "max_file_size": ("--max-file-size", {"metavar": "SIZE", "help": "refuse larger files (default: 1MB)"}),
-    "follow_symlinks": (
-        "--follow-symlinks",
-        {"action": argparse.BooleanOptionalAction, "help": "follow links that stay inside the workspace (default: no)"},
-    ),
-}
-INDEX_FLAGS: Final[Mapping[str, Flag]] = {
-    "chunk_tokens": (
-        "--chunk-tokens",
-        {"metavar": "TOKENS", "help": "largest size of an indexed passage (default: 256)"},
-    ),
-    "chunk_overlap": (
-        "--chunk-overlap",
-        {"metavar": "TOKENS", "help": "tokens that neighbouring passages share (default: 32)"},
-    ),
-    "embedder": (
-        "--embedder",
-        {
-            "metavar": "NAME",
-            "help": "embed with auto, none, minilm, a model, onnx:FOLDER, endpoint or a plug-in (default: auto)",
-        },
-    ),
-    "embed_url": ("--embed-url", {"metavar": "URL", "help": "OpenAI-compatible embedding endpoint, up to /embeddings"}),
-    "embed_model": ("--embed-model", {"metavar": "NAME", "help": "model of that endpoint"}),
-    "embed_key": ("--embed-key", {"metavar": "VARIABLE", "help": "environment variable with its API key"}),
-}
-MODEL_FLAGS: Final[Mapping[str, Flag]] = {
-    "model_url": ("--model-url", {"metavar": "URL", "help": "host that models come from, or a mirror of it"}),
-}
-RERANK_FLAGS: Final[Mapping[str, Flag]] = {
-    "reranker": (
-        "--reranker",
-        {"metavar": "NAME", "help": "rerank with auto, none, a model, onnx:FOLDER or endpoint (default: auto)"},
-    ),
-    "rerank_url": ("--rerank-url", {"metavar": "URL", "help": "rerank endpoint, up to /rerank"}),
-    "rerank_model": ("--rerank-model", {"metavar": "NAME", "help": "model of that endpoint"}),
-    "rerank_key": ("--rerank-key", {"metavar": "VARIABLE", "help": "environment variable with its API key"}),
-    "rerank_timeout": (
-        "--rerank-timeout",
-        {"metavar": "SECONDS", "help": "search without the reranker if it takes longer (default: 5)"},
-    ),
-}
-WATCH_FLAGS: Final[Mapping[str, Flag]] = {
-    "watch_debounce": (
-        "--watch-debounce",
-        {"metavar": "SECONDS", "help": "index when nothing has changed for this long (default: 0.2)"},
-    ),
-}
-RECALL_FLAGS: Final[Mapping[str, Flag]] = {
-    "recall_tokens": (
-        "--recall",
-        {"metavar": "TOKENS", "help": "in a thread: tokens for recalled passages, 0 for none (default: 2000)"},
-    ),
-}
-FILE_KINDS: Final = ("markdown", "code", "text", "data")
-"""The same as ``core.search.FILE_KINDS``, which would take longer to import than all of this."""
-SEARCH_FLAGS: Final[Mapping[str, Flag]] = {**INDEX_FLAGS, **MODEL_FLAGS, **RERANK_FLAGS, **WATCH_FLAGS, **RECALL_FLAGS}
-SETTING_FLAGS: Final[Mapping[str, Flag]] = {
-    **WINDOW_FLAGS,
-    **COMPACTION_FLAGS,
-    **FETCHING_FLAGS,
-    **READING_FLAGS,
-    **SEARCH_FLAGS,
-}
-"""The flag of every setting."""
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -332,7 +200,10 @@ def _count(text: str) -> int:
 
 
 class Command(NamedTuple):
-    """A command: its name and usage, its line in the list of commands, its own help, and what adds its arguments."""
+    """A command: its name and usage, its line in the list of commands, its own help, and what adds its arguments.
+
+    ``family`` is the folder of its module, if it has one.
+    """
 
     name: str
     usage: str
@@ -340,6 +211,12 @@ class Command(NamedTuple):
     description: str
     examples: tuple[str, ...]
     arguments: tuple[Callable[[argparse.ArgumentParser], None], ...]
+    family: str = ""
+
+    @property
+    def module(self) -> str:
+        """The module that runs it."""
+        return ".".join(filter(None, ("promptuary.cli", self.family, self.name)))
 
 
 COMMANDS: Final = (
@@ -378,6 +255,7 @@ COMMANDS: Final = (
             "promptuary context list --thread review",
         ),
         (_add_context_action, _add_thread, _add_common, _add_settings),
+        "threads",
     ),
     Command(
         "thread",
@@ -387,6 +265,7 @@ COMMANDS: Final = (
         "turn and why, replay the exact prompt of a turn and which of its sources have changed since.",
         ("promptuary thread list", "promptuary thread show 3 --thread review"),
         (_add_thread_action, _add_thread, _add_common, _add_settings),
+        "threads",
     ),
     Command(
         "index",
@@ -401,6 +280,7 @@ COMMANDS: Final = (
             "promptuary index --list",
         ),
         (_add_index_action, _add_common, _add_index_settings),
+        "search",
     ),
     Command(
         "search",
@@ -414,6 +294,7 @@ COMMANDS: Final = (
             "promptuary search --kind markdown --since 2w '\"page cache\" micro*'",
         ),
         (_add_text, _add_filters, _add_common, _add_search_settings),
+        "search",
     ),
     Command(
         "watch",
@@ -423,6 +304,7 @@ COMMANDS: Final = (
         "Prints a line for each step; with --json, a JSON object per line.",
         ("promptuary watch", "promptuary watch --once"),
         (_add_once, _add_common, _add_watch_settings),
+        "search",
     ),
     Command(
         "model",
@@ -438,6 +320,7 @@ COMMANDS: Final = (
             "promptuary model show bge-small-en-v1.5",
         ),
         (_add_model_action, _add_common),
+        "search",
     ),
     Command(
         "adopt",
@@ -448,6 +331,7 @@ COMMANDS: Final = (
         "it holds reaches models as your own words.",
         ("promptuary adopt",),
         (_add_common,),
+        "threads",
     ),
     Command(
         "config",
@@ -478,6 +362,7 @@ def make_parser(asked: str | None = None) -> argparse.ArgumentParser:
             formatter_class=_Help,
             allow_abbrev=False,
         )
+        added.set_defaults(module=command.module)
         for add in command.arguments:
             add(added)
     return parser

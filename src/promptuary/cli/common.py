@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from promptuary.blocking import Promptuary
-from promptuary.cli.arguments import SETTING_FLAGS
+from promptuary.cli.flags import SETTING_FLAGS
 from promptuary.config.settings import SETTINGS
 from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.core.text import one_line

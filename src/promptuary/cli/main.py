@@ -1,7 +1,8 @@
 """``promptuary``: runs one command.
 
 Imports little: each command is a module of its own and is imported when it runs. A new command is a row of ``COMMANDS``
-in ``arguments`` and a module ``promptuary.cli.<name>`` with a function ``main(options)`` that returns the exit code.
+in ``arguments`` and a module of its name, in the folder of its family if it has one, with a function ``main(options)``
+that returns the exit code.
 """
 
 import argparse
@@ -95,8 +96,8 @@ def _start(options: argparse.Namespace) -> int:
         importlib.import_module("promptuary.wiring.preload").begin(options.workspace or os.curdir)
     # A turn of a thread needs a database and layers; a plain expansion does not import them.
     in_thread = options.command == "expand" and (options.thread is not None or options.form is not None)
-    command = importlib.import_module(f"promptuary.cli.{'expand_in_thread' if in_thread else options.command}")
-    code: int = command.main(options)
+    module = "promptuary.cli.threads.expand_in_thread" if in_thread else options.module
+    code: int = importlib.import_module(module).main(options)
     return code
 
 

@@ -4,7 +4,8 @@ import argparse
 
 import pytest
 
-from promptuary.cli.arguments import SETTING_FLAGS, make_parser
+from promptuary.cli.arguments import make_parser
+from promptuary.cli.flags import SETTING_FLAGS
 from promptuary.config.settings import SETTINGS
 from promptuary.core.references import KEYWORDS, KINDS
 

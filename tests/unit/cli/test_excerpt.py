@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.cli.arguments import FILE_KINDS
-from promptuary.cli.excerpt import LINES, excerpt
+from promptuary.cli.flags import FILE_KINDS
+from promptuary.cli.search.excerpt import LINES, excerpt
 from promptuary.cli.terminal import cut
 from promptuary.core import search
 from promptuary.core.table import display_width

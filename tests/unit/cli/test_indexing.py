@@ -2,7 +2,7 @@
 
 import pytest
 
-from promptuary.cli.indexing import advice
+from promptuary.cli.search.indexing import advice
 from promptuary.core.errors import Code
 from promptuary.core.search import FilesSkipped, FolderHeld, HeldReason, IndexRebuilt, SearchNote
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import opened, print_json, standard_input
-from promptuary.cli.indexing import IndexJob, embed, many, print_embedded, print_synced, sync
+from promptuary.cli.search.indexing import IndexJob, embed, many, print_embedded, print_synced, sync
 from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.core.json import status_json, sync_json
 from promptuary.core.search import FolderStatus

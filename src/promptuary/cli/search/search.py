@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import message, opened, print_json
-from promptuary.cli.dates import moment
-from promptuary.cli.excerpt import excerpt
+from promptuary.cli.search.dates import moment
+from promptuary.cli.search.excerpt import excerpt
 from promptuary.cli.terminal import columns, cut
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.query import parse

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import opened, print_json_line
-from promptuary.cli.indexing import IndexJob, embed, many, print_embedded, print_synced, sync
 from promptuary.cli.progress import duration
+from promptuary.cli.search.indexing import IndexJob, embed, many, print_embedded, print_synced, sync
 from promptuary.core.json import event_json, sync_json, update_json
 from promptuary.core.search import (
     ChunksEmbedded,

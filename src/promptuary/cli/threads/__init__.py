@@ -1,0 +1,1 @@
+"""Commands about threads: ``thread``, ``context``, ``adopt``, and ``expand`` in a thread."""
