@@ -1,0 +1,195 @@
+"""The values of durable memory: notes, who may see them, and what happened to them.
+
+A note is a Markdown file with front matter that a person may read, edit and delete. The rules that every path shares
+are here and nowhere else: who sees a note (``visible_to``), how it is named (``slug``, ``note_path``), which ids are
+valid. Values only, no input or output.
+"""
+
+import re
+import secrets
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.principals import Owner
+
+Audience = Literal["private", "shared"]
+"""Who may read a note: its owner alone, or everybody who uses the agent in that place."""
+
+NoteKind = Literal["user", "feedback", "project", "reference"]
+"""What a note is about: the person, how to work, the project, or where something is found."""
+
+NoteScope = Literal["project", "user"]
+"""Where a note lives: in the workspace, or in the person's own data folder, from where it follows the person."""
+
+NoteStatus = Literal["active", "archived", "frozen"]
+"""An archived note is not recalled; a frozen one is neither recalled nor changed by anybody but the person."""
+
+NoteSource = Literal["manual", "tool", "writeback", "import"]
+"""How a note came to be: a person wrote it, an agent's tool did, a model after a turn, or another memory's files."""
+
+NoteTrust = Literal["person", "agent", "external"]
+"""Whose words a note holds, from the most trusted to the least. Only code assigns it, and nothing can raise it."""
+
+AUDIENCES: Final[tuple[Audience, ...]] = ("private", "shared")
+KINDS: Final[tuple[NoteKind, ...]] = ("user", "feedback", "project", "reference")
+SCOPES: Final[tuple[NoteScope, ...]] = ("project", "user")
+STATUSES: Final[tuple[NoteStatus, ...]] = ("active", "archived", "frozen")
+
+LEGACY_KINDS: Final[Mapping[str, NoteKind]] = {"profile": "user", "qa": "reference"}
+"""Kinds of older memories, and what they are now. Their folders are still read."""
+
+INDEX_NAME: Final = "MEMORY.md"
+"""The file in each audience that lists its notes for a person."""
+
+_ID: Final = re.compile(r"[a-z0-9](?:[a-z0-9_-]{2,62}[a-z0-9])", re.IGNORECASE)
+_LONGEST_SLUG: Final = 48
+
+
+@dataclass(frozen=True, slots=True)
+class NoteHeader:
+    """What is known of a note without reading its text. Times are ISO 8601 in UTC, empty if unknown.
+
+    ``path`` begins with the audience (``private/user/likes-tabs-4f1c….md``) and is relative to the agent's folder.
+    ``rev`` is the SHA-256 of the whole file. ``owner`` is whom the note belongs to as the journal has it, ``None`` for
+    a shared note that nobody here wrote. ``valid_from`` and ``valid_until`` bound when it is true; ``supersedes`` is
+    the id of the note that it replaces. ``external``: it came from elsewhere and is no more than data until somebody
+    adopts it.
+    """
+
+    id: str
+    path: str
+    scope: NoteScope
+    audience: Audience
+    kind: NoteKind
+    title: str
+    rev: str
+    owner: Owner | None = None
+    status: NoteStatus = "active"
+    summary: str = ""
+    tags: tuple[str, ...] = ()
+    created_at: str = ""
+    created_by: str = ""
+    updated_at: str = ""
+    updated_by: str = ""
+    source: NoteSource = "manual"
+    source_ref: str = ""
+    valid_from: str = ""
+    valid_until: str = ""
+    supersedes: str = ""
+    pinned: bool = False
+    confidence: float = 1.0
+    trust: NoteTrust = "person"
+    external: bool = False
+
+    @property
+    def address(self) -> str:
+        """How receipts and the ledger name it."""
+        return f"memory:{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A note as a whole: ``text`` is the file byte for byte, ``body`` what follows its front matter."""
+
+    header: NoteHeader
+    body: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoteDraft:
+    """What somebody wants to write. ``None`` keeps what the note has, or takes the default of a new one.
+
+    ``id`` names the note to update. ``title`` defaults to the first words of ``content``.
+    """
+
+    content: str | None = None
+    title: str | None = None
+    id: str | None = None
+    kind: NoteKind | None = None
+    audience: Audience | None = None
+    scope: NoteScope | None = None
+    status: NoteStatus | None = None
+    summary: str | None = None
+    tags: Sequence[str] | None = None
+    source: NoteSource = "manual"
+    source_ref: str | None = None
+    valid_from: str | None = None
+    valid_until: str | None = None
+    supersedes: str | None = None
+    pinned: bool | None = None
+    confidence: float | None = None
+    trust: NoteTrust = "person"
+
+
+ChangeKind = Literal["create", "update", "archive", "restore", "adopt", "undo", "edit", "delete", "forget"]
+"""What happened to a note. ``edit`` and ``delete`` were done by hand and found later."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoteChange:
+    """An entry of the journal. ``text`` is the file after the change, ``None`` where it is gone or forgotten.
+
+    ``number`` counts up in one journal and is 0 before the change is recorded. ``actor`` is who did it, as
+    ``user/agent``, or ``hand`` for what was found changed on disk.
+    """
+
+    note: str
+    kind: ChangeKind
+    at: str
+    actor: str
+    rev: str
+    path: str
+    text: str | None = None
+    reason: str = ""
+    before: str = ""
+    number: int = 0
+
+
+class NoteStamp(NamedTuple):
+    """What the file system says of a file; it differs after every change. Times are nanoseconds."""
+
+    size: int
+    modified: int
+    changed: int
+    inode: int
+
+
+class NoteConflictError(PromptuaryError):
+    """The note is not what the writer has read: ``current`` is what it is now, ``None`` if it is gone."""
+
+    def __init__(self, message: str, current: Note | None = None) -> None:
+        super().__init__(message)
+        self.current = current
+
+
+def visible_to(header: NoteHeader, owner: Owner) -> bool:
+    """Return whether ``owner`` may know of a note: this decides for every path by which a note can be read."""
+    if header.audience == "shared":
+        return True
+    return header.owner is not None and header.owner == owner
+
+
+def new_note_id() -> str:
+    """Return a new id: twelve characters, so that it can be typed."""
+    return secrets.token_hex(6)
+
+
+def is_note_id(text: str) -> bool:
+    """Return whether ``text`` can be the id of a note: letters, digits, ``-`` and ``_``, nothing that is a path."""
+    return _ID.fullmatch(text) is not None
+
+
+def slug(title: str) -> str:
+    """Return a title as a part of a file name: letters and digits in lower case, with ``-`` between words."""
+    folded = unicodedata.normalize("NFKC", title).lower()
+    words = re.sub(r"[\W_]+", "-", folded).strip("-")
+    return words[:_LONGEST_SLUG].strip("-") or "memory"
+
+
+def note_path(audience: Audience, kind: NoteKind, title: str, note: str) -> str:
+    """Return the path of a new note in its agent's folder. An update keeps the path that a note has."""
+    return f"{audience}/{kind}/{slug(title)}-{note}.md"

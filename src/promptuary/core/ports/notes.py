@@ -1,0 +1,157 @@
+"""What durable memory needs of the disk and of a database: the files of notes, and the journal of their changes.
+
+``memory`` stands on these two; ``wiring`` chooses them. Files are truth and the journal says whose they are: neither
+decides who may see a note, which ``core.notes.visible_to`` does.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from promptuary.core.notes import NoteChange, NoteHeader, NoteStamp
+from promptuary.core.principals import Owner
+
+
+class NoteFiles(Protocol):
+    """The files below the folder of one agent: ``private/…`` and ``shared/…``, paths with ``/`` between names.
+
+    Nothing outside is ever touched: a path that leaves the folder, passes a link, or names something other than a
+    regular file raises ``NoteFileError``, as does a file that is larger than a note may be. Every write is durable when
+    it returns, and whole: a reader sees the old content or the new. Methods may be called from any thread.
+    """
+
+    def locked(self, timeout: float = 10.0) -> AbstractContextManager[None]:
+        """Hold the lock of this folder: one writer at a time, over all processes. Raises ``LockTimeoutError``."""
+        ...
+
+    def list(self) -> Mapping[str, NoteStamp]:
+        """Return every Markdown file with its stamp: in the folders of kinds, and ``MEMORY.md`` of each audience."""
+        ...
+
+    def stamp(self, path: str) -> NoteStamp | None:
+        """Return the stamp of a file; ``None`` if it is not there."""
+        ...
+
+    def read(self, path: str) -> bytes | None:
+        """Return the content of a file; ``None`` if it is not there."""
+        ...
+
+    def create(self, path: str, content: bytes) -> bool:
+        """Create a file with its folders; return False, and change nothing, if there is one."""
+        ...
+
+    def replace(self, path: str, content: bytes, *, expected: bytes) -> bool:
+        """Replace a file whose content is ``expected``; return False, and change nothing, if it is not.
+
+        Somebody with an editor does not ask for the lock: the content is compared again right before the file is
+        replaced, and what an editor saved meanwhile is never overwritten.
+        """
+        ...
+
+    def remove(self, path: str) -> bool:
+        """Remove a file; return False if it is not there."""
+        ...
+
+    def clean(self) -> int:
+        """Remove the temporary files of writers that were killed, and return how many there were. Needs the lock."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFile:
+    """A file as the journal last saw it; ``recorded``: this very content was written here, or adopted."""
+
+    path: str
+    note: str
+    rev: str
+    stamp: NoteStamp
+    recorded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NoteFilter:
+    """Which notes are wanted. Empty means all; ``as_of`` is a time, ISO 8601, at which they were valid."""
+
+    audiences: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    statuses: tuple[str, ...] = ("active",)
+    tags: tuple[str, ...] = ()
+    limit: int | None = None
+
+
+class NoteView(Protocol):
+    """The notes of one agent that one owner may see. No method takes an owner, so none can be asked for another's."""
+
+    def header(self, key: str) -> NoteHeader | None:
+        """Return the note of this id, or at this path."""
+        ...
+
+    def headers(self, wanted: NoteFilter = NoteFilter()) -> Sequence[NoteHeader]:  # noqa: B008  (frozen)
+        """Return the notes that pass, pinned ones first, then the ones updated last."""
+        ...
+
+    def count(self, wanted: NoteFilter = NoteFilter()) -> int:  # noqa: B008
+        """Return how many notes pass."""
+        ...
+
+    def changes(self, note: str) -> Sequence[NoteChange]:
+        """Return the history of a note, the oldest change first; nothing if it is not visible."""
+        ...
+
+    def changed_until(self, at: str) -> Sequence[NoteChange]:
+        """Return the last change of every visible note at or before a time: what was known then."""
+        ...
+
+
+class NoteJournal(Protocol):
+    """What happened to the notes of one agent in one place, and what they are now.
+
+    It is not filtered: only the code that writes and syncs notes uses it. ``view`` is for everything that reads.
+    """
+
+    def view(self, owner: Owner) -> NoteView:
+        """Return what ``owner`` may see."""
+        ...
+
+    def files(self) -> Mapping[str, KnownFile]:
+        """Return every file that is known, by path."""
+        ...
+
+    def owner_of(self, note: str) -> Owner | None:
+        """Return whom the journal recorded as the owner of an id; ``None`` if nobody."""
+        ...
+
+    def owners(self) -> Sequence[Owner]:
+        """Return every owner there has been."""
+        ...
+
+    def is_recorded(self, note: str, rev: str) -> bool:
+        """Return whether this very content of a note was written here, or adopted."""
+        ...
+
+    def record(self, changes: Sequence[tuple[NoteChange, NoteHeader | None, NoteStamp | None]]) -> Sequence[int]:
+        """Store changes with what the notes are now, all or none, and return their numbers when they are persistent.
+
+        A header of ``None`` says that the file is gone. The owner of an id is the owner of the first header that has
+        one; a later header with another owner raises ``PromptuaryError``.
+        """
+        ...
+
+    def observe(self, seen: Sequence[tuple[NoteHeader, NoteStamp, bool]], gone: Sequence[str] = ()) -> None:
+        """Store what files are now without an entry in the history: unadopted and external notes, new stamps.
+
+        The last of the three says whether the note is visible at all: an unadopted private note is not.
+        """
+        ...
+
+    def unadopted(self) -> Sequence[NoteHeader]:
+        """Return the private notes that nobody owns, and the shared ones that came from elsewhere."""
+        ...
+
+    def forget(self, note: str) -> int:
+        """Delete the content of every entry about a note, and return how many entries there were.
+
+        What remains is that a note of this id was forgotten, when and by whom: no title, no path, no text.
+        """
+        ...
