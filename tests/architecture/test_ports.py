@@ -18,13 +18,15 @@ OWN_ROOMS = {"core", "storage", "testing"}
 
 ONE_IMPLEMENTATION = {
     "ChatModel": "models that answer come with the chat; until then each user brings one",
+    **dict.fromkeys(("NoteFiles", "NoteJournal", "NoteView"), "being built"),
 }
 """Shrinks: ports with a single implementation, and why."""
 NO_SUITE = {
     "ChatModel": "nothing is promised but that text comes back",
+    **dict.fromkeys(("NoteFiles", "NoteJournal", "NoteView"), "being built"),
 }
 """Shrinks: ports without a suite, and why."""
-NO_CALLER: dict[str, str] = {}
+NO_CALLER: dict[str, str] = dict.fromkeys(("NoteFiles", "NoteJournal", "NoteView"), "being built")
 """Shrinks: ports that no caller is typed on, and why."""
 
 

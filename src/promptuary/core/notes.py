@@ -44,8 +44,9 @@ LEGACY_KINDS: Final[Mapping[str, NoteKind]] = {"profile": "user", "qa": "referen
 INDEX_NAME: Final = "MEMORY.md"
 """The file in each audience that lists its notes for a person."""
 
-_ID: Final = re.compile(r"[a-z0-9](?:[a-z0-9_-]{2,62}[a-z0-9])", re.IGNORECASE)
+_ID: Final = re.compile(r"[a-z0-9](?:[a-z0-9_-]{2,62}[a-z0-9])", re.IGNORECASE | re.ASCII)
 _LONGEST_SLUG: Final = 48
+_DAY: Final = len("2026-01-31")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,8 @@ class NoteHeader:
     ``rev`` is the SHA-256 of the whole file. ``owner`` is whom the note belongs to as the journal has it, ``None`` for
     a shared note that nobody here wrote. ``valid_from`` and ``valid_until`` bound when it is true; ``supersedes`` is
     the id of the note that it replaces. ``external``: it came from elsewhere and is no more than data until somebody
-    adopts it.
+    adopts it. ``fingerprint`` is equal for notes that say the same, whatever their case and spacing. ``problem`` says
+    what is wrong with the file, if anything is.
     """
 
     id: str
@@ -83,6 +85,8 @@ class NoteHeader:
     confidence: float = 1.0
     trust: NoteTrust = "person"
     external: bool = False
+    fingerprint: str = ""
+    problem: str = ""
 
     @property
     def address(self) -> str:
@@ -171,6 +175,13 @@ def visible_to(header: NoteHeader, owner: Owner) -> bool:
     if header.audience == "shared":
         return True
     return header.owner is not None and header.owner == owner
+
+
+def valid_at(header: NoteHeader, at: str) -> bool:
+    """Return whether what a note says was true at a time, ISO 8601 in UTC. A bound without a time is the whole day."""
+    until = header.valid_until
+    ended = bool(until) and (at[: len(until)] > until if len(until) <= _DAY else at >= until)
+    return header.valid_from <= at and not ended
 
 
 def new_note_id() -> str:

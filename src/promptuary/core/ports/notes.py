@@ -71,12 +71,13 @@ class KnownFile:
 
 @dataclass(frozen=True, slots=True)
 class NoteFilter:
-    """Which notes are wanted. Empty means all; ``as_of`` is a time, ISO 8601, at which they were valid."""
+    """Which notes are wanted. Empty means all; ``fingerprint`` finds the notes that say the same."""
 
     audiences: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
     statuses: tuple[str, ...] = ("active",)
     tags: tuple[str, ...] = ()
+    fingerprint: str = ""
     limit: int | None = None
 
 
@@ -116,6 +117,10 @@ class NoteJournal(Protocol):
 
     def files(self) -> Mapping[str, KnownFile]:
         """Return every file that is known, by path."""
+        ...
+
+    def known(self, key: str) -> KnownFile | None:
+        """Return the file of this id, or at this path; a note has one file, the one that was recorded last."""
         ...
 
     def owner_of(self, note: str) -> Owner | None:
