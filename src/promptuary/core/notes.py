@@ -41,6 +41,9 @@ STATUSES: Final[tuple[NoteStatus, ...]] = ("active", "archived", "frozen")
 LEGACY_KINDS: Final[Mapping[str, NoteKind]] = {"profile": "user", "qa": "reference"}
 """Kinds of older memories, and what they are now. Their folders are still read."""
 
+HAND: Final = "hand"
+"""Who changed a note without this program: somebody with an editor."""
+
 INDEX_NAME: Final = "MEMORY.md"
 """The file in each audience that lists its notes for a person."""
 
@@ -138,7 +141,7 @@ class NoteChange:
     """An entry of the journal. ``text`` is the file after the change, ``None`` where it is gone or forgotten.
 
     ``number`` counts up in one journal and is 0 before the change is recorded. ``actor`` is who did it, as
-    ``user/agent``, or ``hand`` for what was found changed on disk.
+    ``user/agent``, or ``HAND`` for what was found changed on disk.
     """
 
     note: str
@@ -190,7 +193,7 @@ def new_note_id() -> str:
 
 
 def is_note_id(text: str) -> bool:
-    """Return whether ``text`` can be the id of a note: letters, digits, ``-`` and ``_``, nothing that is a path."""
+    """Return whether ``text`` can be the id of a note: letters, digits, hyphens, underscores, and so no path."""
     return _ID.fullmatch(text) is not None
 
 
