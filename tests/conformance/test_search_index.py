@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite("promptuary.testing.index_conformance", "promptuary.testing.vector_conformance")
+for suite in ("index_conformance", "words_conformance", "vector_conformance"):
+    pytest.register_assert_rewrite(f"promptuary.testing.{suite}")
 pytest.importorskip("turbovec")
 
 from promptuary.core.ports.index import SearchIndex, VectorStore
@@ -16,9 +17,10 @@ from promptuary.storage.sqlite.vectors import SqliteVectors
 from promptuary.testing.in_memory_index import InMemoryIndex, InMemoryVectorStore
 from promptuary.testing.index_conformance import EMBEDDER, SearchIndexConformance
 from promptuary.testing.vector_conformance import VectorStoreConformance
+from promptuary.testing.words_conformance import WordSearchConformance
 
 
-class TestInMemoryIndex(SearchIndexConformance):
+class TestInMemoryIndex(SearchIndexConformance, WordSearchConformance):
     @pytest.fixture
     def vectors(self) -> VectorStore:
         return InMemoryVectorStore()
@@ -28,7 +30,7 @@ class TestInMemoryIndex(SearchIndexConformance):
         return InMemoryIndex()
 
 
-class TestDiskIndex(SearchIndexConformance):
+class TestDiskIndex(SearchIndexConformance, WordSearchConformance):
     @pytest.fixture
     def vectors(self) -> VectorStore:
         return InMemoryVectorStore()

@@ -71,6 +71,7 @@ _SILENT = (
 """Signs of these scripts that are no letters, such as tone marks. An index treats them as spaces."""
 
 _ENDING = re.compile(r"(?<=....)(?:ed|ing|er|ly)\Z", re.DOTALL)
+_LONG_STEM: Final = 6
 _DOUBLED = ("bb", "dd", "ff", "gg", "mm", "nn", "pp", "rr", "tt")
 
 
@@ -112,7 +113,7 @@ def parse(query: str) -> Words:
 
 def spoken_terms(words: Words) -> list[str]:
     """Return the words of a query as they are looked up in what people say: in one spelling, runs as pairs."""
-    pieces = (*words.terms, *words.phrases, *words.prefixes)
+    pieces = (*words.terms, *words.phrases, *words.prefixes, *(spelled for _, spelled in words.respelled))
     found = [
         one for piece in pieces for read in [reading(piece)] for one in (*read.texts, *" ".join(read.runs).split())
     ]
@@ -178,7 +179,7 @@ def matched(words: Words, text: str) -> tuple[str, ...]:
     """Return those of ``words`` that are in ``text`` as whole words.
 
     A word may stand there in another common form or as a part of a name, and names may be written otherwise. Runs of a
-    script without spaces stand anywhere.
+    script without spaces stand anywhere. ``rolback ~ rollback`` is a word of ``words.respelled``.
     """
     said = folded(text)
     # The empty word between them keeps a phrase from matching across both.
@@ -190,7 +191,19 @@ def matched(words: Words, text: str) -> tuple[str, ...]:
         for one in (*words.phrases, *words.quotations, *words.terms)
         if any(_stands(way, stems) for way in _ways(one))
     ]
-    return (*found, *(one for one in words.prefixes if _stands(_beginning(one), plain)))
+    found += [one for one in words.prefixes if _stands(_beginning(one), plain)]
+    return (*found, *(f"{typed} ~ {there}" for typed, there in _respelled(words, spelled)))
+
+
+def _respelled(words: Words, spelled: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the words that are there in another spelling, each with the first such word of the text."""
+    for typed, near in words.respelled:
+        stem = _stem(near)
+        # An index may know no more than the beginning that the forms of a word share.
+        is_long = len(stem) >= _LONG_STEM
+        alike = (one for one in spelled if _stem(one) == stem or (is_long and one.startswith(stem)))
+        if (there := next(alike, None)) is not None:
+            yield typed, there
 
 
 def _stands(pieces: Sequence[str], line: str) -> bool:
@@ -320,3 +333,77 @@ def _turning(text: str) -> dict[str, None]:
 def _parts_of(name: str) -> str:
     """Return the words of a name; nothing if it is one word. Cached: the same names recur."""
     return taken_apart(name) if _TURN.search(name) else ""
+
+
+_ALPHABETS: Final = ("abcdefghijklmnopqrstuvwxyz", "абвгдежзиклмнопрстуфхцчшщъыьэюя", "αβγδεζηθικλμνξοπρσςτυφχψω")
+"""Letters of folded words that may be misspelled."""
+_FEWEST_LETTERS: Final = 4
+_MANY_LETTERS: Final = 8
+"""So many letters may have two mistakes."""
+_FIRST_LETTER: Final = 6
+"""A shorter word begins with the letter that was typed: too many short words are one mistake apart."""
+_MOST_LETTERS: Final = 32
+_MOST_UNKNOWN: Final = 3
+"""A query with more unknown words, if these are most of it, is in a language that the texts are not in."""
+
+
+def words_to_check(words: Words) -> list[str]:
+    """Return the words of a query that may be misspelled, in lower case; names as a whole and in parts.
+
+    Those that are quoted are as they should be, and a long query is pasted rather than typed.
+    """
+    if len(words.terms) > LONG:
+        return []
+    texts = [folded(term) for term in words.terms]
+    singles = [one for text in texts for way in (text, *name_parts(text)) for one in _spelled(way)]
+    return [one for one in dict.fromkeys(singles) if mistakes(one)]
+
+
+def worth_respelling(unknown: Sequence[str], words: Words) -> bool:
+    """Return whether the words that no text has may be mistakes, rather than words of another language."""
+    return len(unknown) < _MOST_UNKNOWN or 2 * len(unknown) <= len(words)
+
+
+def mistakes(word: str) -> int:
+    """Return how many mistakes a word may have: none in short ones, numbers, and scripts without an alphabet."""
+    if not _FEWEST_LETTERS <= len(word) <= _MOST_LETTERS or _alphabet(word) is None:
+        return 0
+    return 2 if len(word) >= _MANY_LETTERS else 1
+
+
+def _alphabet(word: str) -> str | None:
+    return next((letters for letters in _ALPHABETS if word[0] in letters and set(word) <= set(letters)), None)
+
+
+def one_mistake_away(word: str) -> list[str]:
+    """Return what ``word`` may be meant for if one letter is missing, too many, wrong, or swapped with the next.
+
+    One that is probable comes before one that is not. A short word keeps its first letter.
+    """
+    letters, kept = _alphabet(word) or "", 1 if len(word) < _FIRST_LETTER else 0
+    cuts = [(word[:at], word[at:]) for at in range(kept, len(word) + 1)]
+    found: dict[str, None] = {}
+    found |= dict.fromkeys(left + right[1] + right[0] + right[2:] for left, right in cuts if len(right) > 1)
+    found |= dict.fromkeys(left + letter + right for left, right in cuts for letter in letters)
+    found |= dict.fromkeys(left + right[1:] for left, right in cuts if right)
+    found |= dict.fromkeys(left + letter + right[1:] for left, right in cuts if right for letter in letters)
+    found.pop(word, None)
+    return list(found)
+
+
+def distance(one: str, other: str, most: int) -> int:
+    """Return how many mistakes are between two words; more than ``most`` if there are more than that."""
+    if abs(len(one) - len(other)) > most:
+        return most + 1
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for place, letter in enumerate(one, 1):
+        older, before, row = before, row, [place]
+        for at, theirs in enumerate(other, 1):
+            cost = min(before[at] + 1, row[at - 1] + 1, before[at - 1] + (letter != theirs))
+            if place > 1 and at > 1 and letter == other[at - 2] and theirs == one[place - 2]:
+                cost = min(cost, older[at - 2] + 1)
+            row.append(cost)
+        if min(row) > most:
+            return most + 1
+    return row[-1]

@@ -135,13 +135,15 @@ class Words:
     """A query parsed for full-text search: each part is what a person typed, not yet analysed.
 
     ``phrases`` must be in a hit word for word, ``prefixes`` are beginnings of words, ``terms`` are the rest.
-    ``quotations`` are phrases that need not be in a hit; their words are among the terms.
+    ``quotations`` are phrases that need not be in a hit; their words are among the terms. ``respelled`` are words of
+    the terms that no text has, each with one that is spelled nearly like it; see ``SearchIndex.respelled``.
     """
 
     terms: tuple[str, ...] = ()
     phrases: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()
     quotations: tuple[str, ...] = ()
+    respelled: tuple[tuple[str, str], ...] = ()
 
     def __bool__(self) -> bool:
         return len(self) > 0
@@ -169,7 +171,10 @@ class Why:
 
     @property
     def matched(self) -> tuple[str, ...]:
-        """The words of the query that are in the text. Computed on access: most hits never need it."""
+        """The words of the query that are in the text; ``rolback ~ rollback`` if one is there spelled differently.
+
+        Computed on access: most hits never need it.
+        """
         return self.match()
 
 

@@ -47,7 +47,7 @@ def answer(query: SearchQuery, index: SearchIndex, embedder: Embedder | None, *,
     A quoted phrase is in every hit. If it is in no chunk, and the query has other words, its words count as separate
     words: people also quote titles that nobody wrote down. ``workspace`` is the root that places are relative to.
     """
-    words = language.parse(query.text)
+    words = index.respelled(language.parse(query.text))
     if not words or query.limit < 1:
         return Answer()
     files = passing_files(query.filters, index)
@@ -56,7 +56,7 @@ def answer(query: SearchQuery, index: SearchIndex, embedder: Embedder | None, *,
     search = Searching(index, embedder, files, workspace)
     found = search.answer(query, words)
     if not found.hits and words.phrases and (words.terms or words.prefixes):
-        return search.answer(query, language.parse(language.unquoted(query.text)))
+        return search.answer(query, index.respelled(language.parse(language.unquoted(query.text))))
     return found
 
 
@@ -75,7 +75,7 @@ class Searching:
         hint = time_hint(query.text, self.now)
         if hint.event and (others := language.parse(hint.rest)):
             # What the event is called says nothing about what was before or after it.
-            words, query = others, replace(query, text=hint.rest)
+            words, query = self.index.respelled(others), replace(query, text=hint.rest)
         candidates = self.candidates(query.text, words)
         ranked: Sequence[Ranked] = fuse(candidates, len(words))
         sure = confidence(ranked, candidates, self.index.size())
@@ -112,7 +112,7 @@ class Searching:
 
     def _span_of(self, hint: TimeHint) -> Span | None:
         """Return the time before or after an event, which is that of what answers best when the event is asked for."""
-        words = language.parse(hint.event)
+        words = self.index.respelled(language.parse(hint.event))
         candidates = self.candidates(hint.event, words) if words else []
         ranked = fuse(candidates, len(words))
         if not ranked or confidence(ranked, candidates, self.index.size()) < 1:

@@ -4,6 +4,7 @@ They pass the conformance suites and forget everything with the process. Scores 
 chunk has.
 """
 
+import re
 import struct
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -11,7 +12,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from promptuary.core.ports.index import HEAD_LINES, ChunkTraits, IndexedChunk, Similarity, UnembeddedChunk
-from promptuary.core.query import matched
+from promptuary.core.query import (
+    STOP_WORDS,
+    distance,
+    folded,
+    matched,
+    mistakes,
+    one_mistake_away,
+    taken_apart,
+    words_to_check,
+    worth_respelling,
+)
 from promptuary.core.search import UNREAD, Chunk, Filters, Folder, IndexCounts, IndexedFile, Words
 
 
@@ -222,13 +233,23 @@ class InMemoryIndex:
             passing = [one for one in own.files.values() if _passes(one, filters)]
             return [(one.number, one.folder.path, one.file.path) for one in passing]
 
+    def respelled(self, words: Words) -> Words:
+        """Return the words with near spellings for those that no chunk has."""
+        with self._reading() as own:
+            texts = [_findable(file, file.chunks[one]) for one, file in own.chunks().items() if one in own.visible]
+        there = {word for text in texts for word in re.findall(r"[^\W\d_]+", f"{text} {taken_apart(text)}".lower())}
+        unknown = [one for one in words_to_check(words) if not any(matched(Words((one,)), text) for text in texts)]
+        if not unknown or not worth_respelling(unknown, words):
+            return words
+        return replace(words, respelled=tuple((one, near) for one in unknown for near in _near(one, there)))
+
     def lexical(self, words: Words, limit: int, *, files: Collection[int] | None = None) -> Sequence[tuple[int, float]]:
         """Return the chunks that have most of the words."""
 
         def score(number: int, file: _File) -> float:
             chunk = file.chunks[number]
-            found = matched(words, "\n".join((file.file.path, *chunk.heading, chunk.text)))
-            return float(len(found)) if set(words.phrases) <= set(found) else 0.0
+            found = matched(words, _findable(file, chunk))
+            return _count(words, found) if set(words.phrases) <= set(found) else 0.0
 
         with self._reading() as own:
             visible = {number: file for number, file in own.chunks().items() if number in own.visible}
@@ -373,6 +394,27 @@ def _best(
     """Return the chunks with the highest scores above ``least``, the best first."""
     among = [(number, score(number, one)) for number, one in chunks.items() if files is None or one.number in files]
     return sorted((one for one in among if one[1] > least), key=lambda one: (-one[1], one[0]))[:limit]
+
+
+def _findable(one: _File, chunk: Chunk) -> str:
+    return folded("\n".join((one.file.path, *chunk.heading, chunk.text)))
+
+
+def _near(word: str, there: Collection[str]) -> list[str]:
+    """Return the words of the index that ``word`` may be meant for."""
+    candidates = set(one_mistake_away(word))
+    if candidates & STOP_WORDS:
+        return []
+    nearest = sorted(candidates & set(there))
+    if not nearest and mistakes(word) > 1:
+        nearest = sorted(one for one in there if one[:2] == word[:2] and distance(word, one, 2) <= 2)
+    return sorted(nearest, key=lambda one: one[0] != word[0])[:3]
+
+
+def _count(words: Words, found: Sequence[str]) -> float:
+    """Return how many words were found; one that is spelled differently counts half."""
+    typed = {*words.terms, *words.phrases, *words.quotations, *words.prefixes}
+    return sum(1.0 if one in typed else 0.5 for one in found)
 
 
 def _is_same(one: Chunk, other: Chunk) -> bool:

@@ -332,43 +332,6 @@ class SearchIndexConformance:
         assert list(index.lexical(Words(("alpha",)), 10, files=())) == []
         assert list(index.nearest(embed_query("alpha"), 10, files=())) == []
 
-    def test_a_phrase_is_in_every_chunk_that_is_found(self, index: SearchIndex) -> None:
-        filled(index, a="the page cache is full", b="a cache for each page", c="page cache pages")
-
-        assert [path for path, _ in found(index, '"page cache"')] == ["a", "c"]
-        assert [path for path, _ in found(index, 'full "page cache"')] == ["a", "c"]
-
-    def test_a_word_is_found_by_its_beginning_if_that_is_asked_for(self, index: SearchIndex) -> None:
-        filled(index, a="microscope", b="telescope")
-
-        assert found(index, "micro*") == [("a", "microscope")]
-
-    def test_case_and_accents_make_no_difference(self, index: SearchIndex) -> None:
-        filled(index, a="Crème brûlée")
-
-        assert found(index, "CREME brulee") == [("a", "Crème brûlée")]
-
-    def test_scripts_without_spaces_are_found(self, index: SearchIndex) -> None:
-        filled(index, a="東京都に行く", b="京都に行く")
-
-        assert ("a", "東京都に行く") in found(index, "東京")
-        assert ("b", "京都に行く") not in found(index, "東京")
-
-    def test_fewer_hits_are_the_first_of_more_and_scores_fall(self, index: SearchIndex) -> None:
-        filled(index, **{f"f{number}": f"alpha {'beta ' * (number % 3)}" for number in range(9)})
-        every = list(index.lexical(Words(("alpha", "beta")), 100))
-
-        assert len(every) == 9
-        assert [score for _, score in every] == sorted((score for _, score in every), reverse=True)
-        for limit in range(1, 9):
-            assert list(index.lexical(Words(("alpha", "beta")), limit)) == every[:limit]
-
-    def test_any_words_are_valid(self, index: SearchIndex) -> None:
-        filled(index, a="alpha")
-        for text in STRANGE:
-            index.lexical(Words((text,)), 10)
-            index.lexical(Words((), (text,), (text,)), 10)
-
     def test_any_path_and_any_text_comes_back_as_it_was(self, index: SearchIndex) -> None:
         with writing(index) as writer:
             for number, text in enumerate(STRANGE):

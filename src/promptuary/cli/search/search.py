@@ -118,7 +118,10 @@ def _shown(number: int, hit: Hit, words: Sequence[str], options: argparse.Namesp
         lines = visible(hit.text)[0].split("\n")
     else:
         opening = hit.start_line == 1 and hit.kind in {"markdown", "text"}
-        lines = excerpt(hit.text, words, width - len(_INDENT), heading="".join(hit.heading[-1:]), opening=opening)
+        near = [spelled for one in hit.why.matched if (spelled := one.partition(" ~ ")[2])]
+        lines = excerpt(
+            hit.text, [*words, *near], width - len(_INDENT), heading="".join(hit.heading[-1:]), opening=opening
+        )
     if options.explain:
         lines.append(f"why: {', '.join(_why(hit))}")
     return "\n".join([head, *(f"{_INDENT}{line}".rstrip() for line in lines)])
@@ -131,5 +134,7 @@ def _why(hit: Hit) -> Iterator[str]:
     yield from (f"{name} {value:.3f}" for name, value in parts.items() if value is not None)
     if why.length:
         yield f"long document -{why.length:.3f}"
-    if hit.why.matched:
-        yield f"matched: {one_line(' '.join(hit.why.matched))}"
+    respelled = [one for one in why.matched if " ~ " in one]
+    if exact := [one for one in why.matched if one not in respelled]:
+        yield f"matched: {one_line(' '.join(exact))}"
+    yield from map(one_line, respelled)

@@ -1,7 +1,8 @@
 """What search needs of an index and of a store of vectors. Backends implement these; ``wiring`` chooses one.
 
 Vectors cross these borders as bytes: little-endian 32-bit floats of length one, so that the core needs no library.
-``promptuary.testing`` has ``index_conformance`` and ``vector_conformance``: they test what the docstrings here promise.
+``promptuary.testing`` has ``index_conformance``, ``words_conformance`` and ``vector_conformance``: they test what the
+docstrings here promise.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -170,6 +171,14 @@ class SearchIndex(Protocol):
 
     def select(self, filters: Filters) -> Sequence[tuple[int, str, str]]:
         """Return the number, folder and path of every file that passes the filters. ``filters.paths`` is ignored."""
+        ...
+
+    def respelled(self, words: Words) -> Words:
+        """Return the words with near spellings (``Words.respelled``) for those that no chunk has.
+
+        A word of four letters or more may have one mistake, one of eight or more two. Searches weigh a word that is
+        spelled differently below one that is not.
+        """
         ...
 
     def lexical(self, words: Words, limit: int, *, files: Collection[int] | None = None) -> Sequence[tuple[int, float]]:

@@ -112,6 +112,10 @@ class DiskIndex:
         """Return the number, folder and path of every file that passes the filters. ``filters.paths`` is ignored."""
         return self._reading(lambda own: own.catalog.select(filters), ())
 
+    def respelled(self, words: Words) -> Words:
+        """Return the words with near spellings for those that no chunk has."""
+        return self._reading(lambda own: own.lexical.respelled(words), words)
+
     def lexical(self, words: Words, limit: int, *, files: Collection[int] | None = None) -> Sequence[tuple[int, float]]:
         """Return the best chunks by words, and how many of the words each explains: BM25 in words of average rarity."""
         return self._reading(lambda own: own.lexical.search(words, limit, files=files), ())

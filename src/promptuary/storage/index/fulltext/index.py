@@ -1,7 +1,8 @@
 """The full-text index of files, built on tantivy: BM25 over the texts, headings and paths of chunks.
 
 Disposable: everything in it can be rebuilt. One process writes at a time; any number of processes read, and never wait
-for the writer. ``query`` builds the queries, ``files`` verifies the files.
+for the writer. ``query`` builds the queries, ``spelling`` finds what misspelled words are meant for, ``files`` verifies
+the files.
 """
 
 import os
@@ -24,6 +25,7 @@ from promptuary.storage.index.fulltext.files import (
     verify_no_index,
 )
 from promptuary.storage.index.fulltext.query import LONGEST_WORD, Analyzers, QueryBuilder
+from promptuary.storage.index.fulltext.spelling import Speller
 
 if TYPE_CHECKING:
     from tantivy import Document as Entry
@@ -110,6 +112,12 @@ class TantivyIndex:
             builder = QueryBuilder(self._schema, searcher, self._analyzers)
             query = builder.build(words, files)
             return [] if query is None else _best(searcher, query, min(limit, MOST_HITS), builder.average())
+
+    def respelled(self, words: Words) -> Words:
+        """Return the words with near spellings for those that no chunk has."""
+        with translate_errors(self._folder):
+            last = self._last_commit()
+            return words if last is None else Speller(last[2], self._analyzers).respelled(words)
 
     def average(self, words: Words) -> float:
         """Return the score of a word of average rarity, among these: what ``search`` measures in."""

@@ -22,6 +22,8 @@ PART_WEIGHT: Final = 0.4
 """The weight of a part of a name, relative to the whole name that was asked for."""
 NAME_WEIGHT: Final = 2.0
 """The weight of a name in code, relative to a word, in a long question: an error report is about its names."""
+RESPELLED_WEIGHT: Final = 0.5
+"""The weight of a word that is spelled nearly like one that was asked for and that no text has."""
 QUOTE_WEIGHT: Final = 1.0
 """The extra weight of a quotation in a long question, where it is not required."""
 TOGETHER_WEIGHT: Final = 0.5
@@ -63,6 +65,7 @@ class QueryBuilder:
         self._analyzers = analyzers
         self._terms: dict[tuple[str, str], float] = {}
         self._weights: dict[str, float] = {}
+        self._stands_for: dict[str, str] = {}
         self._prefixes = 0
         self._rest: list[Query] = []
 
@@ -82,7 +85,9 @@ class QueryBuilder:
         Words that no text has count as well: a text that has all the others does not explain the question.
         """
         number = self._searcher.num_docs
-        frequencies = {stem: self._searcher.doc_freq("body", stem) for stem in self._weights}
+        frequencies = {
+            stem: self._searcher.doc_freq("body", self._stands_for.get(stem, stem)) for stem in self._weights
+        }
         best = sum(
             weight * MOST_SCORE * log(1 + (number - frequencies[stem] + 0.5) / (frequencies[stem] + 0.5))
             for stem, weight in self._weights.items()
@@ -98,9 +103,22 @@ class QueryBuilder:
             self._rest += [self._query.boost_query(one, QUOTE_WEIGHT) for one in self._phrase(quotation)]
         for term in words.terms:
             self._term(term, NAME_WEIGHT if is_long and is_name(term) else 1.0)
+        for typed, spelled in words.respelled:
+            self._respelled(typed, spelled)
         for prefix in words.prefixes:
             self._prefix(prefix)
         return required
+
+    def _respelled(self, typed: str, spelled: str) -> None:
+        """Let a word count that is spelled nearly like one that was typed; ``spelled`` may be a stem."""
+        for stem in dict.fromkeys((spelled, *self._analyzers.stems.analyze(spelled))):
+            self._add("body", stem, RESPELLED_WEIGHT)
+            self._add("trail", stem, RESPELLED_WEIGHT * TRAIL_WEIGHT)
+            if self._searcher.doc_freq("body", stem):
+                # The typed word is as rare as what it is meant for.
+                for unknown in self._analyzers.stems.analyze(typed):
+                    self._stands_for.setdefault(unknown, stem)
+        self._add("path", spelled, RESPELLED_WEIGHT * PATH_WEIGHT)
 
     def _among(self, files: Collection[int], query: "Query") -> "Query":
         chosen = self._query.term_set_query(self._schema, "file", list(files))
