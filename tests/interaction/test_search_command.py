@@ -236,6 +236,13 @@ def test_why_a_hit_stands_where_it_does_can_be_asked(indexed: Run) -> None:
     )
 
 
+def test_a_misspelled_word_finds_what_it_is_meant_for_and_that_can_be_asked(indexed: Run) -> None:
+    right, wrong = indexed("previous tag", "--explain").out, indexed("previuos tag", "--explain").out
+
+    assert wrong.split("why:", maxsplit=1)[0] == right.split("why:", maxsplit=1)[0]
+    assert "matched: tag, previuos ~ previous\n" in wrong
+
+
 def test_nothing_found_is_exit_code_1_and_told(indexed: Run) -> None:
     missed, filtered = indexed("zebra"), indexed("restart", "--path", "nowhere/**")
 

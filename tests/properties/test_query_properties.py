@@ -2,13 +2,23 @@
 
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from promptuary.core.query import MOST_TERMS, extra_terms, folded, parse
+from promptuary.core.query import (
+    MOST_TERMS,
+    distance,
+    extra_terms,
+    folded,
+    mistakes,
+    one_mistake_away,
+    parse,
+    words_to_check,
+)
 from promptuary.storage.index.document import Document
 from promptuary.storage.index.fulltext.index import TantivyIndex
 from promptuary.storage.index.fulltext.query import LONGEST_WORD
@@ -120,3 +130,44 @@ def test_a_text_is_found_by_each_of_its_words(words: list[str]) -> None:
             if len(folded(word).encode()) < LONGEST_WORD:
                 assert [number for number, _ in made.search(parse(word), 5)] == [1], word
         made.close()
+
+
+WORDS = st.text("abcdez", min_size=1, max_size=9)
+
+
+@given(WORDS, WORDS)
+def test_the_mistakes_between_two_words_are_those_of_the_textbook(one: str, other: str) -> None:
+    exact = distance(one, other, 99)
+
+    assert exact == distance(other, one, 99) == _textbook(one, other)
+    assert all(min(distance(one, other, most), most + 1) == min(exact, most + 1) for most in range(4))
+
+
+@given(WORDS.filter(lambda word: len(word) >= 6))
+def test_what_is_one_mistake_away_is_every_such_word_and_no_other(word: str) -> None:
+    every = one_mistake_away(word)
+
+    assert len(every) == len(set(every))
+    assert {distance(word, one, 2) for one in every} == {1}
+    assert len([one for one in every if len(one) == len(word) + 1]) == 25 * (len(word) + 1) + 1
+
+
+@given(st.text(ANY, max_size=40))
+def test_any_word_may_have_a_mistake_or_may_not(word: str) -> None:
+    assert mistakes(word) in {0, 1, 2}
+    assert all(mistakes(one) for one in words_to_check(parse(word)))
+
+
+@cache
+def _textbook(one: str, other: str) -> int:
+    """Return the number of mistakes by the definition."""
+    if not one or not other:
+        return len(one) + len(other)
+    best = min(
+        _textbook(one[1:], other) + 1,
+        _textbook(one, other[1:]) + 1,
+        _textbook(one[1:], other[1:]) + (one[0] != other[0]),
+    )
+    if len(one) > 1 and len(other) > 1 and one[:2] == other[1::-1]:
+        best = min(best, _textbook(one[2:], other[2:]) + 1)
+    return best

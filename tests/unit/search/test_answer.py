@@ -375,3 +375,24 @@ def test_a_passage_of_a_chat_is_found_by_what_the_person_said_elsewhere_in_it(fi
         found = opened.find(SearchQuery("jars and labels for the honey of Petra"))
 
     assert paths(found)[0] == "a.md"
+
+
+def test_a_misspelled_word_finds_less_surely_what_it_is_meant_for(service: SearchService) -> None:
+    right, wrong = (service.find(SearchQuery(text, lexical_only=True)) for text in ("the canteen", "the cantene"))
+
+    assert paths(right)[0] == paths(wrong)[0] == "notes/lunch.md"
+    assert (right.hits[0].why.matched, wrong.hits[0].why.matched) == (("canteen",), ("cantene ~ canteen",))
+    assert 0 < wrong.confidence < right.confidence
+
+
+@pytest.mark.parametrize("text", ["asdfqwer", "hjklö jklö", "qwrt", "xyzzyx plugh", "lalala"])
+def test_letters_typed_at_random_find_nothing_by_words(service: SearchService, text: str) -> None:
+    found = service.find(SearchQuery(text, lexical_only=True))
+
+    assert (found.hits, found.confidence, found.answers) == ([], 0.0, False)
+
+
+def test_an_event_and_what_is_asked_about_it_may_be_misspelled(service: SearchService) -> None:
+    query = SearchQuery("what about the cantene before the releasse?", lexical_only=True)
+
+    assert paths(service.find(query))[0] == "notes/lunch.md"
