@@ -29,7 +29,7 @@ _SAME_LETTERS: Final = 3
 """A word with two mistakes has none in so many letters at its beginning, unless one is doubled that should not be."""
 _MOST_COMPARED: Final = 1_000
 _ENDING: Final = 3
-"""Letters of an ending such as ``ation``, at least."""
+"""Letters of an ending such as -ation, at least."""
 _FEWEST_LEFT: Final = 5
 """Letters that are left without it."""
 _JUNK: Final = 50_000
@@ -91,7 +91,7 @@ class Speller:
     def _without_ending(self, candidates: Sequence[str], stems: Sequence[str]) -> list[str]:
         """Return the stems of those candidates that have an ending.
 
-        A mistake in its ending keeps a word from losing it: without one, ``implemntatoin`` has the stem ``implemnt``.
+        A mistake in its ending keeps a word from losing it: without one, that of "implemntatoin" is "implemnt".
         """
         found = {
             stem
