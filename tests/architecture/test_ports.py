@@ -16,15 +16,9 @@ from tests.architecture.source import ROOT, Module, modules
 OWN_ROOMS = {"core", "storage", "testing"}
 """Rooms that are no callers of a port: they declare it, implement it or try it."""
 
-ONE_IMPLEMENTATION = {
-    "ChatModel": "models that answer come with the chat; until then each user brings one",
-    **dict.fromkeys(("NoteFiles", "NoteJournal", "NoteView"), "being built"),
-}
+ONE_IMPLEMENTATION = dict.fromkeys(("NoteFiles", "NoteJournal", "NoteView"), "being built")
 """Shrinks: ports with a single implementation, and why."""
-NO_SUITE = {
-    "ChatModel": "nothing is promised but that text comes back",
-    **dict.fromkeys(("NoteFiles", "NoteJournal", "NoteView"), "being built"),
-}
+NO_SUITE = dict.fromkeys(("NoteFiles", "NoteJournal", "NoteView"), "being built")
 """Shrinks: ports without a suite, and why."""
 NO_CALLER: dict[str, str] = dict.fromkeys(("NoteFiles", "NoteJournal", "NoteView"), "being built")
 """Shrinks: ports that no caller is typed on, and why."""

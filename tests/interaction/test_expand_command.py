@@ -292,6 +292,9 @@ def test_every_setting_has_a_flag_that_sets_it(project: Path) -> None:
         "allow_sensitive": ".env",
         "watch_debounce": "0.5",
         "rerank_timeout": "7",
+        "recall_mode": "legacy_blocking",
+        "recall_max_selected": "7",
+        "writeback_wait_policy": "soft_drain",
     }
 
     assert SETTING_FLAGS.keys() == set(SETTINGS)

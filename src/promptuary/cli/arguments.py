@@ -10,6 +10,7 @@ from promptuary.cli.flags import (
     FETCHING_FLAGS,
     FILE_KINDS,
     INDEX_FLAGS,
+    MEMORY_FLAGS,
     MODEL_FLAGS,
     READING_FLAGS,
     RERANK_FLAGS,
@@ -76,6 +77,7 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
     _add_flags(parser, "compaction of a thread's history", COMPACTION_FLAGS)
     _add_flags(parser, "reading and fetching", {**FETCHING_FLAGS, **READING_FLAGS})
     _add_flags(parser, "index and recall", SEARCH_FLAGS)
+    _add_flags(parser, "memory", MEMORY_FLAGS)
 
 
 def _add_index_settings(parser: argparse.ArgumentParser) -> None:

@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from promptuary.cli.common import opened, print_json
+from promptuary.config.named_models import NamedModel
 from promptuary.config.settings import SETTINGS, Settings
 from promptuary.core.table import Column, table
 from promptuary.core.text import one_line
@@ -14,6 +15,7 @@ def main(options: argparse.Namespace) -> int:
     with opened(options) as promptuary:
         settings, workspace = promptuary.settings, str(promptuary.path)
     shown = {name: (_value(settings, name), _origin(settings, name)) for name in SETTINGS}
+    shown |= {f"models.{one.name}": (_model(one), settings.origin("models")) for one in settings.models}
     if options.json:
         from promptuary.core.json import settings_json  # noqa: PLC0415  (imports every value that has a shape)
 
@@ -27,6 +29,10 @@ def main(options: argparse.Namespace) -> int:
 
 def _value(settings: Settings, name: str) -> Any:
     return getattr(settings, f"effective_{name}" if name in {"window", "vocabulary"} else name)
+
+
+def _model(model: NamedModel) -> str:
+    return "scripted" if model.scripted else f"{model.model} at {model.base_url}"
 
 
 def _origin(settings: Settings, name: str) -> str:

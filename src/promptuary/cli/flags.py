@@ -138,6 +138,38 @@ RECALL_FLAGS: Final[Mapping[str, Flag]] = {
 }
 FILE_KINDS: Final = ("markdown", "code", "text", "data")
 """The same as ``core.search.FILE_KINDS``, which would take longer to import than all of this."""
+MEMORY_FLAGS: Final[Mapping[str, Flag]] = {
+    "recall_mode": (
+        "--recall-mode",
+        {"metavar": "MODE", "help": "hybrid_async or legacy_blocking: wait for recalled notes (default: hybrid_async)"},
+    ),
+    "recall_model": ("--recall-model", {"metavar": "NAME", "help": "chat model that selects notes (default: none)"}),
+    "recall_timeout_ms": (
+        "--recall-timeout-ms",
+        {"metavar": "MS", "help": "time limit for selecting notes, in milliseconds (default: 1500)"},
+    ),
+    "recall_max_selected": (
+        "--recall-max-selected",
+        {"metavar": "COUNT", "help": "show at most this many whole notes in a turn (default: 5)"},
+    ),
+    "recall_prompt": ("--recall-prompt", {"metavar": "TEXT", "help": "what the model that selects notes is told"}),
+    "writeback_wait_policy": (
+        "--writeback-wait-policy",
+        {"metavar": "POLICY", "help": "never_wait, or soft_drain: wait briefly for writeback (default: never_wait)"},
+    ),
+    "writeback_model": (
+        "--writeback-model",
+        {"metavar": "NAME", "help": "chat model that writes notes after a turn (default: none)"},
+    ),
+    "writeback_qa_prompt": (
+        "--writeback-qa-prompt",
+        {"metavar": "TEXT", "help": "what it is told about notes on the work"},
+    ),
+    "writeback_profile_prompt": (
+        "--writeback-profile-prompt",
+        {"metavar": "TEXT", "help": "what it is told about notes on the person"},
+    ),
+}
 SEARCH_FLAGS: Final[Mapping[str, Flag]] = {**INDEX_FLAGS, **MODEL_FLAGS, **RERANK_FLAGS, **WATCH_FLAGS, **RECALL_FLAGS}
 SETTING_FLAGS: Final[Mapping[str, Flag]] = {
     **WINDOW_FLAGS,
@@ -145,5 +177,6 @@ SETTING_FLAGS: Final[Mapping[str, Flag]] = {
     **FETCHING_FLAGS,
     **READING_FLAGS,
     **SEARCH_FLAGS,
+    **MEMORY_FLAGS,
 }
 """The flag of every setting."""

@@ -14,6 +14,7 @@ from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, TypedDict
 
+from promptuary.config.named_models import NamedModel, named_models
 from promptuary.config.values import converted, cut, nearest
 from promptuary.core.errors import Code, ConfigError, SourceError
 from promptuary.core.text import one_line
@@ -29,6 +30,7 @@ MARKERS: Final = (".promptuary", ".git", "promptuary.toml")
 # A later one wins.
 _WORKSPACE_FILES: Final = ("pyproject.toml", "promptuary.toml", ".promptuary/config.toml")
 _PREFIX: Final = "PROMPTUARY_"
+_MODELS: Final = "models"
 _MOST_NOTES: Final = 5
 _LARGEST: Final = 1024 * 1024
 _KEY: Final = r"""(?:[\w-]++|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*"|'[^'\n]*+')"""
@@ -79,6 +81,17 @@ class Settings:
     rerank_timeout: float = 5.0
     watch_debounce: float = 0.2
     recall_tokens: int = 2000
+    recall_mode: str = "hybrid_async"
+    recall_model: str = ""
+    recall_timeout_ms: int = 1500
+    recall_max_selected: int = 5
+    recall_prompt: str = ""
+    writeback_wait_policy: str = "never_wait"
+    writeback_model: str = ""
+    writeback_qa_prompt: str = ""
+    writeback_profile_prompt: str = ""
+    models: tuple[NamedModel, ...] = field(default=(), metadata={"internal": True})
+    """The chat models that the person gave names to."""
     notes: tuple[str, ...] = field(default=(), metadata={"internal": True})
     """What was ignored and why, and what else the person should know: one printable line each."""
     origins: tuple[tuple[str, str], ...] = field(default=(), metadata={"internal": True})
@@ -165,6 +178,17 @@ class SettingsOptions(TypedDict, total=False):
     rerank_timeout: float | str | None
     watch_debounce: float | str | None
     recall_tokens: int | str | None
+    recall_mode: str | None
+    recall_model: str | None
+    recall_timeout_ms: int | str | None
+    recall_max_selected: int | str | None
+    recall_prompt: str | None
+    writeback_wait_policy: str | None
+    writeback_model: str | None
+    writeback_qa_prompt: str | None
+    writeback_profile_prompt: str | None
+    models: Mapping[str, object] | None
+    """Chat models by name: a table as in ``[models.NAME]``, or a ``ChatModel``."""
 
 
 USER_ONLY: Final = frozenset(
@@ -178,10 +202,15 @@ USER_ONLY: Final = frozenset(
         "follow_symlinks",
         "max_file_size",
         "model_url",
+        "recall_model",
+        "recall_prompt",
         "rerank_key",
         "rerank_model",
         "rerank_url",
         "reranker",
+        "writeback_model",
+        "writeback_profile_prompt",
+        "writeback_qa_prompt",
     }
 )
 """Settings that widen what may be read or sent. The files of a workspace cannot set them."""
@@ -189,6 +218,8 @@ USER_ONLY: Final = frozenset(
 _FIELDS: Final[Mapping[str, Field[Any]]] = {one.name: one for one in fields(Settings) if not one.metadata}
 SETTINGS: Final = tuple(_FIELDS)
 """The names of all settings."""
+_TABLES: Final = ("recall", "writeback")
+"""Settings whose names begin so may stand in a table: ``[recall] mode`` is ``recall_mode``."""
 
 
 def load(workspace: Path, options: SettingsOptions | None = None) -> Settings:
@@ -241,10 +272,11 @@ class _Draft:
 
     def take_from_workspace(self, given: Mapping[str, Any], origin: str) -> None:
         """Take what a workspace may set, and note the rest; of many unknown names only the first few."""
-        unknown = [name for name in given if name not in _FIELDS]
-        for name in (*(name for name in given if name in _FIELDS), *unknown[:_MOST_NOTES]):
+        known = [name for name in given if name in _FIELDS or name == _MODELS]
+        unknown = [name for name in given if name not in known]
+        for name in (*known, *unknown[:_MOST_NOTES]):
             where = f"{cut(name)} in {origin}"
-            if name in USER_ONLY:
+            if name in USER_ONLY or name == _MODELS:
                 self.notes.append(
                     f"{where} is ignored: a workspace cannot set it; use a flag or your own configuration"
                 )
@@ -302,7 +334,7 @@ def _user_values(path: Path | None) -> Mapping[str, Any]:
         raise ConfigError(f"{path} is not UTF-8 text; save it as UTF-8") from error
     if len(text) > _LARGEST:
         raise ConfigError(f"{path} is too large: a file of settings has at most 1 MB")
-    return _parsed(text, str(path))
+    return _without_tables(_parsed(text, str(path)), str(path))
 
 
 def _take_workspace(draft: _Draft, workspace: Path) -> None:
@@ -322,13 +354,11 @@ def _take_workspace(draft: _Draft, workspace: Path) -> None:
 
 
 def _table(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    if name != "pyproject.toml":
-        return values
-    for key in ("tool", "promptuary"):
+    for key in ("tool", "promptuary") if name == "pyproject.toml" else ():
         values = values.get(key, {})
         if not isinstance(values, dict):
             raise ConfigError(f"{key} in {name} must be a table")
-    return values
+    return _without_tables(values, name)
 
 
 def _environment(notes: list[str]) -> Mapping[str, str]:
@@ -365,7 +395,22 @@ def _parsed(text: str, name: str) -> Mapping[str, Any]:
         raise ConfigError(f"{name} is not valid TOML: it is nested too deeply") from error
 
 
+def _without_tables(values: Mapping[str, Any], origin: str) -> Mapping[str, Any]:
+    """Return settings in which ``[recall] mode`` is called ``recall_mode``."""
+    flat = dict(values)
+    for table in _TABLES:
+        if isinstance(values.get(table), dict):
+            for key, value in flat.pop(table).items():
+                name = f"{table}_{key}"
+                if name in flat:
+                    raise ConfigError(f"{cut(name)} in {origin} is set twice, once as {cut(key)} in [{table}]")
+                flat[name] = value
+    return flat
+
+
 def _value(name: str, value: object, where: str) -> object:
+    if name == _MODELS:
+        return named_models(value, where)
     if name in _FIELDS:
         return converted(name, value, where, _FIELDS[name].default)
     meant = nearest(name, _FIELDS)

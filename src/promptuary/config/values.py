@@ -5,7 +5,7 @@ Knows types, bounds and error messages; not where values come from nor which of 
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from promptuary.core.errors import ConfigError
@@ -26,6 +26,10 @@ _BOUNDS: Final[Mapping[str, tuple[float, float, str]]] = {
     "rerank_timeout": (0.01, 600, "seconds"),
     "watch_debounce": (0.0, 60.0, "seconds"),
     "recall_tokens": (0, 10**10, "tokens"),
+    "recall_timeout_ms": (1, 600_000, "milliseconds"),
+    "recall_max_selected": (1, 50, "notes"),
+    "model_timeout": (0.01, 3600, "seconds"),
+    "model_max_tokens": (0, 10**7, "tokens"),
     "compact_keep": (0, 10**6, "messages"),
     "shorten_over": (80, 10**10, "tokens"),
     "shorten_to": (40, 10**10, "tokens"),
@@ -33,6 +37,11 @@ _BOUNDS: Final[Mapping[str, tuple[float, float, str]]] = {
     "summary_least": (0, 10**10, "tokens"),
     "summary_input": (1000, 10**10, "tokens"),
     "summary_timeout": (0.001, 10**6, "seconds"),
+}
+_CHOICES: Final[Mapping[str, Sequence[str]]] = {
+    "vocabulary": ("", *VOCABULARIES),
+    "recall_mode": ("hybrid_async", "legacy_blocking"),
+    "writeback_wait_policy": ("never_wait", "soft_drain"),
 }
 
 
@@ -54,8 +63,8 @@ def converted(name: str, value: object, where: str, default: object) -> object:
             return _names(value, where)
     if not isinstance(value, str):
         raise ConfigError(f"{where} must be text, not {_shown(value)}")
-    if name == "vocabulary" and value and value not in VOCABULARIES:
-        raise ConfigError(f"{where} is unknown: {_shown(value)}; use one of: {', '.join(VOCABULARIES)}")
+    if name in _CHOICES and value not in _CHOICES[name]:
+        raise ConfigError(f"{where} is unknown: {_shown(value)}; use one of: {', '.join(filter(None, _CHOICES[name]))}")
     return value
 
 

@@ -4,6 +4,7 @@
     ├── ConfigError                  a setting or an argument is wrong; nothing was done
     ├── SourceError                  one source could not be fetched; it has a Code and a reason
     ├── ServiceRefusedError          a service did not accept a request; it has the HTTP status
+    ├── ModelAnswerError             a model answered with something else than what it was asked for
     ├── LayerInitError               a layer that is required could not be started
     ├── ConflictError                a thread was changed by somebody else since it was read
     └── StorageError                 something stored cannot be used
@@ -114,6 +115,10 @@ class ServiceRefusedError(PromptuaryError):
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
         self.status = status
+
+
+class ModelAnswerError(PromptuaryError):
+    """A model answered, but not in the form that it was asked for."""
 
 
 class LayerInitError(PromptuaryError):

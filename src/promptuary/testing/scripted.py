@@ -7,7 +7,7 @@ under way at once.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from promptuary.core.messages import Message
@@ -25,10 +25,11 @@ class ScriptExhausted(LookupError):  # noqa: N818  (it says what happened, as St
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question as it arrived."""
+    """One question as it arrived; ``schema`` is what its answer was to fit, if JSON was wanted."""
 
     messages: tuple[Message, ...]
     max_tokens: int
+    schema: Mapping[str, object] | None = None
 
     @property
     def text(self) -> str:
@@ -37,7 +38,7 @@ class Asked:
 
 
 class ScriptedModel:
-    """A ``ChatModel`` with prepared answers; ``delay`` is seconds before each, infinite for one that never answers."""
+    """A ``JsonChatModel`` with prepared answers; ``delay`` is seconds before each, infinite for none ever."""
 
     def __init__(self, script: Script, *, delay: float = 0.0) -> None:
         self.asked: list[Asked] = []
@@ -48,11 +49,18 @@ class ScriptedModel:
 
     async def complete(self, messages: Sequence[Message], *, max_tokens: int) -> str:
         """Return the next answer of the script, or raise it."""
-        self.asked.append(Asked(tuple(messages), max_tokens))
+        return await self._next(Asked(tuple(messages), max_tokens))
+
+    async def complete_json(self, messages: Sequence[Message], schema: Mapping[str, object], *, max_tokens: int) -> str:
+        """Return the next answer of the script, or raise it. Nothing makes it fit ``schema``."""
+        return await self._next(Asked(tuple(messages), max_tokens, schema))
+
+    async def _next(self, asked: Asked) -> str:
+        self.asked.append(asked)
         self._under_way += 1
         self.busiest = max(self.busiest, self._under_way)
         try:
-            answer = self._answer(messages)
+            answer = self._answer(asked.messages)
             await self._wait()
         finally:
             self._under_way -= 1

@@ -1,6 +1,6 @@
 """What Promptuary needs of models, and never depends on: answers, vectors for search, judgements of what was found."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
@@ -11,10 +11,27 @@ if TYPE_CHECKING:  # a search embeds, and needs no messages
 
 
 class ChatModel(Protocol):
-    """A model that answers: used for scoring and summarising where one is configured, never needed."""
+    """A model that answers: used for scoring, summarising, selecting and writeback where one is configured.
+
+    It is never needed. It raises ``PromptuaryError`` if it cannot answer; callers expect any other exception, too.
+    """
 
     async def complete(self, messages: Sequence["Message"], *, max_tokens: int) -> str:
         """Return the model's answer as text."""
+        ...
+
+
+class JsonChatModel(Protocol):
+    """A ``ChatModel`` that can be held to a JSON schema. ``core.ports.json_answers`` asks any model for JSON."""
+
+    async def complete(self, messages: Sequence["Message"], *, max_tokens: int) -> str:
+        """Return the model's answer as text."""
+        ...
+
+    async def complete_json(
+        self, messages: Sequence["Message"], schema: Mapping[str, object], *, max_tokens: int
+    ) -> str:
+        """Return the model's answer as text that should hold one JSON object as ``schema`` describes it."""
         ...
 
 

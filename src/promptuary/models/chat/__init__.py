@@ -1,0 +1,1 @@
+"""Chat models: a service with OpenAI's protocol, and prepared replies."""
