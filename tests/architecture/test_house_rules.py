@@ -16,6 +16,8 @@ LOADED_ON_USE = {
     "promptuary.chat_exports",
     "promptuary.core.json",
     "promptuary.core.references",
+    "promptuary.models.chat.openai_chat",
+    "promptuary.models.chat.scripted_replies",
     "promptuary.models.onnx_folder",
     "promptuary.models.onnx_reranker",
     "promptuary.models.openai_embeddings",

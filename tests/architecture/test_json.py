@@ -15,6 +15,7 @@ OWN_FILES = (
     "promptuary.workspace.",
     "promptuary.layers.",
     "promptuary.models.",
+    "promptuary.core.ports.",
     "promptuary.testing.",
     "promptuary.context.compact.summary",
 )

@@ -1,4 +1,4 @@
-"""Every chat model keeps the same contract; ``promptuary.testing.chat_conformance`` is the contract."""
+"""Every chat model keeps the same contract; ``promptuary.testing.suites.chat_model`` is the contract."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ import pytest
 from promptuary.core.ports.models import ChatModel, JsonChatModel
 from promptuary.models.chat.openai_chat import EndpointChatModel
 from promptuary.models.chat.scripted_replies import ScriptedReplies
-from promptuary.testing.chat_conformance import ChatModelConformance, JsonChatModelConformance
+from promptuary.testing.suites.chat_model import ChatModelConformance, JsonChatModelConformance
 from promptuary.testing.loopback import Loopback, Step, answer
 from promptuary.testing.scripted import ScriptedModel
 

@@ -1,0 +1,1 @@
+"""Conformance suites: what every implementation of a port must do."""
