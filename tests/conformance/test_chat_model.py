@@ -8,9 +8,9 @@ import pytest
 from promptuary.core.ports.models import ChatModel, JsonChatModel
 from promptuary.models.chat.openai_chat import EndpointChatModel
 from promptuary.models.chat.scripted_replies import ScriptedReplies
-from promptuary.testing.suites.chat_model import ChatModelConformance, JsonChatModelConformance
 from promptuary.testing.loopback import Loopback, Step, answer
 from promptuary.testing.scripted import ScriptedModel
+from promptuary.testing.suites.chat_model import ChatModelConformance, JsonChatModelConformance
 
 YES = '{"answer": "yes"}'
 
