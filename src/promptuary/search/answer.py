@@ -4,7 +4,7 @@ The order of the first hits does not depend on the limit: the candidates are a p
 above that size gets more hits, in the order of the full-text index.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -92,9 +92,12 @@ class Searching:
         # The model and the full-text index both release the interpreter's lock: they run side by side.
         embedding = concurrency.begin(lambda: embedder.embed([text], "query")[0]) if embedder else None
         lexical = dict(index.lexical(words, POOL, files=self.files))
+        traits = dict(index.traits(list(lexical)))
         similar = {} if embedding is None else self._similar(embedding.result(), words, list(lexical))
         pool = [*lexical, *(one for one in similar if one not in lexical)]
-        traits, spoken = index.traits(pool), index.spoken(words, POOL)
+        traits |= index.traits(pool[len(lexical) :])
+        in_chat = any(each.conversation is not None for each in traits.values())
+        spoken = index.spoken(words, POOL) if in_chat else {}
         return [
             Candidate(one, lexical.get(one), similar.get(one), _spoken(each, spoken), each)
             for one in pool
@@ -122,11 +125,12 @@ class Searching:
 
     def _similar(self, vector: bytes, words: Words, lexical: Sequence[int]) -> dict[int, Similarity]:
         # A quoted phrase must be in a hit, and only the full-text index knows.
-        nearest = {} if words.phrases else dict(self.index.nearest(vector, POOL, files=self.files))
-        others = self.index.similarities(vector, [one for one in lexical if one not in nearest])
+        nearest: Callable[[], Sequence[tuple[int, Similarity]]] = tuple
+        if not words.phrases:
+            nearest = concurrency.begin(lambda: self.index.nearest(vector, POOL, files=self.files)).result
+        others = self.index.similarities(vector, lexical)
         # A chunk that shares no word with the query and is further from it than most is no answer.
-        found = set(lexical)
-        near = {one: each for one, each in nearest.items() if one in found or each.cosine > each.usual}
+        near = {one: each for one, each in nearest() if one in others or each.cosine > each.usual}
         return {**near, **others}
 
     def _hits(self, ranked: Sequence[Ranked], limit: int, words: Words) -> Iterator[Hit]:
@@ -173,7 +177,7 @@ class Searching:
             indexed.date,
             chunk.sha256,
             ranked.score,
-            replace(ranked.why, match=partial(language.matched, words, chunk.text)),
+            ranked.why(partial(language.matched, words, chunk.text)),
             self.workspace,
             chunk.date,
         )

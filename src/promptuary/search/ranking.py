@@ -16,9 +16,10 @@ near; what it gains by that is taken off.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum, log, sqrt
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from promptuary.core.ports.index import ChunkTraits, Similarity
@@ -72,6 +73,8 @@ class Weights:
 
 
 WEIGHTS: Final = Weights()
+_CHUNK: Final = attrgetter("chunk")
+_SCORE: Final = attrgetter("score")
 
 
 class Candidate(NamedTuple):
@@ -89,11 +92,19 @@ class Candidate(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """A chunk with its score."""
+    """A chunk with its score and its parts, see ``Why``."""
 
     chunk: int
     score: float
-    why: Why
+    lexical: float | None
+    cosine: float | None
+    meaning: float | None
+    length: float
+    share: float
+
+    def why(self, match: Callable[[], tuple[str, ...]] = tuple) -> Why:
+        """Return the parts of the score; ``match`` returns the words that are in the text."""
+        return Why(self.lexical, self.cosine, match, None, self.meaning, self.length, self.share)
 
 
 class _Blur(NamedTuple):
@@ -113,21 +124,21 @@ def fuse(candidates: Sequence[Candidate], terms: int, weights: Weights = WEIGHTS
     # Exact, so that the result does not depend on the order of the candidates.
     usual = fsum(meanings.values()) / len(meanings) if meanings else 0.0
     blur = _blur(candidates, terms, weights)
-    ranked = []
+    lengths = {size: weights.length * log(size or 1) for size in {one.traits.siblings for one in candidates}}
+    ranked, terms = [], max(1, terms)
     for one in candidates:
-        words, near = _words(one, weights), meanings.get(one.chunk, usual)
-        agreement = min(1.0, max(0.0, near / weights.sure)) if meanings else 1.0
-        trust = 1 - blur.doubt * (1 - agreement) / sqrt(max(1.0, words))
-        length = weights.length * log(max(1, one.traits.siblings))
-        why = Why(
-            words if words or one.lexical is not None else None,
-            None if one.similarity is None else one.similarity.cosine,
-            meaning=meanings.get(one.chunk),
-            length=length,
-            share=words / max(1, terms),
-        )
-        ranked.append(Ranked(one.chunk, near + blur.weight * words * trust - length, why))
-    return sorted(ranked, key=lambda one: (-one.score, one.chunk))
+        chunk, lexical, similarity, spoken, traits = one
+        words, meaning = lexical or 0.0 if spoken is None else _words(one, weights), meanings.get(chunk)
+        near, trust = usual if meaning is None else meaning, 1.0
+        if blur.doubt and meanings:
+            agreement = min(1.0, max(0.0, near / weights.sure))
+            trust -= blur.doubt * (1 - agreement) / sqrt(max(1.0, words))
+        length = lengths[traits.siblings]
+        score = near + blur.weight * words * trust - length
+        explained = words if words or lexical is not None else None
+        cosine = None if similarity is None else similarity.cosine
+        ranked.append(Ranked(chunk, score, explained, cosine, meaning, length, words / terms))
+    return _best_first(ranked)
 
 
 def confidence(
@@ -137,7 +148,7 @@ def confidence(
 
     The more ``chunks`` an index has, the better is the best that chance finds among them.
     """
-    first = [one.why for one in ranked[:_FIRST]]
+    first = ranked[:_FIRST]
     meaning = max((one.meaning for one in first if one.meaning is not None), default=None)
     words = max((one.lexical or 0.0 for one in first), default=0.0)
     luck = 1 + weights.luck * log(max(_FEWEST, chunks) / 1_000)
@@ -172,7 +183,7 @@ def preferring(
     """
     gain = weights.in_time * max((one.score for one in ranked), default=0.0)
     timed = [one._replace(score=one.score + gain) if dates.get(one.chunk) in span else one for one in ranked]
-    return sorted(timed, key=lambda one: (-one.score, one.chunk))
+    return _best_first(timed)
 
 
 def by_date(ranked: Sequence[Ranked], dates: Mapping[int, int], *, newest: bool) -> list[Ranked]:
@@ -200,6 +211,12 @@ def spread(ranked: Sequence[Ranked], documents: Mapping[int, int], loss: float) 
         placed.append((before[document] * loss - one.score, one.chunk, one))
         before[document] += 1
     return [one for _, _, one in sorted(placed)]
+
+
+def _best_first(ranked: Iterable[Ranked]) -> list[Ranked]:
+    """Return the same in the order of their scores, of equal ones the older first."""
+    # Two sorts by a value are several times as fast as one by a tuple, which is made for each.
+    return sorted(sorted(ranked, key=_CHUNK), key=_SCORE, reverse=True)
 
 
 def _meaning(similarity: Similarity, weights: Weights) -> float:

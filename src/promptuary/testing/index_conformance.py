@@ -353,6 +353,22 @@ class SearchIndexConformance:
         assert [each.conversation for each in traits.values()] == [None, None]
         assert dict(index.traits([])) == {}
 
+    def test_a_chunk_knows_how_many_its_file_has_after_every_change(self, index: SearchIndex) -> None:
+        def siblings() -> list[int]:
+            return [each.siblings for each in index.traits(numbers(index, "alpha")).values()]
+
+        filled(index, a="alpha\nbeta\ngamma")
+        with writing(index) as writer:
+            put(writer, "a", "alpha\nbeta\ngamma\ndelta")
+        assert siblings() == [4]
+        with writing(index) as writer:
+            writer.touch(HERE, file("a", "alpha\nbeta\ngamma\ndelta", date=9))
+            writer.move(HERE, "a", file("b", "alpha\nbeta\ngamma\ndelta"))
+        assert siblings() == [4]
+        with writing(index) as writer:
+            put(writer, "b", "alpha")
+        assert siblings() == [1]
+
     def test_the_size_is_about_the_number_of_chunks(self, index: SearchIndex) -> None:
         filled(index, a="alpha\nbeta", b="gamma")
         assert index.size() == index.counts().chunks == 3

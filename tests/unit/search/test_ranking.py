@@ -129,7 +129,7 @@ def test_a_chunk_without_a_vector_gets_the_usual_meaning_of_the_others() -> None
 
 def test_a_score_is_explained_by_its_parts() -> None:
     found = {
-        one.chunk: one.why
+        one.chunk: one.why()
         for one in fuse([Candidate(1, 2.0, near(0.5, 0.1), traits=ChunkTraits(10)), Candidate(2, 1.0)], 4)
     }
 

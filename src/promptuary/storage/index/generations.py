@@ -6,6 +6,7 @@ in the folders.
 """
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -23,20 +24,27 @@ class Generations:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._current = str(folder / _CURRENT)
+        self._last: Path | None = None
 
     def current(self) -> Path | None:
         """Return the folder of the current generation; ``None`` if there is none, or ``current`` is invalid."""
         try:
             # A stranger's workspace may have a pipe or a link in its place: neither block on it nor follow it.
-            descriptor = os.open(self.folder / _CURRENT, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+            descriptor = os.open(self._current, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:
                 name = os.read(descriptor, 20).decode("ascii", "replace").strip()
             finally:
                 os.close(descriptor)
+            # Every search asks several times; a path is made only when it is another one.
+            if not _is_number(name) or not stat.S_ISDIR(os.lstat(f"{self.folder}/{name}").st_mode):
+                return None
         except OSError:
             return None
-        path = self.folder / name
-        return path if _is_number(name) and path.is_dir() and not path.is_symlink() else None
+        last = self._last
+        if last is None or last.name != name:
+            self._last = last = self.folder / name
+        return last
 
     def begin(self) -> Path:
         """Create the folder of the next generation. Only the writer may call this."""

@@ -88,8 +88,8 @@ class DiskIndex:
         return self._reading(work, IndexCounts())
 
     def size(self) -> int:
-        """Return about how many chunks there are: the highest number of one, which is known at once."""
-        return self._reading(lambda own: own.catalog.highest(), 0)
+        """Return how many chunks can be found by their words."""
+        return self._reading(lambda own: own.lexical.size(), 0)
 
     def files(self, folder: Folder) -> Mapping[str, IndexedFile]:
         """Return the indexed files of a folder by path."""

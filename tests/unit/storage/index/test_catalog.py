@@ -175,3 +175,30 @@ def test_a_catalogue_of_version_1_opens_with_its_labels_lines_and_headings(
     assert [folder for folder, _ in catalog.folders()] == [Folder("/here", "ada")]
     chunk = catalog.chunks([7])[7].chunk
     assert chunk == Chunk(2, 2, "two", ("Top",))
+
+
+def test_a_catalogue_of_version_5_knows_the_sizes_of_its_files_and_conversations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "catalog.db"
+    monkeypatch.setattr(catalogs, "_STEPS", catalogs._STEPS[:5])
+    Catalog(path).close()
+    with sqlite3.connect(path) as old:
+        old.execute("INSERT INTO folder (id, path, label) VALUES (1, '/here', '')")
+        for number in (1, 2):
+            old.execute("INSERT INTO file VALUES (?, 1, ?, 1, 2, 3, 4, ?, 'text', 5)", (number, f"{number}", bytes(32)))
+        rows = [(1, 1, ""), (2, 1, ""), (3, 1, ""), (4, 2, "said"), (5, 2, ""), (6, 2, None), (7, 2, "")]
+        old.executemany(
+            "INSERT INTO chunk (id, file, start_line, end_line, heading, sha256, own)"
+            " VALUES (?1, ?2, ?1, ?1, '[]', zeroblob(32), ?3)",
+            rows,
+        )
+    old.close()
+    monkeypatch.undo()
+
+    traits = Catalog(path).traits([1, 4, 7])
+    assert {one: (each.siblings, each.conversation) for one, each in traits.items()} == {
+        1: (3, None),
+        4: (2, 4),
+        7: (2, 6),
+    }

@@ -17,11 +17,19 @@ def test_a_new_one_answers_from_when_it_is_published_on(tmp_path: Path) -> None:
     assert generations.current() is None
     generations.publish(first)
     second = generations.begin()
-    assert Generations(tmp_path).current() == first
+    assert Generations(tmp_path).current() == generations.current() == first
     generations.publish(second)
 
     assert (first.name, second.name) == ("1", "2")
-    assert Generations(tmp_path).current() == second
+    assert Generations(tmp_path).current() == generations.current() == second
+
+
+def test_a_folder_whose_own_name_is_a_number_is_no_generation(tmp_path: Path) -> None:
+    (tmp_path / "1").mkdir()
+    generations = Generations(tmp_path / "1")
+    generations.publish(generations.begin())
+
+    assert generations.current() == tmp_path / "1" / "1"
 
 
 def test_everything_but_the_one_that_answers_is_swept_away(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ _STEPS: Final = (
     "schema_3_fields.sql",
     "schema_4_conversations.sql",
     "schema_5_embedded.sql",
+    "schema_6_sizes.sql",
 )
 _ENDS: Final = str.maketrans({'"': " ", "\0": " "})
 

@@ -53,14 +53,16 @@ SELECT id FROM file WHERE folder = :folder AND path = :path;
 
 -- name: add_file
 -- Add a file, if it is not there.
-INSERT INTO file (folder, path, size, modified, changed, inode, sha256, kind, date)
-VALUES (:folder, :path, :size, :modified, :changed, :inode, :sha256, :kind, :date)
+INSERT INTO file (folder, path, size, modified, changed, inode, sha256, kind, date, chunks, conversations)
+VALUES (:folder, :path, :size, :modified, :changed, :inode, :sha256, :kind, :date, coalesce(:chunks, 0),
+coalesce(:conversations, 0))
 ON CONFLICT (folder, path) DO NOTHING;
 
 -- name: change_file
--- Update a file.
+-- Update a file; without numbers of chunks and conversations, it keeps those that it has.
 UPDATE file SET size = :size, modified = :modified, changed = :changed, inode = :inode, sha256 = :sha256, kind = :kind,
-date = :date WHERE folder = :folder AND path = :path RETURNING id;
+date = :date, chunks = coalesce(:chunks, chunks), conversations = coalesce(:conversations, conversations)
+WHERE folder = :folder AND path = :path RETURNING id;
 
 -- name: move_file
 -- Give a file another path.
@@ -132,14 +134,10 @@ FROM json_each(:numbers) AS wanted JOIN chunk ON chunk.id = wanted.value JOIN fi
 JOIN folder ON file.folder = folder.id;
 
 -- name: traits
--- The files of chunks, their first lines and dates, how many chunks these files have, and whether they are code.
-WITH wanted AS (
-    SELECT id, file, start_line, date FROM chunk WHERE id IN (SELECT value FROM json_each(:numbers))
-), size AS (
-    SELECT file, count(*) AS chunks FROM chunk WHERE file IN (SELECT file FROM wanted) GROUP BY file
-)
-SELECT wanted.id, wanted.file, wanted.start_line, size.chunks, coalesce(wanted.date, file.date), file.kind = 'code'
-FROM wanted JOIN size ON wanted.file = size.file JOIN file ON wanted.file = file.id;
+-- The files of chunks, their first lines and dates, what these files have, and whether they are code.
+SELECT chunk.id, chunk.file, chunk.start_line, file.chunks, file.conversations, coalesce(chunk.date, file.date),
+file.kind = 'code'
+FROM json_each(:numbers) AS wanted JOIN chunk ON chunk.id = wanted.value JOIN file ON chunk.file = file.id;
 
 -- name: conversations_of
 -- The conversations in files: where each begins, and the chunk that holds what is said in it.

@@ -84,8 +84,13 @@ def folder_number(connection: sqlite3.Connection, folder: Folder) -> int:
     return int(row[0])
 
 
-def add_file(connection: sqlite3.Connection, folder: int, file: IndexedFile) -> tuple[int, bool]:
-    """Add or update a file; return its number, and whether it is new."""
+def add_file(
+    connection: sqlite3.Connection, folder: int, file: IndexedFile, chunks: Sequence[Chunk] | None = None
+) -> tuple[int, bool]:
+    """Add or update a file, which has these ``chunks`` now, or those it had; return its number, and whether it is new.
+
+    The chunks are counted, not written.
+    """
     stamp = file.stamp
     values = {
         "folder": folder,
@@ -97,6 +102,8 @@ def add_file(connection: sqlite3.Connection, folder: int, file: IndexedFile) -> 
         "sha256": bytes.fromhex(file.sha256),
         "kind": file.kind,
         "date": file.date,
+        "chunks": None if chunks is None else len(chunks),
+        "conversations": None if chunks is None else sum(1 for one in chunks if one.own),
     }
     added = connection.execute(_QUERIES["add_file"], values)
     if added.rowcount:
@@ -233,23 +240,28 @@ def to_unembedded(row: Sequence[Any], texts: Texts) -> UnembeddedChunk:
 def traits(connection: sqlite3.Connection, numbers: str) -> dict[int, ChunkTraits]:
     """Return what is known of the documents of chunks, whose numbers are a JSON list."""
     found = connection.execute(_QUERIES["traits"], {"numbers": numbers}).fetchall()
-    files = sorted({file for _, file, *_ in found})
+    chats = sorted({row[1] for row in found if row[4]})
     conversations: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for file, line, chunk in connection.execute(_QUERIES["conversations_of"], {"files": json.dumps(files)}):
-        conversations[file].append((line, chunk))
+    if chats:
+        for file, line, chunk in connection.execute(_QUERIES["conversations_of"], {"files": json.dumps(chats)}):
+            conversations[file].append((line, chunk))
     return {
-        chunk: _traits(file, line, chunks, conversations.get(file, ()))._replace(date=int(date), is_code=bool(is_code))
-        for chunk, file, line, chunks, date, is_code in found
+        chunk: ChunkTraits(
+            (round(chunks / count) if count else int(chunks)) or 1,
+            talk := _conversation(line, conversations[file]) if count else None,
+            # Below zero, so that no file has the number of a conversation.
+            -file if talk is None else talk,
+            int(date),
+            bool(is_code),
+        )
+        for chunk, file, line, chunks, count, date, is_code in found
     }
 
 
-def _traits(file: int, line: int, chunks: int, conversations: Sequence[tuple[int, int]]) -> ChunkTraits:
-    """Return the traits of the chunk at ``line``: it belongs to the last conversation that begins at or before it."""
+def _conversation(line: int, conversations: Sequence[tuple[int, int]]) -> int | None:
+    """Return the last of the conversations that begins at or before ``line``."""
     place = bisect_right(conversations, (line, sys.maxsize)) - 1
-    siblings = round(chunks / max(1, len(conversations)))
-    conversation = conversations[place][1] if place >= 0 else None
-    # Below zero, so that no file has the number of a conversation.
-    return ChunkTraits(max(1, siblings), conversation, -file if conversation is None else conversation)
+    return conversations[place][1] if place >= 0 else None
 
 
 def number(connection: sqlite3.Connection, name: str) -> int:
@@ -299,7 +311,7 @@ class CatalogChange:
 def put_file(own: sqlite3.Connection, folder: int, content: FileContent, last: int) -> tuple[CatalogChange, int]:
     """Write one file; ``last`` is the highest number of a chunk, and is returned as it is afterwards."""
     file, text, chunks = content
-    number, new_file = add_file(own, folder, file)
+    number, new_file = add_file(own, folder, file, chunks)
     before = {} if new_file else same_chunks(own, number)
     new: list[tuple[int, Chunk, Identity]] = []
     for chunk in chunks:

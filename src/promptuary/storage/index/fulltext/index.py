@@ -119,6 +119,12 @@ class TantivyIndex:
             last = self._last_commit()
             return words if last is None else Speller(last[2], self._analyzers).respelled(words)
 
+    def size(self) -> int:
+        """Return how many chunks there are."""
+        with translate_errors(self._folder):
+            last = self._last_commit()
+            return 0 if last is None else int(last[2].num_docs)
+
     def average(self, words: Words) -> float:
         """Return the score of a word of average rarity, among these: what ``search`` measures in."""
         with translate_errors(self._folder):
@@ -204,19 +210,15 @@ def _best(searcher: "Searcher", query: "Query", limit: int, average: float) -> l
     asked = limit + _SPARE
     while True:
         hits = searcher.search(query, asked, count=False).hits
-        scores = [_rounded(score) for score, _ in hits]
+        # Without the digits that depend on the order in which tantivy adds the parts of a score.
+        scores = [int(one * 1e4 + 0.5) / 1e4 if one >= 1 else int(one * 1e6 + 0.5) / 1e6 for one, _ in hits]
         # tantivy breaks ties by segment: all hits that tie with the last wanted one must be among these.
         if len(hits) < asked or scores[-1] < scores[limit - 1]:
             break
         asked *= 4
     ids = searcher.fast_field_values("id", [address for _, address in hits])
-    found = sorted((-score, int(number)) for score, number in zip(scores, ids, strict=True) if number is not None)
+    found = sorted([(-score, int(number)) for score, number in zip(scores, ids, strict=True) if number is not None])
     return [(number, -score / average) for score, number in found[:limit]]
-
-
-def _rounded(score: float) -> float:
-    """Return a score without the digits that depend on the order in which tantivy adds its parts."""
-    return round(score, 4) if score >= 1 else round(score, 6)
 
 
 def _fill(entry: "Entry", one: Document) -> "Entry":
