@@ -22,6 +22,7 @@ from promptuary.core.blocks import Detail, Source, content_hash
 from promptuary.core.errors import ConfigError, PromptuaryError, SourceError
 from promptuary.core.excerpt import excerpt
 from promptuary.core.messages import Item
+from promptuary.core.notes import NoteDraft
 from promptuary.core.query import extra_terms, folded
 from promptuary.core.query import parse as parse_query
 from promptuary.core.render import render
@@ -32,6 +33,9 @@ from promptuary.layers.sections import escaped, readable, unescaped
 from promptuary.layers.tracked.links import linked, without
 from promptuary.layers.tracked.scoring import RelevanceQuestion, judge
 from promptuary.layers.tracked.scoring import parse as parse_score
+from promptuary.memory.defaults import title_of
+from promptuary.memory.files.index_page import human_text, updated_page
+from promptuary.memory.files.note_file import Standing, read_note, rewrite
 from promptuary.outline import has_grammar, outline
 from promptuary.references.completion.complete import token_at_end
 from promptuary.references.forms.patch import patch_forms
@@ -222,6 +226,17 @@ def front_matter(text: str) -> object:
     return [(fields(one), names_in_front_matter(one)) for one in whole]
 
 
+def note(text: str) -> object:
+    """Read ``text`` as a note, as its front matter, and as what a person wants to remember; change it."""
+    found = []
+    for whole in (text, f"---\n{text}\n---\n", f"---\nid: abcd\n---\n{text}"):
+        read = read_note(whole.encode("utf-8", "replace"), "private/user/a.md", Standing("project"))
+        with suppress(PromptuaryError):
+            found.append((read, rewrite(read.text, {"title": text[:100]}, text)))
+    page = updated_page(text, "private", [read.header for read, _ in found], 1)
+    return found, page, human_text(page), title_of(NoteDraft(text))
+
+
 def tree(text: str) -> object:
     """Draw the files that ``text`` names, as long as names can be."""
     listed = sorted({line[:MAX_VALUE].strip("/") for line in text.split("\n")} - {""})
@@ -289,6 +304,7 @@ PARSERS: Final[dict[str, Parser]] = {
     "a date in a name": Parser(lambda text: date_of(text, "", 0)),
     "dates": Parser(dates),
     "front matter": Parser(front_matter),
+    "a note": Parser(note),
     "an export of chats": Parser(export),
     "what a program wrote": Parser(lambda text: is_generated("a.py", text, text)),
     "a response": Parser(response),

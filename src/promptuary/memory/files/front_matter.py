@@ -1,0 +1,517 @@
+"""The front matter of a note: read without trust, rewritten without touching what did not change.
+
+Reads the part of YAML that people write at the top of a note. Every value is text or a list of texts; a mapping below
+a key is kept and not read. Anchors, aliases, tags, merges, a key that is there twice, and whatever is larger or deeper
+than the limits make the whole front matter unreadable: none of it is believed, and ``Document.problem`` says why. Every
+character is looked at a bounded number of times.
+
+A ``Document`` is the text cut into its parts. ``with_values`` changes the lines of the keys that it is given and no
+others: comments, order, quoting, unknown keys, line endings and a byte order mark stay as they are.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NoReturn
+
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.text import split_lines, valid_unicode
+
+MAX_SIZE: Final = 16_384
+"""Characters that front matter may have."""
+MAX_ENTRIES: Final = 200
+"""Keys and items that it may have."""
+MAX_DEPTH: Final = 3
+"""How deep its mappings and lists may be nested."""
+
+FieldValue = str | tuple[str, ...]
+"""What is read: a text, or a list of texts."""
+NewValue = str | bool | float | Sequence[str] | None
+"""What can be written; ``None`` removes the key."""
+
+_BOM: Final = "\ufeff"
+_MARK: Final = "---"
+_ENDS: Final = ("---", "...")
+_LONGEST_KEY: Final = 100
+
+_COLON: Final = re.compile(r":(?=[ \t]|\Z)")
+_COMMENT: Final = re.compile(r"[ \t]+#|\A#")
+_DOUBLE: Final = re.compile(r'(?:[^"\\]++|\\.)*+"')
+_SINGLE: Final = re.compile(r"(?:[^']++|'')*+'")
+_FLOW_TEXT: Final = re.compile(r"[^\[\]{},#]++|#(?<![ \t]#)")
+_REFERENCE: Final = re.compile(r"[&*!][\w<!]")
+_REFERENCE_BELOW_A_KEY: Final = re.compile(r":[ \t]+[&*!]")
+_ITEM_OF_A_LIST: Final = re.compile(r"-(?:[ \t]+|\Z)")
+_BLOCK_SCALAR: Final = re.compile(r"([|>])(?:[+-]?([1-9])?|([1-9])[+-])[ \t]*(?:#.*)?\Z")
+_ESCAPE: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
+_ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
+
+_PLAIN: Final = re.compile(r"[^\W_][^\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]*")
+_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}:\d{2}Z)?")
+_NOT_TEXT: Final = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
+_UNPRINTABLE: Final = re.compile(r"[\x7f-\x9f\u2028\u2029\ufeff]")
+
+
+class FrontMatterError(PromptuaryError):
+    """Front matter cannot be read, or cannot be written. The message says what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """A key with its value, which is ``None`` for a mapping, and its lines. ``item``: how a line of its list begins."""
+
+    value: FieldValue | None
+    first: int
+    end: int
+    written: str
+    comment: str
+    item: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text as front matter, which is ``lines`` with the marks around it and may be missing, and ``body``."""
+
+    bom: str
+    lines: tuple[str, ...]
+    body: str
+    problem: str = ""
+    fields: Mapping[str, _Field] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The whole text as it was parsed."""
+        return f"{self.bom}{''.join(self.lines)}{self.body}"
+
+    @property
+    def newline(self) -> str:
+        """How lines end here."""
+        first, found, _ = (self.lines[0] if self.lines else self.body).partition("\n")
+        return "\r\n" if found and first.endswith("\r") else "\n"
+
+    def value(self, *names: str) -> FieldValue | None:
+        """Return the value of the first of these keys that has one."""
+        for name in names:
+            if (found := self.fields.get(name)) and found.value is not None:
+                return found.value
+        return None
+
+    def with_values(self, changes: Mapping[str, NewValue]) -> "Document":
+        """Return the document with other values for some keys. What has them already is not touched.
+
+        A document without front matter gets some. One with a problem gets a new one above the old, which is body from
+        then on. Raises ``FrontMatterError`` if the result would be too large to be read.
+        """
+        wanted = {key: _stored(value) for key, value in changes.items()}
+        if all(self.has(key, value) for key, value in wanted.items()):
+            return self
+        written = parse(self.bom + self._rewritten(changes) + self._rest())
+        if written.problem or not all(written.has(key, value) for key, value in wanted.items()):
+            raise FrontMatterError(f"the front matter cannot be written: {written.problem or 'a value is not kept'}")
+        return written
+
+    def with_body(self, body: str) -> "Document":
+        """Return the document with another body, and without front matter that cannot be read."""
+        text = body.replace("\r\n", "\n").replace("\n", self.newline)
+        if self.problem:
+            return Document(self.bom, (), text)
+        return Document(self.bom, self.lines, text, fields=self.fields)
+
+    def has(self, key: str, value: FieldValue | None) -> bool:
+        """Return whether a key has this value; ``None``: whether it is not there."""
+        found = self.fields.get(key)
+        return (found.value if found else None) == value and (found is None) == (value is None)
+
+    def _rewritten(self, wanted: Mapping[str, NewValue]) -> str:
+        if not self.fields and (self.problem or not self.lines):
+            added = [_line(key, value, self.newline) for key, value in wanted.items() if value is not None]
+            return "".join([_MARK + self.newline, *added, _MARK + self.newline])
+        lines = list(self.lines)
+        for key, value in wanted.items():
+            if (old := self.fields.get(key)) and not self.has(key, _stored(value)):
+                lines[old.first] = "" if value is None else _line(key, value, self.newline, old)
+                lines[old.first + 1 : old.end] = [""] * (old.end - old.first - 1)
+        added = [
+            _line(key, value, self.newline)
+            for key, value in wanted.items()
+            if value is not None and key not in self.fields
+        ]
+        return "".join([*lines[:-1], *added, lines[-1]])
+
+    def _rest(self) -> str:
+        """Return what follows the front matter: a blank line first where there was none."""
+        if self.problem:
+            return self.newline + "".join(self.lines) + self.body
+        if self.lines or not self.body:
+            return self.body
+        return self.body if self.body.startswith(("\n", "\r\n")) else self.newline + self.body
+
+
+def parse(text: str) -> Document:
+    """Cut a text into front matter and body. Never fails: what is wrong is the document's ``problem``."""
+    bom = _BOM if text.startswith(_BOM) else ""
+    rest = text[len(bom) :]
+    if not rest.startswith(_MARK) or rest.partition("\n")[0].rstrip() != _MARK:
+        return Document(bom, (), rest)
+    lines = split_lines(rest[: MAX_SIZE + 1])
+    if len(rest) > MAX_SIZE:
+        lines.pop()  # it may be cut
+    end = next((number for number, line in enumerate(lines) if number and line.rstrip() in _ENDS), None)
+    if end is None:
+        return Document(bom, (), rest, f"its front matter does not end within {MAX_SIZE:,} characters")
+    matter = tuple(lines[: end + 1])
+    body = rest[sum(map(len, matter)) :]
+    try:
+        return Document(bom, matter, body, fields=_Scanner(matter).fields())
+    except FrontMatterError as error:
+        return Document(bom, matter, body, str(error))
+
+
+class _Scanner:
+    """Reads the lines between the marks, from the first to the last."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._lines = [line.rstrip("\r\n") for line in lines[:-1]]
+        self._at = 1
+        self._entries = 0
+        self._comment = ""
+        self._item = ""
+
+    def fields(self) -> Mapping[str, _Field]:
+        found: dict[str, _Field] = {}
+        while (first := self._meaningful()) < len(self._lines):
+            self._at = first
+            if self._lines[first][0] in " \t":
+                self._fail("is indented and belongs to no key")
+            key, written, rest = self._key(self._lines[first])
+            if key in found:
+                self._fail(f"has the key {key!r}, which is there twice")
+            self._at += 1
+            self._comment = self._item = ""
+            value = self._value(rest, 0) if rest else self._below()
+            comment = self._comment if self._at == first + 1 else ""
+            found[key] = _Field(value, first, self._at, written, comment, self._item)
+        return found
+
+    def _fail(self, what: str) -> NoReturn:
+        raise FrontMatterError(f"line {min(self._at, len(self._lines) - 1) + 1} of its front matter {what}")
+
+    def _count(self) -> None:
+        self._entries += 1
+        if self._entries > MAX_ENTRIES:
+            self._fail(f"has more than {MAX_ENTRIES} keys and items")
+
+    def _meaningful(self) -> int:
+        """Return the number of the next line that is neither blank nor a comment."""
+        at = self._at
+        while at < len(self._lines) and (not (said := self._lines[at].strip()) or said.startswith("#")):
+            at += 1
+        return at
+
+    def _indented(self, beyond: int) -> int | None:
+        """Return the number of the next line that says something, if it is indented further than ``beyond``."""
+        at = self._meaningful()
+        return at if at < len(self._lines) and _indent(self._lines[at]) > beyond else None
+
+    def _key(self, line: str) -> tuple[str, str, str]:
+        """Return the key of a line, the line as far as the colon, and what follows without a comment."""
+        self._count()
+        if line[0] in "\"'":
+            closed = line.find(line[0], 1)
+            colon = _COLON.match(line, closed + 1) if closed > 0 else None
+            key = line[1:closed]
+        else:
+            colon = _COLON.search(line)
+            key = line[: colon.start()].rstrip() if colon else ""
+        if colon is None or not key or len(key) > _LONGEST_KEY or key[0] in "&*!?|>%@`[]{},#-":
+            self._fail("is not a key with a value")
+        if key == "<<":
+            self._fail("merges another mapping")
+        rest = line[colon.end() :].strip()
+        return key, line[: colon.end()], "" if rest.startswith("#") and self._without_comment(rest) == "" else rest
+
+    def _value(self, rest: str, indent: int) -> FieldValue | None:
+        """Read a value that begins with ``rest``; its further lines are indented beyond ``indent``."""
+        if rest[0] in "&*!":
+            self._fail("has an anchor, an alias or a tag")
+        match rest[0]:
+            case "|" | ">" if block := _BLOCK_SCALAR.match(rest):
+                return self._block_scalar(block, indent)
+            case '"' | "'":
+                return self._quoted(rest)
+            case "[" | "{":
+                return self._flow(rest)
+            case _:
+                return self._plain(rest, indent)
+
+    def _without_comment(self, text: str) -> str:
+        if found := _COMMENT.search(text):
+            self._comment = text[found.start() :]
+            return text[: found.start()]
+        return text
+
+    def _below(self) -> FieldValue | None:
+        """Read what stands below a key: a list, a mapping, a text, or nothing."""
+        at = self._meaningful()
+        line = self._lines[at] if at < len(self._lines) else ""
+        own = _indent(line)
+        is_item = _ITEM_OF_A_LIST.match(line, own) is not None
+        if not line or (own == 0 and not is_item):
+            return ""
+        self._at = at
+        if is_item:
+            self._item = line[: own + 1]
+            return self._list(own)
+        if line[own] not in "\"'" and _COLON.search(line):
+            self._pass_nested(0)
+            return None
+        self._at += 1
+        return self._value(line.strip(), own - 1)
+
+    def _list(self, indent: int) -> FieldValue | None:
+        items: list[FieldValue | None] = []
+        while (at := self._meaningful()) < len(self._lines):
+            line = self._lines[at]
+            found = _ITEM_OF_A_LIST.match(line, indent) if _indent(line) == indent else None
+            if not found:
+                break
+            self._at = at
+            rest = line[found.end() :].strip()
+            if not rest or rest[0] in "[{-#" or (rest[0] not in "\"'" and _COLON.search(rest)):
+                self._pass_nested(indent)
+                items.append(None)
+            else:
+                self._count()
+                self._at += 1
+                items.append(self._value(rest, indent))
+        texts = tuple(item for item in items if isinstance(item, str))
+        return texts if len(texts) == len(items) else None
+
+    def _pass_nested(self, indent: int) -> None:
+        """Pass over this line and those that are indented further: they are kept, and not read."""
+        start = self._at
+        self._at += 1
+        while (at := self._indented(indent)) is not None:
+            self._at = at + 1
+        levels: list[tuple[int, set[str]]] = []
+        for line in self._lines[start : self._at]:
+            own, said = _indent(line), line.strip()
+            while found := _ITEM_OF_A_LIST.match(said):
+                self._enter(own, levels).clear()  # each item is a mapping of its own
+                own, said = own + found.end(), said[found.end() :]
+            if said and not said.startswith("#"):
+                self._check_nested(said, self._enter(own, levels))
+
+    def _enter(self, own: int, levels: list[tuple[int, set[str]]]) -> set[str]:
+        """Return the keys that were seen at this indentation, below the same key."""
+        self._count()
+        while levels and levels[-1][0] > own:
+            levels.pop()
+        if not levels or levels[-1][0] < own:
+            levels.append((own, set()))
+        if len(levels) > MAX_DEPTH:
+            self._fail(f"is nested more than {MAX_DEPTH} deep")
+        return levels[-1][1]
+
+    def _check_nested(self, said: str, seen: set[str]) -> None:
+        colon = _COLON.search(said)
+        key, value = (said[: colon.start()].strip(), said[colon.end() :].strip()) if colon else ("", said)
+        if key == "<<" or _REFERENCE.match(value) or _REFERENCE.match(said):
+            self._fail("has an anchor, an alias, a tag or a merge")
+        if key and key in seen:
+            self._fail(f"has the key {key[:_LONGEST_KEY]!r}, which is there twice")
+        seen.add(key)
+
+    def _block_scalar(self, header: re.Match[str], indent: int) -> str:
+        explicit = int(header[2] or header[3] or 0)
+        width = indent + explicit if explicit else 0
+        found: list[str] = []
+        end = self._at
+        for number in range(self._at, len(self._lines)):
+            line = self._lines[number]
+            if line.strip():
+                width = width or _indent(line)
+                if _indent(line) <= indent or _indent(line) < width:
+                    break
+                end = number + 1
+            found.append(line[width:])
+        lines = found[: end - self._at]
+        self._at = end
+        return "\n".join(lines) if header[1] == "|" else _folded(lines)
+
+    def _quoted(self, rest: str) -> str:
+        pattern = _DOUBLE if rest[0] == '"' else _SINGLE
+        parts: list[str] = []
+        line = rest[1:]
+        while not (closed := pattern.match(line)):
+            parts.append(line)
+            if self._at == len(self._lines):
+                self._fail("has a quotation mark that is never closed")
+            line = self._lines[self._at].strip()
+            self._at += 1
+        parts.append(line[: closed.end() - 1])
+        if self._without_comment(line[closed.end() :]).strip():
+            self._fail("has something after the closing quotation mark")
+        return _unquoted(rest[0], _folded(parts) if len(parts) > 1 else parts[0])
+
+    def _flow(self, rest: str) -> FieldValue | None:
+        """Read a list in brackets. A mapping in braces, and whatever is nested, is passed over."""
+        reader, line = _Flow(), rest
+        while (end := reader.read(line)) is None:
+            if self._at == len(self._lines):
+                self._fail("has a bracket that is never closed")
+            line = self._lines[self._at]
+            self._at += 1
+        for _ in range(reader.entries):
+            self._count()
+        if reader.problem or self._without_comment(line[end:]).strip():
+            self._fail(reader.problem or "has something after the closing bracket")
+        return None if reader.nested else tuple(reader.items)
+
+    def _plain(self, rest: str, indent: int) -> str:
+        parts = [self._without_comment(rest).rstrip()]
+        while (at := self._indented(indent)) is not None:
+            self._at = at + 1
+            parts.append(self._without_comment(self._lines[at]).strip())
+            if _COLON.search(parts[-1]):
+                self._fail("has a key where a text goes on")
+        return " ".join(parts)
+
+
+class _Flow:
+    """Reads a list or a mapping in brackets, line by line."""
+
+    def __init__(self) -> None:
+        self.items: list[str] = []
+        self.entries = 0
+        self.nested = False
+        self.problem = ""
+        self._open = ""
+        self._text: str | None = None
+        self._is_quoted = False
+
+    def read(self, line: str) -> int | None:
+        """Read a line; return where it ends: behind the outermost bracket, or where there is a problem."""
+        at = 0
+        while at < len(line) and not self.problem:
+            char = line[at]
+            if char == "#" and (at == 0 or line[at - 1] in " \t"):
+                break
+            if char in " \t" and self._text is None:
+                at += 1
+            elif char in "[]{},":
+                at += 1
+                self._punctuate(char)
+                if not self._open:
+                    return at
+            elif char in "\"'" and not (self._text or "").strip():
+                at = self._quote(line, at)
+            else:
+                at = self._add(line, at)
+        if self._text and not self._is_quoted:
+            self._text += " "
+        return at if self.problem else None
+
+    def _punctuate(self, char: str) -> None:
+        if char in "[{":
+            self._open += char
+            self.nested = self.nested or char == "{" or len(self._open) > 1
+            self.problem = "is nested too deeply" if len(self._open) > MAX_DEPTH else ""
+            return
+        if self._text is not None and (self._is_quoted or self._text.strip()):
+            self.entries += 1
+            self.items.append(self._text if self._is_quoted else self._text.strip())
+        self._text, self._is_quoted = None, False
+        if char in "]}":
+            if f"{self._open[-1]}{char}" not in {"[]", "{}"}:
+                self.problem = "has brackets that do not match"
+            self._open = self._open[:-1]
+
+    def _quote(self, line: str, at: int) -> int:
+        closed = (_DOUBLE if line[at] == '"' else _SINGLE).match(line, at + 1)
+        if not closed:
+            self.problem = "has a quotation mark that is not closed on its line"
+            return len(line)
+        self._text, self._is_quoted = _unquoted(line[at], line[at + 1 : closed.end() - 1]), True
+        return closed.end()
+
+    def _add(self, line: str, at: int) -> int:
+        found = _FLOW_TEXT.match(line, at)
+        end = found.end() if found else at + 1
+        piece = line[at:end]
+        if (self._text is None and piece[0] in "&*!") or _REFERENCE_BELOW_A_KEY.search(piece):
+            self.problem = "has an anchor, an alias or a tag"
+        elif self._is_quoted:
+            # Only a colon may follow, in a mapping.
+            self.problem = "has something after a quoted value" if piece.strip() and self._open[-1] == "[" else ""
+        else:
+            self._text = (self._text or "") + piece
+        return end
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t"))
+
+
+def _folded(lines: Sequence[str]) -> str:
+    """Return the lines as one; where there is a blank one, a line ends."""
+    return re.sub(r" *\n *", "\n", " ".join(line.strip() or "\n" for line in lines)).strip()
+
+
+def _unquoted(quote: str, text: str) -> str:
+    if quote == "'":
+        return text.replace("''", "'")
+    return valid_unicode(_ESCAPE.sub(_meant, text)) if "\\" in text else text
+
+
+def _meant(escape: re.Match[str]) -> str:
+    digits = escape[1] or escape[2] or escape[3]
+    if digits:
+        return chr(number) if (number := int(digits, 16)) <= sys.maxunicode else "\ufffd"
+    return _ESCAPED.get(escape[4], escape[4])
+
+
+def _stored(value: NewValue) -> FieldValue | None:
+    """Return a value as it will be read."""
+    match value:
+        case None | str():
+            return None if value is None else valid_unicode(value)
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return f"{value:g}"
+        case _:
+            return tuple(valid_unicode(item) for item in value)
+
+
+def _line(key: str, value: NewValue, newline: str, old: _Field | None = None) -> str:
+    """Return the line of a key, or its lines where its list had one for each item."""
+    written = old.written if old else f"{key}:"
+    comment = old.comment if old else ""
+    gap = " " if comment and comment[0] not in " \t" else ""
+    if isinstance(value, (str, int, float)):
+        return f"{written} {_scalar(value)}{gap}{comment}{newline}"
+    items = [_scalar(item, in_list=True) for item in value or ()]
+    if old and old.item and items:
+        return "".join([written + newline, *(f"{old.item} {item}{newline}" for item in items)])
+    return f"{written} [{', '.join(items)}]{gap}{comment}{newline}"
+
+
+def _scalar(value: str | float, *, in_list: bool = False) -> str:
+    if not isinstance(value, str):
+        return str(_stored(value))
+    text = valid_unicode(value)
+    if _is_plain(text) and not (in_list and any(char in text for char in ",[]{}")):
+        return text
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", json.dumps(text, ensure_ascii=False))
+
+
+def _is_plain(text: str) -> bool:
+    """Return whether a text needs no quotation marks, for us and for readers that know numbers and truth values."""
+    if not _PLAIN.fullmatch(text) or text != text.strip() or text.endswith(":") or text.lower() in _NOT_TEXT:
+        return False
+    if text[0].isdigit() and not _DATE.fullmatch(text):
+        return False
+    return not (_COLON.search(text) or _COMMENT.search(text))

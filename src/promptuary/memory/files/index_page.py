@@ -1,0 +1,109 @@
+"""``MEMORY.md``: a list of notes for a person, between two marks; all else on that page is the person's.
+
+The list is made anew from headers that its reader may see; what stands outside the marks is kept byte for byte. No
+title and no summary can end the list, forge a mark or break a link: what could is escaped.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Final
+from urllib.parse import quote
+
+from promptuary.core.notes import INDEX_NAME, Audience, NoteHeader
+from promptuary.core.principals import LOCAL_USER, Owner
+from promptuary.core.text import split_lines, visible
+
+START: Final = "<!-- promptuary: notes, this list is written for you -->"
+END: Final = "<!-- promptuary: end of notes -->"
+MAX_ENTRIES: Final = 200
+MAX_SIZE: Final = 25_000
+"""Notes and characters that the list has room for; the others are counted in its last line."""
+
+_BOM: Final = "\ufeff"
+_LONGEST_SUMMARY: Final = 160
+_TITLES: Final[dict[Audience, str]] = {
+    "private": "# Private notes\n\nOnly you see these. What you write outside of the list is kept.\n",
+    "shared": "# Shared notes\n\nEverybody who works here sees these. What you write outside of the list is kept.\n",
+}
+_ESCAPES: Final = str.maketrans({char: f"\\{char}" for char in "\\`*_[]"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
+
+
+def page_path(audience: Audience, owner: Owner) -> str:
+    """Return where the list of an owner is: nobody's private list tells anybody else's titles."""
+    if audience == "shared" or (owner.kind == "user" and owner.name == LOCAL_USER):
+        return f"{audience}/{INDEX_NAME}"
+    whose = hashlib.sha256(f"{owner.kind}\0{owner.name}\0{owner.agent}".encode()).hexdigest()[:8]
+    name, _, ending = INDEX_NAME.rpartition(".")
+    return f"{audience}/{name}-{whose}.{ending}"
+
+
+def updated_page(page: str | None, audience: Audience, headers: Sequence[NoteHeader], total: int) -> str:
+    """Return a page with its list made anew. ``total`` is how many notes there are, ``headers`` the first of them.
+
+    Without a page a new one is made; a page without a list gets one at its end.
+    """
+    text = _TITLES[audience] if page is None else page
+    newline = "\r\n" if "\r\n" in text else "\n"
+    block = newline.join([START, *_entries(headers, total), END]) + newline
+    lines = split_lines(text)
+    for start, end in _blocks(lines):
+        return "".join([*lines[:start], block, *lines[end:]])
+    gap = "" if not text or text == _BOM else newline if text.endswith("\n") else newline * 2
+    return f"{text}{gap}{block}"
+
+
+def human_text(page: str) -> str:
+    """Return what a person wrote on a page: everything but the lists."""
+    lines = split_lines(page.removeprefix(_BOM))
+    kept, at = [], 0
+    for start, end in _blocks(lines):
+        kept += lines[at:start]
+        at = end
+    return "".join([*kept, *lines[at:]]).strip()
+
+
+def _blocks(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the next line of each list: from a start to an end with no other start between them.
+
+    A start that lost its end is left alone: what a person wrote below it must not be taken for a list.
+    """
+    start: int | None = None
+    for number, line in enumerate(lines):
+        said = line.strip()
+        if said == START:
+            start = number
+        elif said == END and start is not None:
+            yield start, number + 1
+            start = None
+
+
+def _entries(headers: Sequence[NoteHeader], total: int) -> Iterator[str]:
+    size = shown = 0
+    for header in headers[:MAX_ENTRIES]:
+        line = _entry(header)
+        size += len(line) + 1
+        if size > MAX_SIZE:
+            break
+        shown += 1
+        yield line
+    if total > shown:
+        yield f"- … and {total - shown:,} more: `promptuary memory list`"
+    elif not total:
+        yield "There are no notes yet."
+
+
+def _entry(header: NoteHeader) -> str:
+    target = header.path.removeprefix(f"{header.audience}/")
+    summary = _plain(header.summary)[:_LONGEST_SUMMARY] if header.summary else ""
+    pin = " (pinned)" if header.pinned else ""
+    said = f": {summary.translate(_ESCAPES)}" if summary else ""
+    return f"- [{_plain(header.title).translate(_ESCAPES)}]({_link(target)}){pin}{said}"
+
+
+def _plain(text: str) -> str:
+    return visible(" ".join(text.split()))[0]
+
+
+def _link(path: str) -> str:
+    """Return a path as the target of a link; letters of any script stay readable."""
+    return "".join(char if char.isalnum() or char in "/-_." else quote(char, errors="replace") for char in path)

@@ -1,0 +1,284 @@
+"""A note as a file: bytes to ``Note``, and a change of a note to bytes.
+
+A file that a person wrote by hand is a note, too: what its front matter does not say has a default, and what it says is
+believed only where it can do no harm. The folder decides the audience; the journal decides the owner; dates are what is
+written, never what the file system says. Keys of the seed's memory (``ownerUserId``, ``semanticKind``, ``createdAt`` …)
+are read and, where a file has them, written.
+"""
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, TypeVar, get_args
+
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.notes import (
+    KINDS,
+    LEGACY_KINDS,
+    STATUSES,
+    Audience,
+    Note,
+    NoteHeader,
+    NoteKind,
+    NoteScope,
+    NoteSource,
+    NoteTrust,
+    is_note_id,
+)
+from promptuary.core.principals import Owner
+from promptuary.core.text import valid_unicode, with_unix_lines
+from promptuary.memory.files.front_matter import Document, NewValue, parse
+
+MAX_NOTE: Final = 1024 * 1024
+"""Bytes that the file of a note may have."""
+
+_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    "owner": ("owner", "ownerUserId"),
+    "kind": ("semanticKind", "kind"),
+    "created_at": ("created_at", "createdAt"),
+    "created_by": ("created_by", "createdBy"),
+    "updated_at": ("updated_at", "updatedAt"),
+    "updated_by": ("updated_by", "updatedBy"),
+    "source_ref": ("source_ref", "sourceRef"),
+    "valid_from": ("valid_from", "validFrom"),
+    "valid_until": ("valid_until", "validUntil"),
+}
+"""Keys that have other names, too; the first that a file has counts."""
+
+_LONGEST: Final[Mapping[str, int]] = {"title": 200, "summary": 500}
+_LONGEST_TEXT: Final = 200
+_MOST_TAGS: Final = 50
+_LONGEST_HEADING_SEARCH: Final = 65_536
+_HEADING: Final = re.compile(r"^#{1,6}[ \t]+(\S[^\n]*)", re.MULTILINE)
+_END_OF_A_SENTENCE: Final = ".!?…。！？;:, "
+
+Choice = TypeVar("Choice", bound=str)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What others decide about a file: its id, whose it is, and whether it came from elsewhere.
+
+    Without an ``id`` the file says which one it has.
+    """
+
+    scope: NoteScope
+    owner: Owner | None = None
+    external: bool = False
+    id: str | None = None
+
+
+def rev_of(data: bytes) -> str:
+    """Return the revision of a file: the SHA-256 of its bytes."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def as_text(data: bytes) -> str:
+    """Return bytes as text from which ``as_bytes`` makes the same bytes, whatever they are."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def as_bytes(text: str) -> bytes:
+    """Return the bytes of what ``as_text`` returned, or of any other text."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return valid_unicode(text).encode()
+
+
+def claimed_id(data: bytes, path: str) -> str:
+    """Return the id that a file says it has, or one that is made of its path."""
+    found = parse(as_text(data)).value("id")
+    return found if isinstance(found, str) and is_note_id(found) else id_of_path(path)
+
+
+def id_of_path(path: str) -> str:
+    """Return the id of a file that has none of its own."""
+    return f"f-{hashlib.sha256(path.encode('utf-8', 'surrogateescape')).hexdigest()[:12]}"
+
+
+def read_note(data: bytes, path: str, standing: Standing) -> Note:
+    """Return a file as a note. Never fails: what is wrong with the file is the header's ``problem``."""
+    text = as_text(data)
+    document = parse(text)
+    body = _body(document)
+    title = _line(document, "title") or _title_of_body(body) or _title_of_path(path)
+    audience: Audience = "shared" if path.startswith("shared/") else "private"
+    header = NoteHeader(
+        id=standing.id or claimed_id(data, path),
+        path=path,
+        scope=standing.scope,
+        audience=audience,
+        kind=_kind(document, path),
+        title=title,
+        rev=rev_of(data),
+        owner=standing.owner,
+        status=_choice(document, "status", STATUSES, "active"),
+        summary=_line(document, "summary"),
+        tags=_tags(document),
+        created_at=_time(document, "created_at"),
+        created_by=_line(document, "created_by"),
+        updated_at=_time(document, "updated_at") or _time(document, "created_at"),
+        updated_by=_line(document, "updated_by"),
+        source=_choice(document, "source", get_args(NoteSource), "manual"),
+        source_ref=_line(document, "source_ref"),
+        valid_from=_time(document, "valid_from"),
+        valid_until=_time(document, "valid_until"),
+        supersedes=_id(document, "supersedes"),
+        pinned=_line(document, "pinned").lower() in {"true", "yes", "on", "1"},
+        confidence=_confidence(document),
+        trust="external" if standing.external else _choice(document, "trust", get_args(NoteTrust), "person"),
+        external=standing.external,
+        fingerprint=fingerprint(title, body),
+        problem=document.problem or ("it is not UTF-8" if _is_broken(text) else ""),
+    )
+    return Note(header, body, text)
+
+
+def write_new(content: str, values: Mapping[str, NewValue]) -> bytes:
+    """Return the file of a new note; ``values`` are those of its front matter, in this order."""
+    return _checked(Document("", (), _as_body(content, "\n")).with_values(values))
+
+
+def rewrite(text: str, values: Mapping[str, NewValue], content: str | None = None) -> bytes:
+    """Return a file with other values and, if ``content`` is given, another body; all else stays byte for byte."""
+    document = parse(text)
+    if content is not None and content != _body(document):
+        document = document.with_body(_as_body(content, document.newline))
+    names = {_written_key(document, key): value for key, value in values.items()}
+    return _checked(document.with_values(names))
+
+
+def fingerprint(title: str, body: str) -> str:
+    """Return what notes that say the same have in common; the title counts unless it is the beginning of the text."""
+    said, named = _normal(body), _normal(title)
+    if not said:
+        return ""
+    whole = said if said.startswith(named) else f"{named}\n{said}"
+    return hashlib.sha256(whole.encode()).hexdigest()[:24]
+
+
+def owner_label(owner: Owner) -> str:
+    """Return how a file names its owner, for people."""
+    return owner.name if owner.kind == "user" else f"{owner.kind}:{owner.name}"
+
+
+def claimed_owner(text: str) -> str:
+    """Return whom a file names as its owner. Nothing is decided by it."""
+    return _line(parse(text), "owner")
+
+
+def _checked(document: Document) -> bytes:
+    data = as_bytes(document.text)
+    if len(data) > MAX_NOTE:
+        raise PromptuaryError(f"a note may have {MAX_NOTE:,} bytes, and this one would have {len(data):,}; write less")
+    return data
+
+
+def _body(document: Document) -> str:
+    return valid_unicode(with_unix_lines(document.body)).strip("\n").rstrip()
+
+
+def _as_body(content: str, newline: str) -> str:
+    text = with_unix_lines(valid_unicode(content)).strip("\n").rstrip()
+    return f"\n{text}\n".replace("\n", newline) if text else ""
+
+
+def _written_key(document: Document, key: str) -> str:
+    return next((name for name in _KEYS.get(key, ()) if name in document.fields), key)
+
+
+def _value(document: Document, key: str) -> str | tuple[str, ...]:
+    return document.value(*_KEYS.get(key, (key,))) or ""
+
+
+def _line(document: Document, key: str) -> str:
+    """Return a value as one short line."""
+    found = _value(document, key)
+    text = found if isinstance(found, str) else ", ".join(found)
+    return valid_unicode(" ".join(text[:4_000].split())[: _LONGEST.get(key, _LONGEST_TEXT)])
+
+
+def _choice(document: Document, key: str, choices: tuple[Choice, ...], default: Choice) -> Choice:
+    found = _line(document, key).lower()
+    return next((choice for choice in choices if choice == found), default)
+
+
+def _kind(document: Document, path: str) -> NoteKind:
+    """Return the kind that a file says, else the one of its folder."""
+    for name in (_line(document, "kind").lower(), _line_of(document, "kind"), path.split("/")[1]):
+        kind = next((kind for kind in KINDS if kind == name), LEGACY_KINDS.get(name))
+        if kind is not None:
+            return kind
+    return "reference"
+
+
+def _line_of(document: Document, key: str) -> str:
+    found = document.value(key)
+    return found.lower() if isinstance(found, str) else ""
+
+
+def _tags(document: Document) -> tuple[str, ...]:
+    found = document.value("tags", "tag") or ()
+    listed = found.split(",") if isinstance(found, str) else found
+    plain = (" ".join(valid_unicode(tag).split()).lstrip("#")[:_LONGEST_TEXT] for tag in listed)
+    return tuple(dict.fromkeys(tag for tag in plain if tag))[:_MOST_TAGS]
+
+
+def _time(document: Document, key: str) -> str:
+    """Return a time in UTC, a day as a day, and nothing for what is neither."""
+    return normal_time(_line(document, key))
+
+
+def normal_time(text: str) -> str:
+    """Return a time, ISO 8601, in UTC and to the second; a day stays a day. Returns nothing for what is neither."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return ""
+    if len(text) <= len("2026-01-31"):
+        return found.date().isoformat()
+    try:
+        in_utc = found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except OverflowError:
+        return ""
+    return in_utc.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _id(document: Document, key: str) -> str:
+    found = _line(document, key)
+    return found if is_note_id(found) else ""
+
+
+def _confidence(document: Document) -> float:
+    try:
+        found = float(_line(document, "confidence")[:20])
+    except ValueError:
+        return 1.0
+    return min(max(found, 0.0), 1.0) if found == found else 1.0  # noqa: PLR0124  (not a number)
+
+
+def _title_of_body(body: str) -> str:
+    found = _HEADING.search(body[:_LONGEST_HEADING_SEARCH])
+    return " ".join(found[1].rstrip("# \t").split())[: _LONGEST["title"]] if found else ""
+
+
+def _title_of_path(path: str) -> str:
+    name = valid_unicode(path.rsplit("/", 1)[-1]).removesuffix(".md")
+    return " ".join(re.split(r"[-_\s]+", name)).strip() or "Note"
+
+
+def _normal(text: str) -> str:
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return " ".join(folded.split()).rstrip(_END_OF_A_SENTENCE)
+
+
+def _is_broken(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
