@@ -5,7 +5,6 @@ import pytest
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.notes import Note
 from promptuary.core.principals import Principal
-from promptuary.memory.files.front_matter import NewValue
 from promptuary.memory.files.note_file import (
     MAX_NOTE,
     Standing,
@@ -30,20 +29,21 @@ def read(text: str | bytes, path: str = PATH, **given: object) -> Note:
 
 
 def test_a_new_note_is_read_as_it_was_written() -> None:
-    values: dict[str, NewValue] = {
-        "id": "abcd",
-        "kind": "user",
-        "title": "Likes: tabs",
-        "tags": ["a", "b, c"],
-        "pinned": True,
-    }
-    more: dict[str, NewValue] = {
-        "created_at": "2026-01-02T03:04:05Z",
-        "confidence": 0.5,
-        "trust": "agent",
-        "source": "tool",
-    }
-    note = read(write_new("Uses tabs.\n\nAlways.", {**values, **more}))
+    data = write_new(
+        "Uses tabs.\n\nAlways.",
+        {
+            "id": "abcd",
+            "kind": "user",
+            "title": "Likes: tabs",
+            "tags": ["a", "b, c"],
+            "pinned": True,
+            "created_at": "2026-01-02T03:04:05Z",
+            "confidence": 0.5,
+            "trust": "agent",
+            "source": "tool",
+        },
+    )
+    note = read(data)
 
     assert note.body == "Uses tabs.\n\nAlways."
     found = note.header
