@@ -2,10 +2,10 @@
 
 Reads the part of YAML that people write at the top of a note. Every value is text or a list of texts; a mapping below
 a key is kept and not read. Anchors, aliases, tags, merges, a key that is there twice, and whatever is larger or deeper
-than the limits make the whole front matter unreadable: none of it is believed, and ``Document.problem`` says why. Every
+than the limits make the whole front matter unreadable: none of it is believed, and ``NoteText.problem`` says why. Every
 character is looked at a bounded number of times.
 
-A ``Document`` is the text cut into its parts. ``with_values`` changes the lines of the keys that it is given and no
+A ``NoteText`` is a text cut into its parts. ``with_values`` changes the lines of the keys that it is given and no
 others: comments, order, quoting, unknown keys, line endings and a byte order mark stay as they are.
 """
 
@@ -71,7 +71,7 @@ class _Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class NoteText:
     """A text as front matter, which is ``lines`` with the marks around it and may be missing, and ``body``."""
 
     bom: str
@@ -98,7 +98,7 @@ class Document:
                 return found.value
         return None
 
-    def with_values(self, changes: Mapping[str, NewValue]) -> "Document":
+    def with_values(self, changes: Mapping[str, NewValue]) -> "NoteText":
         """Return the document with other values for some keys. What has them already is not touched.
 
         A document without front matter gets some. One with a problem gets a new one above the old, which is body from
@@ -112,12 +112,12 @@ class Document:
             raise FrontMatterError(f"the front matter cannot be written: {written.problem or 'a value is not kept'}")
         return written
 
-    def with_body(self, body: str) -> "Document":
+    def with_body(self, body: str) -> "NoteText":
         """Return the document with another body, and without front matter that cannot be read."""
         text = body.replace("\r\n", "\n").replace("\n", self.newline)
         if self.problem:
-            return Document(self.bom, (), text)
-        return Document(self.bom, self.lines, text, fields=self.fields)
+            return NoteText(self.bom, (), text)
+        return NoteText(self.bom, self.lines, text, fields=self.fields)
 
     def has(self, key: str, value: FieldValue | None) -> bool:
         """Return whether a key has this value; ``None``: whether it is not there."""
@@ -149,24 +149,24 @@ class Document:
         return self.body if self.body.startswith(("\n", "\r\n")) else self.newline + self.body
 
 
-def parse(text: str) -> Document:
+def parse(text: str) -> NoteText:
     """Cut a text into front matter and body. Never fails: what is wrong is the document's ``problem``."""
     bom = _BOM if text.startswith(_BOM) else ""
     rest = text[len(bom) :]
     if not rest.startswith(_MARK) or rest.partition("\n")[0].rstrip() != _MARK:
-        return Document(bom, (), rest)
+        return NoteText(bom, (), rest)
     lines = split_lines(rest[: MAX_SIZE + 1])
     if len(rest) > MAX_SIZE:
         lines.pop()  # it may be cut
     end = next((number for number, line in enumerate(lines) if number and line.rstrip() in _ENDS), None)
     if end is None:
-        return Document(bom, (), rest, f"its front matter does not end within {MAX_SIZE:,} characters")
+        return NoteText(bom, (), rest, f"its front matter does not end within {MAX_SIZE:,} characters")
     matter = tuple(lines[: end + 1])
     body = rest[sum(map(len, matter)) :]
     try:
-        return Document(bom, matter, body, fields=_Scanner(matter).fields())
+        return NoteText(bom, matter, body, fields=_Scanner(matter).fields())
     except FrontMatterError as error:
-        return Document(bom, matter, body, str(error))
+        return NoteText(bom, matter, body, str(error))
 
 
 class _Scanner:

@@ -30,7 +30,7 @@ from promptuary.core.notes import (
 )
 from promptuary.core.principals import Owner
 from promptuary.core.text import valid_unicode, with_unix_lines
-from promptuary.memory.files.front_matter import Document, NewValue, parse
+from promptuary.memory.files.front_matter import NoteText, NewValue, parse
 
 MAX_NOTE: Final = 1024 * 1024
 """Bytes that the file of a note may have."""
@@ -140,7 +140,7 @@ def read_note(data: bytes, path: str, standing: Standing) -> Note:
 
 def write_new(content: str, values: Mapping[str, NewValue]) -> bytes:
     """Return the file of a new note; ``values`` are those of its front matter, in this order."""
-    return _checked(Document("", (), _as_body(content, "\n")).with_values(values))
+    return _checked(NoteText("", (), _as_body(content, "\n")).with_values(values))
 
 
 def rewrite(text: str, values: Mapping[str, NewValue], content: str | None = None) -> bytes:
@@ -171,14 +171,14 @@ def claimed_owner(text: str) -> str:
     return _line(parse(text), "owner")
 
 
-def _checked(document: Document) -> bytes:
+def _checked(document: NoteText) -> bytes:
     data = as_bytes(document.text)
     if len(data) > MAX_NOTE:
         raise PromptuaryError(f"a note may have {MAX_NOTE:,} bytes, and this one would have {len(data):,}; write less")
     return data
 
 
-def _body(document: Document) -> str:
+def _body(document: NoteText) -> str:
     return valid_unicode(with_unix_lines(document.body)).strip("\n").rstrip()
 
 
@@ -187,27 +187,27 @@ def _as_body(content: str, newline: str) -> str:
     return f"\n{text}\n".replace("\n", newline) if text else ""
 
 
-def _written_key(document: Document, key: str) -> str:
+def _written_key(document: NoteText, key: str) -> str:
     return next((name for name in _KEYS.get(key, ()) if name in document.fields), key)
 
 
-def _value(document: Document, key: str) -> str | tuple[str, ...]:
+def _value(document: NoteText, key: str) -> str | tuple[str, ...]:
     return document.value(*_KEYS.get(key, (key,))) or ""
 
 
-def _line(document: Document, key: str) -> str:
+def _line(document: NoteText, key: str) -> str:
     """Return a value as one short line."""
     found = _value(document, key)
     text = found if isinstance(found, str) else ", ".join(found)
     return valid_unicode(" ".join(text[:4_000].split())[: _LONGEST.get(key, _LONGEST_TEXT)])
 
 
-def _choice(document: Document, key: str, choices: tuple[Choice, ...], default: Choice) -> Choice:
+def _choice(document: NoteText, key: str, choices: tuple[Choice, ...], default: Choice) -> Choice:
     found = _line(document, key).lower()
     return next((choice for choice in choices if choice == found), default)
 
 
-def _kind(document: Document, path: str) -> NoteKind:
+def _kind(document: NoteText, path: str) -> NoteKind:
     """Return the kind that a file says, else the one of its folder."""
     for name in (_line(document, "kind").lower(), _line_of(document, "kind"), path.split("/")[1]):
         kind = next((kind for kind in KINDS if kind == name), LEGACY_KINDS.get(name))
@@ -216,19 +216,19 @@ def _kind(document: Document, path: str) -> NoteKind:
     return "reference"
 
 
-def _line_of(document: Document, key: str) -> str:
+def _line_of(document: NoteText, key: str) -> str:
     found = document.value(key)
     return found.lower() if isinstance(found, str) else ""
 
 
-def _tags(document: Document) -> tuple[str, ...]:
+def _tags(document: NoteText) -> tuple[str, ...]:
     found = document.value("tags", "tag") or ()
     listed = found.split(",") if isinstance(found, str) else found
     plain = (" ".join(valid_unicode(tag).split()).lstrip("#")[:_LONGEST_TEXT] for tag in listed)
     return tuple(dict.fromkeys(tag for tag in plain if tag))[:_MOST_TAGS]
 
 
-def _time(document: Document, key: str) -> str:
+def _time(document: NoteText, key: str) -> str:
     """Return a time in UTC, a day as a day, and nothing for what is neither."""
     return normal_time(_line(document, key))
 
@@ -248,12 +248,12 @@ def normal_time(text: str) -> str:
     return in_utc.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def _id(document: Document, key: str) -> str:
+def _id(document: NoteText, key: str) -> str:
     found = _line(document, key)
     return found if is_note_id(found) else ""
 
 
-def _confidence(document: Document) -> float:
+def _confidence(document: NoteText) -> float:
     try:
         found = float(_line(document, "confidence")[:20])
     except ValueError:
