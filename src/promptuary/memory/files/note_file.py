@@ -30,7 +30,7 @@ from promptuary.core.notes import (
 )
 from promptuary.core.principals import Owner
 from promptuary.core.text import valid_unicode, with_unix_lines
-from promptuary.memory.files.front_matter import NoteText, NewValue, parse
+from promptuary.memory.files.front_matter import NewValue, NoteText, parse
 
 MAX_NOTE: Final = 1024 * 1024
 """Bytes that the file of a note may have."""
