@@ -20,7 +20,14 @@ settings.register_profile("torture", deadline=None, max_examples=5_000, suppress
 settings.load_profile("torture" if TORTURE else "short")
 
 # Suites that ship with the package; announced before anything imports them, so that their asserts explain themselves.
-for suite in ("conformance", "embedder_conformance", "index_conformance", "vector_conformance", "words_conformance"):
+for suite in (
+    "conformance",
+    "embedder_conformance",
+    "index_conformance",
+    "suites.notes",
+    "vector_conformance",
+    "words_conformance",
+):
     pytest.register_assert_rewrite(f"promptuary.testing.{suite}")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -22,7 +22,7 @@ from promptuary.core.blocks import Detail, Source, content_hash
 from promptuary.core.errors import ConfigError, PromptuaryError, SourceError
 from promptuary.core.excerpt import excerpt
 from promptuary.core.messages import Item
-from promptuary.core.notes import NoteDraft
+from promptuary.core.notes import NoteDraft, is_note_id, note_path
 from promptuary.core.query import extra_terms, folded
 from promptuary.core.query import parse as parse_query
 from promptuary.core.render import render
@@ -313,6 +313,8 @@ PARSERS: Final[dict[str, Parser]] = {
         lambda page: page_content(page, "http://a/"), prepare=lambda text: LexborHTMLParser(text, scripting=True)
     ),
     "a PDF": Parser(pdf, deadline=lambda _: _PAGE_SECONDS),
+    "the title of a note": Parser(lambda text: note_path("private", "user", text, "0123456789ab")),
+    "the id of a note": Parser(is_note_id),
     "an outline of Markdown": Parser(lambda text: outlines(text, "markdown")),
     "an outline of Python": Parser(lambda text: outlines(text, "python")),
     **{f"a .{ending} file": file(f"a.{ending}") for ending in ("md", "rst", "org", "adoc", "txt", "json", "py")},

@@ -8,7 +8,7 @@ from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, Th
 from promptuary.core.principals import LOCAL
 from promptuary.storage.in_memory import InMemoryState, InMemoryThreads
 from promptuary.storage.sqlite.state import SqliteState
-from promptuary.storage.sqlite.threads import SqliteThreads
+from promptuary.storage.sqlite.threads.threads import SqliteThreads
 from promptuary.storage.values import now
 
 

@@ -45,8 +45,8 @@ def replace(
     """
     with _folder_of(path, dir_fd) as (folder, name):
         kept = _permissions(folder, name) if mode is None else None
-        with _temporary(folder, content, 0o600 if mode is None else mode, keep=kept, sync=sync) as temporary:
-            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        with temporary(folder, content, 0o600 if mode is None else mode, keep=kept, sync=sync) as written:
+            os.rename(written, name, src_dir_fd=folder, dst_dir_fd=folder)
         if sync:
             sync_folder(folder)
 
@@ -59,16 +59,16 @@ def create(path: str | Path, content: bytes, *, mode: int = 0o600, dir_fd: int |
     with _folder_of(path, dir_fd) as (folder, name):
         if _exists(folder, name):
             return False
-        with _temporary(folder, content, mode, keep=None, sync=True) as temporary:
+        with temporary(folder, content, mode) as written:
             try:
                 # Unlike a rename, a second name for the file never replaces another file.
-                os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+                os.link(written, name, src_dir_fd=folder, dst_dir_fd=folder)
             except FileExistsError:
                 return False
             except OSError as error:
                 if error.errno not in _NO_HARD_LINKS:
                     raise
-                os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+                os.rename(written, name, src_dir_fd=folder, dst_dir_fd=folder)
         sync_folder(folder)
     return True
 
@@ -121,6 +121,32 @@ def write_synced(descriptor: int, content: bytes) -> None:
 
 
 @contextmanager
+def temporary(
+    folder: int, content: bytes, mode: int = 0o600, *, keep: int | None = None, sync: bool = True
+) -> Iterator[str]:
+    """Write a temporary file into an open folder and yield its name; remove it afterwards unless it was renamed.
+
+    ``keep`` are permissions that it gets whatever the umask is.
+    """
+    name = f"{_PREFIX}{os.urandom(8).hex()}{_SUFFIX}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(name, flags, mode, dir_fd=folder)
+    try:
+        try:
+            if keep is not None:
+                os.fchmod(descriptor, keep)
+            _write(descriptor, content)
+            if sync:
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        yield name
+    finally:
+        with suppress(OSError):  # it was renamed, or cannot be removed: neither may hide what went wrong before
+            os.unlink(name, dir_fd=folder)
+
+
+@contextmanager
 def locked(path: str | Path, *, timeout: float | None = 10.0, dir_fd: int | None = None) -> Iterator[None]:
     """Hold the lock of the lock file at ``path``, which is created if it is missing and never removed.
 
@@ -142,12 +168,17 @@ def locked(path: str | Path, *, timeout: float | None = 10.0, dir_fd: int | None
 def remove_leftovers(folder: Path, *, older_than: float = 3600.0) -> None:
     """Remove temporary files that killed processes left in ``folder``, once they are ``older_than`` seconds old."""
     with suppress(OSError), opened_folder(folder) as descriptor:
-        for name in os.listdir(descriptor):  # noqa: PTH208  (a descriptor is no path)
-            if name.startswith(_PREFIX) and name.endswith(_SUFFIX):
-                with suppress(OSError):
-                    age = time.time() - os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mtime
-                    if age >= older_than:
-                        os.unlink(name, dir_fd=descriptor)
+        for name in leftovers(descriptor):
+            with suppress(OSError):
+                age = time.time() - os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mtime
+                if age >= older_than:
+                    os.unlink(name, dir_fd=descriptor)
+
+
+def leftovers(folder: int) -> list[str]:
+    """Return the names of the temporary files in an open folder; a running process may be writing one of them."""
+    every = os.listdir(folder)
+    return [name for name in every if name.startswith(_PREFIX) and name.endswith(_SUFFIX)]
 
 
 def _locked_descriptor(path: str | Path, deadline: float | None, dir_fd: int | None) -> int:
@@ -187,27 +218,6 @@ def _is_at(descriptor: int, path: str | Path, dir_fd: int | None) -> bool:
         return os.path.samestat(os.fstat(descriptor), os.stat(path, dir_fd=dir_fd, follow_symlinks=False))
     except FileNotFoundError:
         return False
-
-
-@contextmanager
-def _temporary(folder: int, content: bytes, mode: int, *, keep: int | None, sync: bool) -> Iterator[str]:
-    """Write a temporary file and yield its name; remove it afterwards unless it was renamed."""
-    name = f"{_PREFIX}{os.urandom(8).hex()}{_SUFFIX}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(name, flags, mode, dir_fd=folder)
-    try:
-        try:
-            if keep is not None:
-                os.fchmod(descriptor, keep)
-            _write(descriptor, content)
-            if sync:
-                os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        yield name
-    finally:
-        with suppress(OSError):  # it was renamed, or cannot be removed: neither may hide what went wrong before
-            os.unlink(name, dir_fd=folder)
 
 
 def _write(descriptor: int, content: bytes) -> None:

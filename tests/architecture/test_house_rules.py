@@ -29,6 +29,7 @@ LOADED_ON_USE = {
     "promptuary.references.kinds",
     "promptuary.search.chunks.chunker",
     "promptuary.search.updater",
+    "promptuary.storage.sqlite.notes.journal",
     "promptuary.storage.sqlite.vectors",
     "promptuary.wiring.binding",
     "promptuary.wiring.models",

@@ -14,7 +14,8 @@
         ├── UnknownFormatError       a file is not ours, or is of a later version
         ├── IndexDamagedError        a part of the index cannot be read; it is rebuilt from the files
         ├── IndexBusyError           another process is writing the index
-        └── LockTimeoutError         another process or thread holds a lock
+        ├── LockTimeoutError         another process or thread holds a lock
+        └── NoteFileError            a file of the memory is not one that may be read or written
 
 A ``PromptuaryError`` without a subclass says in its message what went wrong and what to do. A ``SourceError`` never
 loses the rest of a message: inside ``expand`` it becomes the outcome of its reference.
@@ -159,3 +160,7 @@ class IndexBusyError(StorageError):
 
 class LockTimeoutError(StorageError):
     """Another process or thread held a lock for longer than the timeout."""
+
+
+class NoteFileError(StorageError):
+    """A file of the memory cannot be used: it is a link, or too large, or outside the folder, or the disk fails."""

@@ -66,3 +66,8 @@ def turn_number_conflict(turn: TurnRecord) -> ConflictError:
 def turn_id_conflict(turn: TurnRecord) -> ConflictError:
     """Return the error for the id of a turn that exists elsewhere."""
     return ConflictError(f"Turn {turn.id!r} is there with another thread or number; give this one an id of its own.")
+
+
+def other_owner_error(note: str) -> PromptuaryError:
+    """Return the error for recording a note as somebody else's."""
+    return PromptuaryError(f"Note {note!r} belongs to somebody else; give this one an id of its own.")

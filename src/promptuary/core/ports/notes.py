@@ -14,11 +14,13 @@ from promptuary.core.principals import Owner
 
 
 class NoteFiles(Protocol):
-    """The files below the folder of one agent: ``private/…`` and ``shared/…``, paths with ``/`` between names.
+    """The files below the folder of one agent, by paths with ``/`` between names.
 
-    Nothing outside is ever touched: a path that leaves the folder, passes a link, or names something other than a
-    regular file raises ``NoteFileError``, as does a file that is larger than a note may be. Every write is durable when
-    it returns, and whole: a reader sees the old content or the new. Methods may be called from any thread.
+    A path is an audience, the folder of a kind, and a name; or an audience and the name of its index page. Nothing else
+    is ever touched: any other path, one that passes a link, and one that names something other than a regular file
+    raise ``NoteFileError``, as does a file that is larger than a note may be, and a disk that fails. Every write is
+    durable when it returns, and whole: a reader sees the old content or the new. The private audience has a
+    ``.gitignore`` that excludes all of it before anything else is in it. Methods may be called from any thread.
     """
 
     def locked(self, timeout: float = 10.0) -> AbstractContextManager[None]:
@@ -26,7 +28,11 @@ class NoteFiles(Protocol):
         ...
 
     def list(self) -> Mapping[str, NoteStamp]:
-        """Return every Markdown file with its stamp: in the folders of kinds, and ``MEMORY.md`` of each audience."""
+        """Return every Markdown file with its stamp: in the folders of kinds, and the index pages of each audience."""
+        ...
+
+    def skipped(self) -> Mapping[str, str]:
+        """Return what ``list`` leaves out because it cannot be a note, by path, each with the reason for a person."""
         ...
 
     def stamp(self, path: str) -> NoteStamp | None:
@@ -71,7 +77,10 @@ class KnownFile:
 
 @dataclass(frozen=True, slots=True)
 class NoteFilter:
-    """Which notes are wanted. Empty means all; ``fingerprint`` finds the notes that say the same."""
+    """Which notes are wanted: one of these audiences, kinds and statuses, and every one of these tags. Empty: any.
+
+    ``fingerprint`` finds the notes that say the same.
+    """
 
     audiences: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
@@ -97,11 +106,18 @@ class NoteView(Protocol):
         ...
 
     def changes(self, note: str) -> Sequence[NoteChange]:
-        """Return the history of a note, the oldest change first; nothing if it is not visible."""
+        """Return the history of a note, the oldest change first; nothing if it is not visible.
+
+        What a note was while it was private is only for its owner, also after it was shared. A note whose file is gone
+        is visible to whom it was visible last.
+        """
         ...
 
     def changed_until(self, at: str) -> Sequence[NoteChange]:
-        """Return the last change of every visible note at or before a time: what was known then."""
+        """Return the last change of every visible note at or before a time: what was known then.
+
+        ``text`` is ``None`` where the note was gone then.
+        """
         ...
 
 
@@ -138,15 +154,17 @@ class NoteJournal(Protocol):
     def record(self, changes: Sequence[tuple[NoteChange, NoteHeader | None, NoteStamp | None]]) -> Sequence[int]:
         """Store changes with what the notes are now, all or none, and return their numbers when they are persistent.
 
-        A header of ``None`` says that the file is gone. The owner of an id is the owner of the first header that has
-        one; a later header with another owner raises ``PromptuaryError``.
+        A header of ``None`` says that the file is gone. A note is at one path: what was known of it at another is
+        dropped. The owner of an id is the owner of the first header that has one; a later header with another owner
+        raises ``PromptuaryError``.
         """
         ...
 
     def observe(self, seen: Sequence[tuple[NoteHeader, NoteStamp, bool]], gone: Sequence[str] = ()) -> None:
         """Store what files are now without an entry in the history: unadopted and external notes, new stamps.
 
-        The last of the three says whether the note is visible at all: an unadopted private note is not.
+        The last of the three says whether the note is visible at all: an unadopted private note is not. Whom a note
+        belongs to is what ``record`` was told, whatever the header says. ``gone`` are paths.
         """
         ...
 
@@ -154,9 +172,10 @@ class NoteJournal(Protocol):
         """Return the private notes that nobody owns, and the shared ones that came from elsewhere."""
         ...
 
-    def forget(self, note: str) -> int:
-        """Delete the content of every entry about a note, and return how many entries there were.
+    def forget(self, note: str, *, at: str, actor: str) -> int:
+        """Delete every entry about a note with its content, and return how many there were.
 
-        What remains is that a note of this id was forgotten, when and by whom: no title, no path, no text.
+        What remains is that a note of this id was forgotten, when and by whom, and its owner: no title, no path, no
+        text, not in the free pages of a database either.
         """
         ...

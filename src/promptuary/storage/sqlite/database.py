@@ -23,8 +23,9 @@ from promptuary.storage.sqlite import migrate
 from promptuary.storage.sqlite.columns import from_column, to_column
 from promptuary.storage.sqlite.errors import damaged, is_busy, translated
 from promptuary.storage.sqlite.queries import queries, script, statements
+from promptuary.storage.sqlite.sql import SQL
 
-_BINDING: Final = queries(f"{__package__}.sql", "binding_queries.sql")
+_BINDING: Final = queries(SQL, "binding_queries.sql")
 
 Result = TypeVar("Result")
 
@@ -144,6 +145,24 @@ class Database:
                 if not self._durable:
                     self._writer.execute("PRAGMA synchronous = NORMAL")
 
+    def purge(self) -> None:
+        """Rewrite the file so that nothing that was deleted remains in its free pages, nor in its log.
+
+        Other processes may use it meanwhile; only one that reads at this moment is waited for.
+        """
+        if self._joined.pending is not None:
+            raise PromptuaryError(f"{self.name}: what was deleted cannot be purged within a transaction; end it first.")
+        with self._locked(self._locks[1]):
+            self._retried(lambda: self._writer.execute("VACUUM"))
+            deadline = time.monotonic() + self._timeout
+            while self._writer.execute("PRAGMA wal_checkpoint (TRUNCATE)").fetchone()[0]:
+                if time.monotonic() >= deadline:
+                    raise PromptuaryError(
+                        f"{self.name} is being read by another process for too long, so its log still holds what was "
+                        "deleted; repeat this step."
+                    )
+                time.sleep(_PAUSE)
+
     def close(self) -> None:
         """Close the file after the transactions that are running."""
         with self._locks[0], self._locks[1]:
@@ -165,7 +184,7 @@ class Database:
     def _prepare(self, connection: sqlite3.Connection) -> None:
         """Set up a connection. A file that must not be changed is refused before the first setting that changes it."""
         found = migrate.check(connection, self.name, self._steps)
-        for statement in statements(script(f"{__package__}.sql", "connection.sql")):
+        for statement in statements(script(SQL, "connection.sql")):
             connection.execute(statement)
         if not self._durable:
             connection.execute("PRAGMA synchronous = NORMAL")

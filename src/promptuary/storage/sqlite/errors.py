@@ -54,3 +54,12 @@ def _code(error: sqlite3.Error) -> int | None:
     """Return the code without its details, which are in the higher bits."""
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF
+
+
+@contextmanager
+def sound(name: str) -> Iterator[None]:
+    """Raise what cannot be turned into a value as damage: this is not how we wrote it."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise damaged(name, str(error)) from error

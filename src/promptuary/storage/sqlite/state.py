@@ -4,19 +4,23 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from promptuary.core.ports.threads import StateDatabase
 from promptuary.core.principals import Principal
 from promptuary.storage.sqlite.database import BoundDatabase
-from promptuary.storage.sqlite.errors import damaged
-from promptuary.storage.sqlite.history_cache import Histories
+from promptuary.storage.sqlite.errors import damaged, sound
 from promptuary.storage.sqlite.queries import queries, script
-from promptuary.storage.sqlite.sql import STEPS
+from promptuary.storage.sqlite.sql import SQL, STEPS
 from promptuary.storage.sqlite.texts import Numbers, unpack
-from promptuary.storage.sqlite.threads import SqliteThreads, sound
+from promptuary.storage.sqlite.threads.history_cache import Histories
+from promptuary.storage.sqlite.threads.threads import SqliteThreads
 from promptuary.storage.values import now
 
-_QUERIES = queries(f"{__package__}.sql", "thread_queries.sql")
+if TYPE_CHECKING:
+    from promptuary.storage.sqlite.notes.journal import SqliteNoteJournal
+
+_QUERIES = queries(SQL, "thread_queries.sql")
 
 
 class SqliteState(StateDatabase):
@@ -30,7 +34,7 @@ class SqliteState(StateDatabase):
         self.path = path
         self._clock = clock
         self._histories, self._numbers = Histories(), Numbers()
-        self._database = BoundDatabase(path, [script(f"{__package__}.sql", step) for step in STEPS], timeout=timeout)
+        self._database = BoundDatabase(path, [script(SQL, step) for step in STEPS], timeout=timeout)
 
     @property
     def persistent(self) -> bool:
@@ -42,6 +46,12 @@ class SqliteState(StateDatabase):
         return SqliteThreads(
             self._database, principal, histories=self._histories, numbers=self._numbers, clock=self._clock
         )
+
+    def notes(self, space: str) -> "SqliteNoteJournal":
+        """Return the journal of the notes in the folder ``space`` of one agent, such as ``agents/reviewer``."""
+        from promptuary.storage.sqlite.notes.journal import SqliteNoteJournal  # noqa: PLC0415  (few commands need it)
+
+        return SqliteNoteJournal(self._database, space)
 
     def transaction(self) -> AbstractContextManager[None]:
         """Join what all stores write in the block, by this thread, into one transaction."""

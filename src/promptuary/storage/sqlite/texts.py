@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from promptuary.storage.sqlite.queries import queries
+from promptuary.storage.sqlite.sql import SQL
 
-_QUERIES = queries(f"{__package__}.sql", "thread_queries.sql")
+_QUERIES = queries(SQL, "thread_queries.sql")
 
 _WORTH_PACKING: Final = 512
 _LEVEL: Final = 1

@@ -14,12 +14,12 @@ from promptuary.storage.sqlite.columns import to_column
 from promptuary.storage.sqlite.database import BoundDatabase
 from promptuary.storage.sqlite.errors import damaged
 from promptuary.storage.sqlite.queries import queries, script
-from promptuary.storage.sqlite.sql import STEPS
+from promptuary.storage.sqlite.sql import SQL, STEPS
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-_QUERIES: Final = queries(f"{__package__}.sql", "vector_queries.sql")
+_QUERIES: Final = queries(SQL, "vector_queries.sql")
 
 
 _AT_ONCE: Final = 500
@@ -30,7 +30,7 @@ class SqliteVectors:
     """A ``VectorStore`` in the SQLite file ``path``, which may be that of a ``SqliteState``."""
 
     def __init__(self, path: Path, *, timeout: float = 30.0) -> None:
-        self._database = BoundDatabase(path, [script(f"{__package__}.sql", step) for step in STEPS], timeout=timeout)
+        self._database = BoundDatabase(path, [script(SQL, step) for step in STEPS], timeout=timeout)
 
     @property
     def database(self) -> BoundDatabase:

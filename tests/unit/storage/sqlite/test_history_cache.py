@@ -7,7 +7,7 @@ import pytest
 from promptuary.core.errors import ConflictError
 from promptuary.core.messages import Item, Replacement
 from promptuary.core.ports.threads import ThreadChange
-from promptuary.storage.sqlite import history_cache
+from promptuary.storage.sqlite.threads import history_cache
 from tests.stores import FileStore
 
 

@@ -163,7 +163,11 @@ WHERE owner = :owner AND layer = :layer AND scope = :scope AND name = :name;
 
 -- name: contents
 -- Every text, to be compared with its hash.
-SELECT sha256, packed, body FROM content UNION ALL SELECT sha256, packed, body FROM state;
+SELECT sha256, packed, body FROM content
+UNION ALL
+SELECT sha256, packed, body FROM state
+UNION ALL
+SELECT sha256, packed, body FROM note_text;
 
 -- name: integrity
 -- What the database itself finds wrong, or "ok".

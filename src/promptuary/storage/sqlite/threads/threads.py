@@ -5,8 +5,7 @@ below are ``database`` (transactions), ``rows`` and ``texts`` (how values are st
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from promptuary.core.messages import Item
@@ -19,14 +18,16 @@ from promptuary.core.ports.threads import (
     ThreadStore,
     TurnRecord,
 )
-from promptuary.core.principals import Owner, Principal
-from promptuary.storage.sqlite import rows
+from promptuary.core.principals import Principal
 from promptuary.storage.sqlite.columns import from_column, history_checksum, to_column
 from promptuary.storage.sqlite.database import Database, Result, Work
-from promptuary.storage.sqlite.errors import damaged
-from promptuary.storage.sqlite.history_cache import Histories
+from promptuary.storage.sqlite.errors import sound
+from promptuary.storage.sqlite.owners import add_owner, find_owner
 from promptuary.storage.sqlite.queries import queries
+from promptuary.storage.sqlite.sql import SQL
 from promptuary.storage.sqlite.texts import Contents, Numbers
+from promptuary.storage.sqlite.threads import rows
+from promptuary.storage.sqlite.threads.history_cache import Histories
 from promptuary.storage.values import (
     cannot_compact_error,
     duplicate_item_error,
@@ -35,7 +36,7 @@ from promptuary.storage.values import (
     turn_number_conflict,
 )
 
-_QUERIES = queries(f"{__package__}.sql", "thread_queries.sql")
+_QUERIES = queries(SQL, "thread_queries.sql")
 
 _EVERYBODY: Final = 0
 """The owner of what is shared by everybody who uses the workspace."""
@@ -144,32 +145,12 @@ class SqliteThreads(ThreadStore):
 
     def _owner(self, connection: sqlite3.Connection) -> int:
         """Return the number of the owner. A number never changes, but its row may be rolled back: it is not cached."""
-        row = connection.execute(_QUERIES["find_owner"], _owner_key(self._principal.owner)).fetchone()
-        return _NOBODY if row is None else int(row[0])
+        found = find_owner(connection, self._principal.owner)
+        return _NOBODY if found is None else found
 
     def _read(self, work: Work[Result]) -> Result:
         with sound(self._database.name):
             return self._database.read(work)
-
-
-@contextmanager
-def sound(name: str) -> Iterator[None]:
-    """Raise what cannot be turned into a value as damage: this is not how we wrote it."""
-    try:
-        yield
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise damaged(name, str(error)) from error
-
-
-def add_owner(connection: sqlite3.Connection, owner: Owner) -> int:
-    """Return the number of ``owner``, which gets one if it has none."""
-    connection.execute(_QUERIES["add_owner"], _owner_key(owner))
-    (number,) = connection.execute(_QUERIES["find_owner"], _owner_key(owner)).fetchone()
-    return int(number)
-
-
-def _owner_key(owner: Owner) -> dict[str, str | bytes]:
-    return {"kind": to_column(owner.kind), "name": to_column(owner.name), "agent": to_column(owner.agent)}
 
 
 class _Writing:

@@ -9,11 +9,12 @@ from dataclasses import replace
 from typing import Final
 
 from promptuary.core.messages import Item
-from promptuary.storage.sqlite import rows
 from promptuary.storage.sqlite.columns import history_checksum, to_column
 from promptuary.storage.sqlite.queries import queries
+from promptuary.storage.sqlite.sql import SQL
+from promptuary.storage.sqlite.threads import rows
 
-_QUERIES = queries(f"{__package__}.sql", "thread_queries.sql")
+_QUERIES = queries(SQL, "thread_queries.sql")
 
 _KEPT_CHARACTERS: Final = 16 * 1024 * 1024
 

@@ -1,0 +1,265 @@
+"""The files of notes on disk: every step goes through the descriptor of the folder above, and no link is followed.
+
+A workspace may be somebody else's: a link in the place of a folder or of a note would have us read or write elsewhere.
+A second hard name of a file is read like any other; writing a note replaces its name here, so the other name keeps what
+it had. Knows nothing of what is in a note, nor whose it is.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+from promptuary import durable
+from promptuary.core.errors import NoteFileError
+from promptuary.core.notes import AUDIENCES, NoteStamp
+from promptuary.storage.notes.paths import FOLDERS, LARGEST, check_size, is_hidden, is_index, names_of, why_skipped
+from promptuary.storage.notes.swap import open_regular, read_all, recover, swap
+
+_NOT_A_FOLDER: Final = frozenset({errno.ELOOP, errno.ENOTDIR})
+_LOCK: Final = ".lock"
+_IGNORED: Final = b"# Made by Promptuary: private notes are not for git.\n*\n"
+
+
+class DiskNoteFiles:
+    """``NoteFiles`` in the folder ``space`` below ``base``, such as ``memory/agents/reviewer``.
+
+    ``base`` must exist when something is written, and is trusted; what is missing below it is created for its user
+    alone. The lock lies in the private folder, where git ignores it.
+    """
+
+    def __init__(self, base: Path, space: str) -> None:
+        self._base = base
+        self._space = tuple(space.split("/"))
+        if any(name in {"", ".", ".."} or "\x00" in name for name in self._space):
+            raise NoteFileError(f"{space!r} is not a folder of notes.")
+
+    @contextmanager
+    def locked(self, timeout: float = 10.0) -> Iterator[None]:
+        """Hold the lock of this folder. Raises ``LockTimeoutError``."""
+        with self._made("private") as folder, ExitStack() as held:
+            with _translated(_LOCK):
+                held.enter_context(durable.locked(_LOCK, timeout=timeout, dir_fd=folder))
+            yield
+
+    def list(self) -> Mapping[str, NoteStamp]:
+        """Return every Markdown file with its stamp."""
+        return {path: found for path, found in self._entries() if isinstance(found, NoteStamp)}
+
+    def skipped(self) -> Mapping[str, str]:
+        """Return what cannot be a note, each with the reason."""
+        return {path: found for path, found in self._entries() if isinstance(found, str)}
+
+    def stamp(self, path: str) -> NoteStamp | None:
+        """Return the stamp of a file."""
+        *folders, name = names_of(path)
+        with self._opened(*folders) as folder:
+            if folder is None:
+                return None
+            with _translated(path):
+                try:
+                    found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                except FileNotFoundError:
+                    return None
+        if not stat.S_ISREG(found.st_mode):
+            raise NoteFileError(f"{path} is a link or not a regular file, and is not used.")
+        return _stamp(found)
+
+    def read(self, path: str) -> bytes | None:
+        """Return the content of a file."""
+        *folders, name = names_of(path)
+        with self._opened(*folders) as folder:
+            if folder is None:
+                return None
+            with _translated(path):
+                descriptor = open_regular(folder, name)
+                if descriptor is None:
+                    return None
+                try:
+                    content = read_all(descriptor)
+                finally:
+                    os.close(descriptor)
+        check_size(path, len(content))
+        return content
+
+    def create(self, path: str, content: bytes) -> bool:
+        """Create a file with its folders; return False if there is one."""
+        *folders, name = names_of(path)
+        check_size(path, len(content))
+        with self._made(*folders) as folder, _translated(path):
+            return durable.create(name, content, dir_fd=folder)
+
+    def replace(self, path: str, content: bytes, *, expected: bytes) -> bool:
+        """Replace a file whose content is ``expected``; return False if it is not. ``notes.swap`` says how."""
+        *folders, name = names_of(path)
+        check_size(path, len(content))
+        with self._opened(*folders) as folder:
+            if folder is None:
+                return False
+            with _translated(path):
+                return swap(folder, name, content, expected=expected)
+
+    def remove(self, path: str) -> bool:
+        """Remove a file; return False if it is not there."""
+        *folders, name = names_of(path)
+        with self._opened(*folders) as folder:
+            if folder is None:
+                return False
+            with _translated(path):
+                try:
+                    os.unlink(name, dir_fd=folder)
+                except FileNotFoundError:
+                    return False
+                durable.sync_folder(folder)
+        return True
+
+    def clean(self) -> int:
+        """Remove the temporary files of killed writers, and return how many there were."""
+        count = 0
+        for audience in AUDIENCES:
+            for inner in ((), *((name,) for name in FOLDERS)):
+                try:
+                    with self._opened(audience, *inner) as folder:
+                        if folder is not None:
+                            with _translated(audience):
+                                count += recover(folder)
+                except NoteFileError:
+                    if not self._is_skipped(audience, *inner):
+                        raise
+        return count
+
+    def _entries(self) -> Iterator[tuple[str, NoteStamp | str]]:
+        """Yield everything that could be a note: with its stamp, or with the reason why it is none."""
+        for audience in AUDIENCES:
+            if self._is_skipped(audience):
+                yield audience, "it is a link or not a folder"
+                continue
+            for path, found in self._entries_in(audience):
+                if is_index(path.rpartition("/")[2]):
+                    yield path, found
+            for inner in FOLDERS:
+                if self._is_skipped(audience, inner):
+                    yield f"{audience}/{inner}", "it is a link or not a folder"
+                else:
+                    yield from self._entries_in(audience, inner)
+
+    def _entries_in(self, *folders: str) -> Iterator[tuple[str, NoteStamp | str]]:
+        prefix = "/".join(folders)
+        with self._opened(*folders) as folder:
+            if folder is None:
+                return
+            with _translated(prefix), os.scandir(folder) as entries:
+                for entry in entries:
+                    if is_hidden(entry.name):
+                        continue
+                    try:
+                        found = entry.stat(follow_symlinks=False)
+                    except FileNotFoundError:
+                        continue
+                    yield _entry(prefix, entry.name, found)
+
+    def _is_skipped(self, *folders: str) -> bool:
+        """Tell whether there is something other than a folder in the place of one."""
+        *above, name = folders
+        with self._opened(*above) as folder:
+            if folder is None:
+                return False
+            with _translated("/".join(folders)):
+                try:
+                    return not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+                except FileNotFoundError:
+                    return False
+
+    @contextmanager
+    def _opened(self, *folders: str) -> Iterator[int | None]:
+        """Yield the descriptor of a folder; ``None`` if it does not exist."""
+        descriptor = self._descend(folders, create=False)
+        try:
+            yield descriptor
+        finally:
+            if descriptor is not None:
+                os.close(descriptor)
+
+    @contextmanager
+    def _made(self, *folders: str) -> Iterator[int]:
+        """Yield the descriptor of a folder that is created if it does not exist."""
+        descriptor = self._descend(folders, create=True)
+        if descriptor is None:
+            raise NoteFileError("The folder of the memory was removed while it was in use; repeat this step.")
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def _descend(self, folders: tuple[str, ...], *, create: bool) -> int | None:
+        names = (*self._space, *folders)
+        with _translated("/".join(names)):
+            try:
+                above = os.open(self._base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                if create:
+                    raise
+                return None
+            for place, name in enumerate(names, 1):
+                try:
+                    below = _folder(above, name, create=create)
+                finally:
+                    os.close(above)
+                if below is None:
+                    return None
+                above = below
+                if create and name == "private" and place == len(self._space) + 1:
+                    _ignore(above)
+            return above
+
+
+def _folder(above: int, name: str, *, create: bool) -> int | None:
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(name, flags, dir_fd=above)
+    except FileNotFoundError:
+        if not create:
+            return None
+    durable.make_folder(name, dir_fd=above)
+    return os.open(name, flags, dir_fd=above)
+
+
+def _ignore(folder: int) -> None:
+    """Have git ignore a folder, unless a person has put something else in that place."""
+    try:
+        durable.create(".gitignore", _IGNORED, mode=0o644, dir_fd=folder)
+    except BaseException:
+        os.close(folder)
+        raise
+
+
+def _entry(prefix: str, name: str, found: os.stat_result) -> tuple[str, NoteStamp | str]:
+    path = f"{prefix}/{name}"
+    reason = why_skipped(name)
+    if reason is None and not stat.S_ISREG(found.st_mode):
+        reason = "it is a link or not a regular file"
+    if reason is None and found.st_size > LARGEST:
+        reason = f"it is larger than {LARGEST >> 20} MiB"
+    if reason is not None:
+        return path.encode("utf-8", "backslashreplace").decode(), reason
+    return path, _stamp(found)
+
+
+def _stamp(found: os.stat_result) -> NoteStamp:
+    return NoteStamp(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+
+
+@contextmanager
+def _translated(path: str) -> Iterator[None]:
+    """Translate what the system reports into an error that names the path as a person knows it."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _NOT_A_FOLDER:
+            raise NoteFileError(f"A folder of {path} is a link or not a folder, and is not used.") from error
+        if error.errno == errno.ENOSPC:
+            raise NoteFileError(f"{path} cannot be written: the disk is full. Make room and repeat.") from error
+        raise NoteFileError(f"{path} cannot be used ({error.strerror}).") from error

@@ -1,0 +1,1 @@
+"""The journal of notes in ``state.db``."""

@@ -1,0 +1,173 @@
+-- name: add_space
+-- Make sure that a space has a number.
+INSERT INTO note_space (name) VALUES (:name) ON CONFLICT (name) DO NOTHING;
+
+-- name: find_space
+-- The number of a space.
+SELECT id FROM note_space WHERE name = :name;
+
+-- name: add_note_owner
+-- Note whom an id belongs to.
+INSERT INTO note_owner (space, note, owner, checksum) VALUES (:space, :note, :owner, :checksum);
+
+-- name: note_owner
+-- Whom an id belongs to.
+SELECT note_owner.owner, checksum, owner.kind, owner.name, owner.agent, note
+FROM note_owner
+JOIN owner ON owner.id = note_owner.owner
+WHERE space = :space AND note = :note;
+
+-- name: note_owners
+-- Every owner there has been.
+SELECT DISTINCT owner.kind, owner.name, owner.agent
+FROM note_owner
+JOIN owner ON owner.id = note_owner.owner
+WHERE space = :space;
+
+-- name: put_note
+-- Store what a file is now.
+INSERT OR REPLACE INTO note (
+    space, reader, owner, recorded, size, modified, changed, inode, note, path, scope, audience, kind, title, rev,
+    status, summary, tags, created_at, created_by, updated_at, updated_by, source, source_ref, valid_from, valid_until,
+    supersedes, pinned, confidence, trust, external, fingerprint, problem
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: drop_path
+-- Drop what is known of a file.
+DELETE FROM note WHERE space = :space AND path = :path;
+
+-- name: drop_note
+-- Drop what is known of a note: where it is visible, and at one path.
+DELETE FROM note WHERE space = :space AND note = :note AND (reader IS NOT NULL OR path = :path);
+
+-- name: drop_every
+-- Drop what is known of every file that claims an id.
+DELETE FROM note WHERE space = :space AND note = :note;
+
+-- name: known_files
+-- Every file, as it was last seen.
+SELECT path, note, rev, size, modified, changed, inode, recorded FROM note WHERE space = :space;
+
+-- name: known_file
+-- The file of an id or at a path; of several that claim an id, the one that is visible.
+SELECT path, note, rev, size, modified, changed, inode, recorded
+FROM note
+WHERE space = :space AND (note = :key OR path = :key)
+ORDER BY reader IS NULL, path
+LIMIT 1;
+
+-- name: note_at
+-- The note of an id or at a path, for one of two readers.
+SELECT
+    note.note, path, scope, audience, note.kind, title, rev, status, summary, tags, created_at, created_by, updated_at, updated_by, source,
+    source_ref, valid_from, valid_until, supersedes, pinned, confidence, trust, external, fingerprint, problem, owner.kind, owner.name, owner.agent
+FROM note
+LEFT JOIN owner ON owner.id = note.owner
+WHERE space = :space AND reader IN (0, :reader) AND (note = :key OR path = :key)
+LIMIT 1;
+
+-- name: notes
+-- The notes of one of two readers that pass, in order.
+SELECT
+    note.note, path, scope, audience, note.kind, title, rev, status, summary, tags, created_at, created_by, updated_at, updated_by, source,
+    source_ref, valid_from, valid_until, supersedes, pinned, confidence, trust, external, fingerprint, problem, owner.kind, owner.name, owner.agent
+FROM (
+    SELECT * FROM (
+        SELECT * FROM note WHERE space = :space AND reader = 0
+        AND (:audiences = '' OR instr(:audiences, '|' || audience || '|'))
+        AND (:kinds = '' OR instr(:kinds, '|' || kind || '|'))
+        AND (:statuses = '' OR instr(:statuses, '|' || status || '|'))
+        AND (:tag = '' OR instr(tags, :tag))
+        AND (:fingerprint = '' OR fingerprint = :fingerprint)
+        UNION ALL
+        SELECT * FROM note WHERE space = :space AND reader = :reader
+        AND (:audiences = '' OR instr(:audiences, '|' || audience || '|'))
+        AND (:kinds = '' OR instr(:kinds, '|' || kind || '|'))
+        AND (:statuses = '' OR instr(:statuses, '|' || status || '|'))
+        AND (:tag = '' OR instr(tags, :tag))
+        AND (:fingerprint = '' OR fingerprint = :fingerprint)
+    )
+    ORDER BY pinned DESC, updated_at DESC, path
+    LIMIT :limit
+) AS note
+LEFT JOIN owner ON owner.id = note.owner
+ORDER BY pinned DESC, updated_at DESC, path;
+
+-- name: count_notes
+-- How many notes of one of two readers pass.
+SELECT count(*) FROM note WHERE space = :space AND reader IN (0, :reader)
+        AND (:audiences = '' OR instr(:audiences, '|' || audience || '|'))
+        AND (:kinds = '' OR instr(:kinds, '|' || kind || '|'))
+        AND (:statuses = '' OR instr(:statuses, '|' || status || '|'))
+        AND (:tag = '' OR instr(tags, :tag))
+        AND (:fingerprint = '' OR fingerprint = :fingerprint);
+
+-- name: unadopted
+-- The private notes that nobody owns, and the shared ones that came from elsewhere.
+SELECT
+    note.note, path, scope, audience, note.kind, title, rev, status, summary, tags, created_at, created_by, updated_at, updated_by, source,
+    source_ref, valid_from, valid_until, supersedes, pinned, confidence, trust, external, fingerprint, problem, owner.kind, owner.name, owner.agent
+FROM note
+LEFT JOIN owner ON owner.id = note.owner
+WHERE space = :space AND (reader IS NULL OR external = 1)
+ORDER BY path;
+
+-- name: put_note_text
+-- Store the text of a note.
+INSERT INTO note_text (space, note, sha256, packed, body) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (space, note, sha256) DO NOTHING;
+
+-- name: add_change
+-- Put a change into the journal.
+INSERT INTO note_change (space, note, kind, at, actor, rev, path, reason, before, text, checksum)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: changes
+-- The changes of a note, the oldest first.
+SELECT number, note_change.note, kind, at, actor, rev, path, reason, before, checksum, text, sha256, packed, body
+FROM note_change
+LEFT JOIN note_text ON note_text.space = note_change.space AND note_text.note = note_change.note AND sha256 = text
+WHERE note_change.space = :space AND note_change.note = :note
+ORDER BY number;
+
+-- name: every_change
+-- The changes of every note, without their texts.
+SELECT number, note, kind, at, actor, rev, path, reason, before, checksum, text, NULL, 0, NULL
+FROM note_change
+WHERE space = :space
+ORDER BY note, number;
+
+-- name: note_text
+-- A text of a note.
+SELECT sha256, packed, body FROM note_text WHERE space = :space AND note = :note AND sha256 = :sha256;
+
+-- name: every_owner
+-- Whom every id belongs to.
+SELECT note_owner.owner, checksum, owner.kind, owner.name, owner.agent, note
+FROM note_owner
+JOIN owner ON owner.id = note_owner.owner
+WHERE space = :space;
+
+-- name: audience
+-- Where a note is now, if it is visible.
+SELECT audience FROM note WHERE space = :space AND note = :note AND reader IS NOT NULL;
+
+-- name: audiences
+-- Where every visible note is now.
+SELECT note, audience FROM note WHERE space = :space AND reader IS NOT NULL;
+
+-- name: is_recorded
+-- Whether a content of a note was written here.
+SELECT EXISTS (SELECT 1 FROM note_change WHERE space = :space AND note = :note AND rev = :rev);
+
+-- name: count_changes
+-- How many entries about a note there are, that of its being forgotten apart.
+SELECT count(*) FROM note_change WHERE space = :space AND note = :note AND kind <> 'forget';
+
+-- name: forget_changes
+-- Delete the entries about a note.
+DELETE FROM note_change WHERE space = :space AND note = :note AND kind <> 'forget';
+
+-- name: forget_texts
+-- Delete the texts of a note.
+DELETE FROM note_text WHERE space = :space AND note = :note;

@@ -1,0 +1,1 @@
+"""Threads in ``state.db``: the store, its rows and its cache."""
