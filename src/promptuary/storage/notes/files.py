@@ -25,7 +25,7 @@ _IGNORED: Final = b"# Made by Promptuary: private notes are not for git.\n*\n"
 
 
 class DiskNoteFiles:
-    """``NoteFiles`` in the folder ``space`` below ``base``, such as ``memory/agents/reviewer``.
+    """``NoteFiles`` in the folder ``space`` below ``base``: names with a slash between them.
 
     ``base`` must exist when something is written, and is trusted; what is missing below it is created for its user
     alone. The lock lies in the private folder, where git ignores it.
