@@ -14,6 +14,7 @@ from typing import Final, Literal, NamedTuple
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.principals import Owner
+from promptuary.core.search import SearchNote, Why
 
 Audience = Literal["private", "shared"]
 """Who may read a note: its owner alone, or everybody who uses the agent in that place."""
@@ -130,6 +131,31 @@ class NoteDraft:
     pinned: bool | None = None
     confidence: float | None = None
     trust: NoteTrust = "person"
+
+
+@dataclass(frozen=True, slots=True)
+class NoteHit:
+    """A note that answers a query; ``text`` are the lines of it that answer best."""
+
+    header: NoteHeader
+    text: str
+    score: float
+    why: Why = Why()
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryResult:
+    """The notes that a search found, the best first. See ``SearchResult`` for the other fields."""
+
+    hits: Sequence[NoteHit] = ()
+    mode: Literal["lexical", "hybrid"] = "lexical"
+    confidence: float = 1.0
+    notes: tuple[SearchNote, ...] = ()
+
+    @property
+    def answers(self) -> bool:
+        """Whether the first hits probably answer the query."""
+        return bool(self.hits) and self.confidence >= 1
 
 
 ChangeKind = Literal["create", "update", "archive", "restore", "adopt", "undo", "edit", "delete", "forget"]

@@ -27,7 +27,7 @@ from promptuary.core.search import Why
 
 NEAREST: Final = 10
 """How many of the nearest candidates decide what a query is about."""
-_FEWEST: Final = 300
+FEWEST: Final = 300
 """So many chunks count at least: among fewer, luck would be worth nothing."""
 _NEARLY: Final = 0.7
 """The share of the best score that an answer has of which the latest or the first is asked for."""
@@ -151,13 +151,18 @@ def confidence(
     first = ranked[:_FIRST]
     meaning = max((one.meaning for one in first if one.meaning is not None), default=None)
     words = max((one.lexical or 0.0 for one in first), default=0.0)
-    luck = 1 + weights.luck * log(max(_FEWEST, chunks) / 1_000)
+    chance = luck(max(FEWEST, chunks), weights)
     if meaning is None:
         share = max((one.share for one in first), default=0.0)
-        return min(words / weights.least_words, share / weights.least_share) / luck
+        return min(words / weights.least_words, share / weights.least_share) / chance
     chats = _blur(candidates, 0, weights).chats
     needed = weights.answer + (weights.chat_answer - weights.answer) * chats
-    return max(0.0, meaning + weights.word_evidence * words) / (needed * luck)
+    return max(0.0, meaning + weights.word_evidence * words) / (needed * chance)
+
+
+def luck(chunks: int, weights: Weights = WEIGHTS) -> float:
+    """Return how good the best is that chance finds among so many chunks, relative to a thousand."""
+    return 1 + weights.luck * log(chunks / 1_000)
 
 
 class Span(NamedTuple):

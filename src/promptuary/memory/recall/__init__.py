@@ -1,0 +1,1 @@
+"""Finds the notes that a turn needs: their index, the digest, and what is selected for a message."""

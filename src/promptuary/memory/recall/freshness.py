@@ -1,0 +1,39 @@
+"""How old a note is, by the dates that are stored in it: those of files change when they are copied or cloned. Pure."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+from promptuary.core.notes import NoteHeader
+
+_DAY: Final = 86_400.0
+
+
+def changed_at(header: NoteHeader) -> float | None:
+    """Return when a note was last changed, in seconds since 1970; ``None`` if that is unknown."""
+    return _moment(header.updated_at) if header.updated_at else _moment(header.created_at)
+
+
+def age_in_days(header: NoteHeader, now: str) -> float | None:
+    """Return how many days ago a note was last changed; ``None`` if that is unknown. A future date counts as now."""
+    then, today = changed_at(header), _moment(now)
+    return None if then is None or today is None else max(0.0, (today - then) / _DAY)
+
+
+def freshness(header: NoteHeader, now: str) -> str:
+    """Return a remark about a note that is older than a day, or whose age is unknown; else nothing."""
+    age = age_in_days(header, now)
+    if age is None:
+        return "of unknown age: check it before you rely on it"
+    days = int(age)
+    if days < 1:
+        return ""
+    ago = "yesterday" if days == 1 else f"{days:,} days ago"
+    return f"written {ago}: check it before you rely on it"
+
+
+def _moment(text: str) -> float | None:
+    try:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None

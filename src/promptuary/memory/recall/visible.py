@@ -1,0 +1,75 @@
+"""The notes that one principal may see, of both roots, as recall reads them.
+
+Who may see a note is decided below, by the views of the journals: nothing here can ask for another's.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from promptuary.core.notes import Note, NoteHeader, NoteScope, valid_at
+from promptuary.core.ports.notes import NoteFilter, NoteView
+
+ACTIVE: Final = NoteFilter(statuses=("active",))
+
+
+class NoteKey(NamedTuple):
+    """What names a note: an id is unique in its root only."""
+
+    scope: NoteScope
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a person wrote in a ``MEMORY.md`` outside of the managed block.
+
+    ``external``: it came from elsewhere, and is data until somebody adopts it.
+    """
+
+    path: str
+    text: str
+    external: bool = False
+
+
+def _no_pages() -> Sequence[Page]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleNotes:
+    """The notes of one principal. ``views`` are those of its roots; ``read`` returns a note as it is on disk now.
+
+    ``pages`` returns what the person wrote in the ``MEMORY.md`` files. ``clock`` returns the time, ISO 8601 in UTC.
+    """
+
+    views: Mapping[NoteScope, NoteView]
+    read: Callable[[NoteKey], Note | None]
+    pages: Callable[[], Sequence[Page]] = _no_pages
+    clock: Callable[[], str] = lambda: datetime.now(UTC).isoformat(timespec="seconds")
+
+    def header(self, key: NoteKey) -> NoteHeader | None:
+        """Return the header of a note, ``None`` if it cannot be recalled: it is gone, archived, or not true now."""
+        view = self.views.get(key.scope)
+        header = view.header(key.id) if view is not None else None
+        return header if header is not None and self.is_recallable(header) else None
+
+    def is_recallable(self, header: NoteHeader) -> bool:
+        """Return whether a note takes part in recall: it is active, and true now."""
+        return header.status == "active" and valid_at(header, self.clock())
+
+    def newest(self, limit: int | None = None) -> list[NoteHeader]:
+        """Return the notes that can be recalled, of each root at most ``limit``: the pinned, then the last updated."""
+        wanted = NoteFilter(statuses=ACTIVE.statuses, limit=limit)
+        every = [one for view in self.views.values() for one in view.headers(wanted)]
+        return [one for one in every if self.is_recallable(one)]
+
+    def count(self) -> int:
+        """Return how many active notes there are."""
+        return sum(view.count(ACTIVE) for view in self.views.values())
+
+
+def key_of(header: NoteHeader) -> NoteKey:
+    """Return what names a note."""
+    return NoteKey(header.scope, header.id)

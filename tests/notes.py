@@ -1,0 +1,78 @@
+"""Notes to test recall with: a dictionary of them, and what one principal may see of it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+
+from promptuary.core.notes import Note, NoteChange, NoteHeader, NoteScope
+from promptuary.core.ports.notes import NoteFilter
+from promptuary.memory.recall.visible import NoteKey, VisibleNotes
+from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.service import SearchBackend
+from promptuary.testing.in_memory_index import InMemoryIndex
+from promptuary.tokens import Counter
+
+NOW = "2026-03-10T12:00:00+00:00"
+COUNTER = Counter()
+
+
+def note(id: str, body: str, **fields: Any) -> Note:
+    """Return a note; its revision is that of all of it."""
+    header = NoteHeader(
+        **{
+            "id": id,
+            "path": f"private/reference/{id}.md",
+            "scope": "project",
+            "audience": "private",
+            "kind": "reference",
+            "title": f"About {id}",
+            "rev": "",
+            "created_at": NOW,
+        }
+        | fields
+    )
+    return Note(replace(header, rev=sha256(f"{header}{body}".encode()).hexdigest()), body, body)
+
+
+class Shelf:
+    """Notes by root and id. Each view reads the dictionary as it is at that moment."""
+
+    def __init__(self, *notes: Note) -> None:
+        self.notes: dict[NoteKey, Note] = {}
+        self.now = NOW
+        self.put(*notes)
+
+    def put(self, *notes: Note) -> None:
+        self.notes |= {NoteKey(one.header.scope, one.header.id): one for one in notes}
+
+    def drop(self, id: str, scope: NoteScope = "project") -> None:
+        del self.notes[NoteKey(scope, id)]
+
+    def visible(self) -> VisibleNotes:
+        views = {"project": _View(self, "project"), "user": _View(self, "user")}
+        return VisibleNotes(views, self.notes.get, clock=lambda: self.now)
+
+
+class _View:
+    def __init__(self, shelf: Shelf, scope: NoteScope) -> None:
+        self._shelf, self._scope = shelf, scope
+
+    def header(self, key: str) -> NoteHeader | None:
+        found = self._shelf.notes.get(NoteKey(self._scope, key))
+        return found.header if found else None
+
+    def headers(self, wanted: NoteFilter = NoteFilter()) -> Sequence[NoteHeader]:  # noqa: B008
+        every = [one.header for key, one in self._shelf.notes.items() if key.scope == self._scope]
+        passing = [one for one in every if one.status in wanted.statuses]
+        newest = sorted(passing, key=lambda one: one.updated_at or one.created_at, reverse=True)
+        return sorted(newest, key=lambda one: not one.pinned)[: wanted.limit]
+
+    def count(self, wanted: NoteFilter = NoteFilter()) -> int:  # noqa: B008
+        return len(self.headers(replace(wanted, limit=None)))
+
+    def changes(self, note: str) -> Sequence[NoteChange]:
+        raise NotImplementedError
+
+    def changed_until(self, at: str) -> Sequence[NoteChange]:
+        raise NotImplementedError
