@@ -3,36 +3,48 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from promptuary.core.notes import Note, NoteChange, NoteHeader, NoteScope
-from promptuary.core.ports.notes import NoteFilter
+from promptuary.core.ports.models import Embedder
+from promptuary.core.ports.notes import NoteFilter, NoteView
+from promptuary.memory.recall.index import RECIPE, NoteIndex
 from promptuary.memory.recall.visible import NoteKey, VisibleNotes
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.service import SearchBackend
-from promptuary.testing.in_memory_index import InMemoryIndex
+from promptuary.storage.index.index import DiskIndex
+from promptuary.testing.in_memory_index import InMemoryVectorStore
 from promptuary.tokens import Counter
 
 NOW = "2026-03-10T12:00:00+00:00"
 COUNTER = Counter()
 
 
-def note(id: str, body: str, **fields: Any) -> Note:
+def note(name: str, body: str, **fields: Any) -> Note:
     """Return a note; its revision is that of all of it."""
     header = NoteHeader(
         **{
-            "id": id,
-            "path": f"private/reference/{id}.md",
+            "id": name,
+            "path": f"private/reference/{name}.md",
             "scope": "project",
             "audience": "private",
             "kind": "reference",
-            "title": f"About {id}",
+            "title": f"About {name}",
             "rev": "",
             "created_at": NOW,
         }
         | fields
     )
     return Note(replace(header, rev=sha256(f"{header}{body}".encode()).hexdigest()), body, body)
+
+
+def index_at(folder: Path, shelf: "Shelf", embedder: Embedder | None = None) -> NoteIndex:
+    """Return the index in ``folder`` of the notes on ``shelf``, by words only unless there is an embedder."""
+    folder.mkdir(exist_ok=True)
+    store = InMemoryVectorStore() if embedder else None
+    backend = SearchBackend(DiskIndex(folder, RECIPE, store=store, embedder=embedder), store, embedder)
+    return NoteIndex(backend, shelf.visible(), COUNTER, Sizes())
 
 
 class Shelf:
@@ -46,11 +58,11 @@ class Shelf:
     def put(self, *notes: Note) -> None:
         self.notes |= {NoteKey(one.header.scope, one.header.id): one for one in notes}
 
-    def drop(self, id: str, scope: NoteScope = "project") -> None:
-        del self.notes[NoteKey(scope, id)]
+    def drop(self, name: str, scope: NoteScope = "project") -> None:
+        del self.notes[NoteKey(scope, name)]
 
     def visible(self) -> VisibleNotes:
-        views = {"project": _View(self, "project"), "user": _View(self, "user")}
+        views: dict[NoteScope, NoteView] = {"project": _View(self, "project"), "user": _View(self, "user")}
         return VisibleNotes(views, self.notes.get, clock=lambda: self.now)
 
 

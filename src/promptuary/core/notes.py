@@ -140,7 +140,7 @@ class NoteHit:
     header: NoteHeader
     text: str
     score: float
-    why: Why = Why()
+    why: Why
 
 
 @dataclass(frozen=True, slots=True)

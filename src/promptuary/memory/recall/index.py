@@ -61,7 +61,7 @@ class NoteIndex:
         return self._writing(self._sync_all, rebuild=rebuild)
 
     def update(self, keys: Collection[NoteKey]) -> bool:
-        """The same for some notes only: those that were written, changed, archived or deleted."""
+        """Do the same for some notes only: those that were written, changed, archived or deleted."""
 
         def work(writer: IndexWriter) -> None:
             if writer.fresh:

@@ -13,7 +13,6 @@ from promptuary.core.notes import Audience, MemoryResult, NoteHeader, NoteHit, N
 from promptuary.core.search import Filters, Hit, IndexRebuilt, SearchedByWordsOnly, SearchNote, SearchQuery
 from promptuary.memory.recall.freshness import age_in_days
 from promptuary.memory.recall.index import NoteIndex, folders, key_at
-from promptuary.memory.recall.visible import NoteKey
 from promptuary.search.answer import Answer, answer
 from promptuary.search.ranking import FEWEST, luck
 
@@ -68,7 +67,7 @@ def search_notes(query: NoteQuery, index: NoteIndex) -> MemoryResult:
     return MemoryResult(
         notes[: max(0, query.limit)],
         "hybrid" if found.hybrid else "lexical",
-        among_few(found.confidence, index.backend.index.size()),
+        among_few(found.confidence, index.backend.index.size()) if found.hybrid else found.confidence,
         tuple(remarks),
     )
 
@@ -99,10 +98,8 @@ def among_few(confidence: float, chunks: int) -> float:
 
 def _one_a_note(hits: Sequence[Hit], query: NoteQuery, index: NoteIndex) -> list[NoteHit]:
     """Return each note once, with its best hit. What changed since it was indexed is judged by what it is now."""
-    best: dict[NoteKey, Hit] = {}
-    for hit in hits:
-        best.setdefault(key_at(hit.folder, hit.path), hit)
-    found = ((index.notes.header(key), hit) for key, hit in best.items())
+    best = {key_at(hit.folder, hit.path): hit for hit in reversed(hits)}
+    found = ((index.notes.header(key), hit) for key, hit in reversed(best.items()))
     return [NoteHit(one, hit.text, hit.score, hit.why) for one, hit in found if one is not None and query.wants(one)]
 
 

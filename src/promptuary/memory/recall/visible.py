@@ -4,7 +4,7 @@ Who may see a note is decided below, by the views of the journals: nothing here 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
@@ -25,9 +25,10 @@ class NoteKey(NamedTuple):
 class Page:
     """What a person wrote in a ``MEMORY.md`` outside of the managed block.
 
-    ``external``: it came from elsewhere, and is data until somebody adopts it.
+    ``path`` is that of the file in its root. ``external``: it came from elsewhere, and is data until it is adopted.
     """
 
+    scope: NoteScope
     path: str
     text: str
     external: bool = False
@@ -57,13 +58,17 @@ class VisibleNotes:
 
     def is_recallable(self, header: NoteHeader) -> bool:
         """Return whether a note takes part in recall: it is active, and true now."""
-        return header.status == "active" and valid_at(header, self.clock())
+        bounded = header.valid_from or header.valid_until
+        return header.status == "active" and (not bounded or valid_at(header, self.clock()))
 
     def newest(self, limit: int | None = None) -> list[NoteHeader]:
-        """Return the notes that can be recalled, of each root at most ``limit``: the pinned, then the last updated."""
-        wanted = NoteFilter(statuses=ACTIVE.statuses, limit=limit)
-        every = [one for view in self.views.values() for one in view.headers(wanted)]
-        return [one for one in every if self.is_recallable(one)]
+        """Return the notes that can be recalled, at most ``limit``: first the pinned, then the ones updated last."""
+        wanted = replace(ACTIVE, limit=limit)
+        every = [one for view in self.views.values() for one in view.headers(wanted) if self.is_recallable(one)]
+        if len(self.views) > 1:
+            every.sort(key=lambda one: one.updated_at or one.created_at, reverse=True)
+            every.sort(key=lambda one: not one.pinned)
+        return every[:limit]
 
     def count(self) -> int:
         """Return how many active notes there are."""

@@ -1,0 +1,167 @@
+"""The search of notes as a service: opened when it is needed, up to date without anybody waiting for long."""
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from promptuary.core.ports.models import Purpose
+from promptuary.memory.recall.index import NoteIndex
+from promptuary.memory.recall.search import NoteQuery
+from promptuary.memory.recall.service import NoteSearch
+from promptuary.memory.recall.visible import NoteKey, key_of
+from promptuary.testing.word_embedder import WordEmbedder
+from tests.notes import Shelf, index_at, note
+
+RAVEN = note("raven", "A raven.")
+LONG = 30.0
+
+
+def service(folder: Path, shelf: Shelf, embedder: WordEmbedder | None = None) -> NoteSearch:
+    return NoteSearch(shelf.visible(), lambda: index_at(folder, shelf, embedder))
+
+
+def found(search: NoteSearch, words: str) -> list[str]:
+    return [hit.header.id for hit in search.find(NoteQuery(words), timeout=LONG).hits]
+
+
+def test_without_a_note_nothing_is_created(tmp_path: Path) -> None:
+    search = service(tmp_path / "index", Shelf())
+
+    assert found(search, "raven") == []
+    search.close()
+    assert not (tmp_path / "index").exists()
+
+
+def test_the_first_search_indexes_what_there_is(tmp_path: Path) -> None:
+    search = service(tmp_path / "index", Shelf(RAVEN))
+
+    assert found(search, "raven") == ["raven"]
+    search.close()
+
+
+def test_a_note_that_was_written_is_found_by_the_next_search(tmp_path: Path) -> None:
+    shelf = Shelf()
+    search = service(tmp_path / "index", shelf)
+    assert found(search, "raven") == []
+    shelf.put(RAVEN)
+    search.changed([key_of(RAVEN.header)])
+
+    assert found(search, "raven") == ["raven"]
+    shelf.drop("raven")
+    search.changed([key_of(RAVEN.header)])
+    assert found(search, "raven") == []
+    search.close()
+
+
+def test_what_was_written_last_is_indexed_before_it_is_closed(tmp_path: Path) -> None:
+    shelf = Shelf()
+    search = service(tmp_path / "index", shelf)
+    found(search, "raven")
+    shelf.put(RAVEN)
+    search.changed([key_of(RAVEN.header)])
+    search.close()
+
+    assert index_at(tmp_path / "index", shelf).backend.index.counts().files == 1
+
+
+def test_what_a_killed_process_did_not_index_is_found_by_the_next(tmp_path: Path) -> None:
+    shelf = Shelf(note("heron", "A heron."))
+    index_at(tmp_path / "index", shelf).sync()
+    shelf.put(RAVEN)
+    search = service(tmp_path / "index", shelf)
+
+    assert found(search, "raven") == ["raven"]
+    search.close()
+
+
+def test_while_another_process_writes_the_search_goes_on_and_what_is_left_is_indexed_later(tmp_path: Path) -> None:
+    shelf = Shelf(note("heron", "A heron."))
+    other = index_at(tmp_path / "index", shelf)
+    other.sync()
+    shelf.put(RAVEN)
+    search = service(tmp_path / "index", shelf)
+    with other.backend.index.writing():
+        assert found(search, "raven") == []
+        assert found(search, "heron") == ["heron"]
+
+    assert found(search, "raven") == ["raven"]
+    search.close()
+
+
+def test_a_search_does_not_wait_for_long_for_notes_that_are_being_indexed(tmp_path: Path) -> None:
+    shelf, released = Shelf(RAVEN), threading.Event()
+
+    def open_index() -> NoteIndex:
+        index = index_at(tmp_path, shelf)
+        reading = index.notes.read
+
+        def read(key: NoteKey) -> object:
+            released.wait(LONG)
+            return reading(key)
+
+        object.__setattr__(index.notes, "read", read)
+        return index
+
+    search = NoteSearch(shelf.visible(), open_index)
+    assert search.find(NoteQuery("raven"), timeout=0.01).hits == []
+    released.set()
+
+    assert found(search, "raven") == ["raven"]
+    search.close()
+
+
+class Slow(WordEmbedder):
+    """Embeds when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.released = threading.Event(), threading.Event()
+
+    def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[bytes]:
+        if purpose == "passage":
+            self.begun.set()
+            self.released.wait(LONG)
+        return super().embed(texts, purpose)
+
+
+def test_notes_are_embedded_in_the_background_and_found_by_words_meanwhile(tmp_path: Path) -> None:
+    embedder = Slow()
+    search = service(tmp_path / "index", Shelf(RAVEN), embedder)
+
+    assert found(search, "raven") == ["raven"]
+    assert embedder.begun.wait(LONG)
+    assert search.find(NoteQuery("raven")).mode == "lexical"
+    embedder.released.set()
+    search.close()
+
+
+def test_an_error_while_indexing_loses_no_note(tmp_path: Path) -> None:
+    shelf = Shelf(RAVEN)
+    failures = [OSError("the disk is full")]
+
+    def open_index() -> NoteIndex:
+        if failures:
+            raise failures.pop()
+        return index_at(tmp_path, shelf)
+
+    search = NoteSearch(shelf.visible(), open_index)
+    search.changed([key_of(RAVEN.header)])
+    while search._indexing is not None:
+        search._indexing.wait()
+
+    assert found(search, "raven") == ["raven"]
+    search.close()
+
+
+def test_an_index_made_anew_has_no_trace_of_what_is_gone(tmp_path: Path) -> None:
+    shelf = Shelf(RAVEN, note("heron", "A nonce-5f1c heron."))
+    search = service(tmp_path / "index", shelf)
+    assert found(search, "heron") == ["heron"]
+    shelf.drop("heron")
+    search.changed([NoteKey("project", "heron")])
+    search.rebuild()
+    search.close()
+
+    files = [file for file in (tmp_path / "index").rglob("*") if file.is_file()]
+    assert files
+    assert not [file for file in files if b"nonce-5f1c" in file.read_bytes()]
