@@ -18,7 +18,7 @@ from promptuary.core.layers import Omitted, Recall
 from promptuary.core.notes import KINDS, NoteHeader, NoteKind
 from promptuary.core.render import without_gap
 from promptuary.core.text import one_line
-from promptuary.memory.recall.visible import Page, VisibleNotes
+from promptuary.memory.recall.visible import MemoryPage, VisibleNotes
 from promptuary.references.detail import best_within, whole
 
 HEADING: Final = (
@@ -46,7 +46,7 @@ class Remembered:
 
     headers: Sequence[NoteHeader] = ()
     total: int = 0
-    pages: Sequence[Page] = ()
+    pages: Sequence[MemoryPage] = ()
 
 
 def remembered(notes: VisibleNotes) -> Remembered:
@@ -82,7 +82,7 @@ def _fitting(recall: Recall, budget: int, counter: TokenCounter) -> Recall | Non
     return recall if counter.count(recall.text) <= budget else None
 
 
-def _page(page: Page, room: int, counter: TokenCounter) -> Block | None:
+def _page(page: MemoryPage, room: int, counter: TokenCounter) -> Block | None:
     source = _source(f"{page.scope}/{page.path}", page.path, page.text.strip(), external=page.external)
     block = best_within(source, room, counter, whole(source, counter)) if source.text else None
     return None if block is None else without_gap(block, counter)

@@ -22,7 +22,7 @@ class NoteKey(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class MemoryPage:
     """What a person wrote in a ``MEMORY.md`` outside of the managed block.
 
     ``path`` is that of the file in its root. ``external``: it came from elsewhere, and is data until it is adopted.
@@ -34,7 +34,7 @@ class Page:
     external: bool = False
 
 
-def _no_pages() -> Sequence[Page]:
+def _no_pages() -> Sequence[MemoryPage]:
     return ()
 
 
@@ -47,7 +47,7 @@ class VisibleNotes:
 
     views: Mapping[NoteScope, NoteView]
     read: Callable[[NoteKey], Note | None]
-    pages: Callable[[], Sequence[Page]] = _no_pages
+    pages: Callable[[], Sequence[MemoryPage]] = _no_pages
     clock: Callable[[], str] = lambda: datetime.now(UTC).isoformat(timespec="seconds")
 
     def header(self, key: NoteKey) -> NoteHeader | None:
