@@ -188,6 +188,8 @@ class Database:
             connection.execute(statement)
         if not self._durable:
             connection.execute("PRAGMA synchronous = NORMAL")
+            # Much is written at once: a page that changes often goes from the log to the file less often.
+            connection.execute("PRAGMA wal_autocheckpoint = 4000")
         if found < len(self._steps):
             # A step may replace a table that others refer to. The setting has no effect inside a transaction.
             connection.execute("PRAGMA foreign_keys = OFF")

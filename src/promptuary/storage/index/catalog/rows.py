@@ -158,8 +158,8 @@ def add_chunks(
         _QUERIES["add_chunk"],
         [(number, file, one.start_line, one.end_line, _packed(one.heading), *same) for number, one, same in chunks],
     )
-    said = [(number, _spoken(one.own)) for number, one, _ in chunks if one.own]
-    connection.executemany(_QUERIES["add_conversation"], said)
+    if said := [(number, _spoken(one.own)) for number, one, _ in chunks if one.own]:
+        connection.executemany(_QUERIES["add_conversation"], said)
     return [_document(number, file, path, one) for number, one, _ in chunks]
 
 
@@ -171,8 +171,8 @@ def _spoken(own: str) -> str:
 
 def _identity(chunk: Chunk) -> Identity:
     # All of a chat between people is their own; it is not stored twice.
-    own = None if chunk.own and chunk.own == chunk.text else to_column(chunk.own)
-    return chunk.digest, own, _packed(chunk.names), chunk.date
+    own = "" if not chunk.own else None if chunk.own == chunk.text else to_column(chunk.own)
+    return chunk.digest, own, _packed(chunk.names) if chunk.names else "[]", chunk.date
 
 
 def _document(number: int, file: int, path: str, chunk: Chunk) -> Document:
