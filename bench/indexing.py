@@ -8,6 +8,8 @@ import os
 import resource
 import shutil
 import sqlite3
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -29,6 +31,7 @@ def main() -> None:
         os.environ["XDG_STATE_HOME"] = folder
         build(texts, Path(folder))
         change(texts, Path(folder))
+        memory(texts, Path(folder))
     sessions()
 
 
@@ -144,6 +147,29 @@ def change(texts: Sequence[str], folder: Path) -> None:
             Row(f"{known.chunks:,} chunks: the same, without a watcher", unwatched * 1000, "ms"),
         ]
     report("One changed file (ratio to the smallest folder; a search that syncs first)", rows)
+
+
+def memory(texts: Sequence[str], folder: Path) -> None:
+    """Index folders of two sizes, each in a process of its own, and compare the most memory that they took."""
+    code = (
+        "import re, sys\nfrom promptuary.blocking import Promptuary\n"
+        "with Promptuary.open(sys.argv[1], exact=True, embedder='none') as own:\n"
+        "    if sys.argv[2] == 'index':\n        own.search.index(sys.argv[1])\n"
+        "    print(own.search.status().counts.chunks)\n"
+        # Not what getrusage says: a process begins with what the one that started it had.
+        "print(int(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1]) / 1024)\n"
+    )
+    rows, base = [], 0.0
+    for count in (CHUNKS // 10, CHUNKS):
+        vault = folder / f"memory{count}"
+        _write(texts[:count], vault)
+        (vault / ".promptuary").mkdir()
+        for work in ("open", "index"):
+            line = [sys.executable, "-c", code, str(vault), work]
+            chunks, peak = subprocess.run(line, capture_output=True, text=True, check=True).stdout.split()
+            base = base or float(peak)
+            rows.append(Row(f"{work}: {int(chunks):,} chunks", float(peak), "MB", float(peak) / base))
+    report("Peak memory of building an index by words (ratio to a process that only opens the folder)", rows)
 
 
 def _write(texts: Sequence[str], vault: Path) -> None:

@@ -80,7 +80,7 @@ class Searching:
         ranked: Sequence[Ranked] = fuse(candidates, len(words))
         sure = confidence(ranked, candidates, self.index.size())
         ranked = spread(ranked, {one.chunk: one.traits.document for one in candidates}, WEIGHTS.again)
-        ranked = self._timed(ranked, {one.chunk: one.traits.date for one in candidates}, hint)
+        ranked = self._timed(ranked, candidates, hint)
         hits = list(self._hits(ranked, query.limit, words))
         if len(hits) < query.limit and len(candidates) >= POOL:
             hits += self._lexical_hits(len(hits), query.limit, words, known={one.chunk for one in candidates})
@@ -99,15 +99,16 @@ class Searching:
         in_chat = any(each.conversation is not None for each in traits.values())
         spoken = index.spoken(words, POOL) if in_chat else {}
         return [
-            Candidate(one, lexical.get(one), similar.get(one), _spoken(each, spoken), each)
+            Candidate(one, lexical.get(one), similar.get(one), _spoken(each, spoken) if in_chat else None, each)
             for one in pool
             if (each := traits.get(one)) is not None
         ]
 
-    def _timed(self, ranked: Sequence[Ranked], dates: Mapping[int, int], hint: TimeHint) -> Sequence[Ranked]:
+    def _timed(self, ranked: Sequence[Ranked], candidates: Sequence[Candidate], hint: TimeHint) -> Sequence[Ranked]:
         """Return the same if the query says nothing about time, else in the order that it asks for."""
         if not hint:
             return ranked
+        dates = {one.chunk: one.traits.date for one in candidates}
         span = Span(hint.since, hint.until) if hint.since or hint.until else self._span_of(hint)
         if span is not None:
             ranked = preferring(ranked, dates, span)
