@@ -10,7 +10,7 @@ import secrets
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypedDict
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.principals import Owner
@@ -111,7 +111,8 @@ class Note:
 class NoteDraft:
     """What somebody wants to write. ``None`` keeps what the note has, or takes the default of a new one.
 
-    ``id`` names the note to update. ``title`` defaults to the first words of ``content``.
+    ``id`` names the note to update. ``title`` defaults to the first words of ``content``. ``created_at`` and
+    ``updated_at`` are for what was written elsewhere; for all else they are now.
     """
 
     content: str | None = None
@@ -131,6 +132,36 @@ class NoteDraft:
     pinned: bool | None = None
     confidence: float | None = None
     trust: NoteTrust = "person"
+    created_at: str | None = None
+    updated_at: str | None = None
+
+
+class NoteFields(TypedDict, total=False):
+    """What a person may say of a note beside its content, as keyword arguments. See ``NoteHeader``."""
+
+    title: str
+    id: str
+    kind: NoteKind
+    audience: Audience
+    scope: NoteScope
+    status: NoteStatus
+    summary: str
+    tags: Sequence[str]
+    valid_from: str
+    valid_until: str
+    supersedes: str
+    pinned: bool
+    confidence: float
+
+
+class NoteSelection(TypedDict, total=False):
+    """Which notes are wanted, as keyword arguments; what is not given does not matter."""
+
+    kinds: Sequence[NoteKind]
+    audiences: Sequence[Audience]
+    scopes: Sequence[NoteScope]
+    statuses: Sequence[NoteStatus]
+    tags: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Brings notes in from other memories, and takes them out as files."""

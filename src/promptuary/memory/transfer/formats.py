@@ -1,0 +1,220 @@
+"""The notes of other memories: which memory a folder of Markdown files is of, and what its notes say. Pure.
+
+Every form is read as its program writes it: Xpert's file memory, the memory folders of Claude Code and Codex,
+basic-memory, our own folders, and plain Markdown. Text that a model wrote there stays text of an agent here.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal, get_args
+
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.notes import KINDS, LEGACY_KINDS, Audience, NoteDraft, NoteHeader, NoteKind, NoteTrust
+from promptuary.memory.files.front_matter import parse
+from promptuary.memory.files.note_file import Standing, as_bytes, normal_time, read_note
+
+ForeignForm = Literal["promptuary", "xpert", "claude-code", "codex", "basic-memory", "markdown"]
+"""Which program wrote the files."""
+
+FORMS: Final[tuple[ForeignForm, ...]] = get_args(ForeignForm)
+
+_XPERT: Final = re.compile(r"(?:^|/)xperts/([^/]+)/((?:private|shared)/[^/]+/[^/]+\.md)$")
+_OWN: Final = re.compile(r"(?:^|/)((?:private|shared)/(?:user|feedback|project|reference|profile|qa)/[^/]+\.md)$")
+_CODEX: Final = ("raw_memories.md", "memory_summary.md")
+_LOGS: Final = ("rollout_summaries/", "raw_memories.md")
+_ONLY_A_LINK: Final = re.compile(r"\s*[-*+]\s+\[[^\]\n]{0,500}\]\([^)\n]{0,1000}\)[^\n]*")
+_HEADING: Final = re.compile(r"^(#{1,2})[ \t]+(\S[^\n]*)$", re.MULTILINE)
+_LONGEST_SOURCE: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignNote:
+    """A note of another memory: where it is there, what it says, and whose it is said to be."""
+
+    path: str
+    draft: NoteDraft
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignMemory:
+    """What a folder holds: its form, the notes, and the files that are no notes, each with the reason."""
+
+    form: ForeignForm
+    notes: Sequence[ForeignNote] = ()
+    skipped: Mapping[str, str] | None = None
+
+
+def form_of(files: Mapping[str, str]) -> ForeignForm:
+    """Return which program wrote these files, which are texts by path."""
+    names = {path.rpartition("/")[2] for path in files}
+    if any(_XPERT.search(path) for path in files):
+        return "xpert"
+    if any(_OWN.search(path) for path in files):
+        return "promptuary"
+    if names.intersection(_CODEX):
+        return "codex"
+    if "MEMORY.md" in names:
+        return "claude-code"
+    if any(parse(text).value("permalink") for text in files.values()):
+        return "basic-memory"
+    return "markdown"
+
+
+def read_memory(files: Mapping[str, str], form: ForeignForm | None = None) -> ForeignMemory:
+    """Return the notes in ``files``, which are texts by path, as the program of ``form`` writes them."""
+    chosen = form or form_of(files)
+    notes: list[ForeignNote] = []
+    skipped: dict[str, str] = {}
+    for path, text in sorted(files.items()):
+        try:
+            found = [one for one in _READERS[chosen](path, text) if (one.draft.content or "").strip()]
+        except PromptuaryError as error:
+            skipped[path] = str(error)
+            continue
+        notes += found
+        if not found:
+            skipped[path] = "it has no note"
+    return ForeignMemory(chosen, notes, skipped)
+
+
+def _xpert(path: str, text: str) -> Iterator[ForeignNote]:
+    if found := _XPERT.search(path):
+        note = read_note(as_bytes(text), found[2], Standing("project"))
+        content = _without_section(_without_title(note.body, note.header.title))
+        trust: NoteTrust = "person" if note.header.source == "manual" else "agent"
+        owner = parse(text).value("ownerUserId")
+        draft = _draft(note.header, content, f"xpert:{note.header.id}", trust)
+        yield ForeignNote(path, draft, owner if isinstance(owner, str) else "")
+
+
+def _promptuary(path: str, text: str) -> Iterator[ForeignNote]:
+    if found := _OWN.search(path):
+        note = read_note(as_bytes(text), found[1], Standing("project"))
+        source = note.header.source_ref or f"promptuary:{note.header.id}"
+        yield ForeignNote(path, _draft(note.header, note.body, source, note.header.trust))
+
+
+def _claude_code(path: str, text: str) -> Iterator[ForeignNote]:
+    if path.rpartition("/")[2] == "MEMORY.md":
+        # It lists the other files; what is more than a list was written for the model to read.
+        kept = "\n".join(line for line in text.splitlines() if not _ONLY_A_LINK.fullmatch(line))
+        yield from _sections(path, kept, "claude-code")
+        return
+    document = parse(text)
+    title, summary, kind = (_text(document.value(*names)) for names in (("name", "title"), ("description",), ("type",)))
+    body = document.body.strip()
+    yield ForeignNote(
+        path,
+        NoteDraft(
+            body,
+            title=title or None,
+            summary=summary or None,
+            kind=_kind(kind),
+            source="import",
+            source_ref=_source("claude-code", path),
+            trust="agent",
+        ),
+    )
+
+
+def _codex(path: str, text: str) -> Iterator[ForeignNote]:
+    if any(name in path for name in _LOGS):
+        raise PromptuaryError("it is a log, whose notes are in MEMORY.md")
+    yield from _sections(path, text, "codex")
+
+
+def _basic_memory(path: str, text: str) -> Iterator[ForeignNote]:
+    document = parse(text)
+    header = read_note(as_bytes(text), f"private/reference/{path.replace('/', '-')}", Standing("project")).header
+    link = _text(document.value("permalink")) or path
+    created = normal_time(_text(document.value("created", "created_at")))
+    draft = _draft(header, document.body.strip(), f"basic-memory:{link}", "person")
+    yield ForeignNote(path, replace(draft, kind="reference", created_at=created or None))
+
+
+def _markdown(path: str, text: str) -> Iterator[ForeignNote]:
+    note = read_note(as_bytes(text), f"private/reference/{path.replace('/', '-')}", Standing("project"))
+    yield ForeignNote(path, _draft(note.header, note.body, _source("markdown", path), "person"))
+
+
+_READERS: Final[Mapping[ForeignForm, Callable[[str, str], Iterator[ForeignNote]]]] = {
+    "promptuary": _promptuary,
+    "xpert": _xpert,
+    "claude-code": _claude_code,
+    "codex": _codex,
+    "basic-memory": _basic_memory,
+    "markdown": _markdown,
+}
+
+
+def _draft(header: NoteHeader, content: str, source: str, trust: NoteTrust) -> NoteDraft:
+    audience: Audience | None = header.audience if header.path.startswith("shared/") else None
+    return NoteDraft(
+        content,
+        title=header.title,
+        kind=header.kind,
+        audience=audience,
+        status=header.status,
+        summary=header.summary or None,
+        tags=header.tags or None,
+        source="import",
+        source_ref=source[:_LONGEST_SOURCE],
+        valid_from=header.valid_from or None,
+        valid_until=header.valid_until or None,
+        pinned=header.pinned or None,
+        confidence=header.confidence if header.confidence < 1 else None,
+        trust=trust,
+        created_at=header.created_at or None,
+        updated_at=header.updated_at or None,
+    )
+
+
+def _sections(path: str, text: str, program: str) -> Iterator[ForeignNote]:
+    """Yield each section of a page as a note: by the headings of the first level, or of the second if that is one."""
+    body = parse(text).body
+    headings = list(_HEADING.finditer(body))
+    firsts = [one for one in headings if len(one[1]) == 1]
+    chosen = firsts if len(firsts) > 1 else [one for one in headings if len(one[1]) == 2] or firsts
+    ends = [*(one.start() for one in chosen[1:]), len(body)]
+    if not chosen and body.strip():
+        yield _section(path, path.rpartition("/")[2].removesuffix(".md"), body, program)
+    for heading, end in zip(chosen, ends, strict=False):
+        yield _section(path, heading[2].rstrip("# ").strip(), body[heading.end() : end], program)
+
+
+def _section(path: str, title: str, content: str, program: str) -> ForeignNote:
+    draft = NoteDraft(
+        content.strip(),
+        title=title,
+        kind="feedback" if "preference" in title.lower() else None,
+        source="import",
+        source_ref=_source(program, f"{path}#{title}"),
+        trust="agent",
+    )
+    return ForeignNote(path, draft)
+
+
+def _without_title(body: str, title: str) -> str:
+    first, _, rest = body.lstrip().partition("\n")
+    return rest if first.lstrip("# ").strip() == title and first.startswith("# ") else body
+
+
+def _without_section(body: str) -> str:
+    """Return the text without the heading that the program puts above what was written."""
+    first, _, rest = body.lstrip().partition("\n")
+    return rest.strip() if first.startswith("## ") else body.strip()
+
+
+def _kind(name: str) -> NoteKind | None:
+    plain = name.lower()
+    return next((kind for kind in KINDS if kind == plain), LEGACY_KINDS.get(plain))
+
+
+def _text(value: str | tuple[str, ...] | None) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _source(program: str, path: str) -> str:
+    return f"{program}:{path}"[:_LONGEST_SOURCE]
