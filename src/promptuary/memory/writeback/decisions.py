@@ -1,0 +1,233 @@
+"""The model proposes, this decides: what becomes of each decision of a writeback model. Pure.
+
+Whatever a model answers, and however it was talked into it, it can write at most a new private note, or change one that
+a model wrote before, and only as the agent's words. Everything else waits for the person, or is dropped.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+from promptuary.core.notes import Note, NoteDraft, NoteHeader, NoteTrust, is_note_id
+from promptuary.core.ports.writeback import Proposal, ProposalAction
+from promptuary.memory.writeback.prompts import MOST_DECISIONS
+from promptuary.memory.writeback.snapshot import Snapshot
+from promptuary.memory.writeback.wording import fingerprint, in_the_words_of, says_no_more
+
+_LONGEST_TITLE: Final = 200
+_LONGEST_CONTENT: Final = 8_000
+_LONGEST_REASON: Final = 500
+_MOST_TAGS: Final = 12
+_LONGEST_TAG: Final = 60
+
+HasSecret = Callable[[str], bool]
+"""Tells whether a text holds a secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One decision of a model, its texts trimmed; ``id`` and ``supersedes`` are empty for none."""
+
+    action: Literal["noop", "upsert", "archive"]
+    draft: NoteDraft
+    id: str = ""
+    supersedes: str = ""
+    reason: str = ""
+    evidence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Write a draft; with an id, if the note still has revision ``rev``. ``ends`` is a note that it makes untrue."""
+
+    draft: NoteDraft
+    rev: str = ""
+    ends: NoteHeader | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """Archive a note."""
+
+    note: NoteHeader
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Propose:
+    """Ask the person."""
+
+    proposal: Proposal
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Do nothing, and why."""
+
+    why: str
+
+
+Outcome = Write | Archive | Propose | Drop
+"""What becomes of a decision."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The notes that a decision is about: those that it names, if they are visible, and one that says the same."""
+
+    target: Note | None = None
+    superseded: Note | None = None
+    similar: Note | None = None
+
+
+def parsed(answer: Mapping[str, Any]) -> list[Decision]:
+    """Return the decisions of an answer that fits the schema, at most as many as a turn can be worth."""
+    return [_decision(given) for given in answer["decisions"][:MOST_DECISIONS]]
+
+
+def _decision(given: Mapping[str, Any]) -> Decision:
+    tags = [" ".join(tag.split())[:_LONGEST_TAG] for tag in (given.get("tags") or ())[:_MOST_TAGS]]
+    draft = NoteDraft(
+        content=_text(given, "content") or None,
+        title=" ".join(_text(given, "title").split()) or None,
+        kind=given.get("kind"),
+        audience=given.get("audience"),
+        tags=[tag for tag in tags if tag] or None,
+        source="writeback",
+        trust="agent",
+    )
+    return Decision(
+        given["action"],
+        draft,
+        id=_text(given, "id"),
+        supersedes=_text(given, "supersedes"),
+        reason=_text(given, "reason")[:_LONGEST_REASON],
+        evidence=_text(given, "evidence")[:_LONGEST_REASON],
+    )
+
+
+def _text(given: Mapping[str, Any], name: str) -> str:
+    return (given.get(name) or "").strip()
+
+
+def dispose(decision: Decision, snapshot: Snapshot, known: Known, *, has_secret: HasSecret, new_id: str) -> Outcome:
+    """Return what becomes of a decision. ``new_id`` names the proposal, if it becomes one."""
+    if decision.action == "noop":
+        return Drop("nothing to do")
+    if problem := _problem(decision, known, has_secret):
+        return Drop(problem)
+    if has_secret(f"{decision.reason}\n{decision.evidence}"):
+        decision = replace(decision, reason="", evidence="")
+    decision = replace(decision, draft=replace(decision.draft, source_ref=f"thread:{snapshot.thread}"))
+    if decision.action == "archive":
+        return _archived(decision, snapshot, known, new_id)
+    return _upserted(decision, snapshot, known, new_id)
+
+
+def _problem(decision: Decision, known: Known, has_secret: HasSecret) -> str:
+    """Return why nothing may become of a decision; empty if something may."""
+    draft = decision.draft
+    for key, note in ((decision.id, known.target), (decision.supersedes, known.superseded)):
+        if key and (not is_note_id(key) or note is None or note.header.status != "active"):
+            return "it names a note that is not there"
+    if decision.action == "archive":
+        return "" if decision.id else "it archives nothing"
+    if not draft.content or not draft.title:
+        return "it has no title or no content"
+    if len(draft.title) > _LONGEST_TITLE or len(draft.content) > _LONGEST_CONTENT:
+        return "it is too long for a note"
+    if has_secret("\n".join([draft.title, draft.content, *(draft.tags or ())])):
+        return "it holds a secret"
+    return ""
+
+
+def _upserted(decision: Decision, snapshot: Snapshot, known: Known, new_id: str) -> Outcome:
+    draft, similar, target = decision.draft, known.similar, known.target
+    text = f"{draft.title}\n{draft.content}"
+    if similar is not None and not decision.supersedes and target is None:
+        if says_no_more(draft.content or "", _text_of(similar)):
+            return Drop("a note says it already")
+        if says_no_more(similar.body, text):
+            target = similar  # the new text says more: it takes the place of the old one
+    if target is not None and says_no_more(draft.content or "", _text_of(target)):
+        return Drop("the note says it already")
+    changed = [note.header for note in (target, known.superseded) if note is not None]
+    ends = known.superseded.header if known.superseded else None
+    draft = replace(draft, id=target.header.id if target else None, supersedes=ends.id if ends else None)
+    if snapshot.external and in_the_words_of(draft.content or "", snapshot.persons_words):
+        draft = replace(
+            draft, title=None if target is None else target.header.title, tags=None
+        )  # not a word but theirs
+    rev = target.header.rev if target else ""
+    if why := _needs_consent(draft, snapshot, changed):
+        trust: NoteTrust = "external" if snapshot.external and not _is_spoken(draft, snapshot) else "agent"
+        return _proposed(decision, replace(draft, trust=trust), new_id, at=snapshot.at, rev=rev, why=why)
+    return Write(draft, rev, ends, _said(decision))
+
+
+def _text_of(note: Note) -> str:
+    return f"{note.header.title}\n{note.body}"
+
+
+def _needs_consent(draft: NoteDraft, snapshot: Snapshot, changed: Sequence[NoteHeader]) -> str:
+    """Return why the person must be asked before a draft is written; empty if they need not be."""
+    if any(map(is_persons, changed)):
+        return "It would change a note that is yours."
+    if draft.audience == "shared":
+        return "Everybody here would see it."
+    spoken = _is_spoken(draft, snapshot)
+    if snapshot.external and not spoken:
+        return "The conversation held text from elsewhere, and it may stem from that."
+    if (draft.kind == "user" or any(one.scope == "user" for one in changed)) and not spoken:
+        return "It is about you, and not in your words."
+    return ""
+
+
+def _is_spoken(draft: NoteDraft, snapshot: Snapshot) -> bool:
+    return in_the_words_of(draft.content or "", snapshot.persons_words)
+
+
+def is_persons(note: NoteHeader) -> bool:
+    """Return whether a model may not touch a note: a person wrote, imported, shared, pinned or adopted it."""
+    written_by_model = note.trust == "agent" and note.source in {"writeback", "tool"}
+    return not written_by_model or note.audience == "shared" or note.pinned or note.external
+
+
+def _archived(decision: Decision, snapshot: Snapshot, known: Known, new_id: str) -> Outcome:
+    if known.target is None:
+        return Drop("it names a note that is not there")
+    header = known.target.header
+    persons = is_persons(header)
+    if persons or snapshot.external:
+        why = "The note is yours." if persons else "The conversation held text from elsewhere."
+        draft = NoteDraft(id=header.id, title=header.title, source="writeback", source_ref=decision.draft.source_ref)
+        return _proposed(decision, draft, new_id, at=snapshot.at, rev=header.rev, why=why)
+    return Archive(header, _said(decision))
+
+
+def _proposed(decision: Decision, draft: NoteDraft, proposal_id: str, *, at: str, rev: str, why: str) -> Outcome:
+    action: ProposalAction = "archive" if decision.action == "archive" else "write"
+    return Propose(
+        Proposal(
+            proposal_id,
+            action,
+            at,
+            "writeback",
+            draft,
+            proposal_fingerprint(action, draft),
+            rev=rev,
+            reason=f"{why} {_said(decision)}".strip(),
+            evidence=decision.evidence,
+        )
+    )
+
+
+def proposal_fingerprint(action: ProposalAction, draft: NoteDraft) -> str:
+    """Return what is equal for proposals that would do the same."""
+    content = "" if action == "archive" else draft.content or ""
+    return fingerprint(action, draft.id or "", content, draft.supersedes or "", draft.audience or "")
+
+
+def _said(decision: Decision) -> str:
+    return f"The model says: {' '.join(decision.reason.split())}" if decision.reason else ""

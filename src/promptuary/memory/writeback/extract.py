@@ -1,0 +1,117 @@
+"""Finds what a person states outright and may want to be remembered, without a model. Pure and linear.
+
+Only the person's own words are read, sentence by sentence; questions are not statements. What is found is proposed,
+never written. Few patterns that are sure: what a person has to reject teaches them not to look.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from promptuary.core.notes import NoteKind
+from promptuary.memory.writeback.own_words import own_words, sentences
+
+_LONGEST: Final = 300
+_SHORTEST: Final = 3
+"""Words that a statement has at least; characters, where words are not set apart."""
+_MOST: Final = 5
+
+_PATTERNS: Final[Sequence[tuple[NoteKind, Sequence[str]]]] = (
+    (
+        "feedback",  # how to work, from now on
+        (
+            r"(?:please |and |also )?(?:always|never)\b(?! mind| ever mind| a | been| had| seen| heard)",
+            r"(?:from now on|in (?:the )?future|going forward)\b",
+            r"(?:please )?(?:do not|don['’]t) ever\b",
+            r"(?:bitte )?(?:immer|niemals|nie)\b(?! mehr lustig| gehört| gesehen)",
+            r"(?:ab jetzt|ab sofort|von jetzt an|in zukunft|künftig)\b",
+            r"(?:bitte )?(?:verwende|benutze|nutze|nimm|schreibe?|antworte|mach|lass) (?:\w+ )?(?:immer|nie|niemals)\b",
+            r"(?:toujours|jamais|désormais|dorénavant|à partir de maintenant)\b",
+            r"(?:n['’])?(?:utilise|emploie|écris|réponds|mets|fais)z? (?:toujours|jamais)\b",
+            r"(?:siempre|nunca|a partir de ahora|de ahora en adelante|en adelante)\b",
+            r"(?:por favor,? )?(?:usa|utiliza|escribe|responde|pon|haz) (?:siempre|nunca)\b",
+            r"[请請]?(?:总是|總是|始终|始終|一律|永[远遠]不要|[从從][现現]在起|从今以后|今[后後]|以[后後]都|绝对?不)",
+        ),
+    ),
+    (
+        "user",  # who the person is, and what they prefer
+        (
+            r"(?:by the way,? )?my name(?: is|['’]s) ",
+            r"(?:please )?call me (?!back|when|if|later|crazy|a )",
+            r"i (?:always |strongly |really |much |generally |usually )?prefer (?!the |this|that|it\b|your)",
+            r"(?:i am|i['’]m) an? (?!bit\b|little\b|fan\b|few\b|lot\b)\w",
+            r"i work (?:as|at|for|in) ",
+            r"(?:mein name ist|ich hei(?:ß|ss)e|nenn mich) ",
+            r"ich (?:bevorzuge (?!d)|arbeite (?:als|bei|für|in) )",
+            r"(?:je m['’]appelle|mon nom est|appelle-moi|je travaille (?:comme|chez|pour|à)) ",
+            r"je préfère (?!l[ae] |cet?t?e? |cel|ça|ta |ton )",
+            r"(?:me llamo|mi nombre es|llámame|trabajo (?:como|en|para)) ",
+            r"prefiero (?!el |la |est|es[ae] |tu )",
+            r"(?:我叫|我的名字是|我是一[名个個位]|我更喜[欢歡]用?|我偏好|我喜[欢歡]用)",
+        ),
+    ),
+    (
+        "project",  # what was decided
+        (
+            r"(?:so |ok,? )?(?:we|(?:our|the) team)(?: ha[vs]e?|['’]ve)? (?:just )?(?:decided|agreed|settled|chosen?)\b",
+            r"we chose\b",
+            r"(?:the |our )?decision(?: is|:)",
+            r"wir haben (?:uns )?(?:\S+ ){0,14}(?:entschieden|beschlossen|geeinigt|vereinbart)\b",
+            r"(?:nous avons|on a) (?:décidé|choisi|convenu)\b",
+            r"(?:hemos decidido|decidimos|hemos acordado|acordamos)\b",
+            r"我[们們](?:已[经經])?(?:[决決]定|商定|[约約]定|[选選][择擇]了)",
+        ),
+    ),
+)
+_REMEMBER: Final[Sequence[str]] = (
+    r"(?:please )?(?:remember|keep in mind|note|don['’]t forget|do not forget)(?: this)?(?: that|[:,])\s*",
+    r"(?:bitte )?(?:merke? dir|denke? daran|vergiss nicht|beachte)(?:,? dass|[:,])\s*",
+    r"(?:souviens-toi|rappelle-toi|retiens|note|n['’]oublie pas)(?: bien)?(?: que|[:,])\s*",
+    r"(?:por favor,? )?(?:recuerda|acuérdate de|no olvides|ten en cuenta)(?: que|[:,])\s*",
+    r"[请請]?(?:[记記]住|[记記]得|[别別]忘了)[:：,，]?\s*",
+)
+_NO_SPACES: Final = re.compile(r"[぀-ヿ㐀-鿿]")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """Something that a person stated: as they said it, and what it is about."""
+
+    text: str
+    kind: NoteKind
+
+
+def statements(message: str) -> list[Statement]:
+    """Return what a person states outright in a message, at most a few."""
+    found: list[Statement] = []
+    for sentence in sentences(own_words(message).text):
+        one = _statement(sentence)
+        if one is not None and one not in found:
+            found.append(one)
+    return found[:_MOST]
+
+
+def _statement(sentence: str) -> Statement | None:
+    if len(sentence) > _LONGEST or sentence.endswith(("?", "？")) or "…" in sentence:
+        return None
+    asked = _remember().match(sentence)
+    text = sentence[asked.end() :] if asked else sentence
+    least = len(text) if _NO_SPACES.search(text) else len(text.split())
+    if least < _SHORTEST:
+        return None
+    kind: NoteKind | None = next((kind for kind, pattern in _compiled() if pattern.match(text)), None)
+    if kind is None and not asked:
+        return None
+    return Statement(text[:1].upper() + text[1:], kind or "feedback")
+
+
+@cache
+def _compiled() -> Sequence[tuple[NoteKind, re.Pattern[str]]]:
+    return [(kind, re.compile("|".join(patterns), re.IGNORECASE)) for kind, patterns in _PATTERNS]
+
+
+@cache
+def _remember() -> re.Pattern[str]:
+    return re.compile("|".join(_REMEMBER), re.IGNORECASE)

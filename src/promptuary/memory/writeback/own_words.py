@@ -1,0 +1,60 @@
+"""What of a message the person said themselves: without what they quoted, pasted or put into code. Pure and linear.
+
+Nobody can tell a pasted sentence from a typed one for sure. What looks like a paste (a fence, a quotation, a mail
+header, a long paragraph, a long message) is not taken for the person's words; that errs towards asking.
+"""
+
+import re
+from typing import Final, NamedTuple
+
+_LONGEST_MESSAGE: Final = 2_000
+_LONGEST_PARAGRAPH: Final = 600
+_FENCE: Final = re.compile(r"[ \t]*(`{3,}|~{3,})")
+_QUOTED_LINE: Final = re.compile(
+    r"[ \t]*(>|\|)|(from|to|subject|date|sent|von|an|betreff|de|asunto|objet)[ \t]*:", re.IGNORECASE
+)
+_QUOTED: Final = re.compile(r'"[^"\n]{12,}"|“[^”\n]{12,}”|„[^“\n]{12,}“|«[^»\n]{12,}»|「[^」\n]{6,}」|\'[^\'\n]{40,}\'')
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?;])\s+|[\n。！？；]+")
+
+
+class OwnWords(NamedTuple):
+    """The person's own words in a message, and whether there was anything else in it."""
+
+    text: str
+    foreign: bool
+
+
+def own_words(message: str) -> OwnWords:
+    """Return what the person said themselves in a message."""
+    if len(message) > _LONGEST_MESSAGE:
+        return OwnWords("", foreign=True)
+    kept: list[str] = []
+    foreign, fence = False, ""
+    for line in message.splitlines():
+        mark = _FENCE.match(line)
+        if fence or mark:
+            foreign = True
+            fence = _after(line, mark, fence)
+            kept.append("")
+        elif _QUOTED_LINE.match(line):
+            foreign = True
+            kept.append("")
+        else:
+            kept.append(line)
+    paragraphs = "\n".join(kept).split("\n\n")
+    short = [one for one in paragraphs if len(one) <= _LONGEST_PARAGRAPH]
+    text, quotations = _QUOTED.subn(" … ", "\n\n".join(short))
+    return OwnWords(text.strip(), foreign or bool(quotations) or len(short) < len(paragraphs))
+
+
+def _after(line: str, mark: re.Match[str] | None, fence: str) -> str:
+    """Return the fence that is open after a line; empty for none."""
+    if not fence:
+        return mark[1] if mark else ""
+    closes = mark is not None and mark[1].startswith(fence) and not line.strip().strip(fence[0])
+    return "" if closes else fence
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text, without the spaces and list marks around them."""
+    return [found for part in _SENTENCE_END.split(text) if (found := part.strip().lstrip("-*• \t").strip())]

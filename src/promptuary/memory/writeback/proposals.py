@@ -1,0 +1,126 @@
+"""The proposals that wait for the person: listed, accepted, rejected and edited.
+
+What is accepted goes through the same write path as everything else, as the person's own act. A proposal waits for as
+long as it takes; it is never accepted, and never lost, by itself.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final, Protocol, TypedDict, Unpack
+
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.notes import Audience, Note, NoteConflictError, NoteDraft, NoteHeader, NoteKind
+from promptuary.core.ports.writeback import Proposal, ProposalStore
+from promptuary.memory.writeback.decisions import HasSecret, proposal_fingerprint
+
+MOST_WAITING: Final = 200
+"""More are not added: nobody reads them, and whoever poisons conversations could hide one among thousands."""
+
+
+class NoteWriter(Protocol):
+    """What writeback needs of a memory: the notes that one principal may see, and the one write path to them."""
+
+    def get(self, key: str) -> Note | None:
+        """Return the note of this id; ``None`` if there is none that the principal may see."""
+        ...
+
+    def put(self, draft: NoteDraft, *, if_rev: str | None = None, reason: str = "") -> Note:
+        """Write a note, or change the one that the draft names."""
+        ...
+
+    def archive(self, key: str, *, reason: str = "") -> Note:
+        """Archive a note."""
+        ...
+
+
+def write_note(memory: NoteWriter, draft: NoteDraft, *, rev: str, at: str, reason: str) -> Note:
+    """Write a draft; the note that it supersedes ends to be valid at ``at``, after the new one is written."""
+    note = memory.put(draft, if_rev=rev or None, reason=reason)
+    ended = memory.get(draft.supersedes) if draft.supersedes else None
+    if ended is not None and not ended.header.valid_until:
+        memory.put(_ended(ended.header, at), if_rev=ended.header.rev, reason=f"superseded by {note.header.id}")
+    return note
+
+
+def _ended(old: NoteHeader, at: str) -> NoteDraft:
+    return NoteDraft(id=old.id, valid_until=at, source=old.source, trust=old.trust)
+
+
+class ProposalFields(TypedDict, total=False):
+    """What of a proposal can be edited."""
+
+    content: str
+    title: str
+    kind: NoteKind
+    audience: Audience
+    tags: Sequence[str]
+
+
+class Proposals:
+    """The proposals of one principal. Every method blocks."""
+
+    def __init__(
+        self, store: ProposalStore, memory: NoteWriter, *, has_secret: HasSecret, clock: Callable[[], str]
+    ) -> None:
+        self._store = store
+        self._memory = memory
+        self._has_secret = has_secret
+        self._clock = clock
+
+    def all(self) -> Sequence[Proposal]:
+        """Return every proposal that waits, the oldest first."""
+        return self._store.all()
+
+    def add(self, proposal: Proposal) -> bool:
+        """Add a proposal; return False if the same one waits or was rejected, or too many wait."""
+        return len(self._store.all()) < MOST_WAITING and self._store.add(proposal)
+
+    def accept(self, proposal: str) -> Note:
+        """Do what a proposal says, as the person's own act, and return the note.
+
+        Raises ``NoteConflictError``, and keeps the proposal, if the note has changed since it was made.
+        """
+        found = self._found(proposal)
+        if found.action == "archive":
+            note = self._archived(found)
+        else:
+            draft = replace(found.draft, trust="person")
+            note = write_note(self._memory, draft, rev=found.rev, at=self._clock(), reason=f"accepted {found.id}")
+        self._store.remove(found.id, rejected=False)
+        return note
+
+    def reject(self, proposal: str) -> None:
+        """Drop a proposal; the same one is not made again."""
+        self._store.remove(self._found(proposal).id, rejected=True)
+
+    def edit(self, proposal: str, **fields: Unpack[ProposalFields]) -> Proposal:
+        """Change what a proposal would write, and return it as it is then. It still waits to be accepted."""
+        found = self._found(proposal)
+        if found.action == "archive":
+            raise PromptuaryError(f"proposal {found.id} archives a note; there is nothing in it to edit")
+        draft = replace(found.draft, **fields)
+        if not (draft.content or "").strip():
+            raise PromptuaryError("a note needs content")
+        if self._has_secret("\n".join([draft.title or "", draft.content or "", *(draft.tags or ())])):
+            raise PromptuaryError("this holds a secret, which is not stored; leave it out")
+        edited = replace(found, draft=draft, fingerprint=proposal_fingerprint(found.action, draft))
+        if not self._store.replace(edited):
+            raise self._unknown(proposal)
+        return edited
+
+    def _archived(self, found: Proposal) -> Note:
+        current = self._memory.get(found.draft.id or "")
+        if current is None or current.header.rev != found.rev:
+            raise NoteConflictError(
+                "the note has changed since this was proposed; look at it, then archive it", current
+            )
+        return self._memory.archive(current.header.id, reason=f"accepted {found.id}")
+
+    def _found(self, proposal: str) -> Proposal:
+        found = self._store.get(proposal)
+        if found is None:
+            raise self._unknown(proposal)
+        return found
+
+    def _unknown(self, proposal: Any) -> PromptuaryError:
+        return PromptuaryError(f"there is no proposal {proposal!r}; `promptuary memory proposals` lists them")

@@ -1,0 +1,233 @@
+"""Writes down after a turn what it taught: a queue that survives a crash, and one thread that works it off.
+
+The thread asks the model and does what ``decisions`` says of its answers. A turn that fails is tried again, later each
+time; one that fails too often waits for the person and is never dropped. Without a model, the local extractor proposes
+notes when a turn is recorded, and nothing else happens.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, assert_never
+
+from promptuary import concurrency
+from promptuary.core.errors import PromptuaryError, StorageError
+from promptuary.core.messages import Item
+from promptuary.core.notes import Note, NoteDraft, new_note_id
+from promptuary.core.ports.json_answers import complete_json
+from promptuary.core.ports.models import ChatModel, JsonChatModel
+from promptuary.core.ports.writeback import NoteQueue, Proposal, QueuedTurn
+from promptuary.core.receipts import Receipt
+from promptuary.core.text import one_line
+from promptuary.memory.writeback.decisions import (
+    Archive,
+    Decision,
+    Drop,
+    HasSecret,
+    Known,
+    Outcome,
+    Propose,
+    Write,
+    dispose,
+    parsed,
+    proposal_fingerprint,
+)
+from promptuary.memory.writeback.extract import statements
+from promptuary.memory.writeback.prompts import SCHEMA, Prompts, question
+from promptuary.memory.writeback.proposals import NoteWriter, Proposals, write_note
+from promptuary.memory.writeback.snapshot import Snapshot, from_text, snapshot, to_text, wrote_a_note
+
+logger = logging.getLogger(__name__)
+
+SOFT_DRAIN: Final = 1.5
+"""Seconds that a finished turn waits at most for what is written after it."""
+_LEASE: Final = 600.0
+"""Seconds for which a turn is kept from other processes; if this one is killed, another takes it over then."""
+_ANSWER_TOKENS: Final = 2_000
+_FIRST_PAUSE: Final = 30.0
+_MOST_TRIES: Final = 7
+_MOST_CANDIDATES: Final = 8
+_LONGEST_ERROR: Final = 300
+
+Similar = Callable[[str, int], Sequence[str]]
+"""Returns the ids of at most so many notes that are about the same as a text, the nearest first."""
+
+
+class Writeback:
+    """Writeback of one principal. ``record`` belongs into the transaction that stores a finished turn.
+
+    ``model`` of ``None`` leaves the local extractor. ``timeout`` is how many seconds the model has for one turn. The
+    model is asked on an event loop of its own, in a thread of its own.
+    """
+
+    def __init__(
+        self,
+        queue: NoteQueue,
+        proposals: Proposals,
+        memory: NoteWriter,
+        *,
+        model: ChatModel | JsonChatModel | None,
+        similar: Similar,
+        has_secret: HasSecret,
+        prompts: Prompts = Prompts(),  # noqa: B008  (frozen)
+        soft_drain: bool = False,
+        timeout: float = 120.0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._queue, self._proposals, self._memory = queue, proposals, memory
+        self._model, self._similar, self._has_secret = model, similar, has_secret
+        self._prompts, self._soft_drain, self._timeout, self._clock = prompts, soft_drain, timeout, clock
+        self._lock = threading.Lock()
+        self._worker: threading.Thread | None = None
+        self._woken, self._idle, self._closed = threading.Event(), threading.Event(), threading.Event()
+
+    def record(self, turn: str, thread: str, history: Sequence[Item], receipt: Receipt) -> None:
+        """Store what a finished turn said, for writeback. ``history`` ends with its messages.
+
+        If the agent wrote a note itself in the turn, nothing is left to write.
+        """
+        own = [item for item in history if item.turn == turn]
+        if wrote_a_note(own):
+            return
+        at = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")
+        if self._model is None:
+            self._extract([item.words for item in own if item.role == "user"], thread, at)
+        else:
+            one = snapshot(turn, thread, at, history, receipt)
+            self._queue.add(QueuedTurn(turn, thread, at, to_text(one), due=self._clock()))
+
+    def begin(self) -> None:
+        """Work off what waits, in the background, also what an earlier process left behind."""
+        if self._model is None or self._closed.is_set():
+            return
+        with self._lock:
+            self._idle.clear()
+            self._woken.set()
+            if self._worker is None or not self._worker.is_alive():
+                self._worker = concurrency.start_daemon(self._work, name="promptuary-writeback")
+
+    async def settle(self) -> None:
+        """Begin the work after a turn was stored; with ``soft_drain``, wait for it shortly."""
+        await concurrency.run(self.begin)
+        if self._soft_drain and self._model is not None:
+            await concurrency.run(lambda: self._idle.wait(SOFT_DRAIN))
+
+    def drain(self, timeout: float) -> bool:
+        """Work off what is due, and return whether that was done within ``timeout`` seconds."""
+        self.begin()
+        return self._model is None or self._idle.wait(timeout)
+
+    def close(self) -> None:
+        """Stop after the model's present answer, which is dropped: its turn is tried again by the next process."""
+        self._closed.set()
+        self._woken.set()
+
+    def _extract(self, messages: Sequence[str], thread: str, at: str) -> None:
+        for one in [found for message in messages for found in statements(message)]:
+            if self._has_secret(one.text) or self._known(one.text):
+                continue
+            draft = NoteDraft(one.text, kind=one.kind, source="manual", source_ref=f"thread:{thread}", trust="person")
+            mark = proposal_fingerprint("write", draft)
+            self._proposals.add(Proposal(new_note_id(), "write", at, "extract", draft, mark, evidence=one.text))
+
+    def _known(self, text: str) -> bool:
+        """Return whether a note says this already."""
+        one = Decision("upsert", NoteDraft(text, title=text))
+        nothing = Snapshot("", "", "", (), external=False)
+        notes = [note for key in self._similar(text, 1) if (note := self._memory.get(key))]
+        known = Known(similar=notes[0] if notes else None)
+        return isinstance(dispose(one, nothing, known, has_secret=self._has_secret, new_id=""), Drop)
+
+    def _work(self) -> None:
+        try:
+            while not self._closed.is_set():
+                self._woken.clear()
+                while not self._closed.is_set() and (turn := self._queue.take(self._clock(), lease=_LEASE)):
+                    self._attempt(turn)
+                pause = self._pause()
+                with self._lock:  # what was recorded meanwhile is still to be done
+                    if not self._woken.is_set():
+                        self._idle.set()
+                self._woken.wait(pause)
+        except Exception:  # the outermost loop: the database may have been closed or removed
+            logger.exception("writeback stopped; what waits is done by the next process")
+        finally:
+            self._idle.set()
+
+    def _pause(self) -> float | None:
+        """Return how many seconds nothing is due; ``None`` if nothing waits to be tried again."""
+        due = [one.due for one in self._queue.waiting() if one.due is not None]
+        return max(min(due) - self._clock(), 1.0) if due else None
+
+    def _attempt(self, turn: QueuedTurn) -> None:
+        try:
+            self.process(from_text(turn.text))
+        except Exception as error:  # the outermost loop: whatever a model or its client raises
+            logger.exception("writeback of a turn failed")
+            if not self._closed.is_set():
+                due = None if turn.tries + 1 >= _MOST_TRIES else self._clock() + _FIRST_PAUSE * 4**turn.tries
+                self._queue.failed(turn.id, error=one_line(str(error))[:_LONGEST_ERROR], due=due)
+        else:
+            if not self._closed.is_set():
+                self._queue.done(turn.id)
+
+    def process(self, one: Snapshot) -> list[Outcome]:
+        """Ask the model about a turn and do what may be done of its answer; return what became of each decision."""
+        notes = self._candidates(one)
+        answer = self._answer(one, notes)
+        if self._closed.is_set():
+            raise PromptuaryError("writeback was closed before the model answered")
+        done = []
+        for decision in parsed(answer):
+            outcome = dispose(decision, one, self._about(decision), has_secret=self._has_secret, new_id=new_note_id())
+            done.append(self._act(outcome, one))
+        return done
+
+    def _answer(self, one: Snapshot, notes: Sequence[Note]) -> dict[str, Any]:
+        model = self._model
+        if model is None:
+            raise PromptuaryError("writeback needs a model; set writeback_model")
+
+        async def ask() -> dict[str, Any]:
+            asked = complete_json(model, question(one, notes, self._prompts), SCHEMA, max_tokens=_ANSWER_TOKENS)
+            return await asyncio.wait_for(asked, self._timeout)
+
+        return asyncio.run(ask())
+
+    def _candidates(self, one: Snapshot) -> list[Note]:
+        """Return the notes that the conversation may be about: by what was said last, and by what the person said."""
+        last = one.said[-1].text if one.said else ""
+        keys = [*self._similar(one.persons_words[-2_000:], _MOST_CANDIDATES), *self._similar(last[:2_000], 3)]
+        found = [self._memory.get(key) for key in dict.fromkeys(keys)]
+        return [note for note in found if note is not None and note.header.status == "active"][:_MOST_CANDIDATES]
+
+    def _about(self, decision: Decision) -> Known:
+        text = f"{decision.draft.title or ''}\n{decision.draft.content or ''}".strip()
+        alike = self._similar(text, 1) if decision.action == "upsert" and text and not decision.id else ()
+        target, ended, similar = (
+            self._memory.get(key) if key else None
+            for key in (decision.id, decision.supersedes, alike[0] if alike else "")
+        )
+        return Known(target, ended, similar)
+
+    def _act(self, outcome: Outcome, one: Snapshot) -> Outcome:
+        try:
+            match outcome:
+                case Write(draft, rev, _, reason):
+                    write_note(self._memory, draft, rev=rev, at=one.at, reason=reason)
+                case Archive(note, reason):
+                    self._memory.archive(note.id, reason=reason)
+                case Propose(proposal):
+                    return outcome if self._proposals.add(proposal) else Drop("the same was proposed before")
+                case Drop():
+                    pass
+                case _:
+                    assert_never(outcome)
+        except StorageError:
+            raise  # tried again
+        except PromptuaryError as error:  # the note was changed meanwhile, or the write path refuses it
+            return Drop(one_line(str(error)))
+        return outcome

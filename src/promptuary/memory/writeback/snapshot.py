@@ -1,0 +1,126 @@
+"""What was said in a finished turn and shortly before, as writeback reads it: bounded, without secrets, with its trust.
+
+Attached texts are left out: they are not what the conversation says. But they, and all else that is neither the
+person's nor the model's own words, decide how far the snapshot is trusted.
+"""
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from promptuary.core.blocks import Trust
+from promptuary.core.errors import StorageError
+from promptuary.core.messages import Item
+from promptuary.core.receipts import Receipt
+from promptuary.memory.writeback.own_words import own_words
+from promptuary.workspace.disk.secret_values import mask_secrets
+
+Speaker = Literal["person", "assistant", "tool"]
+"""Who said something."""
+
+MOST_MESSAGES: Final = 18
+_LONGEST_MESSAGE: Final = 4_000
+_LONGEST_RESULT: Final = 400
+_LONGEST: Final = 12_000
+_SPEAKERS: Final[dict[str, Speaker]] = {"user": "person", "assistant": "assistant", "tool": "tool"}
+WRITE_TOOL: Final = "write_memory"
+"""The tool with which an agent writes a note itself."""
+OWN_PARTS: Final = frozenset({"message", "history", "instructions", "memory_digest", "memory_recall"})
+"""Parts of a prompt that the person stands behind, unless a block in them is labelled as external."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One message: who spoke, and what they said."""
+
+    speaker: Speaker
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The last messages of a thread after a turn.
+
+    ``external``: the prompt held text that is neither the person's nor the model's, so whatever was said may stem from
+    it.
+    """
+
+    turn: str
+    thread: str
+    at: str
+    said: tuple[Said, ...]
+    external: bool
+
+    @property
+    def persons_words(self) -> str:
+        """All that the person said themselves, without what they quoted or pasted."""
+        return "\n\n".join(own_words(one.text).text for one in self.said if one.speaker == "person")
+
+
+def snapshot(
+    turn: str,
+    thread: str,
+    at: str,
+    history: Sequence[Item],
+    receipt: Receipt,
+    *,
+    own_parts: Collection[str] = OWN_PARTS,
+) -> Snapshot:
+    """Return the snapshot of a turn. ``history`` ends with the turn's own messages."""
+    external = any(map(_is_foreign, history)) or any(
+        entry.status != "out" and (entry.trust is Trust.EXTERNAL or entry.layer not in own_parts)
+        for entry in receipt.entries
+    )
+    return Snapshot(turn, thread, at, _bounded(history), external)
+
+
+def _is_foreign(item: Item) -> bool:
+    """Return whether an entry of a history holds more than the person's and the model's words."""
+    if item.attachments or item.role == "tool" or item.kind == "summary":
+        return True
+    return item.role == "user" and own_words(item.words).foreign
+
+
+def _bounded(history: Sequence[Item]) -> tuple[Said, ...]:
+    spoken = [item for item in history if item.role in _SPEAKERS and item.words.strip()]
+    kept: list[Said] = []
+    left = _LONGEST
+    for item in reversed(spoken[-MOST_MESSAGES:]):
+        speaker = _SPEAKERS[item.role]
+        most = min(_LONGEST_RESULT if speaker == "tool" else _LONGEST_MESSAGE, left)
+        if most < 80 and kept:
+            break
+        kept.append(Said(speaker, _shortened(mask_secrets(item.words), most)))
+        left -= len(kept[-1].text)
+    return tuple(reversed(kept))
+
+
+def _shortened(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    head = most * 2 // 3
+    return f"{text[:head]} […] {text[len(text) - (most - head - 7) :]}"
+
+
+def wrote_a_note(items: Sequence[Item]) -> bool:
+    """Return whether the agent wrote a note itself in these messages: then there is nothing left to do after them."""
+    return any(call.name == WRITE_TOOL for item in items for call in item.tool_calls)
+
+
+def to_text(one: Snapshot) -> str:
+    """Return a snapshot as a queue keeps it."""
+    said = [[part.speaker, part.text] for part in one.said]
+    return json.dumps({"turn": one.turn, "thread": one.thread, "at": one.at, "said": said, "external": one.external})
+
+
+def from_text(text: str) -> Snapshot:
+    """Return the snapshot that ``to_text`` made a text of. Raises ``StorageError`` if it is none."""
+    try:
+        stored: dict[str, Any] = json.loads(text)
+        said = tuple(Said(speaker, str(words)) for speaker, words in stored["said"])
+        # Whatever is not plainly said to be clean is not.
+        external = stored["external"] is not False
+        return Snapshot(str(stored["turn"]), str(stored["thread"]), str(stored["at"]), said, external)
+    except (ValueError, KeyError, TypeError) as error:
+        raise StorageError("a turn that waits for writeback cannot be read") from error

@@ -1,0 +1,96 @@
+"""Whether two texts say the same, or one says no more than the other. Pure.
+
+Words and their order are compared, not meanings: this decides about merging and trust, where no model's opinion may
+count. Where it errs, two notes stay apart, or the person is asked.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Final
+
+from promptuary.memory.writeback.own_words import sentences
+
+_WORD: Final = re.compile(r"[^\W_]+")
+_NO_SPACES: Final = re.compile(r"[぀-ヿ㐀-鿿가-힯]")
+"""Writing without spaces: each character counts as a word."""
+_LONGEST: Final = 20_000
+_MOST_SENTENCES: Final = 100
+
+
+def _words(*lines: str) -> frozenset[str]:
+    return frozenset(word for line in lines for word in line.split())
+
+
+_PLAIN: Final = _words(
+    "a an the and to of in on for with is are was be it its this that as at by from i my me we our you your they their",
+    "please user users person people prefers prefer preference wants likes uses use said says note should s",
+    "der die das und zu von im ist sind ein eine mit für ich mein bitte nutzer bevorzugt bevorzuge",
+    "le la les et de du des un une est sont pour avec je mon ma nous utilisateur préfère",
+    "el los las y un una es son para con mi usuario prefiere prefiero",
+    "用 户 的 是 在 和 我 们 喜 欢 请",
+)
+"""Words of grammar, and those with which a note reports what somebody said."""
+_NEGATIONS: Final = _words(
+    "no not never none nor neither without stop avoid instead rather except unless cannot",
+    "don doesn didn isn aren won can t",
+    "nicht nie niemals kein keine keinen ohne statt sondern",
+    "ne pas jamais plus sans non aucun aucune",
+    "nunca jamás sin ningún ninguna tampoco",
+    "不 别 没 无 非 勿 禁 停",
+)
+"""Words that turn a statement around: texts that differ in these say different things."""
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, folded; a character of a writing without spaces is a word."""
+    folded = unicodedata.normalize("NFKC", text[:_LONGEST]).casefold()
+    found: list[str] = []
+    for word in _WORD.findall(folded):
+        found += list(word) if _NO_SPACES.search(word) else [word]
+    return found
+
+
+def wording(text: str) -> str:
+    """Return a text as its words alone: equal for texts that differ in case, spacing and punctuation."""
+    return " ".join(words_of(text))
+
+
+def fingerprint(*parts: str) -> str:
+    """Return a hash that is equal for parts with the same wording."""
+    return sha256("\0".join(map(wording, parts)).encode()).hexdigest()
+
+
+def says_no_more(text: str, than: str) -> bool:
+    """Return whether ``text`` restates ``than`` or a part of it: the same words in the same order, some left out.
+
+    None that turns a statement around may be left out, nor may there be one more.
+    """
+    said, other = _telling(text), _telling(than)
+    return bool(said) and _turning(said) == _turning(other) and _is_within(said, other)
+
+
+def in_the_words_of(text: str, spoken: str) -> bool:
+    """Return whether every sentence of ``text`` says no more than some sentence that was spoken.
+
+    Such a text can carry nothing in: no address, name, number or command that nobody spoke.
+    """
+    said, heard = sentences(text), sentences(spoken)[:_MOST_SENTENCES]
+    if not said or len(said) > _MOST_SENTENCES or len(text) > _LONGEST:
+        return False
+    return all(any(says_no_more(one, other) for other in heard) for one in said)
+
+
+def _telling(text: str) -> list[str]:
+    return [word for word in words_of(text) if word not in _PLAIN]
+
+
+def _turning(words: Sequence[str]) -> Counter[str]:
+    return Counter(word for word in words if word in _NEGATIONS)
+
+
+def _is_within(words: Sequence[str], others: Sequence[str]) -> bool:
+    left = iter(others)
+    return all(word in left for word in words)
