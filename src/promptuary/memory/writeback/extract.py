@@ -55,7 +55,7 @@ _PATTERNS: Final[Sequence[tuple[NoteKind, Sequence[str]]]] = (
     (
         "project",  # what was decided
         (
-            r"(?:so |ok,? )?(?:we|(?:our|the) team)(?: ha[vs]e?|['’]ve)? (?:just )?(?:decided|agreed|settled|chosen?)\b",
+            r"(?:so )?(?:we|(?:our|the) team)(?: ha[vs]e?|['’]ve)? (?:just )?(?:decided|agreed|settled|chosen?)\b",
             r"we chose\b",
             r"(?:the |our )?decision(?: is|:)",
             r"wir haben (?:uns )?(?:\S+ ){0,14}(?:entschieden|beschlossen|geeinigt|vereinbart)\b",

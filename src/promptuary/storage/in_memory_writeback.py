@@ -1,0 +1,96 @@
+"""Turns that wait for writeback and proposals in dictionaries: for tests, and to compare other stores with."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+
+from promptuary.core.ports.writeback import NoteQueue, Proposal, ProposalStore, QueuedTurn
+
+
+class InMemoryQueue(NoteQueue):
+    """A ``NoteQueue`` for as long as the process lives."""
+
+    def __init__(self) -> None:
+        self._turns: dict[str, QueuedTurn] = {}
+        self._leases: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def add(self, turn: QueuedTurn) -> bool:
+        """Add a turn; return False, and change nothing, if it is there already."""
+        with self._lock:
+            return self._turns.setdefault(turn.id, turn) is turn
+
+    def take(self, now: float, *, lease: float) -> QueuedTurn | None:
+        """Return a turn that is due, and keep it from others for ``lease`` seconds."""
+        with self._lock:
+            due = [
+                (one.due, place, one)
+                for place, one in enumerate(self._turns.values())
+                if one.due is not None and one.due <= now and self._leases.get(one.id, 0.0) <= now
+            ]
+            if not due:
+                return None
+            turn = min(due)[2]
+            self._leases[turn.id] = now + lease
+            return turn
+
+    def done(self, turn: str) -> None:
+        """Remove a turn."""
+        with self._lock:
+            self._turns.pop(turn, None)
+            self._leases.pop(turn, None)
+
+    def failed(self, turn: str, *, error: str, due: float | None) -> None:
+        """Note that an attempt failed, and when the turn is due again."""
+        with self._lock:
+            if found := self._turns.get(turn):
+                self._turns[turn] = replace(found, tries=found.tries + 1, error=error, due=due)
+                self._leases.pop(turn, None)
+
+    def waiting(self) -> Sequence[QueuedTurn]:
+        """Return every turn that is not done, the oldest first."""
+        with self._lock:
+            return list(self._turns.values())
+
+
+class InMemoryProposals(ProposalStore):
+    """A ``ProposalStore`` for as long as the process lives."""
+
+    def __init__(self) -> None:
+        self._proposals: dict[str, Proposal] = {}
+        self._rejected: set[str] = set()
+        self._lock = threading.Lock()
+
+    def add(self, proposal: Proposal) -> bool:
+        """Add a proposal; return False, and change nothing, if the same one waits or was rejected."""
+        with self._lock:
+            known = {one.fingerprint for one in self._proposals.values()} | self._rejected
+            if proposal.fingerprint in known:
+                return False
+            self._proposals[proposal.id] = proposal
+            return True
+
+    def all(self) -> Sequence[Proposal]:
+        """Return every proposal that waits, the oldest first."""
+        with self._lock:
+            return list(self._proposals.values())
+
+    def get(self, proposal: str) -> Proposal | None:
+        """Return the proposal of this id."""
+        return self._proposals.get(proposal)
+
+    def replace(self, proposal: Proposal) -> bool:
+        """Replace the proposal of the same id; return False if it is not there."""
+        with self._lock:
+            if proposal.id not in self._proposals:
+                return False
+            self._proposals[proposal.id] = proposal
+            return True
+
+    def remove(self, proposal: str, *, rejected: bool) -> bool:
+        """Remove a proposal; return False if it is not there. What was rejected is not added again."""
+        with self._lock:
+            found = self._proposals.pop(proposal, None)
+            if found is not None and rejected:
+                self._rejected.add(found.fingerprint)
+            return found is not None

@@ -1,0 +1,147 @@
+"""What every queue of turns and every store of proposals must do: subclass, and give a ``queue`` or ``proposals``.
+
+class TestMyQueue(NoteQueueConformance):
+    @pytest.fixture
+    def queue(self):
+        ...     # an empty one
+"""
+# ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
+
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from promptuary import concurrency
+from promptuary.core.notes import NoteDraft
+from promptuary.core.ports.writeback import NoteQueue, Proposal, ProposalStore, QueuedTurn
+
+ONE: Final = QueuedTurn("turn-1", "main", "2026-01-02T03:04:05+00:00", '{"said": "ä \\ud83d\\ude00 \\u0000"}', due=10.0)
+TWO: Final = QueuedTurn("turn-2", "other", "2026-01-02T03:04:06+00:00", "two", due=20.0)
+
+
+class NoteQueueConformance:
+    """The contract of a ``NoteQueue``."""
+
+    def test_what_is_added_waits_as_it_is_the_oldest_first(self, queue: NoteQueue) -> None:
+        assert [queue.add(TWO), queue.add(ONE)] == [True, True]
+        assert list(queue.waiting()) == [TWO, ONE]
+
+    def test_a_turn_is_added_once(self, queue: NoteQueue) -> None:
+        assert [queue.add(ONE), queue.add(replace(ONE, text="another"))] == [True, False]
+        assert list(queue.waiting()) == [ONE]
+
+    def test_the_turn_that_has_been_due_longest_is_taken_first(self, queue: NoteQueue) -> None:
+        queue.add(TWO)
+        queue.add(ONE)
+
+        assert [queue.take(30.0, lease=60.0), queue.take(30.0, lease=60.0)] == [ONE, TWO]
+
+    def test_a_turn_is_taken_when_it_is_due_and_not_before(self, queue: NoteQueue) -> None:
+        queue.add(ONE)
+
+        assert [queue.take(9.9, lease=1.0), queue.take(10.0, lease=1.0)] == [None, ONE]
+
+    def test_nobody_else_gets_a_turn_that_was_taken_until_its_lease_ends(self, queue: NoteQueue) -> None:
+        queue.add(ONE)
+        queue.take(10.0, lease=5.0)
+
+        assert [queue.take(14.9, lease=5.0), queue.take(15.0, lease=5.0)] == [None, ONE]
+
+    def test_what_is_done_is_gone(self, queue: NoteQueue) -> None:
+        queue.add(ONE)
+        queue.add(TWO)
+        queue.done(ONE.id)
+        queue.done("never-there")
+
+        assert list(queue.waiting()) == [TWO]
+
+    def test_what_failed_is_due_again_later_and_counts_its_tries(self, queue: NoteQueue) -> None:
+        queue.add(ONE)
+        queue.take(10.0, lease=600.0)
+        queue.failed(ONE.id, error="busy", due=50.0)
+
+        assert queue.take(49.0, lease=1.0) is None
+        assert queue.take(50.0, lease=1.0) == replace(ONE, due=50.0, tries=1, error="busy")
+
+    def test_what_failed_for_good_is_kept_and_not_taken(self, queue: NoteQueue) -> None:
+        queue.add(ONE)
+        queue.failed(ONE.id, error="busy", due=None)
+
+        assert queue.take(1e12, lease=1.0) is None
+        assert list(queue.waiting()) == [replace(ONE, due=None, tries=1, error="busy")]
+
+    def test_turns_of_one_thread_do_not_displace_one_another_nor_those_of_others(self, queue: NoteQueue) -> None:
+        """W10: no snapshot is dropped because another one came."""
+        turns = [QueuedTurn(f"turn-{number}", f"thread-{number % 3}", "", "x", due=0.0) for number in range(12)]
+        for one in turns:
+            queue.add(one)
+
+        assert list(queue.waiting()) == turns
+
+    def test_several_threads_never_take_the_same_turn(self, queue: NoteQueue) -> None:
+        for number in range(12):
+            queue.add(QueuedTurn(f"turn-{number}", "main", "", "x", due=0.0))
+        tasks = [concurrency.begin(partial(queue.take, 1.0, lease=60.0)) for _ in range(12)]
+        taken = [one.id for task in tasks if (one := task.result())]
+
+        assert sorted(taken) == sorted({f"turn-{number}" for number in range(12)})
+
+
+_DRAFT: Final = NoteDraft(
+    "Use tabs\n\nä 😀",
+    title="Tabs",
+    id="0123456789ab",
+    kind="feedback",
+    audience="shared",
+    scope="project",
+    tags=("style", "tabs"),
+    source="writeback",
+    source_ref="thread:main",
+    valid_from="2026-01-02",
+    supersedes="ba9876543210",
+    confidence=0.5,
+    trust="external",
+)
+FIRST: Final = Proposal("p1", "write", "2026-01-02", "writeback", _DRAFT, "f1", rev="r", reason="why", evidence="said")
+SECOND: Final = Proposal("p2", "archive", "2026-01-03", "extract", NoteDraft(id="0123456789ab"), "f2")
+
+
+class ProposalStoreConformance:
+    """The contract of a ``ProposalStore``."""
+
+    def test_what_is_added_waits_as_it_is_the_oldest_first(self, proposals: ProposalStore) -> None:
+        assert [proposals.add(FIRST), proposals.add(SECOND)] == [True, True]
+        assert list(proposals.all()) == [FIRST, SECOND]
+        assert proposals.get("p1") == FIRST
+        assert proposals.get("p3") is None
+
+    def test_what_would_do_the_same_is_not_added_again(self, proposals: ProposalStore) -> None:
+        proposals.add(FIRST)
+
+        assert not proposals.add(replace(SECOND, fingerprint="f1"))
+        assert list(proposals.all()) == [FIRST]
+
+    def test_what_was_rejected_is_not_added_again(self, proposals: ProposalStore) -> None:
+        proposals.add(FIRST)
+
+        assert proposals.remove("p1", rejected=True)
+        assert not proposals.add(replace(FIRST, id="p9"))
+        assert list(proposals.all()) == []
+
+    def test_what_was_accepted_may_be_proposed_again(self, proposals: ProposalStore) -> None:
+        proposals.add(FIRST)
+        proposals.remove("p1", rejected=False)
+
+        assert proposals.add(FIRST)
+
+    def test_a_proposal_is_replaced_in_its_place(self, proposals: ProposalStore) -> None:
+        proposals.add(FIRST)
+        proposals.add(SECOND)
+        edited = replace(FIRST, draft=replace(_DRAFT, content="Use spaces"), fingerprint="f3")
+
+        assert proposals.replace(edited)
+        assert list(proposals.all()) == [edited, SECOND]
+        assert not proposals.replace(replace(FIRST, id="p9"))
+
+    def test_what_is_not_there_cannot_be_removed(self, proposals: ProposalStore) -> None:
+        assert not proposals.remove("p1", rejected=True)
