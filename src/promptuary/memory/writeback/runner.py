@@ -1,8 +1,8 @@
 """Writes down after a turn what it taught: a queue that survives a crash, and one thread that works it off.
 
 The thread asks the model and does what ``decisions`` says of its answers. A turn that fails is tried again, later each
-time; one that fails too often waits for the person and is never dropped. Without a model, the local extractor proposes
-notes when a turn is recorded, and nothing else happens.
+time; one that fails too often waits for the person and is never dropped. Without a model it proposes what the person
+stated, as the local extractor finds it, and writes nothing.
 """
 
 import asyncio
@@ -92,16 +92,15 @@ class Writeback:
         own = [item for item in history if item.turn == turn]
         if wrote_a_note(own):
             return
+        if self._model is None and not any(statements(item.words) for item in own if item.role == "user"):
+            return
         at = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")
-        if self._model is None:
-            self._extract([item.words for item in own if item.role == "user"], thread, at)
-        else:
-            one = snapshot(turn, thread, at, history, receipt)
-            self._queue.add(QueuedTurn(turn, thread, at, to_text(one), due=self._clock()))
+        one = snapshot(turn, thread, at, history, receipt)
+        self._queue.add(QueuedTurn(turn, thread, at, to_text(one), due=self._clock()))
 
     def begin(self) -> None:
         """Work off what waits, in the background, also what an earlier process left behind."""
-        if self._model is None or self._closed.is_set():
+        if self._closed.is_set():
             return
         with self._lock:
             self._idle.clear()
@@ -110,28 +109,32 @@ class Writeback:
                 self._worker = concurrency.start_daemon(self._work, name="promptuary-writeback")
 
     async def settle(self) -> None:
-        """Begin the work after a turn was stored; with ``soft_drain``, wait for it shortly."""
-        await concurrency.run(self.begin)
-        if self._soft_drain and self._model is not None:
-            await concurrency.run(lambda: self._idle.wait(SOFT_DRAIN))
+        """Begin the work after a turn was stored; with ``soft_drain``, and without a model, wait for it shortly."""
+        wait = SOFT_DRAIN if self._soft_drain or self._model is None else 0.0
+        await concurrency.run(lambda: self.drain(wait))
 
     def drain(self, timeout: float) -> bool:
         """Work off what is due, and return whether that was done within ``timeout`` seconds."""
         self.begin()
-        return self._model is None or self._idle.wait(timeout)
+        return self._idle.wait(timeout)
 
     def close(self) -> None:
         """Stop after the model's present answer, which is dropped: its turn is tried again by the next process."""
         self._closed.set()
         self._woken.set()
 
-    def _extract(self, messages: Sequence[str], thread: str, at: str) -> None:
-        for one in [found for message in messages for found in statements(message)]:
-            if self._has_secret(one.text) or self._known(one.text):
+    def _extract(self, one: Snapshot) -> list[Outcome]:
+        """Propose what the person stated in the turn itself, which is the last message of theirs."""
+        words = next((part.text for part in reversed(one.said) if part.speaker == "person"), "")
+        done: list[Outcome] = []
+        for found in statements(words):
+            if self._has_secret(found.text) or self._known(found.text):
                 continue
-            draft = NoteDraft(one.text, kind=one.kind, source="manual", source_ref=f"thread:{thread}", trust="person")
+            draft = NoteDraft(found.text, kind=found.kind, source_ref=f"thread:{one.thread}")
             mark = proposal_fingerprint("write", draft)
-            self._proposals.add(Proposal(new_note_id(), "write", at, "extract", draft, mark, evidence=one.text))
+            proposal = Proposal(new_note_id(), "write", one.at, "extract", draft, mark, evidence=found.text)
+            done.append(self._act(Propose(proposal), one))
+        return done
 
     def _known(self, text: str) -> bool:
         """Return whether a note says this already."""
@@ -175,9 +178,14 @@ class Writeback:
                 self._queue.done(turn.id)
 
     def process(self, one: Snapshot) -> list[Outcome]:
-        """Ask the model about a turn and do what may be done of its answer; return what became of each decision."""
+        """Ask the model about a turn and do what may be done of its answer; return what became of each decision.
+
+        Without a model, propose what the person stated.
+        """
+        if self._model is None:
+            return self._extract(one)
         notes = self._candidates(one)
-        answer = self._answer(one, notes)
+        answer = self._answer(self._model, one, notes)
         if self._closed.is_set():
             raise PromptuaryError("writeback was closed before the model answered")
         done = []
@@ -186,11 +194,7 @@ class Writeback:
             done.append(self._act(outcome, one))
         return done
 
-    def _answer(self, one: Snapshot, notes: Sequence[Note]) -> dict[str, Any]:
-        model = self._model
-        if model is None:
-            raise PromptuaryError("writeback needs a model; set writeback_model")
-
+    def _answer(self, model: ChatModel | JsonChatModel, one: Snapshot, notes: Sequence[Note]) -> dict[str, Any]:
         async def ask() -> dict[str, Any]:
             asked = complete_json(model, question(one, notes, self._prompts), SCHEMA, max_tokens=_ANSWER_TOKENS)
             return await asyncio.wait_for(asked, self._timeout)

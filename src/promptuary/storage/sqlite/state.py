@@ -19,6 +19,7 @@ from promptuary.storage.values import now
 
 if TYPE_CHECKING:
     from promptuary.storage.sqlite.notes.journal import SqliteNoteJournal
+    from promptuary.storage.sqlite.writeback import SqliteProposals, SqliteQueue
 
 _QUERIES = queries(SQL, "thread_queries.sql")
 
@@ -52,6 +53,18 @@ class SqliteState(StateDatabase):
         from promptuary.storage.sqlite.notes.journal import SqliteNoteJournal  # noqa: PLC0415  (few commands need it)
 
         return SqliteNoteJournal(self._database, space)
+
+    def writeback_queue(self, principal: Principal) -> "SqliteQueue":
+        """Return the turns of ``principal`` that wait for writeback."""
+        from promptuary.storage.sqlite.writeback import SqliteQueue  # noqa: PLC0415  (few commands need it)
+
+        return SqliteQueue(self._database, principal.owner)
+
+    def proposals(self, principal: Principal) -> "SqliteProposals":
+        """Return the proposals that wait for ``principal``."""
+        from promptuary.storage.sqlite.writeback import SqliteProposals  # noqa: PLC0415  (few commands need it)
+
+        return SqliteProposals(self._database, principal.owner)
 
     def transaction(self) -> AbstractContextManager[None]:
         """Join what all stores write in the block, by this thread, into one transaction."""

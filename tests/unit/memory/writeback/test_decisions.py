@@ -43,7 +43,9 @@ def decision(**given: Any) -> Decision:
     return parsed({"decisions": [raw]})[0]
 
 
-def outcome(one: Decision, snapshot: Snapshot = CLEAN, known: Known = NOTHING_KNOWN, secret: str = "hunter2") -> Outcome:
+def outcome(
+    one: Decision, snapshot: Snapshot = CLEAN, known: Known = NOTHING_KNOWN, secret: str = "hunter2"
+) -> Outcome:
     return dispose(one, snapshot, known, has_secret=lambda text: secret in text, new_id="p1")
 
 

@@ -12,5 +12,6 @@ STEPS: Final = (
     "schema_4_binding.sql",
     "schema_5_checksums.sql",
     "schema_6_notes.sql",
+    "schema_7_writeback.sql",
 )
 """The scripts that made the tables what they are, in order. A change of the tables is one more at the end."""

@@ -1,0 +1,152 @@
+"""Turns that wait for writeback, and proposals, in ``state.db``: those of one owner.
+
+``storage/in_memory_writeback`` implements the same contracts with dictionaries.
+"""
+
+import json
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+from promptuary.core.notes import NoteDraft
+from promptuary.core.ports.writeback import NoteQueue, Proposal, ProposalStore, QueuedTurn
+from promptuary.core.principals import Owner
+from promptuary.storage.sqlite.columns import from_column, row_checksum, to_column
+from promptuary.storage.sqlite.database import Database, Result
+from promptuary.storage.sqlite.errors import sound
+from promptuary.storage.sqlite.owners import add_owner, find_owner
+from promptuary.storage.sqlite.queries import queries
+from promptuary.storage.sqlite.sql import SQL
+from promptuary.storage.values import to_text
+
+_QUERIES: Final = queries(SQL, "writeback_queries.sql")
+_NOBODY: Final = -1
+"""Stands for an owner that nothing was written for yet: no row has this number."""
+
+_Values = dict[str, Any]
+
+
+class _OfOwner:
+    """Rows of one owner."""
+
+    def __init__(self, database: Database, owner: Owner) -> None:
+        self._database = database
+        self._owner = owner
+
+    def _rows(self, query: str, values: _Values | None = None) -> list[tuple[Any, ...]]:
+        def found(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
+            owner = find_owner(connection, self._owner)
+            of_owner = {"owner": _NOBODY if owner is None else owner, **(values or {})}
+            return connection.execute(_QUERIES[query], of_owner).fetchall()
+
+        return self._database.read(found)
+
+    def _changed(self, query: str, values: _Values) -> bool:
+        """Run a statement, and return whether it changed a row."""
+        return self._write(
+            lambda connection, owner: connection.execute(_QUERIES[query], {"owner": owner, **values}).rowcount > 0
+        )
+
+    def _write(self, work: Callable[[sqlite3.Connection, int], Result]) -> Result:
+        return self._database.write(lambda connection: work(connection, add_owner(connection, self._owner)))
+
+
+class SqliteQueue(_OfOwner, NoteQueue):
+    """A ``NoteQueue`` over ``database``, for one owner."""
+
+    def add(self, turn: QueuedTurn) -> bool:
+        """Add a turn; return False, and change nothing, if it is there already."""
+        texts = [to_column(one) for one in (turn.id, turn.thread, turn.at, turn.text)]
+        rest = (turn.due, turn.tries, to_column(turn.error))
+        return self._write(
+            lambda connection, owner: connection.execute(_QUERIES["add_turn"], (owner, *texts, *rest)).rowcount > 0
+        )
+
+    def take(self, now: float, *, lease: float) -> QueuedTurn | None:
+        """Return a turn that is due, and keep it from others for ``lease`` seconds."""
+        if not self._rows("due_turn", {"now": now}):
+            return None  # without a write, which waits for the disk
+
+        def taken(connection: sqlite3.Connection, owner: int) -> QueuedTurn | None:
+            row = connection.execute(_QUERIES["due_turn"], {"owner": owner, "now": now}).fetchone()
+            if row is None:
+                return None
+            leased = {"owner": owner, "turn": row[0], "leased": now + lease}
+            connection.execute(_QUERIES["lease_turn"], leased)
+            return self._turn(row)
+
+        return self._write(taken)
+
+    def done(self, turn: str) -> None:
+        """Remove a turn."""
+        self._changed("done_turn", {"turn": to_column(turn)})
+
+    def failed(self, turn: str, *, error: str, due: float | None) -> None:
+        """Note that an attempt failed, and when the turn is due again."""
+        self._changed("failed_turn", {"turn": to_column(turn), "error": to_column(error), "due": due})
+
+    def waiting(self) -> Sequence[QueuedTurn]:
+        """Return every turn that is not done, the oldest first."""
+        return [self._turn(row) for row in self._rows("waiting_turns")]
+
+    def _turn(self, row: Sequence[Any]) -> QueuedTurn:
+        *texts, due, tries, error = row
+        with sound(self._database.name):
+            turn, thread, at, body = map(from_column, texts)
+            when = None if due is None else float(due)
+            return QueuedTurn(turn, thread, at, body, when, int(tries), from_column(error))
+
+
+class SqliteProposals(_OfOwner, ProposalStore):
+    """A ``ProposalStore`` over ``database``, for one owner."""
+
+    def add(self, proposal: Proposal) -> bool:
+        """Add a proposal; return False, and change nothing, if the same one waits or was rejected."""
+        values = _to_row(proposal)
+
+        def added(connection: sqlite3.Connection, owner: int) -> bool:
+            same = {"owner": owner, "fingerprint": values["fingerprint"]}
+            if connection.execute(_QUERIES["is_proposed"], same).fetchone()[0]:
+                return False
+            connection.execute(_QUERIES["add_proposal"], {"owner": owner, **values})
+            return True
+
+        return self._write(added)
+
+    def all(self) -> Sequence[Proposal]:
+        """Return every proposal that waits, the oldest first."""
+        return [self._proposal(row) for row in self._rows("proposals")]
+
+    def get(self, proposal: str) -> Proposal | None:
+        """Return the proposal of this id."""
+        rows = self._rows("proposal", {"proposal": to_column(proposal)})
+        return self._proposal(rows[0]) if rows else None
+
+    def replace(self, proposal: Proposal) -> bool:
+        """Replace the proposal of the same id; return False if it is not there."""
+        return self._changed("replace_proposal", _to_row(proposal))
+
+    def remove(self, proposal: str, *, rejected: bool) -> bool:
+        """Remove a proposal; return False if it is not there. What was rejected is not added again."""
+        return self._changed("reject_proposal" if rejected else "remove_proposal", {"proposal": to_column(proposal)})
+
+    def _proposal(self, row: Sequence[Any]) -> Proposal:
+        body, checksum = row
+        with sound(self._database.name):
+            if row_checksum(body) != checksum:
+                raise ValueError("a proposal is not what was written")
+            stored = json.loads(from_column(body))
+            draft = stored.pop("draft")
+            tags = None if draft["tags"] is None else tuple(draft["tags"])
+            return Proposal(**stored, draft=NoteDraft(**{**draft, "tags": tags}))
+
+
+def _to_row(proposal: Proposal) -> _Values:
+    body = to_column(to_text(asdict(proposal)))
+    return {
+        "proposal": to_column(proposal.id),
+        "fingerprint": to_column(proposal.fingerprint),
+        "body": body,
+        "checksum": row_checksum(body),
+    }

@@ -1,0 +1,88 @@
+"""Every queue of turns and every store of proposals keeps the contract of ``testing.suites.writeback``."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from promptuary.core.errors import DatabaseDamagedError
+from promptuary.core.ports.writeback import NoteQueue, ProposalStore
+from promptuary.core.principals import LOCAL, Principal
+from promptuary.storage.in_memory_writeback import InMemoryProposals, InMemoryQueue
+from promptuary.storage.sqlite.state import SqliteState
+from promptuary.testing.suites.writeback import FIRST, ONE, NoteQueueConformance, ProposalStoreConformance
+
+
+class TestInMemoryQueue(NoteQueueConformance):
+    @pytest.fixture
+    def queue(self) -> NoteQueue:
+        return InMemoryQueue()
+
+
+class TestSqliteQueue(NoteQueueConformance):
+    @pytest.fixture
+    def queue(self, tmp_path: Path) -> Iterator[NoteQueue]:
+        with closing(SqliteState(tmp_path / "state.db")) as state:
+            yield state.writeback_queue(LOCAL)
+
+
+class TestInMemoryProposals(ProposalStoreConformance):
+    @pytest.fixture
+    def proposals(self) -> ProposalStore:
+        return InMemoryProposals()
+
+
+class TestSqliteProposals(ProposalStoreConformance):
+    @pytest.fixture
+    def proposals(self, tmp_path: Path) -> Iterator[ProposalStore]:
+        with closing(SqliteState(tmp_path / "state.db")) as state:
+            yield state.proposals(LOCAL)
+
+
+OTHERS = [Principal("eve"), Principal(agent="other"), Principal(group="team"), Principal("eve", group="local")]
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_what_waits_for_one_owner_is_nobody_elses(tmp_path: Path, other: Principal) -> None:
+    with closing(SqliteState(tmp_path / "state.db")) as state:
+        state.writeback_queue(LOCAL).add(ONE)
+        state.proposals(LOCAL).add(FIRST)
+        queue, proposals = state.writeback_queue(other), state.proposals(other)
+
+        assert (list(queue.waiting()), queue.take(1e9, lease=1.0)) == ([], None)
+        assert (list(proposals.all()), proposals.get(FIRST.id)) == ([], None)
+        queue.done(ONE.id)
+        assert not proposals.replace(replace(FIRST, reason="mine now"))
+        assert not proposals.remove(FIRST.id, rejected=True)
+        assert list(state.writeback_queue(LOCAL).waiting()) == [ONE]
+        assert list(state.proposals(LOCAL).all()) == [FIRST]
+
+
+def test_what_waits_survives_the_process(tmp_path: Path) -> None:
+    with closing(SqliteState(tmp_path / "state.db")) as state:
+        state.writeback_queue(LOCAL).add(ONE)
+        state.proposals(LOCAL).add(FIRST)
+    with closing(SqliteState(tmp_path / "state.db")) as state:
+        assert list(state.writeback_queue(LOCAL).waiting()) == [ONE]
+        assert list(state.proposals(LOCAL).all()) == [FIRST]
+
+
+def test_a_proposal_that_somebody_changed_in_the_file_is_damage(tmp_path: Path) -> None:
+    with closing(SqliteState(tmp_path / "state.db")) as state:
+        state.proposals(LOCAL).add(FIRST)
+        raised = "UPDATE proposal SET body = replace(body, '\"external\"', '\"person\"')"
+        state.database.write(lambda connection: connection.execute(raised))
+
+        with pytest.raises(DatabaseDamagedError):
+            state.proposals(LOCAL).all()
+
+
+def test_of_a_rejected_proposal_no_text_is_kept(tmp_path: Path) -> None:
+    with closing(SqliteState(tmp_path / "state.db")) as state:
+        state.proposals(LOCAL).add(FIRST)
+        state.proposals(LOCAL).remove(FIRST.id, rejected=True)
+        state.database.purge()
+
+    assert b"Use tabs" not in (tmp_path / "state.db").read_bytes()
