@@ -14,6 +14,7 @@ PRINTS = {"print_json", "print_json_line"}
 OWN_FILES = (
     "promptuary.workspace.",
     "promptuary.layers.",
+    "promptuary.memory.writeback.",
     "promptuary.models.",
     "promptuary.core.ports.",
     "promptuary.testing.",

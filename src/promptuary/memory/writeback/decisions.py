@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from promptuary.core.notes import Note, NoteDraft, NoteHeader, NoteTrust, is_note_id
 from promptuary.core.ports.writeback import Proposal, ProposalAction
 from promptuary.memory.writeback.prompts import MOST_DECISIONS
-from promptuary.memory.writeback.snapshot import Snapshot
+from promptuary.memory.writeback.snapshot import TurnSnapshot
 from promptuary.memory.writeback.wording import fingerprint, in_the_words_of, says_no_more
 
 _LONGEST_TITLE: Final = 200
@@ -111,7 +111,7 @@ def _text(given: Mapping[str, Any], name: str) -> str:
     return (given.get(name) or "").strip()
 
 
-def dispose(decision: Decision, snapshot: Snapshot, known: Known, *, has_secret: HasSecret, new_id: str) -> Outcome:
+def dispose(decision: Decision, snapshot: TurnSnapshot, known: Known, *, has_secret: HasSecret, new_id: str) -> Outcome:
     """Return what becomes of a decision. ``new_id`` names the proposal, if it becomes one."""
     if decision.action == "noop":
         return Drop("nothing to do")
@@ -142,7 +142,7 @@ def _problem(decision: Decision, known: Known, has_secret: HasSecret) -> str:
     return ""
 
 
-def _upserted(decision: Decision, snapshot: Snapshot, known: Known, new_id: str) -> Outcome:
+def _upserted(decision: Decision, snapshot: TurnSnapshot, known: Known, new_id: str) -> Outcome:
     draft, similar, target = decision.draft, known.similar, known.target
     text = f"{draft.title}\n{draft.content}"
     if similar is not None and not decision.supersedes and target is None:
@@ -170,7 +170,7 @@ def _text_of(note: Note) -> str:
     return f"{note.header.title}\n{note.body}"
 
 
-def _needs_consent(draft: NoteDraft, snapshot: Snapshot, changed: Sequence[NoteHeader]) -> str:
+def _needs_consent(draft: NoteDraft, snapshot: TurnSnapshot, changed: Sequence[NoteHeader]) -> str:
     """Return why the person must be asked before a draft is written; empty if they need not be."""
     if any(map(is_persons, changed)):
         return "It would change a note that is yours."
@@ -184,7 +184,7 @@ def _needs_consent(draft: NoteDraft, snapshot: Snapshot, changed: Sequence[NoteH
     return ""
 
 
-def _is_spoken(draft: NoteDraft, snapshot: Snapshot) -> bool:
+def _is_spoken(draft: NoteDraft, snapshot: TurnSnapshot) -> bool:
     return in_the_words_of(draft.content or "", snapshot.persons_words)
 
 
@@ -194,7 +194,7 @@ def is_persons(note: NoteHeader) -> bool:
     return not written_by_model or note.audience == "shared" or note.pinned or note.external
 
 
-def _archived(decision: Decision, snapshot: Snapshot, known: Known, new_id: str) -> Outcome:
+def _archived(decision: Decision, snapshot: TurnSnapshot, known: Known, new_id: str) -> Outcome:
     if known.target is None:
         return Drop("it names a note that is not there")
     header = known.target.header

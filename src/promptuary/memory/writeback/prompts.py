@@ -12,7 +12,7 @@ from typing import Any, Final
 from promptuary.core.messages import Message
 from promptuary.core.notes import AUDIENCES, KINDS, Note
 from promptuary.core.text import one_line, visible
-from promptuary.memory.writeback.snapshot import Snapshot
+from promptuary.memory.writeback.snapshot import TurnSnapshot
 
 QA_PROMPT: Final = """\
 Notes of the kinds feedback, project and reference are about the work:
@@ -20,12 +20,12 @@ Notes of the kinds feedback, project and reference are about the work:
 - project: decisions, goals and facts about the project that its files do not say
 - reference: where something is found outside the conversation
 Write only what will still matter in another conversation next week."""
-"""What is told about notes on the work, unless the person set ``writeback_qa_prompt``."""
+"""What is told about notes on the work, unless the person set a text of their own."""
 
 PROFILE_PROMPT: Final = """\
 Notes of the kind user are about the person: who they are, what they know, what they prefer. Write only what the \
 person said of themselves, in their own words as far as possible; guess nothing."""
-"""What is told about notes on the person, unless the person set ``writeback_profile_prompt``."""
+"""What is told about notes on the person, unless the person set a text of their own."""
 
 _RULES: Final = """\
 You keep the notes of an assistant. You get the end of a conversation and the notes that may concern it, and decide \
@@ -90,7 +90,7 @@ class Prompts:
     profile: str = ""
 
 
-def question(snapshot: Snapshot, notes: Sequence[Note], prompts: Prompts) -> list[Message]:
+def question(snapshot: TurnSnapshot, notes: Sequence[Note], prompts: Prompts) -> list[Message]:
     """Return the messages that ask a model what to write after a turn."""
     rules = _RULES.format(qa=prompts.qa.strip() or QA_PROMPT, profile=prompts.profile.strip() or PROFILE_PROMPT)
     known = "\n\n".join(map(_shown, notes)) or "(none)"

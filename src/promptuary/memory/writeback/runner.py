@@ -38,7 +38,7 @@ from promptuary.memory.writeback.decisions import (
 from promptuary.memory.writeback.extract import statements
 from promptuary.memory.writeback.prompts import SCHEMA, Prompts, question
 from promptuary.memory.writeback.proposals import NoteWriter, Proposals, write_note
-from promptuary.memory.writeback.snapshot import Snapshot, from_text, snapshot, to_text, wrote_a_note
+from promptuary.memory.writeback.snapshot import TurnSnapshot, from_text, snapshot, to_text, wrote_a_note
 
 logger = logging.getLogger(__name__)
 
@@ -123,7 +123,7 @@ class Writeback:
         self._closed.set()
         self._woken.set()
 
-    def _extract(self, one: Snapshot) -> list[Outcome]:
+    def _extract(self, one: TurnSnapshot) -> list[Outcome]:
         """Propose what the person stated in the turn itself, which is the last message of theirs."""
         words = next((part.text for part in reversed(one.said) if part.speaker == "person"), "")
         done: list[Outcome] = []
@@ -139,7 +139,7 @@ class Writeback:
     def _known(self, text: str) -> bool:
         """Return whether a note says this already."""
         one = Decision("upsert", NoteDraft(text, title=text))
-        nothing = Snapshot("", "", "", (), external=False)
+        nothing = TurnSnapshot("", "", "", (), external=False)
         notes = [note for key in self._similar(text, 1) if (note := self._memory.get(key))]
         known = Known(similar=notes[0] if notes else None)
         return isinstance(dispose(one, nothing, known, has_secret=self._has_secret, new_id=""), Drop)
@@ -177,7 +177,7 @@ class Writeback:
             if not self._closed.is_set():
                 self._queue.done(turn.id)
 
-    def process(self, one: Snapshot) -> list[Outcome]:
+    def process(self, one: TurnSnapshot) -> list[Outcome]:
         """Ask the model about a turn and do what may be done of its answer; return what became of each decision.
 
         Without a model, propose what the person stated.
@@ -194,14 +194,14 @@ class Writeback:
             done.append(self._act(outcome, one))
         return done
 
-    def _answer(self, model: ChatModel | JsonChatModel, one: Snapshot, notes: Sequence[Note]) -> dict[str, Any]:
+    def _answer(self, model: ChatModel | JsonChatModel, one: TurnSnapshot, notes: Sequence[Note]) -> dict[str, Any]:
         async def ask() -> dict[str, Any]:
             asked = complete_json(model, question(one, notes, self._prompts), SCHEMA, max_tokens=_ANSWER_TOKENS)
             return await asyncio.wait_for(asked, self._timeout)
 
         return asyncio.run(ask())
 
-    def _candidates(self, one: Snapshot) -> list[Note]:
+    def _candidates(self, one: TurnSnapshot) -> list[Note]:
         """Return the notes that the conversation may be about: by what was said last, and by what the person said."""
         last = one.said[-1].text if one.said else ""
         keys = [*self._similar(one.persons_words[-2_000:], _MOST_CANDIDATES), *self._similar(last[:2_000], 3)]
@@ -217,7 +217,7 @@ class Writeback:
         )
         return Known(target, ended, similar)
 
-    def _act(self, outcome: Outcome, one: Snapshot) -> Outcome:
+    def _act(self, outcome: Outcome, one: TurnSnapshot) -> Outcome:
         try:
             match outcome:
                 case Write(draft, rev, _, reason):

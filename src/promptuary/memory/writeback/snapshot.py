@@ -39,7 +39,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class TurnSnapshot:
     """The last messages of a thread after a turn.
 
     ``external``: the prompt held text that is neither the person's nor the model's, so whatever was said may stem from
@@ -66,13 +66,13 @@ def snapshot(
     receipt: Receipt,
     *,
     own_parts: Collection[str] = OWN_PARTS,
-) -> Snapshot:
+) -> TurnSnapshot:
     """Return the snapshot of a turn. ``history`` ends with the turn's own messages."""
     external = any(map(_is_foreign, history)) or any(
         entry.status != "out" and (entry.trust is Trust.EXTERNAL or entry.layer not in own_parts)
         for entry in receipt.entries
     )
-    return Snapshot(turn, thread, at, _bounded(history), external)
+    return TurnSnapshot(turn, thread, at, _bounded(history), external)
 
 
 def _is_foreign(item: Item) -> bool:
@@ -108,19 +108,19 @@ def wrote_a_note(items: Sequence[Item]) -> bool:
     return any(call.name == WRITE_TOOL for item in items for call in item.tool_calls)
 
 
-def to_text(one: Snapshot) -> str:
+def to_text(one: TurnSnapshot) -> str:
     """Return a snapshot as a queue keeps it."""
     said = [[part.speaker, part.text] for part in one.said]
     return json.dumps({"turn": one.turn, "thread": one.thread, "at": one.at, "said": said, "external": one.external})
 
 
-def from_text(text: str) -> Snapshot:
+def from_text(text: str) -> TurnSnapshot:
     """Return the snapshot that ``to_text`` made a text of. Raises ``StorageError`` if it is none."""
     try:
         stored: dict[str, Any] = json.loads(text)
         said = tuple(Said(speaker, str(words)) for speaker, words in stored["said"])
         # Whatever is not plainly said to be clean is not.
         external = stored["external"] is not False
-        return Snapshot(str(stored["turn"]), str(stored["thread"]), str(stored["at"]), said, external)
+        return TurnSnapshot(str(stored["turn"]), str(stored["thread"]), str(stored["at"]), said, external)
     except (ValueError, KeyError, TypeError) as error:
         raise StorageError("a turn that waits for writeback cannot be read") from error

@@ -19,7 +19,7 @@ from promptuary.storage.values import now
 
 if TYPE_CHECKING:
     from promptuary.storage.sqlite.notes.journal import SqliteNoteJournal
-    from promptuary.storage.sqlite.writeback import SqliteProposals, SqliteQueue
+    from promptuary.storage.sqlite.notes.writeback import SqliteProposals, SqliteQueue
 
 _QUERIES = queries(SQL, "thread_queries.sql")
 
@@ -56,13 +56,13 @@ class SqliteState(StateDatabase):
 
     def writeback_queue(self, principal: Principal) -> "SqliteQueue":
         """Return the turns of ``principal`` that wait for writeback."""
-        from promptuary.storage.sqlite.writeback import SqliteQueue  # noqa: PLC0415  (few commands need it)
+        from promptuary.storage.sqlite.notes.writeback import SqliteQueue  # noqa: PLC0415  (few commands need it)
 
         return SqliteQueue(self._database, principal.owner)
 
     def proposals(self, principal: Principal) -> "SqliteProposals":
         """Return the proposals that wait for ``principal``."""
-        from promptuary.storage.sqlite.writeback import SqliteProposals  # noqa: PLC0415  (few commands need it)
+        from promptuary.storage.sqlite.notes.writeback import SqliteProposals  # noqa: PLC0415  (few commands need it)
 
         return SqliteProposals(self._database, principal.owner)
 

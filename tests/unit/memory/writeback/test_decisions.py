@@ -19,10 +19,10 @@ from promptuary.memory.writeback.decisions import (
     parsed,
 )
 from promptuary.memory.writeback.prompts import SCHEMA, Prompts, question
-from promptuary.memory.writeback.snapshot import Said, Snapshot
+from promptuary.memory.writeback.snapshot import Said, TurnSnapshot
 
 SAID = (Said("person", "We ship with uv now. I prefer tabs."), Said("assistant", "Noted, the build uses uv."))
-CLEAN = Snapshot("turn", "main", "2026-01-02T03:04:05+00:00", SAID, external=False)
+CLEAN = TurnSnapshot("turn", "main", "2026-01-02T03:04:05+00:00", SAID, external=False)
 FOREIGN = replace(CLEAN, external=True)
 HEADER = NoteHeader(
     "0123456789ab", "private/project/build-0123456789ab.md", "project", "private", "project", "Build", "r1"
@@ -44,7 +44,7 @@ def decision(**given: Any) -> Decision:
 
 
 def outcome(
-    one: Decision, snapshot: Snapshot = CLEAN, known: Known = NOTHING_KNOWN, secret: str = "hunter2"
+    one: Decision, snapshot: TurnSnapshot = CLEAN, known: Known = NOTHING_KNOWN, secret: str = "hunter2"
 ) -> Outcome:
     return dispose(one, snapshot, known, has_secret=lambda text: secret in text, new_id="p1")
 

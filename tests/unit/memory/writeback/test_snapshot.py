@@ -6,7 +6,7 @@ from promptuary.core.blocks import Detail, Trust
 from promptuary.core.errors import StorageError
 from promptuary.core.messages import Attachment, Item, ToolCall
 from promptuary.core.receipts import Receipt, ReceiptEntry
-from promptuary.memory.writeback.snapshot import Snapshot, from_text, snapshot, to_text, wrote_a_note
+from promptuary.memory.writeback.snapshot import TurnSnapshot, from_text, snapshot, to_text, wrote_a_note
 
 AT = "2026-01-02T03:04:05+00:00"
 MESSAGE = ReceiptEntry("message", "the message", "in", trust=Trust.WORKSPACE)
@@ -14,7 +14,7 @@ PERSON = Item("1", "user", "I prefer tabs.", turn="t")
 ANSWER = Item("2", "assistant", "Noted.", turn="t")
 
 
-def taken(*history: Item, entries: tuple[ReceiptEntry, ...] = (MESSAGE,)) -> Snapshot:
+def taken(*history: Item, entries: tuple[ReceiptEntry, ...] = (MESSAGE,)) -> TurnSnapshot:
     return snapshot("t", "main", AT, history, Receipt("t", "main", 1000, 100, 50, entries))
 
 

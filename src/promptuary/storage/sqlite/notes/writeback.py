@@ -20,7 +20,7 @@ from promptuary.storage.sqlite.queries import queries
 from promptuary.storage.sqlite.sql import SQL
 from promptuary.storage.values import to_text
 
-_QUERIES: Final = queries(SQL, "writeback_queries.sql")
+_QUERIES: Final = queries(SQL, "note_queries.sql")
 _NOBODY: Final = -1
 """Stands for an owner that nothing was written for yet: no row has this number."""
 
