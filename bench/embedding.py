@@ -108,7 +108,7 @@ class Bare:
 def indexed(embedder: Any, texts: Sequence[str]) -> None:
     """Embed texts that are in an index, into the index and a store on disk."""
     from promptuary.core.search import Chunk, Folder, IndexedFile, Stamp
-    from promptuary.search.embed import embed_missing
+    from promptuary.search.vectors.embed import embed_missing
     from promptuary.storage.index.index import DiskIndex
     from promptuary.storage.sqlite.vectors import SqliteVectors
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from promptuary.config.settings import Settings
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.ports.models import Embedder, Purpose
+from promptuary.core.ports.models import Embedder, Purpose, Scale
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.folders import IndexedFolders
 from promptuary.search.service import SearchBackend, SearchService
@@ -24,6 +24,8 @@ from promptuary.workspace.indexed_folders import IndexedFoldersFile
 
 class HashedWords:
     """Texts with the same words have the same vector. Notes what it is given; fails as soon as ``broken`` says why."""
+
+    scale: Scale | None = Scale()
 
     def __init__(self, name: str = "hashed words", dimensions: int = 16) -> None:
         self.id = name

@@ -3,11 +3,13 @@
 import random
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from promptuary.core.ports.index import ChunkTraits, Similarity
-from promptuary.search.ranking import Candidate, fuse
+from promptuary.core.ports.models import Scale
+from promptuary.search.ranking import Candidate, confidence, fuse
 
 WORDS = st.none() | st.floats(0, 64)
 SIMILARITY = st.none() | st.builds(Similarity, st.floats(-1, 1), st.floats(-0.2, 0.6), st.floats(-0.5, 0.5))
@@ -67,3 +69,28 @@ def test_a_longer_document_never_gains_a_place(candidates: list[Candidate], term
     before = [one.chunk for one in fuse(candidates, terms)].index(chosen.chunk)
     after = [one.chunk for one in fuse([longer, *others], terms)].index(chosen.chunk)
     assert after >= before
+
+
+HUNDREDTHS = st.integers(-100, 100).map(lambda number: number / 100)
+NEAR = st.none() | st.builds(Similarity, HUNDREDTHS, HUNDREDTHS, HUNDREDTHS)
+
+
+@given(
+    st.lists(st.builds(Candidate, st.integers(1, 99), WORDS, NEAR, WORDS, TRAITS), unique_by=lambda one: one.chunk),
+    TERMS,
+    st.builds(Scale, st.floats(0.5, 2), HUNDREDTHS),
+    st.floats(0, 0.9),
+)
+def test_a_model_whose_cosines_range_less_ranks_and_answers_the_same(
+    candidates: list[Candidate], terms: int, scale: Scale, least: float
+) -> None:
+    def squeezed(one: Similarity) -> Similarity:
+        return Similarity(least + (1 - least) * one.cosine, least + (1 - least) * one.usual, (1 - least) * one.typical)
+
+    others = [one._replace(similarity=squeezed(one.similarity) if one.similarity else None) for one in candidates]
+    narrow = Scale(scale.factor / (1 - least), least + (1 - least) * scale.unrelated)
+    expected, ranked = fuse(candidates, terms, scale=scale), fuse(others, terms, scale=narrow)
+
+    assert {one.chunk: one.score for one in ranked} == pytest.approx({one.chunk: one.score for one in expected})
+    in_order = [next(one for one in ranked if one.chunk == each.chunk) for each in expected]
+    assert confidence(in_order, others, 1_000) == pytest.approx(confidence(expected, candidates, 1_000), abs=1e-9)

@@ -32,6 +32,17 @@ STOP_WORDS: Final = frozenset(
     you're you've""".split()  # noqa: SIM905  (read as the text it is)
 )
 
+_QUESTION_WORDS: Final = frozenset(
+    """how what when where which who whom whose why
+    wann warum welche welcher welches wem wen wer weshalb wessen wie wieso wo woher wohin""".split()  # noqa: SIM905
+)
+"""What a question without a mark begins with. In other languages such words exclaim as well: "¡qué calor!"."""
+_YOU: Final = frozenset(
+    """you your yours yourself u ya  dein deine deinen dich dir du euch ihr  ta te tes toi ton tu votre vous
+    ti tú usted ustedes  vc você vocês""".split()  # noqa: SIM905
+)
+_SPOKEN_WORD: Final = re.compile(r"[^\W\d_]{1,64}")
+
 # A letter is what Unicode says, or a mark that belongs to one, which Python's \w leaves out: anything beyond ASCII that
 # is neither space nor punctuation. Bounded, so that a text without spaces is words too.
 _LETTER = (
@@ -285,6 +296,13 @@ def _unspaced(text: str) -> Iterator[str]:
         behind = glued.end() if glued else run.end()
         if behind > run.end():
             yield text[run.end() : behind]
+
+
+def is_question(text: str) -> bool:
+    """Return whether a text asks something, and not something about its reader, as "how are you?" does."""
+    words = [word.lower() for word in _SPOKEN_WORD.findall(text)]
+    asking = "?" in text or "？" in text or (bool(words) and words[0] in _QUESTION_WORDS)
+    return asking and _YOU.isdisjoint(words)
 
 
 def _runs(text: str) -> Iterator[str]:

@@ -118,10 +118,10 @@ def fitted(hits: Sequence[Hit], budget: int, counter: TokenCounter, home: str) -
     """
     if not hits:
         return None
-    blocks = cache(lambda hit: _block(hit, home, counter))
+    blocks = cache(lambda hit, headed=True: _block(hit, home, counter, headed=headed))
     recall, chosen, omitted = Recall(heading=HEADING), list[Hit](), list[Omitted]()
     for hit in hits:
-        more = replace(recall, blocks=[blocks(one) for one in _in_order(joined([*chosen, hit]))])
+        more = replace(recall, blocks=[blocks(*one) for one in _headed(_in_order(joined([*chosen, hit])))])
         if counter.count(more.text) <= budget:
             recall = more
             chosen.append(hit)
@@ -138,10 +138,23 @@ def _in_order(hits: Sequence[Hit]) -> Sequence[Hit]:
     return sorted(hits, key=lambda hit: (hit.date, hit.path, hit.start_line)) if 2 * len(said) > len(hits) else hits
 
 
-def _block(hit: Hit, home: str, counter: TokenCounter) -> Block:
+def _headed(hits: Sequence[Hit]) -> Iterator[tuple[Hit, bool]]:
+    """Yield each hit, and whether its block names the headings above it: not if they can be read already.
+
+    That is so if its own lines begin with the last of them, or the block before it is of the same place.
+    """
+    above: tuple[object, ...] = ()
+    for hit in hits:
+        here = (hit.folder, hit.path, hit.heading)
+        own = hit.text.lstrip().partition("\n")[0].lstrip("#").strip()
+        yield hit, bool(hit.heading) and here != above and hit.heading != (own,)
+        above = here
+
+
+def _block(hit: Hit, home: str, counter: TokenCounter, *, headed: bool) -> Block:
     source = source_of(hit, home, "recalled")
     # The label has the lines, the receipt the hash: a block of few lines should not cost more than they do.
-    brief = replace(source, brief=True, facts=source.facts[1:])
+    brief = replace(source, brief=True, facts=source.facts[1:] if headed else ())
     full = whole(brief, counter)
     return replace(without_gap(full, counter), score=round(hit.score, 4), reason=_reason(hit))
 

@@ -13,14 +13,16 @@ from typing import Final, NamedTuple
 from promptuary import concurrency
 from promptuary.core import query as language
 from promptuary.core.ports.index import ChunkTraits, IndexedChunk, SearchIndex, Similarity
-from promptuary.core.ports.models import Embedder
+from promptuary.core.ports.models import Embedder, Scale
 from promptuary.core.search import Hit, SearchQuery, Words
 from promptuary.search.filters import passing_files
 from promptuary.search.ranking import (
+    UNMEASURED,
     WEIGHTS,
     Candidate,
     Ranked,
     Span,
+    above_background,
     by_date,
     confidence,
     fuse,
@@ -31,6 +33,8 @@ from promptuary.when.hint import TimeHint, time_hint
 
 POOL: Final = 100
 """How many candidates the words give, and how many the meaning."""
+_QUESTION: Final = 3
+"""The fewest words of a question about something: "what's up?" has two."""
 
 
 class Answer(NamedTuple):
@@ -41,8 +45,15 @@ class Answer(NamedTuple):
     confidence: float = 0.0
 
 
-def answer(query: SearchQuery, index: SearchIndex, embedder: Embedder | None, *, workspace: str = "") -> Answer:
-    """Return the best hits for ``query``; without an ``embedder`` by words only.
+def answer(
+    query: SearchQuery,
+    index: SearchIndex,
+    embedder: Embedder | None,
+    *,
+    scale: Scale = UNMEASURED,
+    workspace: str = "",
+) -> Answer:
+    """Return the best hits for ``query``; without an ``embedder``, whose ``scale`` is given, by words only.
 
     A quoted phrase is in every hit. If it is in no chunk, and the query has other words, its words count as separate
     words: people also quote titles that nobody wrote down. ``workspace`` is the root that places are relative to.
@@ -53,7 +64,7 @@ def answer(query: SearchQuery, index: SearchIndex, embedder: Embedder | None, *,
     files = passing_files(query.filters, index)
     if files is not None and not files:
         return Answer()
-    search = Searching(index, embedder, files, workspace)
+    search = Searching(index, embedder, files, workspace, scale)
     found = search.answer(query, words)
     if not found.hits and words.phrases and (words.terms or words.prefixes):
         return search.answer(query, index.respelled(language.parse(language.unquoted(query.text))))
@@ -64,9 +75,14 @@ class Searching:
     """A search among ``files``, or all if that is ``None``."""
 
     def __init__(
-        self, index: SearchIndex, embedder: Embedder | None, files: Collection[int] | None, workspace: str
+        self,
+        index: SearchIndex,
+        embedder: Embedder | None,
+        files: Collection[int] | None,
+        workspace: str,
+        scale: Scale = UNMEASURED,
     ) -> None:
-        self.index, self.embedder = index, embedder
+        self.index, self.embedder, self.scale = index, embedder, scale
         self.files, self.workspace = files, workspace
         self.now = datetime.now(UTC)
 
@@ -77,8 +93,9 @@ class Searching:
             # What the event is called says nothing about what was before or after it.
             words, query = self.index.respelled(others), replace(query, text=hint.rest)
         candidates = self.candidates(query.text, words)
-        ranked: Sequence[Ranked] = fuse(candidates, len(words))
-        sure = confidence(ranked, candidates, self.index.size())
+        ranked: Sequence[Ranked] = fuse(candidates, len(words), scale=self.scale)
+        asked = len(words) >= _QUESTION and language.is_question(query.text)
+        sure = confidence(ranked, candidates, self.index.size(), asked=asked)
         ranked = spread(ranked, {one.chunk: one.traits.document for one in candidates}, WEIGHTS.again)
         ranked = self._timed(ranked, candidates, hint)
         hits = list(self._hits(ranked, query.limit, words))
@@ -118,7 +135,7 @@ class Searching:
         """Return the time before or after an event, which is that of what answers best when the event is asked for."""
         words = self.index.respelled(language.parse(hint.event))
         candidates = self.candidates(hint.event, words) if words else []
-        ranked = fuse(candidates, len(words))
+        ranked = fuse(candidates, len(words), scale=self.scale)
         if not ranked or confidence(ranked, candidates, self.index.size()) < 1:
             return None
         date = next(one.traits.date for one in candidates if one.chunk == ranked[0].chunk)
@@ -131,7 +148,7 @@ class Searching:
             nearest = concurrency.begin(lambda: self.index.nearest(vector, POOL, files=self.files)).result
         others = self.index.similarities(vector, lexical)
         # A chunk that shares no word with the query and is further from it than most is no answer.
-        near = {one: each for one, each in nearest() if one in others or each.cosine > each.usual}
+        near = {one: each for one, each in nearest() if one in others or above_background(each, self.scale) > 0}
         return {**near, **others}
 
     def _hits(self, ranked: Sequence[Ranked], limit: int, words: Words) -> Iterator[Hit]:

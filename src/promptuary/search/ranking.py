@@ -3,7 +3,8 @@
     score = meaning + weight * words * trust - length * log(chunks of the document)
 
 *Meaning* is the cosine against its background: minus the average cosine of this query with all texts, and minus a part
-of what brings this chunk near to every query. *Words* is how many of the query's words the chunk explains, each counted
+of what brings this chunk near to every query; stretched to one scale, since the cosines of one model range wider than
+those of another. *Words* is how many of the query's words the chunk explains, each counted
 by its rarity: evidence adds up. Both are absolute: ranks, or shares of the best, would make the best of nothing look
 like the best of something.
 
@@ -23,6 +24,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from promptuary.core.ports.index import ChunkTraits, Similarity
+from promptuary.core.ports.models import Scale
 from promptuary.core.search import Why
 
 NEAREST: Final = 10
@@ -48,6 +50,7 @@ class Weights:
     ``answer`` and ``chat_answer`` are how much evidence an answer has at least, among a thousand chunks;
     ``word_evidence`` is what one word adds to its meaning. Where only words are compared, it has ``least_words`` and
     ``least_share`` of all words. ``luck`` is by which part that grows with each power of e in the number of chunks.
+    ``asked`` is the share of all this that is enough for a question, which is seldom small talk.
     ``again`` is what a further chunk of the same document loses, ``in_time`` what one gains, as a part of the best
     score, that is of the time the query names.
     """
@@ -68,6 +71,7 @@ class Weights:
     least_words: float = 0.4
     least_share: float = 0.25
     luck: float = 0.13
+    asked: float = 0.7
     again: float = 0.01
     in_time: float = 0.25
 
@@ -107,6 +111,10 @@ class Ranked(NamedTuple):
         return Why(self.lexical, self.cosine, match, None, self.meaning, self.length, self.share)
 
 
+UNMEASURED: Final = Scale()
+"""Of an embedder that was not measured yet."""
+
+
 class _Blur(NamedTuple):
     """The weight of one word, how much agreement words need (from 1, all of it, to 0), and the share of chats."""
 
@@ -115,12 +123,14 @@ class _Blur(NamedTuple):
     chats: float
 
 
-def fuse(candidates: Sequence[Candidate], terms: int, weights: Weights = WEIGHTS) -> list[Ranked]:
-    """Return the candidates for a query of ``terms`` words, the best first.
+def fuse(
+    candidates: Sequence[Candidate], terms: int, weights: Weights = WEIGHTS, *, scale: Scale = UNMEASURED
+) -> list[Ranked]:
+    """Return the candidates for a query of ``terms`` words, the best first; ``scale`` is that of the embedder.
 
     A chunk that has no vector yet gets the average meaning of the others, so that words decide about it.
     """
-    meanings = {one.chunk: _meaning(one.similarity, weights) for one in candidates if one.similarity is not None}
+    meanings = {one.chunk: _meaning(one.similarity, weights, scale) for one in candidates if one.similarity is not None}
     # Exact, so that the result does not depend on the order of the candidates.
     usual = fsum(meanings.values()) / len(meanings) if meanings else 0.0
     blur = _blur(candidates, terms, weights)
@@ -142,16 +152,22 @@ def fuse(candidates: Sequence[Candidate], terms: int, weights: Weights = WEIGHTS
 
 
 def confidence(
-    ranked: Sequence[Ranked], candidates: Sequence[Candidate], chunks: int, weights: Weights = WEIGHTS
+    ranked: Sequence[Ranked],
+    candidates: Sequence[Candidate],
+    chunks: int,
+    weights: Weights = WEIGHTS,
+    *,
+    asked: bool = False,
 ) -> float:
     """Return how sure it is that the first of ``ranked`` answer the query; below 1 they are probably chance.
 
-    The more ``chunks`` an index has, the better is the best that chance finds among them.
+    The more ``chunks`` an index has, the better is the best that chance finds among them. ``asked``: it is a question.
     """
     first = ranked[:_FIRST]
     meaning = max((one.meaning for one in first if one.meaning is not None), default=None)
-    words = max((one.lexical or 0.0 for one in first), default=0.0)
-    chance = luck(max(FEWEST, chunks), weights)
+    # A rare word may count for several: of one word, that is no evidence of more than one.
+    words = max(((one.lexical or 0.0) / max(1.0, one.share) for one in first), default=0.0)
+    chance = luck(max(FEWEST, chunks), weights) * (weights.asked if asked else 1)
     if meaning is None:
         share = max((one.share for one in first), default=0.0)
         return min(words / weights.least_words, share / weights.least_share) / chance
@@ -224,8 +240,13 @@ def _best_first(ranked: Iterable[Ranked]) -> list[Ranked]:
     return sorted(sorted(ranked, key=_CHUNK), key=_SCORE, reverse=True)
 
 
-def _meaning(similarity: Similarity, weights: Weights) -> float:
-    return similarity.cosine - similarity.usual - weights.hub * similarity.typical
+def above_background(similarity: Similarity, scale: Scale) -> float:
+    """Return by how much a chunk is nearer to the query than an unrelated text is."""
+    return similarity.cosine - max(similarity.usual, scale.unrelated)
+
+
+def _meaning(similarity: Similarity, weights: Weights, scale: Scale) -> float:
+    return scale.factor * (above_background(similarity, scale) - weights.hub * similarity.typical)
 
 
 def _words(one: Candidate, weights: Weights) -> float:

@@ -17,7 +17,7 @@ from promptuary import concurrency
 from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import IndexDamagedError, PromptuaryError
 from promptuary.core.ports.index import SearchIndex, VectorStore
-from promptuary.core.ports.models import Embedder, vector_space_id
+from promptuary.core.ports.models import Embedder, Scale, vector_space_id
 from promptuary.core.query import parse
 from promptuary.core.search import (
     EmbedProgress,
@@ -35,11 +35,13 @@ from promptuary.core.search import (
 )
 from promptuary.search.answer import Answer, answer
 from promptuary.search.chunks.sizes import Sizes
-from promptuary.search.embed import embed_missing, restore
 from promptuary.search.filters import from_workspace
 from promptuary.search.folders import IndexedFolders
+from promptuary.search.ranking import UNMEASURED
 from promptuary.search.reconcile import Reconciler
 from promptuary.search.rerank import Reranking
+from promptuary.search.vectors.embed import embed_missing, restore
+from promptuary.search.vectors.scale import measure, measured, scale_hashes
 from promptuary.workspace.changes.snapshot import is_ignore_file
 
 if TYPE_CHECKING:
@@ -101,6 +103,7 @@ class SearchService:
         self._seen = -1  # the last generation of the watcher that was synced
         self._rebuilt = False
         self._found: deque[str] = deque(maxlen=_FOUND_FILES)
+        self._scale: Scale | None = None
 
     def index(
         self,
@@ -192,18 +195,18 @@ class SearchService:
         reranking = None if query.lexical_only else backend.reranking
         asked, query = query, reranking.widened(query) if reranking else query
         try:
-            found = self._answer(query, index, embedder)
+            found = self._answer(query, backend, embedder)
         except IndexDamagedError:
             with self._syncing:
                 if isinstance(self._reconciler(backend).sync(rebuild=True), IndexBusy):
                     raise PromptuaryError("another process is rebuilding the index; try again soon") from None
             notes, synced = (*notes, IndexRebuilt()), True
-            found = self._answer(query, index, None)
+            found = self._answer(query, backend, None)
         except PromptuaryError as error:
             if embedder is None:
                 raise
             notes = (*notes, SearchedByWordsOnly(str(error)))
-            found = self._answer(query, index, None)
+            found = self._answer(query, backend, None)
         hits, problems = reranking.reranked(asked, found.hits) if reranking else (found.hits, ())
         # The best last: it stays longest.
         self._found.extend(dict.fromkeys(hit.path for hit in reversed(hits)))
@@ -216,8 +219,11 @@ class SearchService:
             notes=(*notes, *problems),
         )
 
-    def _answer(self, query: SearchQuery, index: SearchIndex, embedder: Embedder | None) -> Answer:
-        found = answer(query, index, embedder, workspace=self._workspace)
+    def _answer(self, query: SearchQuery, backend: SearchBackend, embedder: Embedder | None) -> Answer:
+        if embedder is not None and backend.store is not None and self._scale is None:
+            self._scale = measured(backend.store, embedder)
+        scale = self._scale or UNMEASURED
+        found = answer(query, backend.index, embedder, scale=scale, workspace=self._workspace)
         return found._replace(hits=[self._folders.as_allowed(hit) for hit in found.hits]) if found.hits else found
 
     def refresh(self, *, everything: bool = False, timeout: float | None = None) -> SyncReport | IndexBusy:
@@ -249,12 +255,15 @@ class SearchService:
         backend = self._opened_if_used()
         if backend is None or backend.store is None or backend.embedder is None:
             return 0
+        if backend.index.lacks_vectors():
+            measure(backend.store, backend.embedder)
         done = embed_missing(
             backend.index, backend.store, backend.embedder, first=tuple(self._found), progress=progress
         )
         if self._rebuilt and not backend.index.lacks_vectors():
             # A rebuild also deletes the vectors of texts that are gone.
-            backend.store.keep_only(vector_space_id(backend.embedder), backend.index.hashes())
+            kept = [*backend.index.hashes(), *scale_hashes()]
+            backend.store.keep_only(vector_space_id(backend.embedder), kept)
             self._rebuilt = False
         return done
 

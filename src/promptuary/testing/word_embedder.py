@@ -6,11 +6,13 @@ import struct
 from collections.abc import Sequence
 from math import sqrt
 
-from promptuary.core.ports.models import Purpose
+from promptuary.core.ports.models import Purpose, Scale
 
 
 class WordEmbedder:
-    """An ``Embedder`` that adds up a fixed direction for each word."""
+    """An ``Embedder`` that adds up a fixed direction for each word. It knows its scale: nothing else is embedded."""
+
+    scale: Scale | None = Scale()
 
     def __init__(self, name: str = "words", dimensions: int = 16) -> None:
         self.id = name

@@ -4,7 +4,17 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from promptuary.core.query import MOST_TERMS, Reading, _parts_of, extra_terms, folded, matched, parse, reading
+from promptuary.core.query import (
+    MOST_TERMS,
+    Reading,
+    _parts_of,
+    extra_terms,
+    folded,
+    is_question,
+    matched,
+    parse,
+    reading,
+)
 from promptuary.core.search import Words
 
 
@@ -173,3 +183,34 @@ def test_what_is_too_long_to_be_a_name_is_not_kept_in_memory() -> None:
     _parts_of.cache_clear()
     assert extra_terms("aB" * 100_000 + " getUser " + "AAa" * 30) == "get User"
     assert _parts_of.cache_info().currsize == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "When did Ana move to Lisbon",
+        "Did we choose a database?",
+        "wer hat den Vertrag unterschrieben",
+        "quand part le train ?",
+        "¿dónde está la llave?",
+        "会議はいつ？",
+    ],
+)
+def test_who_wants_to_know_something_asks(text: str) -> None:
+    assert is_question(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "thanks!",
+        "use bullet points",
+        "how are you?",
+        "can you repeat that?",
+        "kannst du das kürzen?",
+        "¡qué calor!",
+    ],
+)
+def test_who_talks_to_the_reader_asks_for_nothing(text: str) -> None:
+    assert not is_question(text)

@@ -213,6 +213,18 @@ def test_what_is_far_behind_the_best_is_left_out() -> None:
     assert recallable(SearchResult(hits)) == hits[:3]
 
 
+def test_headings_that_can_be_read_already_are_not_repeated() -> None:
+    chat = ("Chat of 8 May",)
+    first = hit("chat.md", 1, "# Chat of 8 May\n\nAda: hello", heading=chat)
+    others = [hit("chat.md", 9, "Bob: bye", heading=chat), hit("chat.md", 20, "Ada: again", heading=chat)]
+    elsewhere = hit("b.md", 5, "Eve: no", heading=chat)
+
+    shown = fitted([first, *others, elsewhere], 500, COUNTER, HOME)
+
+    assert shown is not None
+    assert [block.text.count("Chat of 8 May") for block in shown.blocks] == [1, 0, 0, 1]
+
+
 def test_when_nothing_answers_nothing_is_recalled() -> None:
     assert recallable(SearchResult([hit(score=1.0)], confidence=0.99)) == []
     assert recallable(SearchResult()) == relevant(SearchResult()) == []

@@ -160,6 +160,13 @@ def test_among_many_chunks_the_best_of_chance_is_better() -> None:
     assert sure(candidate, chunks=1_000) > 1 > sure(candidate, chunks=100_000)
 
 
+def test_for_a_question_less_evidence_is_enough() -> None:
+    candidates = [Candidate(1, 0.5, near(0.28))]
+    ranked = fuse(candidates, 3)
+
+    assert confidence(ranked, candidates, 1_000) < 1 < confidence(ranked, candidates, 1_000, asked=True)
+
+
 def test_without_vectors_a_good_part_of_the_words_is_an_answer() -> None:
     assert sure(Candidate(1, 0.5), terms=1) > 1
     assert sure(Candidate(1, 0.5), terms=10) < 1

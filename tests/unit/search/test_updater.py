@@ -21,8 +21,9 @@ from promptuary.core.search import (
     UpdateFailed,
     WatchModeChanged,
 )
-from promptuary.search import embed, updater
+from promptuary.search import updater
 from promptuary.search.service import SearchService
+from promptuary.search.vectors import embed
 from promptuary.workspace.changes import watcher
 from tests.conftest import Files
 from tests.embedders import HashedWords, search_with

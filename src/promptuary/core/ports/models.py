@@ -39,8 +39,22 @@ Purpose = Literal["query", "passage"]
 """Some models embed a question differently from what answers it."""
 
 
+class Scale(NamedTuple):
+    """How the cosines of an embedder compare with those that the constants of the ranking are in.
+
+    ``factor`` stretches them to the same width. ``unrelated`` is the cosine of a question and a text that have nothing
+    to do with each other: the background of a query is at least that, however few texts show it.
+    """
+
+    factor: float = 1.0
+    unrelated: float = 0.0
+
+
 class Embedder(Protocol):
-    """Turns texts into vectors. ``id`` changes whenever the same text would get another vector."""
+    """Turns texts into vectors. ``id`` changes whenever the same text would get another vector.
+
+    One that knows its ``Scale`` may have it as ``scale``; any other is measured before its first chunk is embedded.
+    """
 
     @property
     def id(self) -> str:

@@ -12,9 +12,9 @@ import pytest
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports.models import Purpose, vector_space_id
 from promptuary.core.search import SearchedByWordsOnly, SearchQuery, SearchResult
-from promptuary.search import embed
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.service import SearchService
+from promptuary.search.vectors import embed
 from promptuary.storage.index.catalog.catalog import Catalog
 from promptuary.storage.index.vectors.index import TurboVectors
 from promptuary.storage.sqlite.vectors import SqliteVectors
