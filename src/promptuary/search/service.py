@@ -17,7 +17,7 @@ from promptuary import concurrency
 from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import IndexDamagedError, PromptuaryError
 from promptuary.core.ports.index import SearchIndex, VectorStore
-from promptuary.core.ports.models import Embedder, Scale, vector_space_id
+from promptuary.core.ports.models import Embedder, vector_space_id
 from promptuary.core.query import parse
 from promptuary.core.search import (
     EmbedProgress,
@@ -37,11 +37,10 @@ from promptuary.search.answer import Answer, answer
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.filters import from_workspace
 from promptuary.search.folders import IndexedFolders
-from promptuary.search.ranking import UNMEASURED
 from promptuary.search.reconcile import Reconciler
 from promptuary.search.rerank import Reranking
 from promptuary.search.vectors.embed import embed_missing, restore
-from promptuary.search.vectors.scale import measure, measured, scale_hashes
+from promptuary.search.vectors.scale import measured, scale_hashes
 from promptuary.workspace.changes.snapshot import is_ignore_file
 
 if TYPE_CHECKING:
@@ -103,7 +102,6 @@ class SearchService:
         self._seen = -1  # the last generation of the watcher that was synced
         self._rebuilt = False
         self._found: deque[str] = deque(maxlen=_FOUND_FILES)
-        self._scale: Scale | None = None
 
     def index(
         self,
@@ -220,9 +218,7 @@ class SearchService:
         )
 
     def _answer(self, query: SearchQuery, backend: SearchBackend, embedder: Embedder | None) -> Answer:
-        if embedder is not None and backend.store is not None and self._scale is None:
-            self._scale = measured(backend.store, embedder)
-        scale = self._scale or UNMEASURED
+        scale = measured(backend.store, embedder)
         found = answer(query, backend.index, embedder, scale=scale, workspace=self._workspace)
         return found._replace(hits=[self._folders.as_allowed(hit) for hit in found.hits]) if found.hits else found
 
@@ -255,8 +251,6 @@ class SearchService:
         backend = self._opened_if_used()
         if backend is None or backend.store is None or backend.embedder is None:
             return 0
-        if backend.index.lacks_vectors():
-            measure(backend.store, backend.embedder)
         done = embed_missing(
             backend.index, backend.store, backend.embedder, first=tuple(self._found), progress=progress
         )

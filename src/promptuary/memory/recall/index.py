@@ -20,8 +20,8 @@ from promptuary.core.search import Chunk, Folder, IndexedFile, Stamp
 from promptuary.memory.recall.freshness import changed_at
 from promptuary.memory.recall.visible import NoteKey, VisibleNotes, key_of
 from promptuary.search.chunks.sizes import Sizes
-from promptuary.search.embed import embed_missing
 from promptuary.search.service import SearchBackend
+from promptuary.search.vectors.embed import embed_missing
 
 RECIPE: Final = "notes 1"
 """How notes are cut, beside the sizes of chunks: an index of another recipe is rebuilt."""

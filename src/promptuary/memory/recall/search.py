@@ -15,6 +15,7 @@ from promptuary.memory.recall.freshness import age_in_days
 from promptuary.memory.recall.index import NoteIndex, folders, key_at
 from promptuary.search.answer import Answer, answer
 from promptuary.search.ranking import FEWEST, luck
+from promptuary.search.vectors.scale import measured
 
 MOST: Final = 60
 """How many hits are ranked with what is known of their notes. More are found if more are asked for, in plain order."""
@@ -76,7 +77,8 @@ def _answered(wanted: SearchQuery, index: NoteIndex, *, lexical_only: bool) -> t
     """Return what the index answers, by words only if the query cannot be embedded, and what a person should know."""
     chunks, embedder = index.backend.index, None if lexical_only else index.backend.embedder
     try:
-        return answer(wanted, chunks, embedder if embedder and chunks.has_vectors() else None), []
+        scale = measured(index.backend.store, embedder)
+        return answer(wanted, chunks, embedder if embedder and chunks.has_vectors() else None, scale=scale), []
     except IndexDamagedError:
         if not index.sync(rebuild=True):
             raise PromptuaryError("another process is rebuilding the index of notes; try again soon") from None

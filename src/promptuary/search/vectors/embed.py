@@ -12,6 +12,7 @@ from promptuary.core.ports.index import SearchIndex, UnembeddedChunk, VectorStor
 from promptuary.core.ports.models import Embedder, vector_space_id
 from promptuary.core.search import EmbedProgress
 from promptuary.search.chunks.generated import is_generated
+from promptuary.search.vectors.scale import measure
 
 BATCH: Final = 32
 """How many texts are embedded before it can be stopped."""
@@ -60,6 +61,8 @@ def embed_missing(
     """
     proceed = progress or (lambda _: True)
     done, space = restore(index, store, embedder, progress=proceed), vector_space_id(embedder)
+    if index.lacks_vectors():
+        measure(store, embedder)
     while chunks := index.unembedded(_WINDOW, first=first):
         generated = [chunk.id for chunk in chunks if is_generated(chunk.path, chunk.head, chunk.context)]
         index.embed({}, without=generated)

@@ -3,19 +3,20 @@
 With one model a question has a cosine of .4 with its answer and .0 with anything else, with another .60 and .45. So
 each embedder reads a few questions and answers once, and the cosines of a search are stretched by what that shows. It
 is the embedder that is measured and not the indexed texts: where these are all about one thing, all cosines are high,
-and they should be. The vectors are stored like those of chunks, and read once by each process.
+and they should be. The vectors are stored like those of chunks.
 """
 
 import hashlib
 import struct
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from math import fsum, sqrt
 from operator import mul
 from typing import Final
 
 from promptuary.core.ports.index import VectorStore
 from promptuary.core.ports.models import Embedder, Purpose, Scale, vector_space_id
+from promptuary.search.ranking import UNMEASURED
 
 PAIRS: Final = (
     (
@@ -66,14 +67,16 @@ def measure(store: VectorStore, embedder: Embedder) -> None:
             store.put(space, dict(zip(texts, embedder.embed(list(texts.values()), purpose), strict=True)))
 
 
-def measured(store: VectorStore, embedder: Embedder) -> Scale | None:
-    """Return the scale of ``embedder``; ``None`` if it was not measured yet."""
+def measured(store: VectorStore | None, embedder: Embedder | None) -> Scale:
+    """Return the scale of ``embedder``; that of the default one, if it was not measured yet."""
+    if store is None or embedder is None:
+        return UNMEASURED
     if (own := _own(embedder)) is not None:
         return own
     known = store.get(vector_space_id(embedder), scale_hashes())
     if len(known) < 2 * len(PAIRS):
-        return None
-    questions, answers = ([known[key] for key in texts] for texts in _texts().values())
+        return UNMEASURED
+    questions, answers = (tuple(known[key] for key in texts) for texts in _texts().values())
     return scale_of(questions, answers)
 
 
@@ -82,7 +85,8 @@ def scale_hashes() -> list[str]:
     return [key for texts in _texts().values() for key in texts]
 
 
-def scale_of(questions: Sequence[bytes], answers: Sequence[bytes]) -> Scale:
+@lru_cache(maxsize=8)
+def scale_of(questions: tuple[bytes, ...], answers: tuple[bytes, ...]) -> Scale:
     """Return the scale that the vectors of questions and of their answers, in the same order, show."""
     left, right = ([struct.unpack(f"<{len(one) // 4}f", one) for one in every] for every in (questions, answers))
     cosines = [[fsum(map(mul, one, other)) for other in right] for one in left]

@@ -8,6 +8,7 @@ import pytest
 
 from promptuary.core.ports.models import Purpose, Scale
 from promptuary.models import minilm
+from promptuary.search.ranking import UNMEASURED
 from promptuary.search.vectors.scale import PAIRS, measure, measured, scale_hashes, scale_of
 from promptuary.testing.in_memory_index import InMemoryVectorStore
 from tests.conftest import Files
@@ -51,9 +52,7 @@ class Squeezed(Unmeasured):
 def scale(embedder: HashedWords) -> Scale:
     store = InMemoryVectorStore()
     measure(store, embedder)
-    found = measured(store, embedder)
-    assert found is not None
-    return found
+    return measured(store, embedder)
 
 
 def test_the_narrower_the_cosines_the_more_they_are_stretched() -> None:
@@ -65,15 +64,15 @@ def test_the_narrower_the_cosines_the_more_they_are_stretched() -> None:
 
 def test_a_model_that_cannot_tell_texts_apart_is_not_stretched_without_end() -> None:
     same = np.eye(1, 4, dtype="<f4").tobytes()
-    nearly = [np.array([1, number * 1e-4, 0, 0], "<f4").tobytes() for number in range(len(PAIRS))]
+    nearly = tuple(np.array([1, number * 1e-4, 0, 0], "<f4").tobytes() for number in range(len(PAIRS)))
 
-    assert scale_of([same] * 3, [same] * 3) == Scale(1.0, 1.0)
+    assert scale_of((same,) * 3, (same,) * 3) == Scale(1.0, 1.0)
     assert scale_of(nearly, nearly).factor == 4.0
 
 
 def test_an_embedder_is_measured_once_and_one_that_knows_its_scale_never() -> None:
     store, embedder, knowing = InMemoryVectorStore(), Unmeasured(), HashedWords("another")
-    assert measured(store, embedder) is None
+    assert measured(store, embedder) == measured(store, None) == UNMEASURED
     for each in (embedder, embedder, knowing):
         measure(store, each)
 
@@ -112,6 +111,6 @@ def test_a_rebuild_keeps_what_was_measured(files: Files) -> None:
 @pytest.mark.skipif(not minilm.available(), reason="the model is not installed")
 def test_the_default_model_knows_what_would_be_measured(tmp_path: Path) -> None:
     model = minilm.MiniLM(cache=tmp_path)
-    questions, answers = (model.embed(texts, "passage") for texts in zip(*PAIRS, strict=True))
+    questions, answers = (tuple(model.embed(texts, "passage")) for texts in zip(*PAIRS, strict=True))
 
     assert scale_of(questions, answers) == pytest.approx(model.scale, abs=0.02)
