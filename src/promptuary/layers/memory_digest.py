@@ -1,0 +1,27 @@
+"""The layer ``memory_digest``: which notes there are, before the conversation, the same bytes from turn to turn."""
+
+from collections.abc import Callable
+
+from promptuary import concurrency
+from promptuary.core.layers import Between, Layer, LayerContext, Recall, RecallRequest, Slot
+from promptuary.memory.recall.digest import Remembered, digest
+
+
+class MemoryDigest(Layer):
+    """The digest of the notes that the principal may see. ``remembered`` returns what it is made of, and may block."""
+
+    id = "memory_digest"
+    slot = (Slot.STATIC + Slot.ENTITY) // 2
+    band = "stable"
+    scope = "execution"
+
+    def __init__(self, remembered: Callable[[], Remembered], *, most: int = 2_000) -> None:
+        self._remembered = remembered
+        self.budget = Between(0, most)
+
+    async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | None:
+        """Return the digest, whatever the message is about."""
+        if request.budget < 1:
+            return None
+        known = await concurrency.run(self._remembered)
+        return digest(known, request.budget, context.counter)

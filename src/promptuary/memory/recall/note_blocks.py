@@ -1,0 +1,84 @@
+"""Notes as blocks: a note with where it is, how old it is and whose words it holds. Pure.
+
+The words of other people stand inside a boundary, and so does the title that they chose. Of a note that is too long,
+the lines around those that answer are shown, and the block says so.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from promptuary.core.blocks import Block, Detail, Source, Trust
+from promptuary.core.budget import TokenCounter
+from promptuary.core.excerpt import largest
+from promptuary.core.notes import Note, NoteHeader
+from promptuary.core.references import format_reference
+from promptuary.core.render import render, without_gap
+from promptuary.core.text import split_lines
+from promptuary.memory.recall.digest import is_external
+from promptuary.memory.recall.freshness import freshness
+from promptuary.references.detail import best_within, whole
+
+_FEWEST_LINES: Final = 1
+
+
+def note_label(header: NoteHeader) -> str:
+    """Return what a note is called in the prompt and in receipts: its title, unless that is somebody else's words."""
+    return header.address if is_external(header) else header.title
+
+
+def note_source(note: Note, now: str) -> Source:
+    """Return a note as a source."""
+    header = note.header
+    external = is_external(header)
+    said_by = {"agent": ("written by an agent",), "person": (), "external": ()}[header.trust]
+    old = freshness(header, now)
+    return Source(
+        key=header.address,
+        label=note_label(header),
+        kind="memory",
+        text=note.body.strip() or header.title,
+        revision=header.rev,
+        trust=Trust.EXTERNAL if external else Trust.WORKSPACE,
+        facts=(header.address if not external else header.audience, *said_by, *((old,) if old else ())),
+        claims=(f"title: {header.title}",) if external else (),
+        read_on=f"read on with {format_reference('memory', header.id)}",
+        brief=True,
+    )
+
+
+def note_block(note: Note, line: int, budget: int, counter: TokenCounter, now: str) -> Block | None:
+    """Return a note within ``budget`` tokens: all of it, or the lines around ``line``; ``None`` if that is too little.
+
+    Lines count from one, and zero is the beginning and the end of the note.
+    """
+    source = note_source(note, now)
+    full = whole(source, counter)
+    block = full if full.tokens <= budget else _around(source, line, budget, counter, full)
+    return None if block is None else without_gap(block, counter)
+
+
+def first_line(note: Note, passage: str) -> int:
+    """Return the line of a note's text on which ``passage`` begins, zero if it is not in it."""
+    at = note.body.strip().find(passage.strip()) if passage.strip() else -1
+    return 0 if at < 0 else note.body.strip().count("\n", 0, at) + 1
+
+
+def _around(source: Source, line: int, budget: int, counter: TokenCounter, full: Block) -> Block | None:
+    if not line:
+        shortened = best_within(source, budget, counter, full)
+        return None if shortened is None or shortened.detail is Detail.PATH else shortened
+    lines = split_lines(source.text)
+    remark = f"{full.tokens:,} tokens in full; {source.read_on}"
+
+    def show(kept: int) -> Block:
+        return render(source, Detail.EXCERPT, _kept(lines, line - 1, kept), counter, remark)
+
+    return largest(show, lambda block: block.tokens, budget, least=_FEWEST_LINES, most=len(lines) - 1)
+
+
+def _kept(lines: Sequence[str], at: int, kept: int) -> str:
+    """Return ``kept`` lines, from a quarter before the line ``at`` on, and how many are missing on either side."""
+    start = max(0, min(at - kept // 4, len(lines) - kept))
+    before = [f"⋯ {start:,} lines left out ⋯\n"] if start else []
+    after = len(lines) - start - kept
+    return "".join([*before, *lines[start : start + kept], *([f"⋯ {after:,} lines left out ⋯\n"] if after else [])])

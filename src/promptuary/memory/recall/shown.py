@@ -1,0 +1,71 @@
+"""What a thread has been shown of memory: the state of recall, as JSON. Pure.
+
+What is recalled is not a part of the history, but is treated as if it stood beside the message that it was recalled
+for. It stays in the window as long as that message is in the history, so that nothing is shown twice and nothing that
+the model has seen disappears. When the message is compacted away, or memory takes more than its share, the note leaves
+the window, and may be recalled again.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+from promptuary.core.notes import NoteHeader, NoteScope
+from promptuary.memory.recall.visible import NoteKey
+
+_SHOWN: Final = "shown"
+_PENDING: Final = "pending"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownNote:
+    """A note that was shown: its revision then, the first line that was shown of a long one, and in which turn.
+
+    ``turn`` is empty until that turn has ended.
+    """
+
+    scope: NoteScope
+    id: str
+    rev: str
+    line: int = 0
+    turn: str = ""
+
+    @property
+    def key(self) -> NoteKey:
+        """Which note it is."""
+        return NoteKey(self.scope, self.id)
+
+    @classmethod
+    def of(cls, header: NoteHeader, line: int = 0) -> "ShownNote":
+        """Return a note that is shown for the first time."""
+        return cls(header.scope, header.id, header.rev, line)
+
+
+def standing(state: Any, turns: Collection[str]) -> list[ShownNote]:
+    """Return what was shown in the turns that are still in the history, in that order."""
+    return [one for one in _read(state, _SHOWN) if one.turn in turns]
+
+
+def prepared(state: Any, notes: Sequence[ShownNote]) -> dict[str, Any]:
+    """Return the state of a turn that shows ``notes``. It counts when the turn has ended; until then it may change."""
+    return {_SHOWN: _entries(_read(state, _SHOWN)), _PENDING: _entries(notes)}
+
+
+def finished(state: Any, turn: str) -> dict[str, Any]:
+    """Return the state after a turn has ended: it shows what it was prepared with."""
+    notes = [one if one.turn else replace(one, turn=turn) for one in _read(state, _PENDING)]
+    return {_SHOWN: _entries(notes), _PENDING: []}
+
+
+def abandoned(state: Any) -> dict[str, Any]:
+    """Return the state after a turn that got no reply: nothing of it is in the history."""
+    return {_SHOWN: _entries(_read(state, _SHOWN)), _PENDING: []}
+
+
+def _entries(notes: Sequence[ShownNote]) -> list[dict[str, Any]]:
+    return [asdict(one) for one in notes]
+
+
+def _read(state: Any, name: str) -> list[ShownNote]:
+    entries = state.get(name, []) if isinstance(state, Mapping) else []
+    return [ShownNote(**one) for one in entries]
