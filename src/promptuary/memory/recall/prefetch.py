@@ -1,7 +1,7 @@
 """Selects notes beside everything else that a turn does: begun when the message arrives, taken when it is assembled.
 
-The ranking of the search is always there in time. A model gets as long as the policy allows. Depending on
-``RecallPolicy.mode`` a turn waits for it, or takes the ranking and leaves what the model selects to the next turn, once.
+The ranking of the search is always there in time. A model gets as long as the policy allows: a turn waits for it, or
+takes the ranking and leaves what the model selects to the next turn, once, as ``RecallPolicy.mode`` says.
 """
 
 import asyncio
