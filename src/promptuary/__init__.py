@@ -14,7 +14,16 @@ from promptuary._version import __version__
 if TYPE_CHECKING:
     from promptuary.config.settings import Settings, SettingsOptions
     from promptuary.core.blocks import Block, Detail, Passage, Source, Trust
-    from promptuary.core.errors import Code, ConfigError, ConflictError, PromptuaryError, SourceError, StorageError
+    from promptuary.core.errors import (
+        Code,
+        ConfigError,
+        ConflictError,
+        NoteConflictError,
+        PromptuaryError,
+        SecretError,
+        SourceError,
+        StorageError,
+    )
     from promptuary.core.expansion import Expansion, Outcome, Spend
     from promptuary.core.layers import (
         Between,
@@ -29,8 +38,20 @@ if TYPE_CHECKING:
         Slot,
     )
     from promptuary.core.messages import Attachment, Item, Message, Prompt, Replacement, ToolCall
+    from promptuary.core.notes import (
+        MemoryResult,
+        Note,
+        NoteChange,
+        NoteDraft,
+        NoteFields,
+        NoteHeader,
+        NoteHit,
+        NoteList,
+        NoteSelection,
+    )
     from promptuary.core.ports.models import ChatModel, Embedder, FetchProgress, ModelFile, ModelInfo, Reranker
     from promptuary.core.ports.threads import ThreadInfo, TurnRecord
+    from promptuary.core.ports.writeback import Proposal, ProposalFields
     from promptuary.core.principals import Principal
     from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry
     from promptuary.core.references import Completion, LineRange, MenuItem, Reference, format_reference
@@ -62,13 +83,14 @@ if TYPE_CHECKING:
         note_text,
     )
     from promptuary.core.threads import AttachmentList, Drift, HistoryStats, Replay, TrackedFile
-    from promptuary.engine import AsyncSearch, AsyncThreads, Promptuary
+    from promptuary.engine import AsyncMemory, AsyncSearch, AsyncThreads, Promptuary
     from promptuary.layers.static import StaticContent
     from promptuary.references.scan import scan
     from promptuary.threads.turn import Turn
     from promptuary.tokens import Counter
 
 _HOMES = {
+    "AsyncMemory": "engine",
     "AsyncSearch": "engine",
     "AsyncThreads": "engine",
     "Attachment": "core.messages",
@@ -86,12 +108,9 @@ _HOMES = {
     "Detail": "core.blocks",
     "Drift": "core.threads",
     "Embedder": "core.ports.models",
-    "FetchProgress": "core.ports.models",
-    "ModelFile": "core.ports.models",
-    "ModelInfo": "core.ports.models",
-    "Reranker": "core.ports.models",
     "Expansion": "core.expansion",
     "Failure": "core.receipts",
+    "FetchProgress": "core.ports.models",
     "FilesSkipped": "core.search",
     "FilesSynced": "core.search",
     "FilesUnparsed": "core.search",
@@ -99,10 +118,11 @@ _HOMES = {
     "Folder": "core.search",
     "FolderHeld": "core.search",
     "FolderStatus": "core.search",
+    "HistoryStats": "core.threads",
     "Hit": "core.search",
     "HookRun": "core.receipts",
-    "Incoming": "core.layers",
     "IgnoreRulesCut": "core.search",
+    "Incoming": "core.layers",
     "IndexBusy": "core.search",
     "IndexCounts": "core.search",
     "IndexRebuilt": "core.search",
@@ -112,8 +132,21 @@ _HOMES = {
     "Layer": "core.layers",
     "LayerContext": "core.layers",
     "LineRange": "core.references",
+    "MemoryResult": "core.notes",
     "MenuItem": "core.references",
     "Message": "core.messages",
+    "ModelFile": "core.ports.models",
+    "ModelInfo": "core.ports.models",
+    "NotReranked": "core.search",
+    "Note": "core.notes",
+    "NoteChange": "core.notes",
+    "NoteConflictError": "core.errors",
+    "NoteDraft": "core.notes",
+    "NoteFields": "core.notes",
+    "NoteHeader": "core.notes",
+    "NoteHit": "core.notes",
+    "NoteList": "core.notes",
+    "NoteSelection": "core.notes",
     "Omitted": "core.layers",
     "Outcome": "core.expansion",
     "Passage": "core.blocks",
@@ -121,6 +154,8 @@ _HOMES = {
     "Prompt": "core.messages",
     "Promptuary": "engine",
     "PromptuaryError": "core.errors",
+    "Proposal": "core.ports.writeback",
+    "ProposalFields": "core.ports.writeback",
     "Recall": "core.layers",
     "RecallRequest": "core.layers",
     "Receipt": "core.receipts",
@@ -129,11 +164,12 @@ _HOMES = {
     "Replacement": "core.messages",
     "Replay": "core.threads",
     "Reply": "core.layers",
+    "Reranker": "core.ports.models",
     "SearchNote": "core.search",
     "SearchQuery": "core.search",
     "SearchResult": "core.search",
-    "NotReranked": "core.search",
     "SearchedByWordsOnly": "core.search",
+    "SecretError": "core.errors",
     "Settings": "config.settings",
     "SettingsOptions": "config.settings",
     "Slot": "core.layers",
@@ -141,7 +177,6 @@ _HOMES = {
     "SourceError": "core.errors",
     "Spend": "core.expansion",
     "StaticContent": "layers.static",
-    "HistoryStats": "core.threads",
     "StorageError": "core.errors",
     "SyncReport": "core.search",
     "ThreadInfo": "core.ports.threads",
@@ -159,6 +194,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AsyncMemory",
     "AsyncSearch",
     "AsyncThreads",
     "Attachment",
@@ -200,11 +236,21 @@ __all__ = [
     "Layer",
     "LayerContext",
     "LineRange",
+    "MemoryResult",
     "MenuItem",
     "Message",
     "ModelFile",
     "ModelInfo",
     "NotReranked",
+    "Note",
+    "NoteChange",
+    "NoteConflictError",
+    "NoteDraft",
+    "NoteFields",
+    "NoteHeader",
+    "NoteHit",
+    "NoteList",
+    "NoteSelection",
     "Omitted",
     "Outcome",
     "Passage",
@@ -212,6 +258,8 @@ __all__ = [
     "Prompt",
     "Promptuary",
     "PromptuaryError",
+    "Proposal",
+    "ProposalFields",
     "Recall",
     "RecallRequest",
     "Receipt",
@@ -225,6 +273,7 @@ __all__ = [
     "SearchQuery",
     "SearchResult",
     "SearchedByWordsOnly",
+    "SecretError",
     "Settings",
     "SettingsOptions",
     "Slot",

@@ -27,8 +27,18 @@ if TYPE_CHECKING:
     from promptuary.core.expansion import Expansion
     from promptuary.core.layers import Layer
     from promptuary.core.messages import Item, Message
+    from promptuary.core.notes import (
+        MemoryResult,
+        Note,
+        NoteChange,
+        NoteFields,
+        NoteHeader,
+        NoteList,
+        NoteSelection,
+    )
     from promptuary.core.ports.models import ChatModel, FetchProgress, ModelInfo
     from promptuary.core.ports.threads import ThreadInfo, TurnRecord
+    from promptuary.core.ports.writeback import Proposal, ProposalFields
     from promptuary.core.receipts import Receipt
     from promptuary.core.references import Completion
     from promptuary.core.search import (
@@ -41,11 +51,13 @@ if TYPE_CHECKING:
         SyncReport,
     )
     from promptuary.core.threads import AttachmentList, HistoryStats, Replay
+    from promptuary.memory.memory import Memory
+    from promptuary.memory.writeback.proposals import Proposals
     from promptuary.search.service import SearchService
     from promptuary.threads.threads import Threads
     from promptuary.threads.turn import Turn
 
-__all__ = ["BlockingModels", "BlockingSearch", "BlockingThreads", "Promptuary"]
+__all__ = ["BlockingMemory", "BlockingModels", "BlockingSearch", "BlockingThreads", "Promptuary"]
 
 Result = TypeVar("Result")
 
@@ -65,6 +77,8 @@ class Promptuary:
         """Conversations: their turns, what is attached to them, and the ledger of what models saw."""
         self.search = BlockingSearch(core, calls)
         """The file index: folders of notes and code, searched by words and by meaning."""
+        self.memory = BlockingMemory(core, calls)
+        """Durable memory: notes that people and agents write, as Markdown files."""
         self.models = BlockingModels(core, calls)
         """Models for search by meaning that have a name: those that there are, and those that were fetched."""
         weakref.finalize(self, calls.stop_loop).atexit = False
@@ -249,6 +263,97 @@ class BlockingSearch:
 
     def _run(self, work: Callable[[SearchService], Result]) -> Result:
         return self._calls.run(lambda: work(self._core.search()))
+
+
+class BlockingMemory:
+    """The durable memory of the principal: ``Promptuary.memory``."""
+
+    def __init__(self, core: Core, calls: _Calls) -> None:
+        self._core = core
+        self._calls = calls
+
+    def write(
+        self, content: str | None = None, *, if_rev: str | None = None, reason: str = "", **fields: Unpack[NoteFields]
+    ) -> Note:
+        """Remember something as a note, or change the note that ``id`` names; what is not given stays as it is.
+
+        Raises ``NoteConflictError`` if ``if_rev`` is given and the note has another revision by now.
+        """
+        return self._run(lambda memory: memory.write(content, if_rev=if_rev, reason=reason, **fields))
+
+    def get(self, key: str) -> Note | None:
+        """Return a note by its id, the beginning of its id, or its path; ``None`` if there is none."""
+        return self._run(lambda memory: memory.get(key))
+
+    def list(
+        self, *, limit: int | None = None, as_of: str | None = None, **selection: Unpack[NoteSelection]
+    ) -> NoteList:
+        """Return notes, pinned ones first, then the ones updated last; ``as_of`` a time, what was known then."""
+        return self._run(lambda memory: memory.list(limit=limit, as_of=as_of, **selection))
+
+    def find(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        as_of: str | None = None,
+        lexical_only: bool = False,
+        **selection: Unpack[NoteSelection],
+    ) -> MemoryResult:
+        """Return the notes that answer a question best; ``as_of`` searches what was known at a time."""
+        return self._run(
+            lambda memory: memory.find(query, limit=limit, as_of=as_of, lexical_only=lexical_only, **selection)
+        )
+
+    def history(self, key: str) -> Sequence[NoteChange]:
+        """Return what happened to a note, the oldest change first."""
+        return self._run(lambda memory: memory.history(key))
+
+    def diff(self, key: str, *, number: int | None = None) -> str:
+        """Return what a change did to a note, as a patch: the change ``number``, else the last one."""
+        return self._run(lambda memory: memory.diff(key, number=number))
+
+    def undo(self, key: str, *, number: int | None = None, reason: str = "") -> Note:
+        """Undo the last change of a note, or make it what it was after the change ``number``."""
+        return self._run(lambda memory: memory.undo(key, number=number, reason=reason))
+
+    def archive(self, key: str, *, reason: str = "") -> Note:
+        """Archive a note: it is kept, and not recalled any more."""
+        return self._run(lambda memory: memory.archive(key, reason=reason))
+
+    def restore(self, key: str, *, reason: str = "") -> Note:
+        """Bring back a note that was archived."""
+        return self._run(lambda memory: memory.restore(key, reason=reason))
+
+    def unadopted(self) -> Sequence[NoteHeader]:
+        """Return the notes that came by hand, by a clone or from a lost state, and wait for ``adopt``."""
+        return self._run(lambda memory: memory.unadopted())
+
+    def adopt(self, keys: Sequence[str] = ()) -> Sequence[NoteHeader]:
+        """Take over unadopted notes as one's own, by id or path, or all of them; return them."""
+        return self._run(lambda memory: memory.adopt(keys))
+
+    def proposals(self) -> Sequence[Proposal]:
+        """Return what was learnt and waits for the person, the oldest first."""
+        return self._proposed(lambda proposals: proposals.all())
+
+    def accept(self, proposal: str) -> Note:
+        """Do what a proposal says, as the person's own act, and return the note."""
+        return self._proposed(lambda proposals: proposals.accept(proposal))
+
+    def reject(self, proposal: str) -> None:
+        """Drop a proposal; the same one is not made again."""
+        self._proposed(lambda proposals: proposals.reject(proposal))
+
+    def edit_proposal(self, proposal: str, **fields: Unpack[ProposalFields]) -> Proposal:
+        """Change what a proposal would write; it still waits to be accepted."""
+        return self._proposed(lambda proposals: proposals.edit(proposal, **fields))
+
+    def _run(self, work: Callable[[Memory], Result]) -> Result:
+        return self._calls.run(lambda: work(self._core.memory()))
+
+    def _proposed(self, work: Callable[[Proposals], Result]) -> Result:
+        return self._calls.run(lambda: work(self._core.proposals()))
 
 
 class BlockingModels:

@@ -21,8 +21,18 @@ if TYPE_CHECKING:
     from promptuary.core.expansion import Expansion
     from promptuary.core.layers import Layer
     from promptuary.core.messages import Item, Message
+    from promptuary.core.notes import (
+        MemoryResult,
+        Note,
+        NoteChange,
+        NoteFields,
+        NoteHeader,
+        NoteList,
+        NoteSelection,
+    )
     from promptuary.core.ports.models import ChatModel, FetchProgress, ModelInfo
     from promptuary.core.ports.threads import ThreadInfo, TurnRecord
+    from promptuary.core.ports.writeback import Proposal, ProposalFields
     from promptuary.core.receipts import Receipt
     from promptuary.core.references import Completion
     from promptuary.core.search import (
@@ -35,11 +45,13 @@ if TYPE_CHECKING:
         SyncReport,
     )
     from promptuary.core.threads import AttachmentList, HistoryStats, Replay
+    from promptuary.memory.memory import Memory
+    from promptuary.memory.writeback.proposals import Proposals
     from promptuary.search.service import SearchService
     from promptuary.threads.threads import Threads
     from promptuary.threads.turn import Turn
 
-__all__ = ["AsyncModels", "AsyncSearch", "AsyncThreads", "Promptuary"]
+__all__ = ["AsyncMemory", "AsyncModels", "AsyncSearch", "AsyncThreads", "Promptuary"]
 
 Result = TypeVar("Result")
 
@@ -65,6 +77,8 @@ class Promptuary:
         """Conversations: their turns, what is attached to them, and the ledger of what models saw."""
         self.search = AsyncSearch(core)
         """The file index: folders of notes and code, searched by words and by meaning."""
+        self.memory = AsyncMemory(core)
+        """Durable memory: notes that people and agents write, as Markdown files."""
         self.models = AsyncModels(core)
         """Models for search by meaning that have a name: those that there are, and those that were fetched."""
 
@@ -82,7 +96,7 @@ class Promptuary:
         """Open the workspace that ``path`` is in, or ``path`` itself if ``exact``.
 
         ``principal`` is who acts: threads and private state belong to them. ``layers`` are added to ours in every
-        thread. ``chat_model`` scores files and summarises histories; it is optional. ``options`` are settings by name.
+        thread, and one with the id of one of ours replaces it. ``chat_model`` scores files and summarises histories; it is optional. ``options`` are settings by name.
         """
         return cls(
             Core.open(path, principal=principal, exact=exact, layers=layers, chat_model=chat_model, options=options)
@@ -263,6 +277,96 @@ class AsyncSearch:
 
     async def _run(self, work: Callable[[SearchService], Result]) -> Result:
         return await concurrency.run(lambda: work(self._core.search()))
+
+
+class AsyncMemory:
+    """The durable memory of the principal: ``Promptuary.memory``."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def write(
+        self, content: str | None = None, *, if_rev: str | None = None, reason: str = "", **fields: Unpack[NoteFields]
+    ) -> Note:
+        """Remember something as a note, or change the note that ``id`` names; what is not given stays as it is.
+
+        Raises ``NoteConflictError`` if ``if_rev`` is given and the note has another revision by now.
+        """
+        return await self._run(lambda memory: memory.write(content, if_rev=if_rev, reason=reason, **fields))
+
+    async def get(self, key: str) -> Note | None:
+        """Return a note by its id, the beginning of its id, or its path; ``None`` if there is none."""
+        return await self._run(lambda memory: memory.get(key))
+
+    async def list(
+        self, *, limit: int | None = None, as_of: str | None = None, **selection: Unpack[NoteSelection]
+    ) -> NoteList:
+        """Return notes, pinned ones first, then the ones updated last; ``as_of`` a time, what was known then."""
+        return await self._run(lambda memory: memory.list(limit=limit, as_of=as_of, **selection))
+
+    async def find(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        as_of: str | None = None,
+        lexical_only: bool = False,
+        **selection: Unpack[NoteSelection],
+    ) -> MemoryResult:
+        """Return the notes that answer a question best; ``as_of`` searches what was known at a time."""
+        return await self._run(
+            lambda memory: memory.find(query, limit=limit, as_of=as_of, lexical_only=lexical_only, **selection)
+        )
+
+    async def history(self, key: str) -> Sequence[NoteChange]:
+        """Return what happened to a note, the oldest change first."""
+        return await self._run(lambda memory: memory.history(key))
+
+    async def diff(self, key: str, *, number: int | None = None) -> str:
+        """Return what a change did to a note, as a patch: the change ``number``, else the last one."""
+        return await self._run(lambda memory: memory.diff(key, number=number))
+
+    async def undo(self, key: str, *, number: int | None = None, reason: str = "") -> Note:
+        """Undo the last change of a note, or make it what it was after the change ``number``."""
+        return await self._run(lambda memory: memory.undo(key, number=number, reason=reason))
+
+    async def archive(self, key: str, *, reason: str = "") -> Note:
+        """Archive a note: it is kept, and not recalled any more."""
+        return await self._run(lambda memory: memory.archive(key, reason=reason))
+
+    async def restore(self, key: str, *, reason: str = "") -> Note:
+        """Bring back a note that was archived."""
+        return await self._run(lambda memory: memory.restore(key, reason=reason))
+
+    async def unadopted(self) -> Sequence[NoteHeader]:
+        """Return the notes that came by hand, by a clone or from a lost state, and wait for ``adopt``."""
+        return await self._run(lambda memory: memory.unadopted())
+
+    async def adopt(self, keys: Sequence[str] = ()) -> Sequence[NoteHeader]:
+        """Take over unadopted notes as one's own, by id or path, or all of them; return them."""
+        return await self._run(lambda memory: memory.adopt(keys))
+
+    async def proposals(self) -> Sequence[Proposal]:
+        """Return what was learnt and waits for the person, the oldest first."""
+        return await self._proposed(lambda proposals: proposals.all())
+
+    async def accept(self, proposal: str) -> Note:
+        """Do what a proposal says, as the person's own act, and return the note."""
+        return await self._proposed(lambda proposals: proposals.accept(proposal))
+
+    async def reject(self, proposal: str) -> None:
+        """Drop a proposal; the same one is not made again."""
+        await self._proposed(lambda proposals: proposals.reject(proposal))
+
+    async def edit_proposal(self, proposal: str, **fields: Unpack[ProposalFields]) -> Proposal:
+        """Change what a proposal would write; it still waits to be accepted."""
+        return await self._proposed(lambda proposals: proposals.edit(proposal, **fields))
+
+    async def _run(self, work: Callable[[Memory], Result]) -> Result:
+        return await concurrency.run(lambda: work(self._core.memory()))
+
+    async def _proposed(self, work: Callable[[Proposals], Result]) -> Result:
+        return await concurrency.run(lambda: work(self._core.proposals()))
 
 
 class AsyncModels:

@@ -111,4 +111,10 @@ def test_nothing_is_taken_without_a_name_and_a_type(both: tuple[dict[str, Offer]
         if kind[1].startswith("VAR_") or kind[2] in {"Any", "object"}
     }
 
-    assert unnamed == {(".open", "Unpack[SettingsOptions]")}
+    assert unnamed == {
+        (".open", "Unpack[SettingsOptions]"),
+        (".memory.edit_proposal", "Unpack[ProposalFields]"),
+        (".memory.find", "Unpack[NoteSelection]"),
+        (".memory.list", "Unpack[NoteSelection]"),
+        (".memory.write", "Unpack[NoteFields]"),
+    }

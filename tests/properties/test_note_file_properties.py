@@ -3,8 +3,9 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from promptuary.core.errors import FrontMatterError
 from promptuary.core.notes import KINDS
-from promptuary.memory.files.front_matter import FrontMatterError, parse
+from promptuary.memory.files.front_matter import parse
 from promptuary.memory.files.index_page import human_text, updated_page
 from promptuary.memory.files.note_file import Standing, as_bytes, as_text, read_note, rewrite, write_new
 

@@ -139,6 +139,10 @@ RECALL_FLAGS: Final[Mapping[str, Flag]] = {
 FILE_KINDS: Final = ("markdown", "code", "text", "data")
 """The same as ``core.search.FILE_KINDS``, which would take longer to import than all of this."""
 MEMORY_FLAGS: Final[Mapping[str, Flag]] = {
+    "memory_folder": (
+        "--memory-folder",
+        {"metavar": "NAME", "help": "folder below the agent's for notes, may have {user} and {thread} (default: none)"},
+    ),
     "recall_mode": (
         "--recall-mode",
         {"metavar": "MODE", "help": "hybrid_async or legacy_blocking: wait for recalled notes (default: hybrid_async)"},

@@ -80,6 +80,7 @@ class Settings:
     rerank_key: str = ""
     rerank_timeout: float = 5.0
     watch_debounce: float = 0.2
+    memory_folder: str = ""
     recall_tokens: int = 2000
     recall_mode: str = "hybrid_async"
     recall_model: str = ""
@@ -177,6 +178,7 @@ class SettingsOptions(TypedDict, total=False):
     rerank_key: str | None
     rerank_timeout: float | str | None
     watch_debounce: float | str | None
+    memory_folder: str | None
     recall_tokens: int | str | None
     recall_mode: str | None
     recall_model: str | None

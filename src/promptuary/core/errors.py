@@ -7,6 +7,9 @@
     ├── ModelAnswerError             a model answered with something else than what it was asked for
     ├── LayerInitError               a layer that is required could not be started
     ├── ConflictError                a thread was changed by somebody else since it was read
+    ├── NoteConflictError            a note was changed by somebody else since it was read
+    ├── SecretError                  what was to be remembered holds a secret
+    ├── FrontMatterError             the front matter of a note cannot be read, or cannot be written
     └── StorageError                 something stored cannot be used
         ├── DatabaseDamagedError     a database cannot be read
         ├── ForeignStateError        a database is not this person's; adopt or remove it
@@ -22,7 +25,7 @@ loses the rest of a message: inside ``expand`` it becomes the outcome of its ref
 """
 
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 Status = Literal["included", "degraded", "refused", "missing", "failed"]
 """How a reference ended: whole, in less detail, refused by a rule, not there, or failed."""
@@ -128,6 +131,22 @@ class LayerInitError(PromptuaryError):
 
 class ConflictError(PromptuaryError):
     """The thread has changed since it was read. Read it again and repeat."""
+
+
+class NoteConflictError(PromptuaryError):
+    """The note is not what the writer has read: ``current`` is the ``Note`` that it is now, ``None`` if it is gone."""
+
+    def __init__(self, message: str, current: Any = None) -> None:  # notes are defined above this module
+        super().__init__(message)
+        self.current = current
+
+
+class SecretError(PromptuaryError):
+    """What was to be remembered holds a secret. Nothing was stored."""
+
+
+class FrontMatterError(PromptuaryError):
+    """The front matter of a note cannot be read, or cannot be written. The message says what is wrong with it."""
 
 
 class StorageError(PromptuaryError):

@@ -5,6 +5,7 @@ are here and nowhere else: who sees a note (``visible_to``), how it is named (``
 valid. Values only, no input or output.
 """
 
+import hashlib
 import re
 import secrets
 import unicodedata
@@ -12,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypedDict
 
-from promptuary.core.errors import PromptuaryError
 from promptuary.core.principals import Owner
 from promptuary.core.search import SearchNote, Why
 
@@ -50,6 +50,8 @@ INDEX_NAME: Final = "MEMORY.md"
 
 _ID: Final = re.compile(r"[a-z0-9](?:[a-z0-9_-]{2,62}[a-z0-9])", re.IGNORECASE | re.ASCII)
 _LONGEST_SLUG: Final = 48
+_FOLDER_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
+_LONGEST_FOLDER: Final = 32
 _DAY: Final = len("2026-01-31")
 
 
@@ -189,6 +191,14 @@ class MemoryResult:
         return bool(self.hits) and self.confidence >= 1
 
 
+@dataclass(frozen=True, slots=True)
+class NoteList:
+    """Notes, and how many there are in all that were asked for."""
+
+    headers: Sequence[NoteHeader]
+    total: int
+
+
 ChangeKind = Literal["create", "update", "archive", "restore", "adopt", "undo", "edit", "delete", "forget"]
 """What happened to a note. ``edit`` and ``delete`` were done by hand and found later."""
 
@@ -222,14 +232,6 @@ class NoteStamp(NamedTuple):
     inode: int
 
 
-class NoteConflictError(PromptuaryError):
-    """The note is not what the writer has read: ``current`` is what it is now, ``None`` if it is gone."""
-
-    def __init__(self, message: str, current: Note | None = None) -> None:
-        super().__init__(message)
-        self.current = current
-
-
 def visible_to(header: NoteHeader, owner: Owner) -> bool:
     """Return whether ``owner`` may know of a note: this decides for every path by which a note can be read."""
     if header.audience == "shared":
@@ -259,6 +261,13 @@ def slug(title: str) -> str:
     folded = unicodedata.normalize("NFKC", title).lower()
     words = re.sub(r"[\W_]+", "-", folded).strip("-")
     return words[:_LONGEST_SLUG].strip("-") or "memory"
+
+
+def folder_name(name: str) -> str:
+    """Return a name of any characters as that of a folder: itself if it can be one, else readable and unique."""
+    if _FOLDER_NAME.fullmatch(name):
+        return name
+    return f"{slug(name)[:_LONGEST_FOLDER]}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
 def note_path(audience: Audience, kind: NoteKind, title: str, note: str) -> str:

@@ -24,6 +24,8 @@ from promptuary.core.ports.threads import (
     TurnRecord,
 )
 from promptuary.core.principals import Owner, Principal
+from promptuary.storage.in_memory_notes import InMemoryNoteJournal
+from promptuary.storage.in_memory_writeback import InMemoryProposals, InMemoryQueue
 from promptuary.storage.values import (
     cannot_compact_error,
     duplicate_item_error,
@@ -72,6 +74,9 @@ class InMemoryState(StateDatabase):
         self._lock = threading.RLock()
         self._pending: _Tables | None = None
         self.tables = _Tables({}, {}, {}, {}, {})
+        self._journals: dict[str, InMemoryNoteJournal] = {}
+        self._queues: dict[Owner, InMemoryQueue] = {}
+        self._proposals: dict[Owner, InMemoryProposals] = {}
 
     @property
     def persistent(self) -> bool:
@@ -81,6 +86,18 @@ class InMemoryState(StateDatabase):
     def threads(self, principal: Principal) -> "InMemoryThreads":
         """Return the threads of ``principal``."""
         return InMemoryThreads(self, principal)
+
+    def notes(self, space: str) -> InMemoryNoteJournal:
+        """Return the journal of the notes in the folder ``space``."""
+        return self._journals.setdefault(space, InMemoryNoteJournal())
+
+    def writeback_queue(self, principal: Principal) -> InMemoryQueue:
+        """Return the turns of ``principal`` that wait for writeback."""
+        return self._queues.setdefault(principal.owner, InMemoryQueue())
+
+    def proposals(self, principal: Principal) -> InMemoryProposals:
+        """Return the proposals that wait for ``principal``."""
+        return self._proposals.setdefault(principal.owner, InMemoryProposals())
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -58,6 +58,10 @@ class InMemoryNoteFiles:
         found = self._files.get(path)
         return None if found is None else found[0]
 
+    def is_own(self, path: str) -> bool:
+        """Return whether there is a file: nobody else can reach it."""
+        return self.read(path) is not None
+
     def create(self, path: str, content: bytes) -> bool:
         """Create a file; return False if there is one."""
         with self._written:

@@ -18,7 +18,7 @@ _LONGEST_NAME = 200
 
 
 class Threads:
-    """Everything that can be done with threads; ``database`` is closed with this."""
+    """Everything that can be done with threads. Whoever opened ``database`` closes it."""
 
     def __init__(
         self, options: ThreadOptions, files: TrackedFiles, workspace: Workspace, database: StateDatabase
@@ -91,10 +91,6 @@ class Threads:
     async def dispose(self) -> None:
         """Dispose the layers."""
         await dispose(self._options.layers, HookLog())
-
-    def close(self) -> None:
-        """Close the database."""
-        self._database.close()
 
     def _thread(self, name: str) -> Thread:
         known = self._threads.get(name)

@@ -6,9 +6,10 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 from promptuary import concurrency
 from promptuary.context import receipt_entries, render
@@ -70,6 +71,18 @@ Expand = Callable[[str, str, int], Expansion]
 """Expands a text and the references queued for it, within so many tokens. Blocks."""
 
 
+class Learner(Protocol):
+    """What learns from finished turns."""
+
+    def record(self, turn: str, thread: str, history: Sequence[Item], receipt: Receipt) -> None:
+        """Store what is to be learnt from; called in the transaction that stores the turn. Blocks."""
+        ...
+
+    async def settle(self) -> None:
+        """Begin to learn, after the turn is stored; may wait for it shortly."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ThreadOptions:
     """What all threads of a principal in one workspace have in common."""
@@ -84,6 +97,8 @@ class ThreadOptions:
     model: ChatModel | None
     expand: Expand
     resource: str
+    transaction: Callable[[], AbstractContextManager[None]] = nullcontext
+    learner: Learner | None = None
 
 
 class Thread:
@@ -176,8 +191,20 @@ class Thread:
             items=[asked, *said.items],
             states=self._runner.changed(),
         )
-        await concurrency.run(lambda: self._common.store.apply(change))
+        await concurrency.run(lambda: self._store_finished(turn, change, receipt))
+        if self._common.learner is not None:
+            await self._common.learner.settle()
         return receipt
+
+    def _store_finished(self, turn: Turn, change: ThreadChange, receipt: Receipt) -> None:
+        common = self._common
+        if common.learner is None:
+            common.store.apply(change)
+            return
+        history = [*common.store.history(self.name), *change.items]
+        with common.transaction():
+            common.store.apply(change)
+            common.learner.record(turn.id, self.name, history, receipt)
 
     async def abandon(self, turn: Turn, ending: Ending = "abandoned") -> None:
         """End a turn that got no reply: the layers are told, and nothing enters the history."""

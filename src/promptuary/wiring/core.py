@@ -23,12 +23,17 @@ if TYPE_CHECKING:
     from promptuary.core.expansion import Expansion
     from promptuary.core.layers import Layer
     from promptuary.core.ports.models import ChatModel
+    from promptuary.core.ports.threads import StateDatabase
     from promptuary.core.references import Completion
     from promptuary.core.search import SearchQuery, SearchResult
+    from promptuary.memory.memory import Memory
+    from promptuary.memory.writeback.proposals import Proposals
+    from promptuary.memory.writeback.runner import Writeback
     from promptuary.models.named.store import ModelStore
     from promptuary.references.completion.sources import Completer
     from promptuary.search.service import SearchService
     from promptuary.threads.threads import Threads
+    from promptuary.wiring.memory import MemoryPlace
     from promptuary.workspace.workspace import Workspace
 
 _FIND_TIMEOUT: Final = 10.0
@@ -50,9 +55,12 @@ class Core:
         self._layers, self._model = layers, chat_model
         self._counter = Counter(settings.effective_vocabulary)
         self._completers: dict[bool, Completer] = {}
+        self._state: StateDatabase | None = None
         self._threads: Threads | None = None
         self._search: SearchService | None = None
-        self._opening = threading.Lock()
+        self._memories: dict[MemoryPlace, Memory] = {}
+        self._writeback: Writeback | None = None
+        self._opening = threading.RLock()
         self.notes = list(settings.notes)
         """Sentences for the person that came up since the workspace was opened."""
         self.stopping = threading.Event()
@@ -126,7 +134,8 @@ class Core:
     def threads(self, *, create: bool = True) -> Threads:
         """Return the threads of the principal. Unless ``create`` is set, no database is created."""
         with self._opening:
-            if self._threads is not None and self._threads.is_current():
+            state = self.state(create=create)
+            if self._threads is not None:
                 return self._threads
             from promptuary.wiring.threads import open_threads  # noqa: PLC0415  (most expansions need none)
 
@@ -136,18 +145,68 @@ class Core:
                 self._counter,
                 lambda text, also, limit: self._expand(text, limit, also=also, tracked=False),
                 self._find,
+                database=state,
                 principal=self.principal,
                 layers=self._layers,
+                memory_layers=self._memory_layers(),
                 model=self._model,
-                create=create,
-                on_note=self.notes.append,
+                learner=self.writeback() if state.persistent else None,
             )
-            if threads.persistent:
-                if self._threads is not None:
-                    self.notes.append("the database of the workspace was removed or replaced; a new one is used")
-                    self._threads.close()
+            if state.persistent:
                 self._threads = threads
             return threads
+
+    def state(self, *, create: bool = True) -> StateDatabase:
+        """Return the database of the workspace; one in memory if there is none and ``create`` is not set.
+
+        Raises ``ForeignStateError`` if the database is somebody else's.
+        """
+        with self._opening:
+            if self._state is not None and self._state.is_current():
+                return self._state
+            from promptuary.storage.in_memory import InMemoryState  # noqa: PLC0415  (most expansions need none)
+            from promptuary.wiring.state import open_state  # noqa: PLC0415
+            from promptuary.workspace.state_file import has_state  # noqa: PLC0415
+
+            if not create and not has_state(self._workspace):
+                return InMemoryState()
+            if self._state is not None:
+                self.notes.append("the database of the workspace was removed or replaced; a new one is used")
+                self._close_state()
+            self._state = open_state(self._workspace, self.notes.append)
+            return self._state
+
+    def memory(self, thread: str = "main") -> Memory:
+        """Return the durable memory of the principal; ``thread`` matters if the settings isolate threads."""
+        from promptuary.wiring.memory import MemoryPlace, open_memory  # noqa: PLC0415  (most expansions need none)
+
+        with self._opening:
+            if self._state is not None and not self._state.is_current():
+                self.state()
+            place = MemoryPlace.of(self.principal, self.settings.memory_folder, thread)
+            if place not in self._memories:
+                self._memories[place] = open_memory(self._workspace, self.settings, place, self.state)
+            return self._memories[place]
+
+    def proposals(self) -> Proposals:
+        """Return what waits for the person before it is remembered. Creates no database."""
+        from promptuary.wiring.writeback import open_proposals  # noqa: PLC0415  (most expansions need none)
+
+        return open_proposals(self.state(create=False), self.principal, self.memory())
+
+    def writeback(self) -> Writeback:
+        """Return what learns from finished turns."""
+        from promptuary.wiring.writeback import open_writeback  # noqa: PLC0415  (most expansions need none)
+
+        with self._opening:
+            if self._writeback is None:
+                self._writeback = open_writeback(self.state(), self.settings, self.principal, self.memory())
+            return self._writeback
+
+    def _memory_layers(self) -> Sequence[Layer]:
+        from promptuary.wiring.writeback import memory_layers  # noqa: PLC0415  (most expansions need none)
+
+        return memory_layers(self.settings, self.memory)
 
     def search(self) -> SearchService:
         """Return the search of the workspace. Nothing is written to disk before something is indexed."""
@@ -185,8 +244,18 @@ class Core:
 
     def close(self) -> None:
         """Close the database, the index and the workspace. Layers are disposed before."""
-        if self._threads is not None:
-            self._threads.close()
+        self._close_state()
         if self._search is not None:
             self._search.close()
         self._workspace.close()
+
+    def _close_state(self) -> None:
+        """Close the database and everything that uses it."""
+        if self._writeback is not None:
+            self._writeback.close()
+        for memory in self._memories.values():
+            memory.close()
+        if self._state is not None:
+            self._state.close()
+        self._state = self._threads = self._writeback = None
+        self._memories.clear()

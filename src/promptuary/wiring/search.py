@@ -21,7 +21,7 @@ from promptuary.wiring.vectors import StoredVectors
 from promptuary.wiring.workspace import open_door
 from promptuary.workspace.disk.private_folder import private_folder
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
-from promptuary.workspace.user_folders import cache_folder
+from promptuary.workspace.user_folders import cache_folder, made
 from promptuary.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -38,27 +38,34 @@ def open_search(workspace: Workspace, settings: Settings) -> SearchService:
     root = workspace.root.path
     sizes = Sizes(settings.chunk_tokens, settings.chunk_overlap)
 
-    def backend() -> SearchBackend:
-        embedder = embedder_for(settings)
-        if embedder is not None and not all(map(find_spec, _VECTOR_PACKAGES)):
-            # An endpoint or a plug-in needs no model here, but the vectors still have to be stored and compared.
-            raise ConfigError(
-                "search by meaning needs the 'embeddings' extra, with an endpoint or a plug-in too: pip install "
-                '"promptuary[embeddings]", or set embedder = "none"'
-            )
-        store = StoredVectors(workspace) if embedder else None
-        index = DiskIndex(private_folder(root, _INDEX), sizes.recipe, store=store, embedder=embedder)
-        return SearchBackend(index, store, embedder, _reranking(settings))
-
     return SearchService(
         IndexedFolders(IndexedFoldersFile(root), lambda path: open_door(path, settings)),
-        backend,
+        lambda: _backend(workspace, settings, private_folder(root, _INDEX), sizes.recipe),
         # Always the same vocabulary: what is indexed must not depend on the model that is used.
         Counter(DEFAULT_VOCABULARY),
         sizes,
         workspace=str(root),
         debounce=settings.watch_debounce,
     )
+
+
+def notes_backend(workspace: Workspace, settings: Settings, name: str, recipe: str) -> SearchBackend:
+    """Return what the notes of a principal are indexed in: a folder of its own, beside the index of files."""
+    folder = made(private_folder(workspace.root.path, _INDEX) / name)
+    return _backend(workspace, settings, folder, recipe)
+
+
+def _backend(workspace: Workspace, settings: Settings, folder: Path, recipe: str) -> SearchBackend:
+    embedder = embedder_for(settings)
+    if embedder is not None and not all(map(find_spec, _VECTOR_PACKAGES)):
+        # An endpoint or a plug-in needs no model here, but the vectors still have to be stored and compared.
+        raise ConfigError(
+            "search by meaning needs the 'embeddings' extra, with an endpoint or a plug-in too: pip install "
+            '"promptuary[embeddings]", or set embedder = "none"'
+        )
+    store = StoredVectors(workspace) if embedder else None
+    index = DiskIndex(folder, recipe, store=store, embedder=embedder)
+    return SearchBackend(index, store, embedder, _reranking(settings))
 
 
 def embedder_for(settings: Settings) -> Embedder | None:

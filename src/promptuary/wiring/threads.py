@@ -3,7 +3,7 @@
 A plain expansion needs none of this: no database is created in a workspace before somebody starts a thread in it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from promptuary.config.settings import Settings
 from promptuary.context.assemble import Room
@@ -11,18 +11,16 @@ from promptuary.context.history import CachingCounter, CompactionPolicy
 from promptuary.core.budget import TokenCounter
 from promptuary.core.layers import Layer, check
 from promptuary.core.ports.models import ChatModel
+from promptuary.core.ports.threads import StateDatabase
 from promptuary.core.principals import Principal
 from promptuary.core.search import Search
 from promptuary.layers.instructions.layer import Instructions
 from promptuary.layers.recall import SemanticRecall
 from promptuary.layers.tracked.layer import TrackedFiles
 from promptuary.plugins import installed_layers
-from promptuary.storage.in_memory import InMemoryState
 from promptuary.threads.threads import Threads
-from promptuary.threads.turn import Expand, ThreadOptions
-from promptuary.wiring.state import open_state
+from promptuary.threads.turn import Expand, Learner, ThreadOptions
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
-from promptuary.workspace.state_file import has_state
 from promptuary.workspace.workspace import Workspace
 
 
@@ -33,21 +31,23 @@ def open_threads(
     expand: Expand,
     search: Search,
     *,
+    database: StateDatabase,
     principal: Principal,
     layers: Sequence[Layer] = (),
+    memory_layers: Sequence[Layer] = (),
     model: ChatModel | None = None,
-    create: bool = True,
-    on_note: Callable[[str], object],
+    learner: Learner | None = None,
 ) -> Threads:
-    """Return the threads of ``principal``. Unless ``create`` is set, nothing is written to disk.
+    """Return the threads of ``principal`` in ``database``. ``layers`` are added to those of the workspace.
 
-    Raises ``ForeignStateError`` if the workspace has a database that is somebody else's.
+    One with the id of a layer of ours takes its place.
     """
     files = TrackedFiles(workspace, scoring_model=model)
     recall = [_recall(workspace, search, settings.recall_tokens)] if settings.recall_tokens else []
-    every = [Instructions(workspace), files, *recall, *installed_layers(), *layers]
+    given = {layer.id for layer in layers}
+    ours = [Instructions(workspace), files, *recall, *memory_layers, *installed_layers()]
+    every = [*(layer for layer in ours if layer.id not in given), *layers]
     check(every)
-    database = open_state(workspace, on_note) if create or has_state(workspace) else InMemoryState()
     window = settings.effective_window
     options = ThreadOptions(
         principal=principal,
@@ -60,6 +60,8 @@ def open_threads(
         model=model,
         expand=expand,
         resource=str(workspace.root.path),
+        transaction=database.transaction,
+        learner=learner,
     )
     return Threads(options, files, workspace, database)
 

@@ -11,13 +11,19 @@ def state_folder() -> Path:
 
 
 def data_folder() -> Path:
-    """Return the folder for what the person had Promptuary fetch, such as models."""
+    """Return the folder for what is the person's own: fetched models, and notes that follow the person."""
     return _base("XDG_DATA_HOME", ".local/share") / "promptuary"
 
 
 def cache_folder() -> Path:
     """Return the folder for caches, which can be rebuilt at any time."""
     return _base("XDG_CACHE_HOME", ".cache") / "promptuary"
+
+
+def made(folder: Path) -> Path:
+    """Return one of these folders, or one below, which is created for its user alone if it does not exist."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return folder
 
 
 def workspace_file(folder: Path, workspace: Path) -> Path:

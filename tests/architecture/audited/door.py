@@ -104,7 +104,7 @@ class Watch:
 
     def _judge(self, event: str, what: str, *, private: bool = False, relative: bool = False) -> None:
         module = self._module()
-        if module is None or (module == "durable.py" and relative):
+        if module is None or (relative and (module == "durable.py" or module.startswith("storage/notes/"))):
             # A name in an open folder, which the event does not tell: what matters is who opened that one.
             return
         if module.startswith("workspace/") or (private and (module.startswith("storage/") or module == "durable.py")):

@@ -43,6 +43,10 @@ class NoteFiles(Protocol):
         """Return the content of a file; ``None`` if it is not there."""
         ...
 
+    def is_own(self, path: str) -> bool:
+        """Return whether a file is there and belongs to the person on this machine, and not everybody may write it."""
+        ...
+
     def create(self, path: str, content: bytes) -> bool:
         """Create a file with its folders; return False, and change nothing, if there is one."""
         ...
@@ -144,7 +148,7 @@ class NoteJournal(Protocol):
         ...
 
     def owners(self) -> Sequence[Owner]:
-        """Return every owner there has been."""
+        """Return every owner there has been, at least of these notes; a database knows those of its threads, too."""
         ...
 
     def is_recorded(self, note: str, rev: str) -> bool:

@@ -12,6 +12,8 @@ from typing import Final, Literal, NamedTuple, Protocol
 
 from promptuary.core.layers import Json
 from promptuary.core.messages import SPEAKERS, Item, Message, Replacement
+from promptuary.core.ports.notes import NoteJournal
+from promptuary.core.ports.writeback import NoteQueue, ProposalStore
 from promptuary.core.principals import Principal
 from promptuary.core.receipts import Receipt
 
@@ -156,6 +158,18 @@ class StateDatabase(Protocol):
 
     def threads(self, principal: Principal) -> ThreadStore:
         """Return the threads of ``principal``."""
+        ...
+
+    def notes(self, space: str) -> NoteJournal:
+        """Return the journal of the notes in the folder ``space`` of one agent, such as ``agents/reviewer``."""
+        ...
+
+    def writeback_queue(self, principal: Principal) -> NoteQueue:
+        """Return the turns of ``principal`` that wait for writeback."""
+        ...
+
+    def proposals(self, principal: Principal) -> ProposalStore:
+        """Return the proposals that wait for ``principal``."""
         ...
 
     def transaction(self) -> AbstractContextManager[None]:

@@ -6,9 +6,9 @@ another's. Everything is persistent when a method returns.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypedDict
 
-from promptuary.core.notes import NoteDraft
+from promptuary.core.notes import Audience, NoteDraft, NoteKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,16 @@ class Proposal:
     rev: str = ""
     reason: str = ""
     evidence: str = ""
+
+
+class ProposalFields(TypedDict, total=False):
+    """What of a proposal can be edited."""
+
+    content: str
+    title: str
+    kind: NoteKind
+    audience: Audience
+    tags: Sequence[str]
 
 
 class ProposalStore(Protocol):

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NoReturn
 
-from promptuary.core.errors import PromptuaryError
+from promptuary.core.errors import FrontMatterError
 from promptuary.core.text import split_lines, valid_unicode
 
 MAX_SIZE: Final = 16_384
@@ -52,10 +52,6 @@ _PLAIN: Final = re.compile(r"[^\W_][^\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]*")
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}:\d{2}Z)?")
 _NOT_TEXT: Final = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
 _UNPRINTABLE: Final = re.compile(r"[\x7f-\x9f\u2028\u2029\ufeff]")
-
-
-class FrontMatterError(PromptuaryError):
-    """Front matter cannot be read, or cannot be written. The message says what is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True)

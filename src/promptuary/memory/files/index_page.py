@@ -25,6 +25,8 @@ _TITLES: Final[dict[Audience, str]] = {
     "private": "# Private notes\n\nOnly you see these. What you write outside of the list is kept.\n",
     "shared": "# Shared notes\n\nEverybody who works here sees these. What you write outside of the list is kept.\n",
 }
+STANDARD_TEXTS: Final = frozenset(text.strip() for text in _TITLES.values())
+"""What a page says before a person writes on it."""
 _ESCAPES: Final = str.maketrans({char: f"\\{char}" for char in "\\`*_[]"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
 
 

@@ -70,6 +70,11 @@ class NoteSearch:
         index = self._opened()
         return [] if index is None else index.hashes(key)
 
+    def settle(self) -> None:
+        """Wait until everything that was written is indexed, unless another process is writing the index."""
+        if (indexing := self._start()) is not None:
+            indexing.wait()
+
     def close(self) -> None:
         """Index what was written last, and close every file."""
         with self._lock:

@@ -6,11 +6,11 @@ long as it takes; it is never accepted, and never lost, by itself.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final, Protocol, TypedDict, Unpack
+from typing import Any, Final, Protocol, Unpack
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.notes import Audience, Note, NoteConflictError, NoteDraft, NoteHeader, NoteKind
-from promptuary.core.ports.writeback import Proposal, ProposalStore
+from promptuary.core.errors import NoteConflictError, PromptuaryError
+from promptuary.core.notes import Note, NoteDraft, NoteHeader
+from promptuary.core.ports.writeback import Proposal, ProposalFields, ProposalStore
 from promptuary.memory.writeback.decisions import HasSecret, proposal_fingerprint
 
 MOST_WAITING: Final = 200
@@ -44,16 +44,6 @@ def write_note(memory: NoteWriter, draft: NoteDraft, *, rev: str, at: str, reaso
 
 def _ended(old: NoteHeader, at: str) -> NoteDraft:
     return NoteDraft(id=old.id, valid_until=at, source=old.source, trust=old.trust)
-
-
-class ProposalFields(TypedDict, total=False):
-    """What of a proposal can be edited."""
-
-    content: str
-    title: str
-    kind: NoteKind
-    audience: Audience
-    tags: Sequence[str]
 
 
 class Proposals:

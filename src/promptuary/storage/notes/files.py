@@ -55,18 +55,17 @@ class DiskNoteFiles:
 
     def stamp(self, path: str) -> NoteStamp | None:
         """Return the stamp of a file."""
-        *folders, name = names_of(path)
-        with self._opened(*folders) as folder:
-            if folder is None:
-                return None
-            with _translated(path):
-                try:
-                    found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                except FileNotFoundError:
-                    return None
+        found = self._status(path)
+        if found is None:
+            return None
         if not stat.S_ISREG(found.st_mode):
             raise NoteFileError(f"{path} is a link or not a regular file, and is not used.")
         return _stamp(found)
+
+    def is_own(self, path: str) -> bool:
+        """Return whether a file belongs to the person, or to root, and not everybody may write it."""
+        found = self._status(path)
+        return found is not None and found.st_uid in {os.geteuid(), 0} and not found.st_mode & stat.S_IWOTH
 
     def read(self, path: str) -> bytes | None:
         """Return the content of a file."""
@@ -130,6 +129,17 @@ class DiskNoteFiles:
                     if not self._is_skipped(audience, *inner):
                         raise
         return count
+
+    def _status(self, path: str) -> os.stat_result | None:
+        *folders, name = names_of(path)
+        with self._opened(*folders) as folder:
+            if folder is None:
+                return None
+            with _translated(path):
+                try:
+                    return os.stat(name, dir_fd=folder, follow_symlinks=False)
+                except FileNotFoundError:
+                    return None
 
     def _entries(self) -> Iterator[tuple[str, NoteStamp | str]]:
         """Yield everything that could be a note: with its stamp, or with the reason why it is none."""

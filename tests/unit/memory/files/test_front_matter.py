@@ -2,7 +2,8 @@
 
 import pytest
 
-from promptuary.memory.files.front_matter import MAX_ENTRIES, MAX_SIZE, FrontMatterError, parse
+from promptuary.core.errors import FrontMatterError
+from promptuary.memory.files.front_matter import MAX_ENTRIES, MAX_SIZE, parse
 from tests.linear import assert_linear, repeated
 
 

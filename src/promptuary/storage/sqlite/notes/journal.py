@@ -68,7 +68,7 @@ class SqliteNoteJournal:
 
     def owners(self) -> Sequence[Owner]:
         """Return every owner there has been."""
-        found = self.read(lambda connection, space: _rows(connection, "note_owners", {"space": space}))
+        found = self.read(lambda connection, _: _rows(connection, "note_owners", {}))
         return tuple(Owner(*map(from_column, row)) for row in found)
 
     def is_recorded(self, note: str, rev: str) -> bool:

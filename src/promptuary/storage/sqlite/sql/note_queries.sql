@@ -18,11 +18,10 @@ JOIN owner ON owner.id = note_owner.owner
 WHERE space = :space AND note = :note;
 
 -- name: note_owners
--- Every owner there has been.
-SELECT DISTINCT owner.kind, owner.name, owner.agent
-FROM note_owner
-JOIN owner ON owner.id = note_owner.owner
-WHERE space = :space;
+-- Every owner there has been, of notes and of threads. The person on this machine is the first from the beginning.
+SELECT kind, name, agent
+FROM owner
+WHERE id > 1 OR (id = 1 AND EXISTS (SELECT 1 FROM note_owner WHERE note_owner.owner = 1));
 
 -- name: put_note
 -- Store what a file is now.

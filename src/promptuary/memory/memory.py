@@ -1,0 +1,343 @@
+"""The durable memory of one principal: the notes of the workspace and those that follow the person, as one.
+
+Everything that reads or writes notes goes through here: the facades, the layers of a turn, the tools of an agent, and
+writeback. Who sees a note is decided below, by the views of the journals. Every method blocks, and may be called from
+any thread.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from difflib import unified_diff
+from typing import Final, Unpack
+
+from promptuary import concurrency
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.notes import (
+    MemoryResult,
+    Note,
+    NoteChange,
+    NoteDraft,
+    NoteFields,
+    NoteHeader,
+    NoteList,
+    NoteScope,
+    NoteSelection,
+    is_note_id,
+)
+from promptuary.core.ports.notes import NoteFilter
+from promptuary.core.principals import Principal
+from promptuary.memory.defaults import scope_of
+from promptuary.memory.notebook.notebook import Notebook
+from promptuary.memory.notebook.pages import MemoryPages
+from promptuary.memory.past import found_at, moment, notes_at
+from promptuary.memory.recall.search import NoteQuery
+from promptuary.memory.recall.service import NoteSearch
+from promptuary.memory.recall.visible import MemoryPage, NoteKey, VisibleNotes
+from promptuary.memory.roots import Roots
+
+logger = logging.getLogger(__name__)
+
+ADDRESS: Final = "memory:"
+"""How prompts and receipts name a note, before its id."""
+_SHORTEST_PREFIX: Final = 4
+_PAGES_AFTER: Final = 0.3
+"""Seconds after a write until the lists of notes follow; what is written meanwhile needs no list of its own."""
+_LEAST_BETWEEN: Final = 1.0
+_REST: Final = 10
+"""Looking at all files rests at least this many times as long as it took."""
+
+
+class Memory:
+    """The notes of one principal. ``open_search`` gets what the principal may see, and returns the search of it."""
+
+    def __init__(
+        self,
+        roots: Roots,
+        principal: Principal,
+        *,
+        clock: Callable[[], str],
+        open_search: Callable[[VisibleNotes], NoteSearch],
+        pages: Callable[[Notebook], MemoryPages],
+    ) -> None:
+        self._roots, self._principal, self._clock = roots, principal, clock
+        self._pages = pages
+        self.visible = VisibleNotes(roots.views(), self._read, self._page_texts, clock)
+        self.search = open_search(self.visible)
+        self._lock = threading.Lock()
+        self._upkeep: concurrency.Task[None] | None = None
+        self._stale: set[NoteScope] = set()
+        self._synced: dict[NoteScope, tuple[float, float]] = {}
+        self._closing = threading.Event()
+
+    # Reading
+
+    def get(self, key: str) -> Note | None:
+        """Return a note by its id, the beginning of its id, its path, or ``memory:ID``; ``None`` if there is none."""
+        found = self._found(key)
+        return None if found is None else found[0].read(found[1].id)
+
+    def list(
+        self, *, limit: int | None = None, as_of: str | None = None, **selection: Unpack[NoteSelection]
+    ) -> NoteList:
+        """Return notes, pinned ones first, then the ones updated last; without a status, those that are active.
+
+        ``as_of`` is a day or a time: then it is what was known at that time.
+        """
+        self.refresh()
+        scopes = selection.get("scopes") or ()
+        books = [one for one in self._roots.existing() if not scopes or one.scope in scopes]
+        if as_of is not None:
+            at = moment(as_of)
+            past = [note.header for one in books for note in notes_at(one.view, one.scope, at)]
+            chosen = [header for header in past if _selected(header, selection)]
+            return NoteList(chosen[:limit], len(chosen))
+        wanted = _filter(selection)
+        headers = [header for one in books for header in one.view.headers(replace(wanted, limit=limit))]
+        if len(books) > 1:
+            headers.sort(key=lambda one: one.updated_at or one.created_at, reverse=True)
+            headers.sort(key=lambda one: not one.pinned)
+        return NoteList(headers[:limit], sum(one.view.count(wanted) for one in books))
+
+    def find(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        as_of: str | None = None,
+        lexical_only: bool = False,
+        **selection: Unpack[NoteSelection],
+    ) -> MemoryResult:
+        """Return the active notes that answer a question best; ``as_of`` searches what was known at a time."""
+        self.refresh()
+        if as_of is not None:
+            at = moment(as_of)
+            every = [note for one in self._roots.existing() for note in notes_at(one.view, one.scope, at)]
+            return found_at([note for note in every if _selected(note.header, selection)], query, limit)
+        tags = set(selection.get("tags") or ())
+        asked = NoteQuery(
+            query,
+            limit * 5 if tags else limit,
+            selection.get("scopes") or (),
+            selection.get("audiences") or (),
+            selection.get("kinds") or (),
+            lexical_only,
+        )
+        found = self.search.find(asked)
+        hits = [hit for hit in found.hits if tags <= set(hit.header.tags)][:limit]
+        return replace(found, hits=hits)
+
+    def history(self, key: str) -> Sequence[NoteChange]:
+        """Return what happened to a note, the oldest change first, also to one whose file is gone."""
+        notebook, note = self._known(key)
+        return notebook.view.changes(note)
+
+    def diff(self, key: str, *, number: int | None = None) -> str:
+        """Return what a change did to the file of a note, as a patch: the change ``number``, else the last one."""
+        changes = [one for one in self.history(key) if one.kind != "forget"]
+        chosen = [one for one in changes if number in (None, one.number)]
+        if not chosen:
+            raise PromptuaryError(
+                f"the note {key} has no change {number}; `promptuary memory history {key}` lists them"
+            )
+        after = chosen[-1]
+        before = next((one for one in reversed(changes[: changes.index(after)])), None)
+        old, new = ((one.text or "").splitlines(keepends=True) if one is not None else [] for one in (before, after))
+        old_name, new_name = (f"{one.path} ({one.at})" if one is not None else "nothing" for one in (before, after))
+        return "".join(unified_diff(old, new, old_name, new_name))
+
+    # Writing
+
+    def write(
+        self, content: str | None = None, *, if_rev: str | None = None, reason: str = "", **fields: Unpack[NoteFields]
+    ) -> Note:
+        """Write a note in the person's words, or change the one that ``id`` names; what is not given stays.
+
+        Raises ``NoteConflictError`` if ``if_rev`` is given and the note has another revision by now.
+        """
+        return self.put(NoteDraft(content=content, **fields), if_rev=if_rev, reason=reason)
+
+    def put(self, draft: NoteDraft, *, if_rev: str | None = None, reason: str = "") -> Note:
+        """Write a draft: the one path for people, tools and writeback. A note that is there already is returned."""
+        if draft.id is None:
+            scope = "project" if self._principal.group is not None and draft.scope is None else scope_of(draft)
+            return self._roots.made(scope).write(draft, reason=reason).note
+        notebook, note = self._known(draft.id)
+        if draft.scope is not None and draft.scope != notebook.scope:
+            raise PromptuaryError(f"the note {note} stays where it is; write a new one for the scope {draft.scope}")
+        return notebook.write(replace(draft, id=note), if_rev=if_rev, reason=reason).note
+
+    def archive(self, key: str, *, reason: str = "") -> Note:
+        """Archive a note: it is kept, and not recalled any more."""
+        return self.put(NoteDraft(id=key, status="archived"), reason=reason)
+
+    def restore(self, key: str, *, reason: str = "") -> Note:
+        """Bring back a note that was archived."""
+        return self.put(NoteDraft(id=key, status="active"), reason=reason)
+
+    def undo(self, key: str, *, number: int | None = None, reason: str = "") -> Note:
+        """Undo the last change of a note, or make it what it was after the change ``number``.
+
+        A note that the last change created is archived.
+        """
+        notebook, note = self._known(key)
+        changes = [one for one in notebook.view.changes(note) if one.kind != "forget"]
+        if number is not None:
+            chosen = next((one for one in changes if one.number == number), None)
+            if chosen is None or chosen.text is None:
+                raise PromptuaryError(f"the note {note} has no text of change {number}; see `memory history {note}`")
+            return notebook.restore_text(note, chosen.text, if_rev=None, reason=reason).note
+        before = next((one for one in reversed(changes[:-1]) if one.text is not None), None)
+        if before is None or before.text is None:
+            return self.archive(note, reason=reason or "undone")
+        return notebook.restore_text(note, before.text, if_rev=None, reason=reason).note
+
+    # Notes that nobody recorded
+
+    def unadopted(self) -> Sequence[NoteHeader]:
+        """Return the notes that came by hand, by a clone or from a lost state, and wait for ``adopt``."""
+        self.refresh(wait=True)
+        return [header for one in self._roots.existing() for header in one.unadopted()]
+
+    def adopt(self, keys: Collection[str] = ()) -> Sequence[NoteHeader]:
+        """Take over unadopted notes as one's own, by id or path, or all of them; return them."""
+        taken = [header for one in self._roots.existing() for header in one.adopt(keys)]
+        missing = {key for key in keys if not any(key in (one.id, one.path) for one in taken)}
+        if missing:
+            raise PromptuaryError(
+                f"no unadopted note is called {', '.join(sorted(missing))}; `promptuary memory adopt` lists them"
+            )
+        return taken
+
+    # Upkeep
+
+    def refresh(self, *, wait: bool = False) -> None:
+        """Look for what was done to the files by hand, unless that was just done; ``wait`` looks in any case."""
+        for notebook in self._roots.existing():
+            began = time.monotonic()
+            ended, took = self._synced.get(notebook.scope, (float("-inf"), 0.0))
+            if not wait and began - ended < max(_LEAST_BETWEEN, _REST * took):
+                continue
+            notebook.sync()
+            is_first = notebook.scope not in self._synced
+            self._synced[notebook.scope] = (time.monotonic(), time.monotonic() - began)
+            if is_first:  # an earlier process may have been killed before its list was written
+                self._list_later(notebook.scope)
+
+    def refreshed(self) -> VisibleNotes:
+        """Return what the principal may see, after a look at what was done by hand."""
+        self.refresh()
+        return self.visible
+
+    def changed(self, scope: NoteScope, notes: Collection[str]) -> None:
+        """Have the index and the lists follow a change. Returns at once."""
+        self.search.changed([NoteKey(scope, note) for note in notes])
+        self._list_later(scope)
+
+    def similar(self, text: str, limit: int) -> Sequence[str]:
+        """Return the ids of notes that are about the same as a text, the nearest first."""
+        return [hit.header.id for hit in self.search.find(NoteQuery(text, limit)).hits]
+
+    def settle(self) -> None:
+        """Wait until the lists and the index have followed everything that was written."""
+        with self._lock:
+            upkeep = self._upkeep
+        self._closing.set()
+        if upkeep is not None:
+            upkeep.wait()
+        self._closing.clear()
+        self.search.settle()
+
+    def close(self) -> None:
+        """Write the lists and the index that are still to be written, and close every file."""
+        self._closing.set()
+        with self._lock:
+            upkeep = self._upkeep
+        if upkeep is not None:
+            upkeep.wait()
+        self.search.close()
+        self._roots.close()
+
+    def _list_later(self, scope: NoteScope) -> None:
+        with self._lock:
+            self._stale.add(scope)
+            if self._upkeep is None:
+                self._upkeep = concurrency.begin(self._write_lists, daemon=False, name="promptuary-lists")
+
+    def _write_lists(self) -> None:
+        while True:
+            self._closing.wait(_PAGES_AFTER)
+            with self._lock:
+                scopes, self._stale = self._stale, set()
+                if not scopes:
+                    self._upkeep = None
+                    return
+            for scope in scopes:
+                notebook = self._roots.find(scope)
+                try:
+                    if notebook is not None:
+                        self._pages(notebook).refresh()
+                except PromptuaryError as error:  # the list is made good by the next write, or the next process
+                    logger.warning("the list of notes could not be written: %s", error)
+
+    # Finding a note
+
+    def _read(self, key: NoteKey) -> Note | None:
+        notebook = self._roots.find(key.scope)
+        return None if notebook is None else notebook.read(key.id)
+
+    def _page_texts(self) -> Sequence[MemoryPage]:
+        return [page for one in self._roots.existing() for page in self._pages(one).read()]
+
+    def _found(self, key: str) -> tuple[Notebook, NoteHeader] | None:
+        self.refresh()
+        wanted = key.strip().removeprefix(ADDRESS)
+        scope = next((one.scope for one in self._roots.existing() if wanted.startswith(f"{one.scope}/")), None)
+        wanted = wanted.removeprefix(f"{scope}/") if scope else wanted
+        books = [one for one in self._roots.existing() if scope in (None, one.scope)]
+        for notebook in books:
+            with suppress(PromptuaryError):
+                if (header := notebook.view.header(wanted)) is not None:
+                    return notebook, header
+        return self._by_prefix(wanted, books) if len(wanted) >= _SHORTEST_PREFIX and is_note_id(wanted) else None
+
+    def _by_prefix(self, prefix: str, books: Sequence[Notebook]) -> tuple[Notebook, NoteHeader] | None:
+        every = NoteFilter(statuses=())
+        found = [(one, header) for one in books for header in one.view.headers(every) if header.id.startswith(prefix)]
+        if len(found) > 1:
+            raise PromptuaryError(f"{len(found)} notes have an id that begins with {prefix!r}; give more of it")
+        return found[0] if found else None
+
+    def _known(self, key: str) -> tuple[Notebook, str]:
+        """Return where a note is and its id, also of one whose file is gone. Raises ``PromptuaryError``."""
+        found = self._found(key)
+        if found is not None:
+            return found[0], found[1].id
+        wanted = key.strip().removeprefix(ADDRESS)
+        for notebook in self._roots.existing():
+            if is_note_id(wanted) and notebook.view.changes(wanted):
+                return notebook, wanted
+        raise PromptuaryError(f"there is no note {key[:80]!r}; `promptuary memory list` shows which there are")
+
+
+def _filter(selection: NoteSelection) -> NoteFilter:
+    return NoteFilter(
+        audiences=tuple(selection.get("audiences") or ()),
+        kinds=tuple(selection.get("kinds") or ()),
+        statuses=tuple(selection.get("statuses") or ("active",)),
+        tags=tuple(selection.get("tags") or ()),
+    )
+
+
+def _selected(header: NoteHeader, selection: NoteSelection) -> bool:
+    chosen: Mapping[str, Sequence[str]] = {
+        "scope": selection.get("scopes") or (),
+        "audience": selection.get("audiences") or (),
+        "kind": selection.get("kinds") or (),
+    }
+    if any(values and getattr(header, name) not in values for name, values in chosen.items()):
+        return False
+    return set(selection.get("tags") or ()) <= set(header.tags)

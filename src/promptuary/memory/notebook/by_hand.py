@@ -1,0 +1,156 @@
+"""What people do to the files of notes by hand: finds it by comparing the disk with the journal, and records it there.
+
+``standing`` decides what each file is. A change by hand enters the history like any other, with ``HAND`` as its actor;
+a file that nobody may see yet is only observed.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from promptuary.core.errors import NoteFileError
+from promptuary.core.notes import HAND, ChangeKind, NoteChange, NoteHeader, NoteScope, NoteStamp
+from promptuary.core.ports.notes import KnownFile, NoteFiles, NoteJournal
+from promptuary.core.principals import LOCAL_USER, Principal
+from promptuary.memory.files.note_file import as_bytes, as_text, rev_of
+from promptuary.memory.notebook.standing import FileFacts, Judged, SeenFile, Verdict, judged
+
+Tracked = Callable[[], Collection[str] | None]
+"""Returns the paths of notes that git tracks; ``None`` if git could not tell, which counts as all of them."""
+
+_Entry = tuple[NoteChange, NoteHeader | None, NoteStamp | None]
+"""A change, and what the note is after it."""
+
+_KINDS: Final[Mapping[Verdict, ChangeKind]] = {"edited": "edit", "moved": "edit", "taken_over": "adopt"}
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """Files that are new or have another stamp, known files that are missing, and what is known of those compared."""
+
+    changed: Mapping[str, NoteStamp]
+    missing: Mapping[str, KnownFile]
+    known: Mapping[str, KnownFile]
+
+    def __bool__(self) -> bool:
+        return bool(self.changed or self.missing)
+
+
+class HandChanges:
+    """What was done by hand to the notes in one place. ``record`` needs the lock of the files."""
+
+    def __init__(
+        self,
+        scope: NoteScope,
+        files: NoteFiles,
+        journal: NoteJournal,
+        principal: Principal,
+        *,
+        tracked: Tracked,
+        clock: Callable[[], str],
+    ) -> None:
+        self._scope: NoteScope = scope
+        self._files, self._journal = files, journal
+        self._owner, self._actor = principal.owner, f"{principal.user}/{principal.agent}"
+        self._tracked, self._clock = tracked, clock
+
+    def differing(self, paths: Collection[str] | None = None) -> Differing:
+        """Return what is different on disk from what the journal knows, of all files or of those at ``paths``."""
+        if paths is None:
+            known, on_disk = self._journal.files(), self._files.list()
+        else:
+            known = {path: found for path in paths if (found := self._journal.known(path)) and found.path == path}
+            on_disk = {path: stamp for path in paths if (stamp := self._stamp(path)) is not None}
+        changed = {
+            path: stamp
+            for path, stamp in on_disk.items()
+            if (path not in known or known[path].stamp != stamp) and not _is_page(path)
+        }
+        return Differing(changed, {path: one for path, one in known.items() if path not in on_disk}, known)
+
+    def record(self, differing: Differing) -> set[str]:
+        """Record what is different, and return the ids of the notes that it is about."""
+        found = self._judged(differing)
+        here = {one.note.header.id for one, _ in found}
+        gone = [known for known in differing.missing.values() if known.note not in here]
+        lost = [known for known in gone if known.recorded and self._journal.owner_of(known.note) is not None]
+        dropped = [known.path for known in differing.missing.values() if known not in lost]
+        observed = [
+            (one.note.header, stamp, one.verdict != "unadopted") for one, stamp in found if one.verdict not in _KINDS
+        ]
+        changes = [*(self._entry(one, stamp) for one, stamp in found if one.verdict in _KINDS), *map(self._lost, lost)]
+        if observed or dropped:
+            self._journal.observe(observed, dropped)
+        if changes:
+            self._journal.record(changes)
+        return here | {known.note for known in gone}
+
+    def _judged(self, differing: Differing) -> list[tuple[Judged, NoteStamp]]:
+        facts = self._facts(differing)
+        found: dict[str, tuple[Judged, NoteStamp]] = {}
+        for path, stamp in sorted(differing.changed.items()):
+            with suppress(NoteFileError):  # it became too large, or a link: ``skipped`` says so
+                data = self._files.read(path)
+                if data is not None:
+                    seen = SeenFile(path, data, differing.known.get(path))
+                    one = judged(seen, self._scope, self._owner, facts, taken=found.keys())
+                    found[one.note.header.id] = one, stamp
+        return list(found.values())
+
+    def _entry(self, one: Judged, stamp: NoteStamp) -> _Entry:
+        header, data = one.note.header, as_bytes(one.note.text)
+        actor = self._actor if one.verdict == "taken_over" else HAND
+        kind, at = _KINDS[one.verdict], self._clock()
+        return (
+            NoteChange(header.id, kind, at, actor, rev_of(data), header.path, as_text(data), before=one.before),
+            header,
+            stamp,
+        )
+
+    def _lost(self, known: KnownFile) -> _Entry:
+        return NoteChange(known.note, "delete", self._clock(), HAND, "", known.path, before=known.rev), None, None
+
+    def _facts(self, differing: Differing) -> FileFacts:
+        asked: list[Collection[str] | None] = []
+
+        def tracked(path: str) -> bool:
+            if not asked:
+                asked.append(self._tracked())
+            return asked[0] is None or path in asked[0]
+
+        def elsewhere(note: str) -> tuple[KnownFile, bool] | None:
+            known = self._journal.known(note)
+            if known is None or known.note != note:
+                return None
+            return known, known.path not in differing.missing and self._stamp(known.path) is not None
+
+        return FileFacts(
+            owner_of=self._journal.owner_of,
+            is_recorded=self._journal.is_recorded,
+            elsewhere=elsewhere,
+            forgotten=self._is_forgotten,
+            tracked=tracked,
+            own=self._files.is_own,
+            alone=self._is_alone,
+        )
+
+    def _is_forgotten(self, note: str) -> bool:
+        holder = self._journal.owner_of(note)
+        changes = self._journal.view(holder).changes(note) if holder is not None else ()
+        return any(one.kind == "forget" for one in changes)
+
+    def _is_alone(self) -> bool:
+        """Return whether the person on this machine acts, and is the only principal there has been."""
+        everybody = (self._owner, *self._journal.owners())
+        return all((one.kind, one.name) == ("user", LOCAL_USER) for one in everybody)
+
+    def _stamp(self, path: str) -> NoteStamp | None:
+        with suppress(NoteFileError):
+            return self._files.stamp(path)
+        return None
+
+
+def _is_page(path: str) -> bool:
+    """Return whether a file is a list of notes for a person, and no note: it lies directly in its audience."""
+    return path.count("/") == 1

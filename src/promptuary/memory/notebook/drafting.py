@@ -1,0 +1,126 @@
+"""What somebody wants to write, as the bytes of a file: of a new note, or of one that changes. Pure.
+
+Trust and source say whose words a note holds, so they change only with the words: whoever pins or archives a note does
+not become its author.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.notes import Note, NoteDraft, note_path
+from promptuary.core.principals import Owner
+from promptuary.memory.defaults import audience_of, kind_of, title_of
+from promptuary.memory.files.front_matter import NewValue
+from promptuary.memory.files.note_file import as_text, fingerprint, normal_time, owner_label, rewrite, write_new
+
+_LONGEST: Final[Mapping[str, int]] = {"title": 200, "summary": 500}
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who writes, and when: ``actor`` is the user with the agent, as the journal names them."""
+
+    owner: Owner
+    actor: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewFile:
+    """The file of a new note; ``fingerprint`` is that of notes which say the same."""
+
+    path: str
+    data: bytes
+    fingerprint: str
+
+
+def new_file(draft: NoteDraft, note: str, writer: Writer) -> NewFile:
+    """Return the file of a new note. Raises ``PromptuaryError`` if it says nothing, or something that cannot be."""
+    content = (draft.content or "").strip()
+    if not content:
+        raise PromptuaryError("a note needs content: say what is to be remembered")
+    title, audience, kind = title_of(draft), audience_of(draft), kind_of(draft)
+    values: dict[str, NewValue] = {
+        "id": note,
+        "owner": owner_label(writer.owner) if audience == "private" else None,
+        "audience": audience,
+        "kind": kind,
+        "status": draft.status or "active",
+        "title": title,
+        "created_at": _moment(draft.created_at, "created_at") or writer.at,
+        "created_by": writer.actor,
+        "updated_at": _moment(draft.updated_at, "updated_at") or writer.at,
+        "updated_by": writer.actor,
+        "source": draft.source,
+        "trust": draft.trust,
+    }
+    given = _given(draft) | {"title": title, "status": draft.status or "active"}
+    every = {key: value for key, value in (values | given).items() if value is not None}
+    path = note_path(audience, kind, title, note)
+    return NewFile(path, write_new(content, every), fingerprint(title, content))
+
+
+def changed_file(note: Note, draft: NoteDraft, writer: Writer) -> bytes:
+    """Return the file of a note after a change; what the draft does not name stays as it is, byte for byte."""
+    if draft.content is not None and not draft.content.strip():
+        raise PromptuaryError("a note needs content; to be rid of it, archive or forget it")
+    values = _given(draft)
+    if draft.kind is not None and draft.kind != note.header.kind:
+        values["kind"] = draft.kind
+    if draft.audience is not None and draft.audience != note.header.audience:
+        values["audience"] = draft.audience
+        values["owner"] = owner_label(writer.owner) if draft.audience == "private" else None
+    if _says_something_else(note, draft):
+        values |= {"source": draft.source, "trust": draft.trust}
+    same = rewrite(note.text, values, draft.content)
+    if as_text(same) == note.text:
+        return same
+    at = _moment(draft.updated_at, "updated_at") or writer.at
+    return rewrite(note.text, values | {"updated_at": at, "updated_by": writer.actor}, draft.content)
+
+
+def moved_path(note: Note, draft: NoteDraft) -> str:
+    """Return where a note lies after a change: where it is, unless its audience changes."""
+    header = note.header
+    if draft.audience is None or draft.audience == header.audience:
+        return header.path
+    _, kind, name = header.path.split("/")
+    return f"{draft.audience}/{kind}/{name}"
+
+
+def _says_something_else(note: Note, draft: NoteDraft) -> bool:
+    texts = ((draft.content, note.body), (draft.title, note.header.title), (draft.summary, note.header.summary))
+    return any(given is not None and given.strip() != now.strip() for given, now in texts)
+
+
+def _given(draft: NoteDraft) -> dict[str, NewValue]:
+    """Return the values of the front matter that a draft names; an empty one removes the key."""
+    values: dict[str, NewValue] = {}
+    for key in ("title", "summary", "source_ref", "supersedes"):
+        if (text := getattr(draft, key)) is not None:
+            values[key] = " ".join(text.split())[: _LONGEST.get(key, 200)] or None
+    for key in ("valid_from", "valid_until"):
+        if (text := getattr(draft, key)) is not None:
+            values[key] = _moment(text, key) or None
+    if draft.tags is not None:
+        values["tags"] = [tag for tag in (" ".join(tag.split()).lstrip("#") for tag in draft.tags) if tag] or None
+    if draft.status is not None:
+        values["status"] = draft.status
+    if draft.pinned is not None:
+        values["pinned"] = True if draft.pinned else None
+    if draft.confidence is not None:
+        if not 0 <= draft.confidence <= 1:
+            raise PromptuaryError(f"confidence is a number from 0 to 1, not {draft.confidence}")
+        values["confidence"] = draft.confidence
+    return values
+
+
+def _moment(text: str | None, name: str) -> str:
+    if not text:
+        return ""
+    found = normal_time(text)
+    if not found:
+        raise PromptuaryError(f"{name} is a day (2026-01-31) or a time (2026-01-31T09:30:00Z), not {text[:40]!r}")
+    return found

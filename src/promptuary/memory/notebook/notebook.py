@@ -1,0 +1,313 @@
+"""The notes of one agent in one place, for one principal: the one write path.
+
+A write takes the lock, compares the revision, replaces the file durably and records the change in the journal; it is
+acknowledged then. Whatever lists or indexes notes follows later, and is told by ``on_change``. Files are truth: what
+people did to them is recorded before a note is changed, and whenever ``sync`` is called.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from promptuary.core.errors import LockTimeoutError, NoteConflictError, PromptuaryError
+from promptuary.core.notes import (
+    ChangeKind,
+    Note,
+    NoteChange,
+    NoteDraft,
+    NoteHeader,
+    NoteScope,
+    NoteStamp,
+    is_note_id,
+    new_note_id,
+)
+from promptuary.core.ports.notes import NoteFiles, NoteFilter, NoteJournal, NoteView
+from promptuary.core.principals import LOCAL_USER, Principal
+from promptuary.memory.files.note_file import Standing, as_bytes, as_text, claimed_owner, owner_label, read_note, rev_of
+from promptuary.memory.notebook.by_hand import HandChanges, Tracked
+from promptuary.memory.notebook.drafting import Writer, changed_file, moved_path, new_file
+from promptuary.memory.secret_texts import refuse_secrets
+
+_TRIES: Final = 5
+"""How often a write starts over because an editor saved the file at the same moment."""
+_UNKNOWN: Final = NoteStamp(-1, -1, -1, -1)
+"""The stamp of a file that must be read again: somebody wrote it while we did."""
+
+
+OnChange = Callable[[NoteScope, Collection[str]], None]
+"""Is called with the ids of notes that were written, or changed by hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a write did: the note as it is now, and whether anything changed."""
+
+    note: Note
+    changed: bool = True
+    is_new: bool = False
+
+
+class Notebook:
+    """The notes of ``principal``'s agent in one place. Every method blocks and may be called from any thread."""
+
+    def __init__(
+        self,
+        scope: NoteScope,
+        files: NoteFiles,
+        journal: NoteJournal,
+        principal: Principal,
+        *,
+        tracked: Tracked,
+        clock: Callable[[], str],
+        on_change: OnChange,
+    ) -> None:
+        self.scope: NoteScope = scope
+        self.files, self.journal = files, journal
+        self._owner = principal.owner
+        self._actor = f"{principal.user}/{principal.agent}"
+        self._clock, self._on_change = clock, on_change
+        self._by_hand = HandChanges(scope, files, journal, principal, tracked=tracked, clock=clock)
+        self._is_clean = False
+
+    @property
+    def view(self) -> NoteView:
+        """What the principal may see."""
+        return self.journal.view(self._owner)
+
+    # Reading
+
+    def read(self, key: str) -> Note | None:
+        """Return a note by its id or path, as it is on disk now; ``None`` if the principal sees none there."""
+        header = self.view.header(key)
+        if header is None:
+            return None
+        for _ in range(_TRIES):
+            data = self.files.read(header.path)
+            if data is not None and rev_of(data) == header.rev:
+                return _note(data, header)
+            self.sync([header.path])
+            now = self.view.header(header.id)
+            if now is None or (now.rev == header.rev and data is None):
+                return None
+            header = now
+        return None
+
+    # Writing
+
+    def write(
+        self, draft: NoteDraft, *, if_rev: str | None = None, reason: str = "", kind: ChangeKind | None = None
+    ) -> Written:
+        """Write a new note, or change the one that the draft names.
+
+        Raises ``NoteConflictError`` if ``if_rev`` is given and the note has another revision.
+        """
+        refuse_secrets(*_texts(draft))
+        with self._locked():
+            if draft.id is None:
+                return self._create(draft, reason)
+            return self._update(draft.id, if_rev, lambda note, writer: _change(note, draft, writer), reason, kind)
+
+    def restore_text(self, note: str, text: str, *, if_rev: str | None, reason: str) -> Written:
+        """Make a note what it was, byte for byte; one whose file is gone gets it back."""
+        refuse_secrets(text)
+        with self._locked():
+            if self.view.header(note) is not None:
+                return self._update(note, if_rev, lambda found, _: (found.header.path, as_bytes(text)), reason, "undo")
+            last = self.view.changes(note)
+            if not last or last[-1].kind == "forget":
+                raise _missing(note)
+            path = next(one.path for one in reversed(last) if one.path)
+            if not self.files.create(path, as_bytes(text)):
+                raise PromptuaryError(f"{path} exists and is not the note {note}; move it elsewhere first")
+            return Written(self._recorded(note, "undo", path, as_bytes(text), reason=reason, before=""))
+
+    def remove(self, note: str) -> str | None:
+        """Remove the file of a note, and return where it was; the journal is not told. For forgetting."""
+        with self._locked():
+            header = self.view.header(note)
+            if header is None:
+                return None
+            self.files.remove(header.path)
+            return header.path
+
+    # What people do by hand
+
+    def sync(self, paths: Collection[str] | None = None) -> bool:
+        """Look for files that were changed, added, moved or removed by hand, all or some; return whether any was.
+
+        If another process holds the lock for long, nothing happens: that process looks for itself.
+        """
+        try:
+            if not self._by_hand.differing(paths) and (self._is_clean or paths is not None or not self.files.list()):
+                return False
+            with self._locked():
+                return self._recorded_by_hand(paths)
+        except LockTimeoutError:
+            return False
+
+    def adopt(self, keys: Collection[str] = ()) -> list[NoteHeader]:
+        """Take over unadopted notes, by id or path, or all of them, as the principal's own; return them."""
+        self.sync()
+        with self._locked():
+            chosen = [one for one in self.unadopted() if not keys or one.id in keys or one.path in keys]
+            return [header for one in chosen if (header := self._adopted(one)) is not None]
+
+    def unadopted(self) -> list[NoteHeader]:
+        """Return the notes that wait for the principal to adopt them.
+
+        A private one that names somebody else as its owner is not among them: it may be that person's.
+        """
+        return [one for one in self.journal.unadopted() if one.audience == "shared" or self._may_own(one)]
+
+    def _may_own(self, header: NoteHeader) -> bool:
+        data = self.files.read(header.path)
+        claimed = claimed_owner(as_text(data)) if data is not None else ""
+        is_local = self._owner.kind == "user" and self._owner.name == LOCAL_USER
+        return claimed == owner_label(self._owner) or (is_local and not claimed)
+
+    def _adopted(self, header: NoteHeader) -> NoteHeader | None:
+        stamp, data = self.files.stamp(header.path), self.files.read(header.path)
+        if stamp is None or data is None:
+            return None
+        holder = self.journal.owner_of(header.id) or self._owner
+        if holder != self._owner and header.audience == "private":
+            return None
+        taken = read_note(data, header.path, Standing(self.scope, holder, id=header.id))
+        change = self._change(header.id, "adopt", header.path, data, before=header.rev)
+        self._record([(change, taken.header, stamp)])
+        return taken.header
+
+    # The steps of a write
+
+    def _create(self, draft: NoteDraft, reason: str) -> Written:
+        writer = self._writer()
+        wanted = new_file(draft, new_note_id(), writer)
+        alike = self.view.headers(NoteFilter(fingerprint=wanted.fingerprint))
+        for header in alike:
+            same = header.path.split("/")[0] == wanted.path.split("/")[0] and not header.external
+            if same and (note := self.read(header.id)) is not None and note.header.fingerprint == wanted.fingerprint:
+                return Written(note, changed=False)
+        for _ in range(_TRIES):
+            note_id = new_note_id()
+            made = new_file(draft, note_id, writer)
+            if self.files.create(made.path, made.data):
+                return Written(self._recorded(note_id, "create", made.path, made.data, reason=reason), is_new=True)
+        raise PromptuaryError("the note could not be created: files with its name appear again and again; try again")
+
+    def _update(
+        self,
+        key: str,
+        if_rev: str | None,
+        change: Callable[[Note, Writer], tuple[str, bytes]],
+        reason: str,
+        kind: ChangeKind | None,
+    ) -> Written:
+        for _ in range(_TRIES):
+            note = self._current(key)
+            if if_rev is not None and note.header.rev != if_rev:
+                raise NoteConflictError(f"the note {key} was changed meanwhile; read it again, then write", note)
+            path, data = change(note, self._writer())
+            if data == as_bytes(note.text) and path == note.header.path:
+                return Written(note, changed=False)
+            if self._put(note, path, data):
+                named = kind or _kind_of(note.header, data, path)
+                after = self._recorded(note.header.id, named, path, data, reason=reason, before=note.header.rev)
+                if path != note.header.path:
+                    self.files.remove(note.header.path)
+                return Written(after)
+            self._recorded_by_hand([note.header.path])
+        raise NoteConflictError(
+            f"the note {key} is being edited right now; save it, then try again", self._current(key)
+        )
+
+    def _put(self, note: Note, path: str, data: bytes) -> bool:
+        if path == note.header.path:
+            return self.files.replace(path, data, expected=as_bytes(note.text))
+        if not self.files.create(path, data):
+            raise PromptuaryError(f"{path} exists already; move it elsewhere first")
+        return True
+
+    def _current(self, key: str) -> Note:
+        """Return the note of an id as it is on disk, after what was done to it by hand is recorded."""
+        if not is_note_id(key) and "/" not in key:
+            raise PromptuaryError(f"{key[:80]!r} cannot be the id of a note")
+        header = self.view.header(key)
+        if header is None:
+            raise _missing(key)
+        data = self.files.read(header.path)
+        if data is None or rev_of(data) != header.rev:
+            self._recorded_by_hand([header.path])
+            header = self.view.header(header.id)
+            data = self.files.read(header.path) if header is not None else None
+        if header is None or data is None:
+            raise NoteConflictError(f"the file of the note {key} is gone; `promptuary memory undo` brings it back")
+        return _note(data, header)
+
+    def _recorded(
+        self, note: str, kind: ChangeKind, path: str, data: bytes, *, reason: str = "", before: str = ""
+    ) -> Note:
+        """Record what was just written, and return the note."""
+        stamp = self.files.stamp(path)
+        if stamp is None or self.files.read(path) != data:
+            stamp = _UNKNOWN
+        holder = self.journal.owner_of(note) or self._owner
+        written = read_note(data, path, Standing(self.scope, holder, id=note))
+        change = self._change(note, kind, path, data, reason=reason, before=before)
+        self._record([(change, written.header, stamp)])
+        return written
+
+    def _change(
+        self, note: str, kind: ChangeKind, path: str, data: bytes, *, reason: str = "", before: str = ""
+    ) -> NoteChange:
+        return NoteChange(note, kind, self._clock(), self._actor, rev_of(data), path, as_text(data), reason, before)
+
+    def _record(self, changes: Sequence[tuple[NoteChange, NoteHeader | None, NoteStamp | None]]) -> None:
+        self.journal.record(changes)
+        self._on_change(self.scope, {change.note for change, _, _ in changes})
+
+    def _recorded_by_hand(self, paths: Collection[str] | None) -> bool:
+        """Record what was done by hand, with the lock held; return whether there was anything."""
+        touched = self._by_hand.record(self._by_hand.differing(paths))
+        if touched:
+            self._on_change(self.scope, touched)
+        return bool(touched)
+
+    def _writer(self) -> Writer:
+        return Writer(self._owner, self._actor, self._clock())
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with self.files.locked():
+            if not self._is_clean:
+                self.files.clean()
+                self._is_clean = True
+            yield
+
+
+def _note(data: bytes, header: NoteHeader) -> Note:
+    """Return a file as the note that the journal knows it to be."""
+    standing = Standing(header.scope, header.owner, external=header.external, id=header.id)
+    return read_note(data, header.path, standing)
+
+
+def _change(note: Note, draft: NoteDraft, writer: Writer) -> tuple[str, bytes]:
+    if note.header.status == "frozen" and draft.source != "manual":
+        raise PromptuaryError(f"the note {note.header.id} is frozen: only the person may change it")
+    return moved_path(note, draft), changed_file(note, draft, writer)
+
+
+def _kind_of(before: NoteHeader, data: bytes, path: str) -> ChangeKind:
+    """Return what a change is called in the history."""
+    status = read_note(data, path, Standing(before.scope, before.owner, id=before.id)).header.status
+    if status != before.status:
+        return "archive" if status == "archived" else "restore" if before.status == "archived" else "update"
+    return "update"
+
+
+def _texts(draft: NoteDraft) -> list[str]:
+    return [text for text in (draft.title, draft.content, draft.summary, *(draft.tags or ())) if text]
+
+
+def _missing(key: str) -> PromptuaryError:
+    return PromptuaryError(f"there is no note {key[:80]!r}; `promptuary memory list` shows which there are")

@@ -1,0 +1,67 @@
+"""Keeps the ``MEMORY.md`` of each audience: a list of its notes for a person, beside what the person wrote there.
+
+The list follows what is written, off the path on which a write is acknowledged; after a kill, the next process makes it
+good. Only the list between the marks is ever changed, and never what an editor saved at that moment.
+"""
+
+from contextlib import suppress
+from typing import Final
+
+from promptuary.core.errors import NoteFileError
+from promptuary.core.notes import AUDIENCES, Audience
+from promptuary.core.ports.notes import NoteFilter
+from promptuary.core.principals import Owner
+from promptuary.memory.files.index_page import MAX_ENTRIES, STANDARD_TEXTS, human_text, page_path, updated_page
+from promptuary.memory.files.note_file import as_bytes, as_text
+from promptuary.memory.notebook.by_hand import Tracked
+from promptuary.memory.notebook.notebook import Notebook
+from promptuary.memory.recall.visible import MemoryPage
+
+_TRIES: Final = 3
+"""How often the list is made anew because an editor saved the page at the same moment."""
+
+
+class MemoryPages:
+    """The pages of one notebook that ``owner`` may see."""
+
+    def __init__(self, notebook: Notebook, owner: Owner, *, tracked: Tracked) -> None:
+        self._notebook, self._owner, self._tracked = notebook, owner, tracked
+
+    def refresh(self) -> None:
+        """Make the lists equal to the notes. An audience without notes gets no page, but keeps one that it has."""
+        for audience in AUDIENCES:
+            with self._notebook.files.locked():
+                self._refresh(audience)
+
+    def read(self) -> list[MemoryPage]:
+        """Return what the person wrote on the pages; what git tracks may be anybody's words."""
+        found: list[MemoryPage] = []
+        for audience in AUDIENCES:
+            path = page_path(audience, self._owner)
+            with suppress(NoteFileError):
+                data = self._notebook.files.read(path)
+                text = human_text(as_text(data)) if data is not None else ""
+                if text and text not in STANDARD_TEXTS:
+                    found.append(MemoryPage(self._notebook.scope, path, text, external=self._is_external(path)))
+        return found
+
+    def _is_external(self, path: str) -> bool:
+        tracked = self._tracked()
+        return tracked is None or path in tracked or not self._notebook.files.is_own(path)
+
+    def _refresh(self, audience: Audience) -> None:
+        files, view = self._notebook.files, self._notebook.view
+        path = page_path(audience, self._owner)
+        for _ in range(_TRIES):
+            now = files.read(path)
+            wanted = NoteFilter(audiences=(audience,), limit=MAX_ENTRIES)
+            headers = view.headers(wanted)
+            if now is None and not headers:
+                return
+            total = view.count(NoteFilter(audiences=(audience,)))
+            page = as_bytes(updated_page(None if now is None else as_text(now), audience, headers, total))
+            if page == now:
+                return
+            done = files.create(path, page) if now is None else files.replace(path, page, expected=now)
+            if done:
+                return

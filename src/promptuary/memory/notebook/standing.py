@@ -1,0 +1,115 @@
+"""Decides what a file on disk is, given what the journal knows: whose it is, and whether its words are trusted. Pure.
+
+The front matter of a file is a claim and nothing more. A note belongs to whom the journal recorded; a file that the
+journal does not know is unadopted, unless it can only be the person's own.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from promptuary.core.notes import Note, NoteScope
+from promptuary.core.ports.notes import KnownFile
+from promptuary.core.principals import Owner
+from promptuary.memory.files.note_file import (
+    Standing,
+    as_text,
+    claimed_id,
+    claimed_owner,
+    id_of_path,
+    owner_label,
+    read_note,
+)
+
+SAME_ID: Final = "another note has its id"
+
+Verdict = Literal["same", "edited", "moved", "taken_over", "external", "unadopted"]
+"""What became of a file: nothing, changed by hand, moved by hand, new and the person's own, new or changed by others
+and seen as external text, or new and seen by nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenFile:
+    """A file that is new or looks different from what was last seen. ``known`` is what was known at its path."""
+
+    path: str
+    data: bytes
+    known: KnownFile | None
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """What the decision needs to know about one file. Each may cost something, so each is asked when it matters.
+
+    ``elsewhere`` returns the known file that has an id, and whether it is still there. ``forgotten``: the person had
+    the note of this id forgotten. ``tracked``: git tracks this file, so that a pull may have brought it. ``own``: it is
+    the file of the person on this machine. ``alone``: that person is the only principal there has been.
+    """
+
+    owner_of: Callable[[str], Owner | None]
+    is_recorded: Callable[[str, str], bool]
+    elsewhere: Callable[[str], tuple[KnownFile, bool] | None]
+    forgotten: Callable[[str], bool]
+    tracked: Callable[[str], bool]
+    own: Callable[[str], bool]
+    alone: Callable[[], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a file is: the note, and what became of it. ``before`` is the revision that was known."""
+
+    verdict: Verdict
+    note: Note
+    before: str = ""
+
+
+def judged(seen: SeenFile, scope: NoteScope, owner: Owner, facts: FileFacts, *, taken: Collection[str] = ()) -> Judged:
+    """Return what a file is for the principal ``owner``, who looks; ``taken`` are ids of other files in sight."""
+    if seen.known is not None and facts.owner_of(seen.known.note) is not None:
+        return _changed(seen, scope, seen.known, facts)
+    claimed = claimed_id(seen.data, seen.path)
+    home, holder = facts.elsewhere(claimed), facts.owner_of(claimed)
+    is_free = (home is None or not home[1]) and claimed not in taken
+    if holder is not None and is_free and not facts.forgotten(claimed):
+        return _moved(seen, Standing(scope, holder, id=claimed), home[0].rev if home else "", facts)
+    is_double = holder is not None or claimed in taken or (home is not None and home[0].path != seen.path)
+    note = read_note(seen.data, seen.path, Standing(scope, id=id_of_path(seen.path) if is_double else None))
+    if is_double:
+        note = replace(note, header=replace(note.header, problem=note.header.problem or SAME_ID))
+    elif _is_own(seen, owner, facts):
+        return Judged("taken_over", _owned(note, owner))
+    if note.header.audience == "private":
+        return Judged("unadopted", note)
+    return Judged("external", replace(note, header=replace(note.header, external=True, trust="external")))
+
+
+def _changed(seen: SeenFile, scope: NoteScope, known: KnownFile, facts: FileFacts) -> Judged:
+    """Return what a known note is now: as it was, edited by hand, or changed by a pull."""
+    standing = Standing(scope, facts.owner_of(known.note), id=known.note)
+    note = read_note(seen.data, seen.path, standing)
+    if facts.is_recorded(known.note, note.header.rev):
+        return Judged("same", note, known.rev)
+    if facts.tracked(seen.path):
+        return Judged("external", read_note(seen.data, seen.path, replace(standing, external=True)), known.rev)
+    return Judged("edited", note, known.rev)
+
+
+def _moved(seen: SeenFile, standing: Standing, before: str, facts: FileFacts) -> Judged:
+    """Return what a file is whose note was elsewhere and is not there any more, or was deleted."""
+    note = read_note(seen.data, seen.path, standing)
+    if not facts.is_recorded(note.header.id, note.header.rev) and facts.tracked(seen.path):
+        return Judged("external", read_note(seen.data, seen.path, replace(standing, external=True)), before)
+    return Judged("moved", note, before)
+
+
+def _is_own(seen: SeenFile, owner: Owner, facts: FileFacts) -> bool:
+    """Return whether a file that nobody recorded can only be the person's own."""
+    claimed = claimed_owner(as_text(seen.data))
+    if claimed and claimed != owner_label(owner):
+        return False
+    return facts.alone() and facts.own(seen.path) and not facts.tracked(seen.path)
+
+
+def _owned(note: Note, owner: Owner) -> Note:
+    return replace(note, header=replace(note.header, owner=owner))

@@ -1,0 +1,48 @@
+"""What was known at a time: the notes as the journal has them from then, listed and searched by words."""
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.notes import MemoryResult, Note, NoteHit, NoteScope, valid_at
+from promptuary.core.ports.notes import NoteView
+from promptuary.core.query import matched, parse
+from promptuary.core.search import Why
+from promptuary.memory.files.note_file import Standing, as_bytes, normal_time, read_note
+
+
+def moment(text: str) -> str:
+    """Return a time as the journal writes it, ISO 8601 in UTC; a day is its end. Raises ``PromptuaryError``."""
+    found = normal_time(text.strip())
+    if not found:
+        raise PromptuaryError(f"{text[:40]!r} is no time: write a day (2026-01-31) or a time (2026-01-31T09:30:00Z)")
+    if len(found) > len("2026-01-31"):
+        return found
+    end = datetime.fromisoformat(found).replace(tzinfo=UTC) + timedelta(days=1, seconds=-1)
+    return end.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def notes_at(view: NoteView, scope: NoteScope, at: str) -> list[Note]:
+    """Return the notes that were active and true at a time, as they were then, the last changed first."""
+    found = [
+        read_note(as_bytes(change.text), change.path, Standing(scope, id=change.note))
+        for change in sorted(view.changed_until(at), key=lambda one: one.at, reverse=True)
+        if change.text is not None
+    ]
+    return [note for note in found if note.header.status == "active" and valid_at(note.header, at)]
+
+
+def found_at(notes: Sequence[Note], query: str, limit: int) -> MemoryResult:
+    """Return those of ``notes`` that have words of ``query``, the ones with the most and rarest first."""
+    words = parse(query)
+    hits = [(note, matched(words, f"{note.header.title}\n{' '.join(note.header.tags)}\n{note.body}")) for note in notes]
+    having = {word: sum(word in found for _, found in hits) for _, found in hits for word in found}
+    weight = {word: math.log(1 + len(notes) / count) for word, count in having.items()}
+    scored = [
+        NoteHit(note.header, note.body, round(sum(weight[word] for word in found), 4), Why(match=partial(tuple, found)))
+        for note, found in hits
+        if found
+    ]
+    return MemoryResult(sorted(scored, key=lambda hit: -hit.score)[: max(0, limit)])

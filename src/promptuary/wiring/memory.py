@@ -1,0 +1,146 @@
+"""Opens the durable memory of a principal: where the notes are, their journals and their index."""
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from promptuary.config.settings import Settings
+from promptuary.core.errors import Code, SourceError
+from promptuary.core.notes import NoteScope, folder_name
+from promptuary.core.ports.threads import StateDatabase
+from promptuary.core.principals import Principal
+from promptuary.memory.memory import Memory
+from promptuary.memory.notebook.by_hand import Tracked
+from promptuary.memory.notebook.notebook import Notebook
+from promptuary.memory.notebook.pages import MemoryPages
+from promptuary.memory.recall.index import RECIPE, NoteIndex
+from promptuary.memory.recall.select import RecallPolicy
+from promptuary.memory.recall.service import NoteSearch
+from promptuary.memory.recall.visible import VisibleNotes
+from promptuary.memory.roots import OpenRoot, Roots
+from promptuary.search.chunks.sizes import Sizes
+from promptuary.storage.notes.files import DiskNoteFiles
+from promptuary.storage.sqlite.state import SqliteState
+from promptuary.tokens import DEFAULT_VOCABULARY, Counter
+from promptuary.wiring.search import notes_backend
+from promptuary.workspace.disk.private_folder import FOLDER, private_folder
+from promptuary.workspace.user_folders import data_folder, made
+from promptuary.workspace.workspace import Workspace
+
+_MEMORY: Final = "memory"
+_STATE: Final = "state.db"
+_PLACEHOLDER: Final = re.compile(r"\{(thread|user)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlace:
+    """Whose memory it is, and where: ``space`` is the agent's folder below ``memory``."""
+
+    principal: Principal
+    space: str
+
+    @classmethod
+    def of(cls, principal: Principal, template: str, thread: str) -> "MemoryPlace":
+        """Return the place for a principal in a thread; ``template`` names a folder below that of the agent."""
+        filled = {"thread": thread, "user": principal.group or principal.user}
+        parts = [
+            folder_name(_PLACEHOLDER.sub(lambda found: filled[found[1]], part)) for part in template.split("/") if part
+        ]
+        return cls(principal, "/".join(["agents", folder_name(principal.agent), *parts]))
+
+
+def open_memory(
+    workspace: Workspace,
+    settings: Settings,
+    place: MemoryPlace,
+    state: Callable[[], StateDatabase],
+) -> Memory:
+    """Return the memory at ``place``. ``state`` returns the database of the workspace, which it creates."""
+    principal = place.principal
+    memory: Memory
+    opened: list[SqliteState] = []
+
+    def changed(scope: NoteScope, notes: Collection[str]) -> None:
+        memory.changed(scope, notes)
+
+    def notebook(scope: NoteScope, base: Path, database: StateDatabase, tracked: Tracked) -> Notebook:
+        files, journal = DiskNoteFiles(base, place.space), database.notes(place.space)
+        return Notebook(scope, files, journal, principal, tracked=tracked, clock=now, on_change=changed)
+
+    def of_project(create: bool) -> Notebook | None:  # noqa: FBT001
+        if not create and workspace.kind_of(f"{FOLDER}/{_MEMORY}/{place.space}") is None:
+            return None
+        base = private_folder(workspace.root.path, _MEMORY)
+        return notebook("project", base, state(), _tracked(workspace, place.space))
+
+    def of_user(create: bool) -> Notebook | None:  # noqa: FBT001
+        if not create and not (data_folder() / _MEMORY / place.space).exists():
+            return None
+        base = made(data_folder() / _MEMORY)
+        database = SqliteState(base / _STATE)
+        opened.append(database)
+        return notebook("user", base, database, frozenset)
+
+    def close() -> None:
+        for database in opened:
+            database.close()
+
+    openers: dict[NoteScope, OpenRoot] = {"project": of_project}
+    if principal.group is None:  # in a group, nothing of a person is known
+        openers["user"] = of_user
+    roots = Roots(openers, close)
+    memory = Memory(
+        roots,
+        principal,
+        clock=now,
+        open_search=lambda visible: _open_search(workspace, settings, place, visible),
+        pages=lambda one: MemoryPages(one, principal.owner, tracked=_tracked(workspace, place.space, scope=one.scope)),
+    )
+    return memory
+
+
+def recall_policy(settings: Settings) -> RecallPolicy:
+    """Return how ``settings`` want notes to be selected for a message."""
+    return RecallPolicy(
+        mode="legacy_blocking" if settings.recall_mode == "legacy_blocking" else "hybrid_async",
+        timeout=settings.recall_timeout_ms / 1000,
+        most=settings.recall_max_selected,
+        prompt=settings.recall_prompt,
+    )
+
+
+def now() -> str:
+    """Return the time as notes have it: ISO 8601 in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _open_search(workspace: Workspace, settings: Settings, place: MemoryPlace, visible: VisibleNotes) -> NoteSearch:
+    sizes = Sizes(settings.chunk_tokens, settings.chunk_overlap)
+    owner = place.principal.owner
+    name = sha256(f"{owner.kind}\0{owner.name}\0{place.space}".encode()).hexdigest()[:16]
+
+    def index() -> NoteIndex:
+        backend = notes_backend(workspace, settings, f"notes-{name}", f"{RECIPE} {sizes.recipe}")
+        return NoteIndex(backend, visible, Counter(DEFAULT_VOCABULARY), sizes)
+
+    return NoteSearch(visible, index)
+
+
+def _tracked(workspace: Workspace, space: str, *, scope: NoteScope = "project") -> Tracked:
+    folder = f"{FOLDER}/{_MEMORY}/{space}"
+
+    def tracked() -> frozenset[str] | None:
+        if scope == "user":
+            return frozenset()
+        try:
+            with workspace.repository() as repository:
+                names = repository.tracked_below(folder)
+        except SourceError as error:
+            return frozenset() if error.code is Code.NOT_A_REPOSITORY else None
+        return frozenset(name.removeprefix(f"{folder}/") for name in names)
+
+    return tracked

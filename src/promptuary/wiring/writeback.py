@@ -1,0 +1,57 @@
+"""What a turn has of memory: the layers that recall notes, and what learns from the turn when it is finished."""
+
+from collections.abc import Callable, Sequence
+
+from promptuary.config.settings import Settings
+from promptuary.core.layers import Layer
+from promptuary.core.ports.threads import StateDatabase
+from promptuary.core.principals import Principal
+from promptuary.layers.memory_digest import MemoryDigest
+from promptuary.layers.memory_recall import MemoryRecall
+from promptuary.layers.per_thread import PerThread
+from promptuary.memory.memory import Memory
+from promptuary.memory.recall.digest import remembered
+from promptuary.memory.recall.select import Selector
+from promptuary.memory.secret_texts import has_secret
+from promptuary.memory.writeback.prompts import Prompts
+from promptuary.memory.writeback.proposals import Proposals
+from promptuary.memory.writeback.runner import Writeback
+from promptuary.wiring.memory import now, recall_policy
+from promptuary.wiring.models import chat_model
+
+
+def memory_layers(settings: Settings, memory: Callable[[str], Memory]) -> Sequence[Layer]:
+    """Return the layers of memory: the digest, and the notes that a message needs. ``memory`` is that of a thread."""
+    policy = recall_policy(settings)
+    model = chat_model(settings, settings.recall_model) if settings.recall_model else None
+
+    def digest(thread: str) -> Layer:
+        own = memory(thread)
+        return MemoryDigest(lambda: remembered(own.refreshed()))
+
+    def recall(thread: str) -> Layer:
+        own = memory(thread)
+        return MemoryRecall(Selector(own.search.find, own.visible, policy, model), own.visible)
+
+    if "{thread}" in settings.memory_folder:
+        return [PerThread(digest), PerThread(recall)]
+    return [digest("main"), recall("main")]
+
+
+def open_proposals(state: StateDatabase, principal: Principal, memory: Memory) -> Proposals:
+    """Return the proposals that wait for ``principal``."""
+    return Proposals(state.proposals(principal), memory, has_secret=has_secret, clock=now)
+
+
+def open_writeback(state: StateDatabase, settings: Settings, principal: Principal, memory: Memory) -> Writeback:
+    """Return what learns from the finished turns of ``principal``."""
+    return Writeback(
+        state.writeback_queue(principal),
+        open_proposals(state, principal, memory),
+        memory,
+        model=chat_model(settings, settings.writeback_model) if settings.writeback_model else None,
+        similar=memory.similar,
+        has_secret=has_secret,
+        prompts=Prompts(qa=settings.writeback_qa_prompt, profile=settings.writeback_profile_prompt),
+        soft_drain=settings.writeback_wait_policy == "soft_drain",
+    )
