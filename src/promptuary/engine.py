@@ -96,7 +96,8 @@ class Promptuary:
         """Open the workspace that ``path`` is in, or ``path`` itself if ``exact``.
 
         ``principal`` is who acts: threads and private state belong to them. ``layers`` are added to ours in every
-        thread, and one with the id of one of ours replaces it. ``chat_model`` scores files and summarises histories; it is optional. ``options`` are settings by name.
+        thread; one with the id of one of ours replaces it. ``chat_model`` scores files and summarises histories; it is
+        optional. ``options`` are settings by name.
         """
         return cls(
             Core.open(path, principal=principal, exact=exact, layers=layers, chat_model=chat_model, options=options)

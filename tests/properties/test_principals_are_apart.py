@@ -85,8 +85,17 @@ STORE_READS: Final[dict[str, Callable[[ThreadStore], object]]] = {
     "states": lambda store: store.states(EVERY_STATE),
 }
 STORE_WRITES: Final = {"apply"}
-DATABASE: Final = {"threads", "transaction", "persistent", "is_current", "close"}
-"""``threads`` gives a store, whose reads are above; the others read nothing."""
+DATABASE: Final = {
+    "threads",
+    "notes",
+    "writeback_queue",
+    "proposals",
+    "transaction",
+    "persistent",
+    "is_current",
+    "close",
+}
+"""``threads`` gives a store, whose reads are above; notes and proposals are read through memory alone."""
 
 THREAD_READS: Final[dict[str, Callable[[Promptuary], object]]] = {
     "attachments": lambda p: [p.threads.attachments(thread=name) for name in THREADS],

@@ -143,6 +143,10 @@ MEMORY_FLAGS: Final[Mapping[str, Flag]] = {
         "--memory-folder",
         {"metavar": "NAME", "help": "folder below the agent's for notes, may have {user} and {thread} (default: none)"},
     ),
+    "memory_tokens": (
+        "--memory-tokens",
+        {"metavar": "N", "help": "most tokens of notes in a thread's window; 0 uses no memory (default: 15360)"},
+    ),
     "recall_mode": (
         "--recall-mode",
         {"metavar": "MODE", "help": "hybrid_async or legacy_blocking: wait for recalled notes (default: hybrid_async)"},

@@ -81,6 +81,7 @@ class Settings:
     rerank_timeout: float = 5.0
     watch_debounce: float = 0.2
     memory_folder: str = ""
+    memory_tokens: int = 15_360
     recall_tokens: int = 2000
     recall_mode: str = "hybrid_async"
     recall_model: str = ""
@@ -179,6 +180,7 @@ class SettingsOptions(TypedDict, total=False):
     rerank_timeout: float | str | None
     watch_debounce: float | str | None
     memory_folder: str | None
+    memory_tokens: int | str | None
     recall_tokens: int | str | None
     recall_mode: str | None
     recall_model: str | None

@@ -25,6 +25,7 @@ _BOUNDS: Final[Mapping[str, tuple[float, float, str]]] = {
     "chunk_overlap": (0, 50_000, "tokens"),
     "rerank_timeout": (0.01, 600, "seconds"),
     "watch_debounce": (0.0, 60.0, "seconds"),
+    "memory_tokens": (0, 10**10, "tokens"),
     "recall_tokens": (0, 10**10, "tokens"),
     "recall_timeout_ms": (1, 600_000, "milliseconds"),
     "recall_max_selected": (1, 50, "notes"),

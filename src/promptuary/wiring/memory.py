@@ -110,6 +110,7 @@ def recall_policy(settings: Settings) -> RecallPolicy:
         timeout=settings.recall_timeout_ms / 1000,
         most=settings.recall_max_selected,
         prompt=settings.recall_prompt,
+        thread_tokens=settings.memory_tokens,
     )
 
 

@@ -22,6 +22,8 @@ from promptuary.wiring.models import chat_model
 
 def memory_layers(settings: Settings, memory: Callable[[str], Memory]) -> Sequence[Layer]:
     """Return the layers of memory: the digest, and the notes that a message needs. ``memory`` is that of a thread."""
+    if not settings.memory_tokens:
+        return []
     policy = recall_policy(settings)
     model = chat_model(settings, settings.recall_model) if settings.recall_model else None
 

@@ -484,7 +484,7 @@ def test_a_message_that_nothing_answers_brings_nothing_along(indexed: Path) -> N
 
 
 def test_it_can_be_switched_off(indexed: Path) -> None:
-    with opened(indexed, recall_tokens=0) as promptuary:
+    with opened(indexed, recall_tokens=0, memory_tokens=0) as promptuary:
         turn = promptuary.threads.prepare("When does the canteen close?")
 
     assert turn.messages == [{"role": "user", "content": "When does the canteen close?"}]
