@@ -23,6 +23,7 @@ from promptuary.core.errors import ConfigError, PromptuaryError, SourceError
 from promptuary.core.excerpt import excerpt
 from promptuary.core.messages import Item
 from promptuary.core.notes import NoteDraft, is_note_id, note_path
+from promptuary.core.ports.json_answers import json_object
 from promptuary.core.query import extra_terms, folded
 from promptuary.core.query import parse as parse_query
 from promptuary.core.render import render
@@ -36,6 +37,11 @@ from promptuary.layers.tracked.scoring import parse as parse_score
 from promptuary.memory.defaults import title_of
 from promptuary.memory.files.index_page import human_text, updated_page
 from promptuary.memory.files.note_file import Standing, read_note, rewrite
+from promptuary.memory.secret_texts import has_secret
+from promptuary.memory.transfer.formats import read_memory
+from promptuary.memory.writeback.extract import statements
+from promptuary.memory.writeback.own_words import own_words
+from promptuary.memory.writeback.wording import in_the_words_of, says_no_more
 from promptuary.outline import has_grammar, outline
 from promptuary.references.completion.complete import token_at_end
 from promptuary.references.forms.patch import patch_forms
@@ -237,6 +243,30 @@ def note(text: str) -> object:
     return found, page, human_text(page), title_of(NoteDraft(text))
 
 
+def said(text: str) -> object:
+    """Read ``text`` as what a person said, and as what is to be remembered."""
+    return has_secret(text), own_words(text), statements(text), says_no_more(text, text), in_the_words_of(text, text)
+
+
+def model_answer(text: str) -> object:
+    """Read ``text`` as what a model answers that was asked for JSON."""
+    found = []
+    for answer in (text, f'{{"a": {text}', f"<think>{text}"):
+        with suppress(PromptuaryError):
+            found.append(json_object(answer, {"type": "object"}))
+    return found
+
+
+def foreign_memory(text: str) -> object:
+    """Read ``text`` as a file of every other memory."""
+    names = ("xperts/a/private/user/b.md", "private/user/b.md", "raw_memories.md", "MEMORY.md", "a.md")
+    found = []
+    for name in names:
+        with suppress(PromptuaryError):
+            found.append(read_memory({name: text, "c.md": f"---\npermalink: a\n---\n{text}"}))
+    return found
+
+
 def tree(text: str) -> object:
     """Draw the files that ``text`` names, as long as names can be."""
     listed = sorted({line[:MAX_VALUE].strip("/") for line in text.split("\n")} - {""})
@@ -305,6 +335,9 @@ PARSERS: Final[dict[str, Parser]] = {
     "dates": Parser(dates),
     "front matter": Parser(front_matter),
     "a note": Parser(note),
+    "what was said": Parser(said),
+    "an answer of a model": Parser(model_answer),
+    "a file of another memory": Parser(foreign_memory),
     "an export of chats": Parser(export),
     "what a program wrote": Parser(lambda text: is_generated("a.py", text, text)),
     "a response": Parser(response),

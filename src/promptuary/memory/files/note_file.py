@@ -146,7 +146,7 @@ def write_new(content: str, values: Mapping[str, NewValue]) -> bytes:
 def rewrite(text: str, values: Mapping[str, NewValue], content: str | None = None) -> bytes:
     """Return a file with other values and, if ``content`` is given, another body; all else stays byte for byte."""
     document = parse(text)
-    if content is not None and content != _body(document):
+    if content is not None and (document.problem or content != _body(document)):
         document = document.with_body(_as_body(content, document.newline))
     names = {_written_key(document, key): value for key, value in values.items()}
     return _checked(document.with_values(names))

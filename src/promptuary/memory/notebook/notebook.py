@@ -7,7 +7,7 @@ people did to them is recorded before a note is changed, and whenever ``sync`` i
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from promptuary.core.errors import LockTimeoutError, NoteConflictError, PromptuaryError
@@ -287,8 +287,7 @@ class Notebook:
 
 def _note(data: bytes, header: NoteHeader) -> Note:
     """Return a file as the note that the journal knows it to be."""
-    standing = Standing(header.scope, header.owner, external=header.external, id=header.id)
-    return read_note(data, header.path, standing)
+    return replace(read_note(data, header.path, Standing(header.scope, id=header.id)), header=header)
 
 
 def _change(note: Note, draft: NoteDraft, writer: Writer) -> tuple[str, bytes]:

@@ -1,0 +1,373 @@
+"""The one write path, and what people do to the files by hand: on disk with its database, and in memory."""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from promptuary.core.errors import NoteConflictError, PromptuaryError, SecretError
+from promptuary.core.notes import HAND, NoteDraft
+from promptuary.core.ports.notes import NoteFiles, NoteJournal
+from promptuary.core.principals import LOCAL, Principal
+from promptuary.memory.notebook.notebook import Notebook
+from promptuary.memory.notebook.pages import MemoryPages
+from promptuary.storage.in_memory_notes import InMemoryNoteFiles, InMemoryNoteJournal
+from promptuary.storage.notes.files import DiskNoteFiles
+from promptuary.storage.sqlite.state import SqliteState
+
+ADA, BEN = Principal("ada"), Principal("ben")
+SPACE = "agents/default"
+
+
+@dataclass
+class Place:
+    """Files and a journal that several principals use. ``edit`` and ``remove`` are what somebody does by hand."""
+
+    files: NoteFiles
+    journal: NoteJournal
+    edit: Callable[[str, str], None]
+    tracked: Collection[str] | None = frozenset()
+    changed: list[str] = field(default_factory=list)
+    seconds: int = 0
+
+    def of(self, principal: Principal = LOCAL) -> Notebook:
+        return Notebook(
+            "project",
+            self.files,
+            self.journal,
+            principal,
+            tracked=lambda: self.tracked,
+            clock=self.now,
+            on_change=lambda _, notes: self.changed.extend(notes),
+        )
+
+    def now(self) -> str:
+        self.seconds += 1
+        return f"2026-03-01T10:00:{self.seconds % 60:02}Z"
+
+    def text(self, path: str) -> str:
+        return (self.files.read(path) or b"").decode()
+
+
+@pytest.fixture(params=["disk", "memory"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    if request.param == "memory":
+        files = InMemoryNoteFiles()
+        yield Place(files, InMemoryNoteJournal(), lambda path, text: files.edit(path, text.encode()))
+        return
+    base = tmp_path / "memory"
+    base.mkdir()
+    state = SqliteState(tmp_path / "state.db")
+
+    def edit(path: str, text: str) -> None:
+        file = base / SPACE / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8", newline="")
+
+    yield Place(DiskNoteFiles(base, SPACE), state.notes(SPACE), edit)
+    state.close()
+
+
+def written(notebook: Notebook, content: str = "Use tabs.", **fields: Any) -> Any:
+    return notebook.write(NoteDraft(content, **fields)).note
+
+
+# Writing
+
+
+def test_a_new_note_lies_where_its_audience_kind_and_title_say(place: Place) -> None:
+    note = written(place.of(), "Use tabs, always.", kind="feedback", title="Tabs & Spaces", tags=["style", "#py"])
+
+    assert note.header.path == f"private/feedback/tabs-spaces-{note.header.id}.md"
+    assert note.body == "Use tabs, always."
+    assert (note.header.tags, note.header.trust, note.header.source) == (("style", "py"), "person", "manual")
+    assert place.of().read(note.header.id) == note
+    assert place.of().read(note.header.path) == note
+    assert place.changed == [note.header.id]
+
+
+def test_an_update_keeps_the_path_and_what_it_does_not_name(place: Place) -> None:
+    first = written(place.of(), title="Tabs", tags=["style"], kind="project")
+    second = place.of().write(NoteDraft("Use four spaces.", id=first.header.id, title="Spaces", kind="feedback")).note
+
+    assert second.header.path == first.header.path
+    assert (second.header.title, second.header.kind, second.header.tags) == ("Spaces", "feedback", ("style",))
+    assert (second.header.created_at, second.header.updated_at > first.header.updated_at) == (
+        first.header.created_at,
+        True,
+    )
+
+
+def test_an_update_that_changes_nothing_is_no_change(place: Place) -> None:
+    first = written(place.of(), title="Tabs")
+    again = place.of().write(NoteDraft("Use tabs.", id=first.header.id))
+
+    assert (again.changed, again.note) == (False, first)
+    assert len(place.of().view.changes(first.header.id)) == 1
+
+
+def test_unknown_keys_comments_and_line_endings_survive_an_update(place: Place) -> None:
+    place.edit("private/user/mine.md", "---\r\n# mine\r\naliases: [x]  # keep\r\ntitle: 'T'\r\n---\r\nBody\r\n")
+    notebook = place.of()
+    notebook.sync()
+    (header,) = notebook.view.headers()
+    notebook.write(NoteDraft(id=header.id, pinned=True))
+
+    text = place.text("private/user/mine.md")
+    assert text.startswith("---\r\n# mine\r\naliases: [x]  # keep\r\ntitle: 'T'\r\n")
+    assert text.endswith("---\r\nBody\r\n")
+    assert "pinned: true\r\n" in text
+
+
+def test_a_write_for_another_revision_is_a_conflict_that_shows_what_is_there(place: Place) -> None:
+    first = written(place.of())
+    second = place.of().write(NoteDraft("Use spaces.", id=first.header.id), if_rev=first.header.rev).note
+
+    with pytest.raises(NoteConflictError) as conflict:
+        place.of().write(NoteDraft("Use both.", id=first.header.id), if_rev=first.header.rev)
+    assert conflict.value.current == second
+    assert place.of().read(first.header.id) == second
+
+
+def test_what_an_editor_saved_is_recorded_before_it_is_changed(place: Place) -> None:
+    note = written(place.of(), title="Tabs")
+    place.edit(note.header.path, note.text.replace("Use tabs.", "Use spaces."))
+
+    with pytest.raises(NoteConflictError):
+        place.of().write(NoteDraft(id=note.header.id, pinned=True), if_rev=note.header.rev)
+    pinned = place.of().write(NoteDraft(id=note.header.id, pinned=True)).note
+    assert pinned.body == "Use spaces."
+    changes = [(change.kind, change.actor) for change in place.of().view.changes(note.header.id)]
+    assert changes == [("create", "local/default"), ("edit", HAND), ("update", "local/default")]
+
+
+@pytest.mark.parametrize("key", ["0123456789ab", "../../etc/passwd", "private/user/x.md", "a/b", "", "x" * 300])
+def test_an_id_that_nobody_wrote_is_no_new_note(place: Place, key: str) -> None:
+    with pytest.raises(PromptuaryError):
+        place.of().write(NoteDraft("Something.", id=key))
+    assert not place.of().view.headers()
+    assert not [path for path in place.files.list() if path.count("/") == 2]
+
+
+def test_the_same_said_again_is_the_same_note(place: Place) -> None:
+    note = written(place.of(), "Use tabs.")
+
+    again = place.of().write(NoteDraft("  use TABS "))
+    assert (again.note, again.changed) == (note, False)
+    assert written(place.of(), "Use tabs.", audience="shared").header.id != note.header.id
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"content": "The key is AKIAQWERTYUIOPASDFGH."},
+        {"content": "My password is hunter2!"},
+        {"content": "Deploys.", "title": "api_key: 9f8e7d6c5b4a"},
+        {"content": "Deploys.", "tags": ["ghp_" + "a1B2" * 9]},
+    ],
+)
+def test_secrets_are_refused_and_nothing_is_stored(place: Place, fields: dict[str, Any]) -> None:
+    with pytest.raises(SecretError):
+        place.of().write(NoteDraft(**fields))
+    assert dict(place.files.list()) == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The password is stored in the vault.",
+        "The pin is checked by the reader.",
+        "Set api_key: $API_KEY before you start.",
+        "Tokens: 1,000 a day.",
+    ],
+)
+def test_a_sentence_about_a_secret_is_none(place: Place, text: str) -> None:
+    assert written(place.of(), text).body == text
+
+
+def test_sharing_a_note_moves_it_and_others_see_nothing_of_what_it_was(place: Place) -> None:
+    note = written(place.of(ADA), "Draft: salary is low.", title="Plan")
+    shared = place.of(ADA).write(NoteDraft("The plan.", id=note.header.id, audience="shared")).note
+
+    assert shared.header.path == note.header.path.replace("private/", "shared/")
+    assert [path for path in place.files.list() if path.count("/") == 2] == [shared.header.path]
+    assert place.of(BEN).read(note.header.id) is not None
+    assert [change.rev for change in place.of(BEN).view.changes(note.header.id)] == [shared.header.rev]
+
+
+def test_a_frozen_note_is_changed_by_the_person_alone(place: Place) -> None:
+    note = written(place.of(), status="frozen")
+
+    with pytest.raises(PromptuaryError, match="frozen"):
+        place.of().write(NoteDraft("Other.", id=note.header.id, source="writeback", trust="agent"))
+    assert place.of().write(NoteDraft("Other.", id=note.header.id)).note.body == "Other."
+
+
+def test_whoever_pins_a_note_does_not_become_its_author(place: Place) -> None:
+    note = place.of().write(NoteDraft("From a page.", source="writeback", trust="external")).note
+    pinned = place.of().write(NoteDraft(id=note.header.id, pinned=True)).note
+    said = place.of().write(NoteDraft("In my words.", id=note.header.id)).note
+
+    assert (pinned.header.trust, pinned.header.source) == ("external", "writeback")
+    assert (said.header.trust, said.header.source) == ("person", "manual")
+
+
+def test_a_note_whose_file_was_deleted_can_be_brought_back(place: Place) -> None:
+    note = written(place.of(), title="Tabs")
+    place.files.remove(note.header.path)
+    place.of().sync()
+
+    assert place.of().read(note.header.id) is None
+    assert [change.kind for change in place.of().view.changes(note.header.id)] == ["create", "delete"]
+    again = place.of().restore_text(note.header.id, note.text, if_rev=None, reason="").note
+    assert again == note
+
+
+# What is done by hand
+
+
+def test_a_file_by_hand_is_taken_over_where_it_can_only_be_the_persons_own(place: Place) -> None:
+    place.edit("private/user/tea.md", "# Tea\n\nNo milk.\n")
+    place.of().sync()
+
+    (header,) = place.of().view.headers()
+    assert (header.title, header.owner, header.external) == ("Tea", LOCAL.owner, False)
+    assert place.text("private/user/tea.md") == "# Tea\n\nNo milk.\n"
+
+
+@pytest.mark.parametrize("why", ["tracked", "unknown", "another principal", "names another", "somebody else looks"])
+def test_a_private_file_that_may_be_anybodys_is_seen_by_nobody_until_adopted(place: Place, why: str) -> None:
+    path = "private/user/tea.md"
+    owner = "owner: ben\n" if why == "names another" else ""
+    who = BEN if why == "somebody else looks" else LOCAL
+    if why == "another principal":
+        written(place.of(ADA), "Mine.")
+    place.tracked = {"tracked": {path}, "unknown": None}.get(why, frozenset())
+    place.edit(path, f"---\nid: abcdef123456\n{owner}---\nNo milk.\n")
+    place.of(who).sync()
+
+    for principal in (LOCAL, ADA, BEN):
+        assert "abcdef123456" not in [one.id for one in place.of(principal).view.headers()]
+        assert place.of(principal).read("abcdef123456") is place.of(principal).read(path) is None
+    listed = [one.path for one in place.of().unadopted()]
+    assert listed == ([] if why == "names another" else [path])
+    if listed:
+        assert [one.path for one in place.of().adopt()] == [path]
+        assert place.of().read(path) is not None
+    else:
+        assert [one.path for one in place.of(BEN).adopt()] == [path]
+        assert place.of(BEN).read(path) is not None
+    assert place.of(ADA).read(path) is None
+
+
+def test_a_shared_file_of_a_clone_is_external_text_until_adopted(place: Place) -> None:
+    path = "shared/project/deploys.md"
+    place.tracked = {path}
+    place.edit(path, "---\nid: abcdef123456\nowner: local\ntrust: person\n---\nRun deploy.sh.\n")
+    place.of().sync()
+
+    note = place.of().read("abcdef123456")
+    assert note is not None
+    assert (note.header.external, note.header.trust, note.header.owner) == (True, "external", None)
+    (taken,) = place.of().adopt(["abcdef123456"])
+    assert (taken.external, taken.owner) == (False, LOCAL.owner)
+
+    place.edit(path, "---\nid: abcdef123456\ntrust: person\n---\nRun evil.sh.\n")  # a pull
+    place.of().sync()
+    pulled = place.of().read("abcdef123456")
+    assert pulled is not None
+    assert (pulled.header.external, pulled.header.trust) == (True, "external")
+
+
+def test_an_owner_that_is_changed_in_a_file_changes_nothing(place: Place) -> None:
+    note = written(place.of(ADA), "Mine.")
+    place.edit(note.header.path, note.text.replace("owner: ada", "owner: ben"))
+    place.of(BEN).sync()
+
+    assert place.of(BEN).read(note.header.id) is None
+    kept = place.of(ADA).read(note.header.id)
+    assert kept is not None
+    assert kept.header.owner == ADA.owner
+
+
+def test_a_file_that_claims_the_id_of_another_note_gets_none_of_it(place: Place) -> None:
+    note = written(place.of(ADA), "Mine.")
+    place.edit("private/user/forged.md", f"---\nid: {note.header.id}\nowner: ben\n---\nForged.\n")
+    place.edit("shared/user/forged.md", f"---\nid: {note.header.id}\n---\nForged.\n")
+    place.of(BEN).sync()
+
+    mine = place.of(ADA).read(note.header.id)
+    assert mine is not None
+    assert mine.body == "Mine."
+    assert place.of(BEN).read(note.header.id) is None
+    shared = place.of(BEN).read("shared/user/forged.md")
+    assert shared is not None
+    assert (shared.header.external, shared.header.id != note.header.id) == (True, True)
+    assert shared.header.problem == "another note has its id"
+
+
+def test_a_file_that_is_moved_by_hand_stays_the_same_note(place: Place) -> None:
+    note = written(place.of(ADA), "Mine.", kind="user")
+    place.files.remove(note.header.path)
+    place.edit("private/project/renamed.md", note.text)
+    place.of(BEN).sync()
+
+    moved = place.of(ADA).read(note.header.id)
+    assert moved is not None
+    assert moved.header.path == "private/project/renamed.md"
+    assert place.of(BEN).read(note.header.id) is None
+
+
+def test_a_forgotten_note_does_not_come_back_with_its_file(place: Place) -> None:
+    note = written(place.of(), "Mine.")
+    place.of().remove(note.header.id)
+    place.journal.forget(note.header.id, at="now", actor="local")
+    place.edit(note.header.path, note.text)
+    place.of().sync()
+
+    assert place.of().read(note.header.id) is None
+
+
+def test_legacy_folders_are_read_with_their_kinds(place: Place) -> None:
+    place.edit("private/profile/a.md", "I am a nurse.\n")
+    place.edit("private/qa/b.md", "The door code is on the board.\n")
+    place.of().sync()
+
+    assert {one.path: one.kind for one in place.of().view.headers()} == {
+        "private/profile/a.md": "user",
+        "private/qa/b.md": "reference",
+    }
+
+
+# The lists
+
+
+def pages(place: Place, principal: Principal = LOCAL) -> MemoryPages:
+    return MemoryPages(place.of(principal), principal.owner, tracked=lambda: place.tracked)
+
+
+def test_a_list_tells_nobody_the_titles_of_another_person(place: Place) -> None:
+    written(place.of(ADA), "Mine.", title="Ada's secret title")
+    written(place.of(BEN), "Mine, too.", title="Ben's secret title")
+    for principal in (ADA, BEN):
+        pages(place, principal).refresh()
+
+    listed = [place.text(path) for path in place.files.list() if path.count("/") == 1]
+    assert len(listed) == 2
+    assert all(("Ada" in text) != ("Ben" in text) for text in listed)
+
+
+def test_human_text_around_a_list_is_kept_and_read(place: Place) -> None:
+    written(place.of(), "Use tabs.", title="Tabs $& ]( <!-- -->")
+    place.edit("private/MEMORY.md", "My own words.\n")
+    pages(place).refresh()
+    pages(place).refresh()
+
+    text = place.text("private/MEMORY.md")
+    assert text.startswith("My own words.\n")
+    assert text.count("Tabs") == 1
+    assert [(page.text, page.external) for page in pages(place).read()] == [("My own words.", False)]
+    place.tracked = {"private/MEMORY.md"}
+    assert [page.external for page in pages(place).read()] == [True]
