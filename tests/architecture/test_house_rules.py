@@ -30,6 +30,7 @@ LOADED_ON_USE = {
     "promptuary.search.chunks.chunker",
     "promptuary.search.updater",
     "promptuary.storage.in_memory",
+    "promptuary.storage.sqlite.notes.forgetting",
     "promptuary.storage.sqlite.notes.journal",
     "promptuary.storage.sqlite.notes.writeback",
     "promptuary.storage.sqlite.vectors",

@@ -133,6 +133,7 @@ def replay_json(replay: Replay, *, prompt: bool) -> dict[str, Any]:
         "text": turn.text,
         **shown,
         "drift": [_fields(one) for one in replay.drift],
+        "forgotten": list(replay.forgotten),
     }
 
 

@@ -232,6 +232,22 @@ class NoteStamp(NamedTuple):
     inode: int
 
 
+PlaceKind = Literal["thread", "summary", "proposal", "queue"]
+"""Where a text also stands: said or shown in a thread, in a summary of one, in a proposal, in a turn that waits."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """Where the text of a forgotten note also stands. ``name`` is the thread, or the id of a proposal.
+
+    ``turn`` is the number of the turn in its thread, 0 where there is none.
+    """
+
+    kind: PlaceKind
+    name: str
+    turn: int = 0
+
+
 def visible_to(header: NoteHeader, owner: Owner) -> bool:
     """Return whether ``owner`` may know of a note: this decides for every path by which a note can be read."""
     if header.audience == "shared":

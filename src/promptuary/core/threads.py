@@ -56,7 +56,12 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A past turn, exactly as it was sent, and which of its sources have changed since."""
+    """A past turn, exactly as it was sent but for what was forgotten, and which of its sources have changed since."""
 
     turn: TurnRecord
     drift: Sequence[Drift]
+
+    @property
+    def forgotten(self) -> Sequence[str]:
+        """The addresses of notes that were forgotten since; marks stand in their place."""
+        return self.turn.forgotten

@@ -8,11 +8,9 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Self
 
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.messages import Item, Replacement
+from promptuary.core.messages import Item
 from promptuary.core.ports.threads import (
     PRIVATE_SCOPES,
     LayerState,
@@ -24,46 +22,16 @@ from promptuary.core.ports.threads import (
     TurnRecord,
 )
 from promptuary.core.principals import Owner, Principal
+from promptuary.storage import in_memory_tables as tables
+from promptuary.storage.in_memory_forgetting import InMemoryForgetting
 from promptuary.storage.in_memory_notes import InMemoryNoteJournal
+from promptuary.storage.in_memory_tables import Tables
 from promptuary.storage.in_memory_writeback import InMemoryProposals, InMemoryQueue
 from promptuary.storage.values import (
-    cannot_compact_error,
-    duplicate_item_error,
     frozen,
-    missing_item_error,
     now,
     state_text,
-    turn_id_conflict,
-    turn_number_conflict,
 )
-
-ThreadKey = tuple[Owner, str]
-"""A thread: whose it is, and its name."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Thread:
-    created: str
-    updated: str
-    history: tuple[str, ...] = ()
-    turns: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Tables:
-    """Everything there is. ``homes`` says which thread an item is in; the last thread in ``threads`` was used last."""
-
-    threads: dict[ThreadKey, _Thread]
-    items: dict[str, Item]
-    homes: dict[str, ThreadKey]
-    turns: dict[str, TurnRecord]
-    states: dict[tuple[Owner | None, StateKey], tuple[int, str]]
-
-    def copy(self) -> Self:
-        """Return a copy that can be changed without changing this one; the values themselves are immutable."""
-        return type(self)(
-            self.threads.copy(), self.items.copy(), self.homes.copy(), self.turns.copy(), self.states.copy()
-        )
 
 
 class InMemoryState(StateDatabase):
@@ -72,8 +40,8 @@ class InMemoryState(StateDatabase):
     def __init__(self, *, clock: Callable[[], str] = now) -> None:
         self._clock = clock
         self._lock = threading.RLock()
-        self._pending: _Tables | None = None
-        self.tables = _Tables({}, {}, {}, {}, {})
+        self._pending: Tables | None = None
+        self.tables = Tables({}, {}, {}, {}, {})
         self._journals: dict[str, InMemoryNoteJournal] = {}
         self._queues: dict[Owner, InMemoryQueue] = {}
         self._proposals: dict[Owner, InMemoryProposals] = {}
@@ -99,6 +67,11 @@ class InMemoryState(StateDatabase):
         """Return the proposals that wait for ``principal``."""
         return self._proposals.setdefault(principal.owner, InMemoryProposals())
 
+    def forgetting(self, principal: Principal) -> InMemoryForgetting:
+        """Return what takes notes out of this database: of all owners, or with all else that ``principal`` has."""
+        waiting = (self.writeback_queue(principal), self.proposals(principal))
+        return InMemoryForgetting(lambda: self.tables, self.write, principal.owner, waiting)
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Join what all stores write in the block, by this thread, into one write."""
@@ -112,7 +85,7 @@ class InMemoryState(StateDatabase):
             finally:
                 self._pending = None
 
-    def write(self, work: Callable[[_Tables, str], None]) -> None:
+    def write(self, work: Callable[[Tables, str], None]) -> None:
         """Do ``work`` on a copy of the tables, and put the copy in their place if it succeeds."""
         with self._lock:
             after = (self._pending or self.tables).copy()
@@ -141,16 +114,10 @@ class InMemoryThreads(ThreadStore):
         """Write ``change`` as a whole or not at all."""
         key = (self._owner, change.thread)
 
-        def written(after: _Tables, time: str) -> None:
-            _touch(after, key, time)
-            _append(after, key, change.items)
-            _pin(after, key, change.pinned)
-            for replacement in change.replacements:
-                _compact(after, key, replacement)
+        def written(after: Tables, time: str) -> None:
+            tables.change(after, key, change, user=self._principal.user, time=time)
             for state in change.states:
                 after.states[self._state_key(state.key)] = (state.version, state_text(state))
-            if change.turn is not None:
-                _record(after, key, change.turn, self._principal.user)
 
         self._state.write(written)
 
@@ -201,54 +168,3 @@ class InMemoryThreads(ThreadStore):
 
 def _number(turn: TurnRecord) -> int:
     return turn.number
-
-
-def _touch(tables: _Tables, thread: ThreadKey, time: str) -> None:
-    before = tables.threads.pop(thread, None)
-    tables.threads[thread] = _Thread(time, time) if before is None else replace(before, updated=time)
-
-
-def _append(tables: _Tables, thread: ThreadKey, items: Sequence[Item]) -> None:
-    for item in items:
-        _add(tables, thread, item)
-    there = tables.threads[thread]
-    tables.threads[thread] = replace(there, history=(*there.history, *(item.id for item in items)))
-
-
-def _add(tables: _Tables, thread: ThreadKey, item: Item) -> None:
-    if item.id in tables.items:
-        raise duplicate_item_error(item.id)
-    tables.items[item.id] = item
-    tables.homes[item.id] = thread
-
-
-def _pin(tables: _Tables, thread: ThreadKey, pins: Sequence[tuple[str, bool]]) -> None:
-    for one, pinned in pins:
-        if tables.homes.get(one) != thread:
-            raise missing_item_error(thread[1], one)
-        tables.items[one] = replace(tables.items[one], pinned=pinned)
-
-
-def _compact(tables: _Tables, key: ThreadKey, replacement: Replacement) -> None:
-    thread = tables.threads[key]
-    history, gone = list(thread.history), set(replacement.ids)
-    for one in replacement.ids:
-        if one not in history or tables.items[one].pinned:
-            raise cannot_compact_error(key[1], one)
-    _add(tables, key, replacement.item)
-    first = next(place for place, one in enumerate(history) if one in gone)
-    history.insert(first, replacement.item.id)
-    tables.threads[key] = replace(thread, history=tuple(one for one in history if one not in gone))
-
-
-def _record(tables: _Tables, key: ThreadKey, turn: TurnRecord, user: str) -> None:
-    before = tables.turns.get(turn.id)
-    thread = tables.threads[key]
-    if before is not None and (turn.id not in thread.turns or before.number != turn.number):
-        raise turn_id_conflict(turn)
-    if before is None:
-        if any(tables.turns[one].number == turn.number for one in thread.turns):
-            raise turn_number_conflict(turn)
-        tables.threads[key] = replace(thread, turns=(*thread.turns, turn.id))
-    created, acting = (before.created, before.user) if before else (turn.created, user)
-    tables.turns[turn.id] = frozen(replace(turn, created=created, user=acting))

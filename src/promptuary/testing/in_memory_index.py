@@ -369,6 +369,14 @@ class InMemoryVectorStore:
             self._vectors[embedder] = {one: vector for one, vector in known.items() if one in wanted}
             return len(known) - len(self._vectors[embedder])
 
+    def remove(self, hashes: Sequence[str]) -> int:
+        """Delete the vectors of these hashes, of every embedder, and return how many that were."""
+        with self._lock:
+            found = [(known, one) for known in self._vectors.values() for one in set(hashes) if one in known]
+            for known, one in found:
+                del known[one]
+            return len(found)
+
     def close(self) -> None:
         """Do nothing: there is no file to close."""
 

@@ -54,6 +54,14 @@ class VectorStoreConformance:
         assert list(vectors.get("e", [sha(name) for name in "abcd"])) == [sha("b")]
         assert list(vectors.get("f", [sha("a")])) == [sha("a")]
 
+    def test_the_vectors_of_a_text_are_removed_whichever_embedder_made_them(self, vectors: VectorStore) -> None:
+        for embedder in "ef":
+            vectors.put(embedder, {sha(name): unit_vector(1, 0) for name in "abc"})
+
+        assert vectors.remove([sha("a"), sha("b"), sha("a"), sha("d")]) == 4
+        assert [list(vectors.get(one, [sha(name) for name in "abcd"])) for one in "ef"] == [[sha("c")]] * 2
+        assert vectors.remove([sha("a")]) == vectors.remove([]) == 0
+
     def test_thousands_are_asked_for_and_kept_at_once(self, vectors: VectorStore) -> None:
         many = {sha(str(number)): unit_vector(number + 1, 1) for number in range(2_500)}
         vectors.put("e", many)

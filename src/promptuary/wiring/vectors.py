@@ -33,6 +33,10 @@ class StoredVectors:
         """Delete those vectors of an embedder whose hashes are not given, and return how many that were."""
         return self._store().keep_only(embedder, hashes)
 
+    def remove(self, hashes: Sequence[str]) -> int:
+        """Delete the vectors of these hashes, of every embedder, and return how many that were."""
+        return self._store().remove(hashes)
+
     def close(self) -> None:
         """Close the database, if it was opened."""
         with self._opening:

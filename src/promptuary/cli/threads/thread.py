@@ -75,6 +75,8 @@ def _turn(promptuary: Promptuary, options: argparse.Namespace) -> int:
         print(visible(prompt)[0] if sys.stdout.isatty() else prompt)
     for one in replay.drift:
         print(f"since then: {one_line(one.path)} is {one.kind}", file=sys.stderr)
+    for address in replay.forgotten:
+        print(f"since then: {one_line(address)} was forgotten, and is not shown", file=sys.stderr)
     return DONE
 
 

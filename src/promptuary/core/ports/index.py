@@ -262,6 +262,10 @@ class VectorStore(Protocol):
         """Delete those vectors of an embedder whose hashes are not given, and return how many that were."""
         ...
 
+    def remove(self, hashes: Sequence[str]) -> int:
+        """Delete the vectors of these hashes, of every embedder, and return how many that were."""
+        ...
+
     def close(self) -> None:
         """Close the file."""
         ...

@@ -12,6 +12,7 @@ from typing import Final, Literal, NamedTuple, Protocol
 
 from promptuary.core.layers import Json
 from promptuary.core.messages import SPEAKERS, Item, Message, Replacement
+from promptuary.core.ports.forgetting import Forgetting
 from promptuary.core.ports.notes import NoteJournal
 from promptuary.core.ports.writeback import NoteQueue, ProposalStore
 from promptuary.core.principals import Principal
@@ -50,6 +51,7 @@ class TurnRecord:
     """A turn in the ledger: ``messages`` is exactly what was sent, ``number`` counts from 1 in its thread.
 
     ``user`` is who acted. The store sets it from its principal when the turn is added, whatever it is given.
+    ``forgotten`` are the addresses of notes that were forgotten since: a mark stands in their place. The store sets it.
     """
 
     id: str
@@ -61,6 +63,7 @@ class TurnRecord:
     messages: Sequence[Message]
     receipt: Receipt
     user: str = ""
+    forgotten: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +173,10 @@ class StateDatabase(Protocol):
 
     def proposals(self, principal: Principal) -> ProposalStore:
         """Return the proposals that wait for ``principal``."""
+        ...
+
+    def forgetting(self, principal: Principal) -> Forgetting:
+        """Return what takes notes out of this database: of all owners, or with all else that ``principal`` has."""
         ...
 
     def transaction(self) -> AbstractContextManager[None]:

@@ -68,6 +68,9 @@ class DiskIndex:
                     self._generations.publish(writer.path)
             finally:
                 writer.close()
+            if rebuild:
+                # What the old one had may have been forgotten: it is gone when this ends.
+                self._generations.sweep()
 
     def exists(self) -> bool:
         """Return whether there is an index."""

@@ -18,6 +18,7 @@ from promptuary.storage.sqlite.threads.threads import SqliteThreads
 from promptuary.storage.values import now
 
 if TYPE_CHECKING:
+    from promptuary.storage.sqlite.notes.forgetting import SqliteForgetting
     from promptuary.storage.sqlite.notes.journal import SqliteNoteJournal
     from promptuary.storage.sqlite.notes.writeback import SqliteProposals, SqliteQueue
 
@@ -65,6 +66,12 @@ class SqliteState(StateDatabase):
         from promptuary.storage.sqlite.notes.writeback import SqliteProposals  # noqa: PLC0415  (few commands need it)
 
         return SqliteProposals(self._database, principal.owner)
+
+    def forgetting(self, principal: Principal) -> "SqliteForgetting":
+        """Return what takes notes out of this database: of all owners, or with all else that ``principal`` has."""
+        from promptuary.storage.sqlite.notes.forgetting import SqliteForgetting  # noqa: PLC0415  (few commands need it)
+
+        return SqliteForgetting(self._database, principal.owner)
 
     def transaction(self) -> AbstractContextManager[None]:
         """Join what all stores write in the block, by this thread, into one transaction."""

@@ -1,15 +1,19 @@
 """Texts stored once each, by their content: the blocks of a prompt recur turn after turn.
 
 A text is stored as its bytes, packed if that is shorter, under the SHA-256 of the bytes; reading compares, since SQLite
-itself does not notice when a byte on the disk has changed. Knows nothing of what the texts are for.
+itself does not notice when a byte on the disk has changed. A text out of which something was taken keeps its hash as
+its name, so that whoever stores the old text again gets the new one. Knows nothing of what the texts are for, but notes
+which of them name notes, so that these can be found.
 """
 
 import hashlib
 import sqlite3
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from promptuary.storage.redaction import mentioned
 from promptuary.storage.sqlite.queries import queries
 from promptuary.storage.sqlite.sql import SQL
 
@@ -21,6 +25,10 @@ _LEVEL: Final = 1
 
 
 _KNOWN_NUMBERS: Final = 50_000
+
+REDACTED: Final = 2
+"""Added to ``packed`` of a text out of which something was taken: the hash of what is left stands before it."""
+_HASH: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +48,18 @@ def pack(text: str) -> Packed:
     return Packed(digest, 1, body) if len(body) < len(data) else Packed(digest, 0, data)
 
 
+def pack_redacted(text: str, name: bytes) -> Packed:
+    """Return what is left of a text as it is stored, under the hash that it had, or any other name."""
+    left = pack(text)
+    return Packed(name, left.packed | REDACTED, left.sha256 + left.body)
+
+
 def unpack(sha256: bytes, packed: int, body: bytes) -> str:
     """Return the text, or raise ``ValueError`` if it differs from what was written."""
+    if packed & REDACTED:
+        sha256, body = body[:_HASH], body[_HASH:]
     try:
-        data = zlib.decompress(body) if packed else body
+        data = zlib.decompress(body) if packed & ~REDACTED else body
     except zlib.error as error:
         raise ValueError("a text cannot be unpacked") from error
     if hashlib.sha256(data).digest() != sha256:
@@ -52,22 +68,32 @@ def unpack(sha256: bytes, packed: int, body: bytes) -> str:
 
 
 class Numbers:
-    """A cache: the row numbers of texts by their hashes. The number of a text never changes.
+    """A cache: the row numbers of texts by their hashes. The number of a text never changes while it is there.
 
     Any thread may ask or tell.
     """
 
-    __slots__ = ("_known",)
+    __slots__ = ("_known", "_removals")
 
     def __init__(self) -> None:
         self._known: dict[bytes, int] = {}
+        self._removals = 0
+
+    def check(self, connection: sqlite3.Connection) -> int:
+        """Let go of everything if a text was removed since, by any process; return how often that happened."""
+        (removals,) = connection.execute(_QUERIES["removals"]).fetchone()
+        if removals != self._removals:
+            self._known, self._removals = {}, removals
+        return self._removals
 
     def of(self, digest: bytes) -> int | None:
         """Return the number of a text, if it is known."""
         return self._known.get(digest)
 
     def learn(self, contents: "Contents") -> None:
-        """Add what a committed transaction looked up or added."""
+        """Add what a committed transaction looked up or added, unless a text was removed meanwhile."""
+        if contents.removals != self._removals:
+            return
         if len(self._known) > _KNOWN_NUMBERS:
             self._known = {}
         self._known.update(contents.numbers)
@@ -76,17 +102,20 @@ class Numbers:
 class Contents:
     """The texts of a database, within one transaction; ``numbers`` are those that it had to look up or add."""
 
-    __slots__ = ("_connection", "_known", "_seen", "digests", "numbers")
+    __slots__ = ("_connection", "_known", "_seen", "digests", "numbers", "redacted", "removals")
 
     def __init__(self, connection: sqlite3.Connection, known: Numbers | None = None) -> None:
         self.numbers: dict[bytes, int] = {}
         self.digests: dict[int, bytes] = {}
         """The hashes of the texts that were stored or read."""
+        self.redacted: set[int] = set()
+        """Those that were read and out of which something was taken."""
         self._connection = connection
         self._known = known or Numbers()
+        self.removals = 0 if known is None else known.check(connection)
         self._seen: dict[int, str] = {}
 
-    def put(self, text: str) -> int:
+    def put(self, text: str, *, is_receipt: bool = False) -> int:
         """Store ``text`` and return its number."""
         # Not packed before it is known to be new: nearly everything in a prompt was there a turn ago.
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
@@ -95,12 +124,35 @@ class Contents:
             self.digests[known] = digest
             return known
         found = self._connection.execute(_QUERIES["find_content"], {"sha256": digest}).fetchone()
-        number = self.numbers[digest] = self._add(text) if found is None else int(found[0])
+        number = self.numbers[digest] = self._add(text, is_receipt=is_receipt) if found is None else int(found[0])
         self.digests[number] = digest
         return number
 
-    def _add(self, text: str) -> int:
-        kept = pack(text)
+    def put_redacted(self, text: str, name: bytes) -> int:
+        """Store what is left of a text under a name of its own, and return its number."""
+        number = self._insert(pack_redacted(text, name))
+        self.digests[number] = name
+        return number
+
+    def digest(self, number: int) -> bytes:
+        """Return the hash under which the text of that number is stored."""
+        if number not in self.digests:
+            self.get(number)
+        return self.digests[number]
+
+    def mention(self, number: int, notes: Iterable[str]) -> None:
+        """Note that the text of that number names notes."""
+        self._connection.executemany(_QUERIES["add_mention"], [(note, number) for note in sorted(notes)])
+
+    def _add(self, text: str, *, is_receipt: bool) -> int:
+        number = self._insert(pack(text))
+        if notes := mentioned(text):
+            self.mention(number, notes)
+            if is_receipt:
+                self._connection.execute(_QUERIES["add_mention_receipt"], {"content": number})
+        return number
+
+    def _insert(self, kept: Packed) -> int:
         values = {"sha256": kept.sha256, "packed": kept.packed, "body": kept.body}
         return int(self._connection.execute(_QUERIES["add_content"], values).lastrowid or 0)
 
@@ -112,4 +164,6 @@ class Contents:
                 raise ValueError("a text is missing")
             self._seen[number] = unpack(*row)
             self.digests[number] = row[0]
+            if row[1] & REDACTED:
+                self.redacted.add(number)
         return self._seen[number]

@@ -80,6 +80,11 @@ class SqliteVectors:
 
         return self._database.write(kept)
 
+    def remove(self, hashes: Sequence[str]) -> int:
+        """Remove the vectors of these hashes, of every embedder, and return how many there were."""
+        keys = [(_key(one),) for one in hashes]
+        return self._database.write(lambda own: max(0, own.executemany(_QUERIES["remove_vector"], keys).rowcount))
+
     def close(self) -> None:
         """Close the file."""
         self._database.close()

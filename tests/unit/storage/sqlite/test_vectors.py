@@ -93,7 +93,7 @@ def test_vectors_outlast_the_process_and_share_the_file_of_the_state(tmp_path: P
 
 def test_a_database_of_before_there_were_vectors_is_brought_up_to_date(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
-    before = [script("promptuary.storage.sqlite.sql", step) for step in STEPS[: STEPS.index("schema_2_vectors.sql")]]
+    before = [script("promptuary.storage.sqlite.sql", step) for step in STEPS[: STEPS.index("schema/2_vectors.sql")]]
     with closing(Database(path, before, timeout=10)) as old:
         old.write(lambda own: own.execute("INSERT INTO thread VALUES (1, 't', 'then', 'then', 1)"))
     with closing(SqliteVectors(path)) as store, closing(FileStore(path)) as state:

@@ -6,12 +6,13 @@ SQL: Final = __name__
 """The package in which they lie."""
 
 STEPS: Final = (
-    "schema_1_threads.sql",
-    "schema_2_vectors.sql",
-    "schema_3_principals.sql",
-    "schema_4_binding.sql",
-    "schema_5_checksums.sql",
-    "schema_6_notes.sql",
-    "schema_7_writeback.sql",
+    "schema/1_threads.sql",
+    "schema/2_vectors.sql",
+    "schema/3_principals.sql",
+    "schema/4_binding.sql",
+    "schema/5_checksums.sql",
+    "schema/6_notes.sql",
+    "schema/7_writeback.sql",
+    "schema/8_forgetting.sql",
 )
 """The scripts that made the tables what they are, in order. A change of the tables is one more at the end."""

@@ -10,6 +10,22 @@ INSERT INTO content (sha256, packed, body) VALUES (:sha256, :packed, :body);
 -- A text that is kept.
 SELECT sha256, packed, body FROM content WHERE id = :id;
 
+-- name: removals
+-- How often texts were removed.
+SELECT count FROM removal;
+
+-- name: add_mention
+-- Note that a text names a note.
+INSERT OR IGNORE INTO mention (note, content) VALUES (?, ?);
+
+-- name: add_mention_receipt
+-- Note that a text that names notes is a receipt.
+INSERT OR IGNORE INTO mention_receipt (content) VALUES (:content);
+
+-- name: add_mention_item
+-- Note that a text that names notes is in an item.
+INSERT OR IGNORE INTO mention_item (content, item) SELECT content, number FROM item WHERE id = :id;
+
 -- name: add_owner
 -- Make sure that an owner has a number.
 INSERT INTO owner (kind, name, agent) VALUES (:kind, :name, :agent) ON CONFLICT (kind, name, agent) DO NOTHING;
@@ -101,7 +117,7 @@ WHERE item.id = :id;
 
 -- name: find_turn
 -- The turn of an id.
-SELECT thread, number, user FROM turn WHERE id = :id;
+SELECT thread, number, user, receipt, packed FROM turn JOIN content ON content.id = receipt WHERE turn.id = :id;
 
 -- name: find_number
 -- Whether a number of a thread is taken.

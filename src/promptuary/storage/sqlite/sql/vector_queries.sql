@@ -35,6 +35,10 @@ INSERT OR IGNORE INTO temp.wanted (sha256) VALUES (?);
 -- Remove the vectors of an embedder that nobody wants.
 DELETE FROM vector WHERE embedder = :number AND sha256 NOT IN (SELECT sha256 FROM temp.wanted);
 
+-- name: remove_vector
+-- Remove the vectors of a text.
+DELETE FROM vector WHERE sha256 = ? AND embedder IN (SELECT number FROM embedder);
+
 -- name: end_wanted
 -- Let go of what is to be kept.
 DROP TABLE temp.wanted;

@@ -1,7 +1,7 @@
 """A cache of histories, so that a turn reads only what is new in its thread.
 
-What an item says never changes, in this process or another: rows of items are only added. Which items stand in a
-history, and which are pinned, is asked every time. One thread at a time, within one transaction.
+What an item says changes only when something in it is forgotten, and its checksum with it. Which items stand in a
+history, with which checksums, and which are pinned, is asked every time. One thread at a time, within one transaction.
 """
 
 import sqlite3
@@ -22,10 +22,11 @@ _KEPT_CHARACTERS: Final = 16 * 1024 * 1024
 class Histories:
     """The items of a database as they were read, by the number of their row, up to a number of characters."""
 
-    __slots__ = ("_items", "_size")
+    __slots__ = ("_checksums", "_items", "_size")
 
     def __init__(self) -> None:
         self._items: dict[int, Item] = {}
+        self._checksums: dict[int, int | None] = {}
         self._size = 0
 
     def read(self, connection: sqlite3.Connection, owner: int, thread: str) -> tuple[Item, ...]:
@@ -35,13 +36,15 @@ class Histories:
         row = connection.execute(_QUERIES["history_checksum"], key).fetchone()
         if row is not None and row[0] is not None and row[0] != history_checksum(standing):
             raise ValueError("a history is not what was written")
-        new = [number for number, _, _ in standing if number not in self._items]
+        new = [number for number, _, checksum in standing if self._checksums.get(number, "") != checksum]
         if new:
+            checksums = {number: checksum for number, _, checksum in standing}
             for number, *row in connection.execute(_QUERIES["history"], key | {"first": min(new)}):
                 self._keep(number, rows.to_item(tuple(row)))
+                self._checksums[number] = checksums[number]
         found = tuple(self._item(number, pinned=bool(pinned)) for number, pinned, _ in standing)
         if self._size > _KEPT_CHARACTERS:
-            self._items, self._size = {}, 0
+            self._items, self._checksums, self._size = {}, {}, 0
         return found
 
     def _keep(self, number: int, item: Item) -> None:

@@ -4,12 +4,15 @@ What cannot be a row of ours is ``ValueError``.
 """
 
 import json
+from collections.abc import Sequence
 from typing import Any, Final, cast
 
 from promptuary.core.blocks import Detail
 from promptuary.core.json import receipt_from_json, receipt_json
 from promptuary.core.messages import Attachment, Item, Message, ToolCall
 from promptuary.core.ports.threads import LayerState, StateKey, ThreadInfo, TurnRecord
+from promptuary.core.receipts import Receipt
+from promptuary.storage.redaction import marked
 from promptuary.storage.sqlite.columns import from_column, row_checksum, to_column
 from promptuary.storage.sqlite.texts import Contents, pack, unpack
 from promptuary.storage.values import state_text, to_text
@@ -31,30 +34,43 @@ _FIXED: Final = (
     "turn",
     "attached",
 )
-"""The columns of an item that never change."""
+"""The columns of an item that its checksum is made of."""
 
 _NONE: Final = "[]"
 
 
 def of_item(item: Item, thread: int, place: int, contents: Contents) -> Values:
     """Return the row of ``item``."""
+    row = _fixed(item, thread, place) | {"pinned": item.pinned, "content": contents.put(item.content)}
+    return row | {"checksum": _item_checksum(row, contents.digests[int(row["content"])])}
+
+
+def _fixed(item: Item, thread: int, place: int) -> Values:
+    """Return the columns of an item that its checksum is made of."""
     calls = [[call.id, call.name, call.arguments] for call in item.tool_calls]
-    row: Values = {
+    return {
         "id": to_column(item.id),
         "thread": thread,
         "place": place,
-        "pinned": item.pinned,
         "role": to_column(item.role),
         "kind": to_column(item.kind),
-        "content": contents.put(item.content),
         "tool_calls": to_column(to_text(calls)),
         "tool_call_id": to_column(item.tool_call_id),
         "stands_for": to_column(to_text(item.stands_for)),
         "turn": to_column(item.turn),
         "attached": to_column(_attached_text(item)),
     }
-    fixed = [row[name] for name in _FIXED]
-    return row | {"checksum": row_checksum(*fixed, contents.digests[int(row["content"])])}
+
+
+def changed_item(row: Row, item: Item, digest: bytes) -> Values:
+    """Return what forgetting changes in ``row``, which becomes ``item``; ``digest`` is the hash of its text."""
+    fixed = _fixed(item, thread=row[10], place=row[9])
+    changed = {name: fixed[name] for name in ("tool_calls", "attached")}
+    return changed | {"checksum": _item_checksum(fixed, digest)}
+
+
+def _item_checksum(row: Values, digest: bytes) -> int:
+    return row_checksum(*[row[name] for name in _FIXED], digest)
 
 
 def to_item(row: Row) -> Item:
@@ -115,7 +131,7 @@ def of_turn(turn: TurnRecord, thread: int, user: str, contents: Contents) -> Val
         "status": to_column(turn.status),
         "text": contents.put(turn.text),
         "messages": contents.put(to_text(messages)),
-        "receipt": contents.put(to_text(receipt_json(turn.receipt))),
+        "receipt": contents.put(receipt_text(turn.receipt), is_receipt=True),
         "user": to_column(user),
     }
     texts = [row["text"], row["messages"], row["receipt"], *(message["content"] for message in messages)]
@@ -138,11 +154,23 @@ def to_turn(row: Row, contents: Contents) -> TurnRecord:
         messages=tuple(_message(one, contents) for one in stored),
         receipt=receipt_from_json(json.loads(contents.get(receipt))),
         user=from_column(user),
+        forgotten=_forgotten(texts, contents),
     )
     digests = [contents.digests[one] for one in texts]
     if checksum is not None and checksum != row_checksum(number, home, count, status, user, *digests):
         raise ValueError("a turn is not what was written")
     return turn
+
+
+def receipt_text(receipt: Receipt) -> str:
+    """Return a receipt as it is stored."""
+    return to_text(receipt_json(receipt))
+
+
+def _forgotten(texts: Sequence[int], contents: Contents) -> tuple[str, ...]:
+    """Return the notes that were taken out of the texts of a turn."""
+    parts = (contents.get(one) for one in dict.fromkeys(texts) if one in contents.redacted)
+    return tuple(dict.fromkeys(address for part in parts for address in marked(part)))
 
 
 def of_key(key: StateKey, owner: int) -> Values:

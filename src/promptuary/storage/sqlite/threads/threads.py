@@ -4,10 +4,13 @@
 below are ``database`` (transactions), ``rows`` and ``texts`` (how values are stored).
 """
 
+import json
 import sqlite3
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
+from promptuary.core.json import receipt_from_json
 from promptuary.core.messages import Item
 from promptuary.core.ports.threads import (
     PRIVATE_SCOPES,
@@ -19,13 +22,14 @@ from promptuary.core.ports.threads import (
     TurnRecord,
 )
 from promptuary.core.principals import Principal
+from promptuary.storage.redaction import attached_notes, item_without_blocks, marked, mentioned, receipt_without
 from promptuary.storage.sqlite.columns import from_column, history_checksum, to_column
 from promptuary.storage.sqlite.database import Database, Result, Work
 from promptuary.storage.sqlite.errors import sound
 from promptuary.storage.sqlite.owners import add_owner, find_owner
 from promptuary.storage.sqlite.queries import queries
 from promptuary.storage.sqlite.sql import SQL
-from promptuary.storage.sqlite.texts import Contents, Numbers
+from promptuary.storage.sqlite.texts import REDACTED, Contents, Numbers
 from promptuary.storage.sqlite.threads import rows
 from promptuary.storage.sqlite.threads.history_cache import Histories
 from promptuary.storage.values import (
@@ -192,7 +196,22 @@ class _Writing:
     def _add(self, item: Item, place: int) -> None:
         if self._found(item.id) is not None:
             raise duplicate_item_error(item.id)
-        self._connection.execute(_QUERIES["add_item"], rows.of_item(item, self._thread, place, self._contents))
+        notes = mentioned(item.content) | attached_notes(item)
+        item = self._without_forgotten(item) if notes else item
+        row = rows.of_item(item, self._thread, place, self._contents)
+        self._connection.execute(_QUERIES["add_item"], row)
+        if notes:
+            self._contents.mention(int(row["content"]), notes)
+            self._connection.execute(_QUERIES["add_mention_item"], {"id": row["id"]})
+
+    def _without_forgotten(self, item: Item) -> Item:
+        """Return ``item`` without what was forgotten since it was prepared."""
+        number = self._contents.put(item.content)
+        left = self._contents.get(number)
+        if number in self._contents.redacted:
+            for address in marked(left):
+                item = item_without_blocks(item, address)
+        return item
 
     def _pin(self) -> None:
         for one, pinned in self._change.pinned:
@@ -226,8 +245,18 @@ class _Writing:
         place = {"thread": self._thread, "number": turn.number}
         if before is None and self._connection.execute(_QUERIES["find_number"], place).fetchone() is not None:
             raise turn_number_conflict(turn)
+        if before is not None and before[4] & REDACTED:
+            turn = self._without_told(turn, before[3])
         query = _QUERIES["add_turn" if before is None else "change_turn"]
         self._connection.execute(query, rows.of_turn(turn, self._thread, user, self._contents))
+
+    def _without_told(self, turn: TurnRecord, receipt: int) -> TurnRecord:
+        """Return ``turn`` with a receipt that does not tell again what was taken out of the one that is stored."""
+        text = self._contents.get(receipt)
+        told = replace(turn.receipt, warnings=receipt_from_json(json.loads(text)).warnings)
+        for address in marked(text):
+            told = receipt_without(told, address, ())
+        return replace(turn, receipt=told)
 
     def _found(self, item: str) -> rows.Row | None:
         """Return where an item is: its thread, its place, and whether it may leave the history."""

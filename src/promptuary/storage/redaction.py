@@ -1,0 +1,323 @@
+"""Which parts of a text are copies of a note, and what stands in their place when it is forgotten. Pure.
+
+A note gets into prompts as a block of its own or as a line of a list; both name its address, and are taken out whole.
+Elsewhere the same words may stand because somebody said them: there the words themselves are looked for, whatever their
+spacing, in plain text and in JSON. In the place of either stands one plain sentence, so that a replay says what is
+missing and does not look damaged. Every store redacts in this way.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final
+
+from promptuary.core.messages import Attachment, Item, Message, ToolCall
+from promptuary.core.receipts import Receipt, ReceiptEntry
+
+SCHEME: Final = "memory:"
+"""How the address of a note begins."""
+
+_ID: Final = r"[A-Za-z0-9](?:[A-Za-z0-9_-]{2,62}[A-Za-z0-9])"
+_ADDRESS: Final = re.compile(rf"memory:({_ID})(?![A-Za-z0-9_-])")
+_MARK: Final = re.compile(rf"\[forgotten: (memory:{_ID})\]")
+_TICKS: Final = re.compile("`{3,}")
+_LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
+_WORD: Final = re.compile(r"\S+")
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+")
+_LIST_MARK: Final = re.compile(r"^\s*(?:[-*+>#]+|\d+[.)])\s+")
+
+_FOLDED: Final = re.compile(r"(?:\s|\\+[nrt])+|\\+u([0-9a-fA-F]{4})(?:\\+u([dD][c-fC-F][0-9a-fA-F]{2}))?|\\+")
+"""What may be written differently in two copies of a text: spacing, and what JSON escapes."""
+
+_SHORTEST_WHOLE: Final = 8
+"""A shorter text is no more than a word, which stands everywhere."""
+_SHORTEST_PART: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """Parts of a text, in order and apart from each other, in whose place ``mark`` stands."""
+
+    spans: tuple[tuple[int, int], ...]
+    mark: str
+
+    def __bool__(self) -> bool:
+        """Return whether there is anything to edit."""
+        return bool(self.spans)
+
+    def of(self, text: str) -> str:
+        """Return ``text`` as it is after the edits."""
+        parts, position = [], 0
+        for start, end in self.spans:
+            parts += [text[position:start], self.mark]
+            position = end
+        return "".join([*parts, text[position:]])
+
+    def moved(self, offset: int) -> int:
+        """Return where ``offset`` is after the edits; what was within a part is now at the end of its mark."""
+        shift = 0
+        for start, end in self.spans:
+            if offset <= start:
+                break
+            if offset < end:
+                return start + shift + len(self.mark)
+            shift += len(self.mark) - (end - start)
+        return offset + shift
+
+
+def mark(address: str) -> str:
+    """Return what stands in the place of a forgotten note."""
+    return f"[forgotten: {address}]"
+
+
+def marked(text: str) -> list[str]:
+    """Return the addresses of the notes in whose place a mark stands in ``text``."""
+    return list(dict.fromkeys(_MARK.findall(text)))
+
+
+def mentioned(text: str) -> set[str]:
+    """Return the ids of all notes whose address stands in ``text``."""
+    return set(_ADDRESS.findall(text)) if SCHEME in text else set()
+
+
+def attached_notes(item: Item) -> set[str]:
+    """Return the ids of the notes that were attached to an entry of a history."""
+    return {note for one in item.attachments for note in mentioned(one.source)}
+
+
+def passages(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return what to look for in order to find copies of ``texts``: each of them, and each of their sentences.
+
+    What is short stands everywhere, and is left out.
+    """
+    found: dict[str, None] = {}
+    for text in texts:
+        whole = _fold(text).strip()
+        if len(whole) >= _SHORTEST_WHOLE:
+            found[whole] = None
+        for line in text.splitlines():
+            bare = _LIST_MARK.sub("", line)
+            parts = (_fold(part).strip() for part in (bare, *_SENTENCE_END.split(bare)))
+            found |= dict.fromkeys(part for part in parts if len(part) >= _SHORTEST_PART)
+    return tuple(sorted(found, key=len, reverse=True))
+
+
+def holds(text: str, wanted: Sequence[str]) -> bool:
+    """Return whether one of the passages stands in ``text``."""
+    possible = _possible(text, wanted)
+    folded = _fold(text) if possible else ""
+    return any(next(_occurrences(folded, passage), None) is not None for passage in possible)
+
+
+def word_edits(text: str, address: str, wanted: Sequence[str]) -> Edits:
+    """Return what takes every one of the passages out of ``text``."""
+    possible = _possible(text, wanted)
+    folded = _fold(text) if possible else ""
+    spans = [span for passage in possible for span in _occurrences(folded, passage)]
+    return _edits(text, [_unfolded(text, span) for span in _joined(folded, spans)] if spans else [], address)
+
+
+def block_edits(text: str, address: str) -> Edits:
+    """Return what takes the blocks of a note out of a prompt's message, and the lines that list it."""
+    return _edits(text, list(_blocks(text, address)) if text.startswith("# ") and address in text else [], address)
+
+
+def without_words(text: str, address: str, wanted: Sequence[str]) -> str:
+    """Return ``text`` with a mark in the place of the passages."""
+    return word_edits(text, address, wanted).of(text)
+
+
+def without_blocks(text: str, address: str) -> str:
+    """Return ``text`` with a mark in the place of the blocks of a note."""
+    return block_edits(text, address).of(text)
+
+
+def receipt_without(receipt: Receipt, address: str, texts: Sequence[str]) -> Receipt:
+    """Return a receipt that tells nothing of a note but that it was there."""
+    wanted = passages(texts)
+    # A warning may name a note by its title, which may be short.
+    titles = sorted({" ".join(one.split()) for one in texts if one.strip()}, key=len, reverse=True)
+
+    def clean(text: str) -> str:
+        cleaned = without_words(text, address, wanted)
+        for title in titles:
+            if len(title) >= _SHORTEST_WHOLE // 2:
+                cleaned = cleaned.replace(title, mark(address))
+        return cleaned
+
+    def entry(one: ReceiptEntry) -> ReceiptEntry:
+        if one.source != address:
+            return one
+        return replace(one, label=mark(address), revision="", reason="forgotten", score=None, lines=None)
+
+    return replace(
+        receipt,
+        entries=[entry(one) for one in receipt.entries],
+        failures=[replace(one, reason=clean(one.reason)) for one in receipt.failures],
+        warnings=[clean(one) for one in receipt.warnings],
+    )
+
+
+def item_without_blocks(item: Item, address: str) -> Item:
+    """Return an entry of a history without the note that was attached to it."""
+    own = [one for one in item.attachments if one.source == address and one.start < one.end]
+    spans = [*block_edits(item.content, address).spans, *((one.start, one.end) for one in own)]
+    return _item(item, _edits(item.content, spans, address), address)
+
+
+def item_without_words(item: Item, address: str, wanted: Sequence[str]) -> Item:
+    """Return an entry of a history with a mark in the place of the passages, also in what tools were called with."""
+    calls = tuple(_call(one, address, wanted) for one in item.tool_calls)
+    return replace(_item(item, word_edits(item.content, address, wanted), address), tool_calls=calls)
+
+
+def message_without_words(message: Message, address: str, wanted: Sequence[str]) -> Message:
+    """Return a message of a prompt with a mark in the place of the passages."""
+    changed = message.copy()
+    changed["content"] = without_words(message["content"], address, wanted)
+    if "tool_calls" in message:
+        changed["tool_calls"] = [
+            {**one, "arguments": without_words(one["arguments"], address, wanted)} for one in message["tool_calls"]
+        ]
+    return changed
+
+
+def _item(item: Item, edits: Edits, address: str) -> Item:
+    attachments = tuple(_attachment(one, edits, address) for one in item.attachments)
+    return replace(
+        item, content=edits.of(item.content), attachments=attachments, words_start=edits.moved(item.words_start)
+    )
+
+
+def _attachment(one: Attachment, edits: Edits, address: str) -> Attachment:
+    start, end = edits.moved(one.start), edits.moved(one.end)
+    if one.source != address:
+        return replace(one, start=start, end=end)
+    return replace(one, label=mark(address), revision="", lines=None, start=end, end=end)
+
+
+def _call(call: ToolCall, address: str, wanted: Sequence[str]) -> ToolCall:
+    return replace(call, arguments=without_words(call.arguments, address, wanted))
+
+
+def _edits(text: str, spans: Sequence[tuple[int, int]], address: str) -> Edits:
+    """Return edits of ``spans``, those that touch or overlap as one."""
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        elif start < min(end, len(text)):
+            merged.append((start, end))
+    return Edits(tuple(merged), mark(address))
+
+
+def _blocks(text: str, address: str) -> Iterator[tuple[int, int]]:
+    """Yield where the blocks of a note begin and end, and the lines that list it.
+
+    What is in a fence belongs to its block, whatever it looks like: ``core.render`` makes fences that no text can
+    close. The person's own words follow the last block, and are not looked at.
+    """
+    listed = re.compile(rf"- .*\({re.escape(address)}(?:, shared)?\)")
+    fence, begin, end, heading = "", -1, 0, False
+    for found in _LINE.finditer(text):
+        line = found[0].rstrip("\n")
+        if fence:
+            fence = "" if line == fence else fence
+            if begin < 0 and listed.fullmatch(line):
+                yield found.start() + len("- "), found.start() + len(line)
+        elif line.startswith(("# ", "## ")):
+            if begin >= 0:
+                yield begin, end
+            if line == "# Message":
+                return
+            begin = found.start() if _label(line) == address else -1
+            heading = True
+            end = found.start() + len(line)
+            continue
+        else:
+            if heading and line.partition(";")[0] == address:
+                begin = _line_before(text, found.start())
+            if ticks := _TICKS.match(line):
+                fence = ticks[0]
+        heading = False
+        end = found.start() + len(line) if line else end
+    if begin >= 0:
+        yield begin, end
+
+
+def _label(heading: str) -> str:
+    return heading.removeprefix("## ").partition(" {#")[0]
+
+
+def _line_before(text: str, position: int) -> int:
+    return text.rfind("\n", 0, position - 1) + 1
+
+
+def _possible(text: str, wanted: Sequence[str]) -> Sequence[str]:
+    """Return the passages that may stand in ``text``: nearly always none, and folding a text takes much longer."""
+    return wanted if "\\" in text else [passage for passage in wanted if _longest_word(passage) in text]
+
+
+@lru_cache(1_000)
+def _longest_word(passage: str) -> str:
+    """Return a part of ``passage`` that is the same in every copy, however it is spaced."""
+    return max(_WORD.findall(passage), key=len, default="")
+
+
+def _fold(text: str) -> str:
+    """Return ``text`` with one space for all spacing, and without what JSON escapes."""
+    return _FOLDED.sub(_plain, text)
+
+
+def _plain(found: re.Match[str]) -> str:
+    high, low = found[1], found[2]
+    if high is None:
+        return "" if found[0].strip("\\") == "" else " "
+    if low is None:
+        return chr(int(high, 16))
+    return (chr(int(high, 16)) + chr(int(low, 16))).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _occurrences(folded: str, passage: str) -> Iterator[tuple[int, int]]:
+    """Yield where ``passage`` stands in a folded text, and is not a part of longer words."""
+    start = folded.find(passage)
+    while start >= 0:
+        end = start + len(passage)
+        begins = start == 0 or not (folded[start - 1].isalnum() and passage[0].isalnum())
+        ends = end == len(folded) or not (folded[end].isalnum() and passage[-1].isalnum())
+        if begins and ends:
+            yield start, end
+        start = folded.find(passage, start + 1)
+
+
+def _joined(folded: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return spans in order; those with nothing but a space between them as one."""
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if joined and not folded[joined[-1][1] : start].strip():
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _unfolded(text: str, span: tuple[int, int]) -> tuple[int, int]:
+    """Return where a span of the folded text is in ``text`` itself."""
+    return _place(text, span[0], is_end=False), _place(text, span[1], is_end=True)
+
+
+def _place(text: str, wanted: int, *, is_end: bool) -> int:
+    position, folded = 0, 0
+    for found in _FOLDED.finditer(text):
+        run = found.start() - position
+        if wanted < folded + run or (is_end and wanted == folded + run):
+            break
+        folded, position = folded + run, found.start()
+        length = len(_plain(found))
+        if wanted < folded + length:
+            return found.start()
+        folded, position = folded + length, found.end()
+        if is_end and wanted == folded and length:
+            return position
+    return position + wanted - folded

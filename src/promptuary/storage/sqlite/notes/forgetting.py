@@ -1,0 +1,290 @@
+"""Forgetting in ``state.db``: finds the texts that show a note, or say the same, and takes that out of them.
+
+``storage/in_memory_forgetting`` implements the same contract with dictionaries. Above is ``state``; what is a copy of a
+note, and what stands in its place, is decided by ``storage.redaction``.
+
+The texts of prompts are shared by many turns. One that shows a note keeps its name, so the checksums of the turns stay
+right, and only the texts that name the note are read. What somebody said is taken out for its owner alone, though
+another may have said the same: there the rows of the owner get texts of their own.
+"""
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from promptuary.core.json import receipt_from_json
+from promptuary.core.messages import Item
+from promptuary.core.notes import Place
+from promptuary.core.ports.forgetting import Forgetting
+from promptuary.core.principals import Owner
+from promptuary.storage.redaction import (
+    SCHEME,
+    holds,
+    item_without_blocks,
+    item_without_words,
+    passages,
+    receipt_without,
+    without_blocks,
+    without_words,
+)
+from promptuary.storage.sqlite.columns import from_column, history_checksum, row_checksum, to_column
+from promptuary.storage.sqlite.database import Database
+from promptuary.storage.sqlite.errors import sound
+from promptuary.storage.sqlite.owners import find_owner
+from promptuary.storage.sqlite.queries import queries
+from promptuary.storage.sqlite.sql import SQL
+from promptuary.storage.sqlite.texts import Contents, pack, pack_redacted, unpack
+from promptuary.storage.sqlite.threads import rows
+from promptuary.storage.values import to_text
+
+_QUERIES: Final = queries(SQL, "forgetting_queries.sql")
+_THREADS: Final = queries(SQL, "thread_queries.sql")
+_NOBODY: Final = -1
+"""Stands for an owner that nothing was written for yet: no row has this number."""
+
+
+class SqliteForgetting(Forgetting):
+    """``Forgetting`` over ``database``, for one owner."""
+
+    def __init__(self, database: Database, owner: Owner) -> None:
+        self._database = database
+        self._owner = owner
+
+    def redact_note(self, address: str, texts: Sequence[str] = ()) -> int:
+        """Take a note out of the prompts, receipts and states of every owner."""
+        with sound(self._database.name):
+            return self._database.write(lambda connection: _Note(connection, address, texts).run())
+
+    def places(self, address: str, texts: Sequence[str]) -> Sequence[Place]:
+        """Return where else ``texts`` stand in what the owner has."""
+        with sound(self._database.name):
+            return self._database.read(lambda connection: self._words(connection, address, texts).places())
+
+    def redact_places(self, address: str, texts: Sequence[str]) -> int:
+        """Put a mark into all those places."""
+
+        def redacted(connection: sqlite3.Connection) -> int:
+            # So that the words are not looked for in blocks.
+            _Note(connection, address, texts).run()
+            return self._words(connection, address, texts).run()
+
+        with sound(self._database.name):
+            return self._database.write(redacted)
+
+    def purge(self) -> None:
+        """Remove every byte of what was taken out, from the file and its log."""
+        self._database.purge()
+
+    def _words(self, connection: sqlite3.Connection, address: str, texts: Sequence[str]) -> "_Words":
+        found = find_owner(connection, self._owner)
+        return _Words(connection, _NOBODY if found is None else found, address, texts)
+
+
+class _Note:
+    """A note on its way out of prompts, receipts and states, within one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, address: str, texts: Sequence[str]) -> None:
+        self._connection = connection
+        self._address, self._texts = address, texts
+        self._contents = Contents(connection)
+        self._changed = 0
+
+    def run(self) -> int:
+        """Take the note out, and return how many texts were changed."""
+        note = {"note": self._address.removeprefix(SCHEME)}
+        changed, threads = 0, set[int]()
+        for content, is_receipt in self._connection.execute(_QUERIES["mentions"], note).fetchall():
+            before = self._contents.get(content)
+            after = self._receipt(before) if is_receipt else without_blocks(before, self._address)
+            for number, row, item in self._attached(content):
+                after = item.content
+                _store_item(self._connection, number, rows.changed_item(row, item, self._contents.digest(content)))
+                threads.add(row[10])
+            if after != before:
+                self._store(content, after)
+                changed += 1
+        self._connection.execute(_QUERIES["drop_mentions"], note)
+        for thread in threads:
+            _seal(self._connection, thread)
+        return changed + self._clean_states(passages(self._texts))
+
+    def _store(self, content: int, left: str) -> None:
+        packed = pack_redacted(left, self._contents.digest(content))
+        values = {"id": content, "packed": packed.packed, "body": packed.body}
+        self._connection.execute(_QUERIES["change_content"], values)
+
+    def _receipt(self, text: str) -> str:
+        receipt = receipt_from_json(json.loads(text))
+        return rows.receipt_text(receipt_without(receipt, self._address, self._texts))
+
+    def _attached(self, content: int) -> Iterator[tuple[int, rows.Row, Item]]:
+        """Yield the items with this text to which the note was attached: number, row before, and what is left."""
+        key = {"content": content}
+        for number, *row in self._connection.execute(_QUERIES["mentioning_items"], key).fetchall():
+            item = rows.to_item(tuple(row))
+            left = item_without_blocks(item, self._address)
+            if left != item:
+                yield number, tuple(row), left
+
+    def _clean_states(self, wanted: Sequence[str]) -> int:
+        """Take passages out of the states of layers, and return how many had one."""
+        changed = 0
+        for rowid, *stored in self._connection.execute(_QUERIES["states"]).fetchall() if wanted else ():
+            before = unpack(*stored)
+            after = without_words(before, self._address, wanted)
+            if after != before:
+                packed = pack(after)
+                values = {"rowid": rowid, "sha256": packed.sha256, "packed": packed.packed, "body": packed.body}
+                self._connection.execute(_QUERIES["change_state"], values)
+                changed += 1
+        return changed
+
+
+class _Words:
+    """What an owner said, or was shown, that is also in a note; within one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, owner: int, address: str, texts: Sequence[str]) -> None:
+        self._connection = connection
+        self._owner = {"owner": owner}
+        self._address, self._passages = address, passages(texts)
+        self._contents = Contents(connection)
+        self._left: dict[int, int] = {}
+        """Texts that hold a passage, and what is left of each, 0 while that is not stored."""
+        self._clean: set[int] = set()
+
+    def places(self) -> tuple[Place, ...]:
+        """Return every place, in order."""
+        found = [*self._said(), *self._shown(), *self._waiting(), *self._proposed()]
+        return tuple(dict.fromkeys(found))
+
+    def run(self) -> int:
+        """Put a mark into every place, and return how many there were."""
+        count = len(self.places())
+        self._change_items()
+        self._change_turns()
+        self._change_waiting()
+        self._remove_unused()
+        return count
+
+    def _rows(self, query: str) -> list[rows.Row]:
+        return self._connection.execute(_QUERIES[query], self._owner).fetchall()
+
+    def _holds(self, text: str) -> bool:
+        return holds(without_blocks(text, self._address), self._passages)
+
+    def _is_hit(self, content: int) -> bool:
+        """Return whether a text holds a passage; each is read once."""
+        if content not in self._left and content not in self._clean:
+            if self._holds(self._contents.get(content)):
+                self._left[content] = 0
+            else:
+                self._clean.add(content)
+        return content in self._left
+
+    def _said(self) -> Iterator[Place]:
+        for content, thread, turn, _, *row in self._rows("items"):
+            item = rows.to_item(tuple(row))
+            if self._is_hit(content) or any(self._holds(call.arguments) for call in item.tool_calls):
+                yield Place("summary" if item.kind == "summary" else "thread", from_column(thread), int(turn))
+
+    def _shown(self) -> Iterator[Place]:
+        """Yield the turns whose message or prompt holds a passage that is not from the history."""
+        said = {row[0] for row in self._rows("items")}
+        for row in self._rows("turns"):
+            parts = [one["content"] for one in json.loads(self._contents.get(row[6]))]
+            if any(self._is_hit(one) for one in (row[5], *(part for part in parts if part not in said))):
+                yield Place("thread", from_column(row[1]), int(row[2]))
+
+    def _waiting(self) -> Iterator[Place]:
+        for _, turn, thread, body, error in self._rows("queued"):
+            if self._holds(from_column(body)) or self._holds(from_column(error)):
+                found = self._connection.execute(_QUERIES["turn_number"], {"turn": turn}).fetchone()
+                yield Place("queue", from_column(thread), 0 if found is None else int(found[0]))
+
+    def _proposed(self) -> Iterator[Place]:
+        for _, proposal, body in self._rows("proposed"):
+            if self._is_proposed(from_column(body)):
+                yield Place("proposal", from_column(proposal))
+
+    def _is_proposed(self, body: str) -> bool:
+        changes = json.loads(body)["draft"]["id"] == self._address.removeprefix(SCHEME)
+        return changes or self._holds(body)
+
+    def _change_items(self) -> None:
+        threads = set()
+        for content, _, _, number, *row in self._rows("items"):
+            item = rows.to_item(tuple(row))
+            after = item_without_words(item, self._address, self._passages)
+            if after != item:
+                left = self._left_of(content)
+                changed = rows.changed_item(tuple(row), after, self._contents.digest(left))
+                _store_item(self._connection, number, changed | {"content": left})
+                threads.add(int(row[10]))
+        for thread in threads:
+            _seal(self._connection, thread)
+
+    def _left_of(self, content: int) -> int:
+        """Return the number of what is left of a text; of the text itself if it holds no passage."""
+        if not self._is_hit(content):
+            return content
+        if not self._left[content]:
+            self._left[content] = self._put(self._contents.get(content))
+        return self._left[content]
+
+    def _put(self, text: str) -> int:
+        # A name that no text has: what is left is the owner's alone, and nothing else ever becomes it.
+        return self._contents.put_redacted(without_words(text, self._address, self._passages), os.urandom(32))
+
+    def _change_turns(self) -> None:
+        for row in self._rows("turns"):
+            text, messages, receipt = row[5:8]
+            before = self._contents.get(messages)
+            stored = json.loads(before)
+            parts = [self._left_of(one["content"]) for one in stored]
+            after = to_text([{**one, "content": part} for one, part in zip(stored, parts, strict=True)])
+            if self._holds(after):
+                messages = self._put(after)
+            elif after != before:
+                messages = self._contents.put(after)
+            changed = (self._left_of(text), messages, self._left_of(receipt))
+            if changed != tuple(row[5:8]):
+                self._store_turn(row, changed, [self._contents.digest(one) for one in (*changed, *parts)])
+
+    def _store_turn(self, row: rows.Row, texts: tuple[int, int, int], digests: list[bytes]) -> None:
+        checksum = row_checksum(row[0], row[9], row[2], row[4], row[8], *digests)
+        names = dict(zip(("text", "messages", "receipt"), texts, strict=True))
+        self._connection.execute(_QUERIES["change_turn"], {"id": row[0], "checksum": checksum, **names})
+
+    def _change_waiting(self) -> None:
+        for number, _, _, body, error in self._rows("queued"):
+            left = {"body": self._without(body), "error": self._without(error), "number": number}
+            self._connection.execute(_QUERIES["change_queued"], left)
+        for number, _, body in self._rows("proposed"):
+            if self._is_proposed(from_column(body)):
+                self._connection.execute(_QUERIES["remove_proposed"], {"number": number})
+
+    def _without(self, column: Any) -> str | bytes:
+        return to_column(without_words(from_column(column), self._address, self._passages))
+
+    def _remove_unused(self) -> None:
+        """Remove the texts that hold a passage and that nobody uses: these, and those of a turn before it ended."""
+        used = {row[0] for row in self._connection.execute(_QUERIES["used_in_rows"])}
+        for row in self._connection.execute(_QUERIES["prompts"]):
+            used.update(one["content"] for one in json.loads(unpack(*row)))
+        every = self._connection.execute(_QUERIES["all_contents"]).fetchall()
+        unused = [number for number, *stored in every if number not in used and self._holds(unpack(*stored))]
+        for number in unused:
+            self._connection.execute(_QUERIES["remove_content"], {"id": number})
+        if unused:
+            self._connection.execute(_QUERIES["count_removal"])
+
+
+def _store_item(connection: sqlite3.Connection, number: int, changed: rows.Values) -> None:
+    connection.execute(_QUERIES["change_item"], {"number": number, "content": None, **changed})
+
+
+def _seal(connection: sqlite3.Connection, thread: int) -> None:
+    standing = connection.execute(_THREADS["standing_of"], {"thread": thread}).fetchall()
+    connection.execute(_THREADS["seal_history"], {"thread": thread, "history": history_checksum(standing)})
