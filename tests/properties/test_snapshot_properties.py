@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from promptuary.core.errors import SourceError
-from promptuary.workspace.changes.readable_names import PRIVATE_PATH, ReadableNames
+from promptuary.workspace.changes.readable_names import ReadableNames
 from promptuary.workspace.changes.snapshot import snapshot, snapshot_of
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.root import Root, normalise
@@ -111,5 +111,5 @@ def test_the_screen_lets_through_what_the_policy_and_the_door_do(path: str, poli
     except SourceError:
         openable = False
 
-    expected = openable and policy.refusal(path) is None and not PRIVATE_PATH.search(path)
+    expected = openable and policy.refusal(path) is None
     assert ReadableNames(policy).allows(path) == expected

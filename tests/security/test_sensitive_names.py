@@ -49,7 +49,7 @@ SECRETS = words(
     .gradle/gradle.properties .composer/auth.json .bundle/config .subversion/auth/svn.simple/x
     Library/Keychains/x.txt cookies.txt cookies.sqlite cookies.json logins.json key4.db signons.sqlite
     .mozilla/firefox/profiles.ini .git .git/config .git/HEAD sub/.git/hooks/pre-push .hg/hgrc .svn/entries
-    .jj/repo/x git~1/config .promptuary/state.db .promptuary/state.db-wal .promptuary/index/meta.json
+    .jj/repo/x git~1/config
     .password-store/a.txt .secrets/x.txt .private/notes.md .databrickscfg .snowsql/config .modal.toml
     .kaggle/kaggle.json kaggle.json kubeconfig kubeconfig-prod.yaml admin.kubeconfig talosconfig k3s.yaml
     .rhosts authorized_keys known_hosts shadow passwd htpasswd master.passwd sitemanager.xml winscp.ini
@@ -175,6 +175,26 @@ def test_no_spelling_of_a_secret_name_may_be_read(variant: str) -> None:
     assert [path for path in spelled if code(path) is not Code.SENSITIVE_PATH] == []
 
 
+OWN = words(
+    """
+    .promptuary .promptuary/state.db .promptuary/config.toml .promptuary/.gitignore .promptuary/index/meta.json
+    .promptuary/memory/agents/a/private/user/x.md .promptuary/memory/agents/a/shared/user/x.md
+    sub/.promptuary/memory/x.md prompt~1/memory/x.md
+    """
+)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_no_spelling_of_our_own_folder_may_be_read_or_listed_whatever_a_person_allows(variant: str) -> None:
+    spelled = [VARIANTS[variant](path) for path in OWN]
+    allowing = ReadPolicy(also=frozenset({"*"}), allow_sensitive=frozenset({*spelled, ".promptuary", "x.md"}))
+
+    for policy in (POLICY, allowing):
+        refusals = [policy.refusal(path) for path in spelled]
+        assert [one.code if one else None for one in refusals] == [Code.CLOSED_FOLDER] * len(OWN)
+        assert all(map(policy.sensitive, spelled))
+
+
 NEARLY = words(
     """
     deploy_key.pub wp-config-sample.php env.py env.d.ts env.test.ts seed.sql seeds.txt db/seed_phrases.py vault.yml
@@ -197,7 +217,7 @@ NEARLY = words(
     .docker/Dockerfile .docker/nginx.conf .github/CODEOWNERS .gitignore .gitattributes .gitmodules
     .gitlab-ci.yml .githooks/pre-commit git.py src/git/config.ts .vscode/settings.json
     .config/nvim/init.lua .config/app.toml settings.xml gradle.properties .cargo/config.toml
-    .promptuary/config.toml .promptuary/memory/agents/a/shared/user/x.md id_rsa.pub keys/ed25519.pub
+    .promptuaryignore id_rsa.pub keys/ed25519.pub
     server.crt ca.cer request.csr KEYS release.asc book/chapter-1.asc config/database.yml
     config/application.yml settings.py local_settings.py .nvmrc .tool-versions key.py keys.ts
     keyboard.json monkey.py donkey.md turkey.csv pem.go x509/pem_test.go src/crypto/aes_key.c keymap.toml
@@ -298,7 +318,7 @@ def test_no_ordinary_path_is_refused() -> None:
 
 def test_the_index_decides_about_every_name_as_the_policy_does() -> None:
     names = ReadableNames(POLICY)
-    paths = [path for path in (*SECRETS, *COPIES, *ordinary_paths()) if not path.startswith(".promptuary/")]
+    paths = (*SECRETS, *COPIES, *OWN, *ordinary_paths())
 
     assert [path for path in paths if names.allows(path) != (POLICY.refusal(path) is None)] == []
 

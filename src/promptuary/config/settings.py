@@ -346,7 +346,7 @@ def _take_workspace(draft: _Draft, workspace: Path) -> None:
         for name in _WORKSPACE_FILES:
             try:
                 draft.take_from_workspace(
-                    _table(_parsed(read_text(root, name, ReadPolicy(_LARGEST)).text, name), name), name
+                    _table(_parsed(read_text(root, name, ReadPolicy(_LARGEST, closed=None)).text, name), name), name
                 )
             except SourceError as error:
                 if error.code is not Code.NOT_FOUND:

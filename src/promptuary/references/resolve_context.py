@@ -20,6 +20,8 @@ class ResolveContext:
     visit: Visit
     counter: TokenCounter
     search: "Search | None" = None
+    find_notes: "FindNotes | None" = None
+    """Returns the notes for words, as far as the person may see them; ``None`` where there is no memory."""
     stopped: Callable[[], bool] = lambda: False
     """Tells whether the caller wants this to end: then ``resolve`` raises ``PromptuaryError``."""
     notes: list[str] = field(default_factory=list)
@@ -30,6 +32,9 @@ class ResolveContext:
         """The workspace that is open."""
         return self.visit.workspace
 
+
+FindNotes = Callable[[str], Sequence[Source]]
+"""Finds notes by words, the best first. The only way from a reference to a note."""
 
 Kind = Callable[[Reference, ResolveContext], Sequence[Source]]
 """Fetches what a reference points at, or raises ``SourceError``.

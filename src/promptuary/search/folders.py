@@ -14,6 +14,7 @@ from promptuary.core.errors import ConfigError, SourceError
 from promptuary.core.search import Chunk, Folder, HeldReason, Hit, Stamp
 from promptuary.core.text import count_masked
 from promptuary.workspace.changes.snapshot import Snapshot, snapshot, snapshot_of
+from promptuary.workspace.disk.closed_folders import ClosedFolders
 from promptuary.workspace.disk.secret_values import mask_secrets
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.workspace import Workspace
@@ -37,14 +38,14 @@ class IndexedFolders:
         self._last: dict[str, Snapshot] = {}
 
     def all(self) -> Sequence[Folder]:
-        """Return every folder that is to be indexed."""
-        return self._file.all()
+        """Return every folder that is to be indexed; what was listed when closed folders were open is not."""
+        return [one for one in self._file.all() if not ClosedFolders.of(Path(one.path)).everything]
 
     def add(self, path: Path, label: str) -> tuple[Folder, Sequence[Folder]]:
         """Add the folder ``path``; return the listed folder that contains it, and the folders that it replaces.
 
         A folder inside a listed one is not listed itself; one around others replaces them. Raises ``ConfigError`` if
-        ``path`` is no folder.
+        ``path`` is no folder, or a closed one.
         """
         try:
             real = path.resolve(strict=True)
@@ -52,6 +53,10 @@ class IndexedFolders:
             raise ConfigError(f"{path} does not exist; name a folder.") from None
         if not real.is_dir():
             raise ConfigError(f"{path} is a file; name the folder that contains it.")
+        if ClosedFolders.of(real).everything:
+            raise ConfigError(
+                f"{path} is a folder of Promptuary's own and is not indexed; `promptuary memory search` finds notes."
+            )
         known = self.all()
         around = [one for one in known if real.is_relative_to(one.path) and real != Path(one.path)]
         if around:
@@ -92,11 +97,14 @@ class IndexedFolders:
         last = self._last.get(folder.path)
         return opened, snapshot_of(opened, paths, known=last.files if last else ())
 
-    def as_allowed(self, hit: Hit) -> Hit:
+    def as_allowed(self, hit: Hit) -> Hit | None:
         """Return ``hit`` with its secrets masked or shown as the read policy says now: it may have been indexed before.
 
-        A secret can be shown only while its file is as it was indexed: the index has the mask alone.
+        Return ``None`` for a hit in a closed folder. A secret can be shown only while its file is as it was indexed:
+        the index has the mask alone.
         """
+        if ClosedFolders.of(Path(hit.folder)).holds(hit.path):
+            return None
         try:
             opened = self._opened(Folder(hit.folder, ""))
         except ConfigError:

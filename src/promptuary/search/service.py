@@ -220,7 +220,8 @@ class SearchService:
     def _answer(self, query: SearchQuery, backend: SearchBackend, embedder: Embedder | None) -> Answer:
         scale = measured(backend.store, embedder)
         found = answer(query, backend.index, embedder, scale=scale, workspace=self._workspace)
-        return found._replace(hits=[self._folders.as_allowed(hit) for hit in found.hits]) if found.hits else found
+        allowed = (self._folders.as_allowed(hit) for hit in found.hits)
+        return found._replace(hits=[hit for hit in allowed if hit is not None]) if found.hits else found
 
     def refresh(self, *, everything: bool = False, timeout: float | None = None) -> SyncReport | IndexBusy:
         """Bring the index up to date if files have changed.

@@ -17,8 +17,9 @@ from typing import Final
 
 from promptuary import durable
 from promptuary.core.errors import Code, ForeignStateError, SourceError
+from promptuary.workspace.disk.closed_folders import FOLDER
 from promptuary.workspace.disk.ownership import is_own
-from promptuary.workspace.disk.private_folder import FOLDER, private_folder
+from promptuary.workspace.disk.private_folder import private_folder
 from promptuary.workspace.user_folders import state_folder, workspace_file
 from promptuary.workspace.workspace import Workspace
 
@@ -41,7 +42,7 @@ class StateFile:
 
 def has_state(workspace: Workspace) -> bool:
     """Tell whether a database exists in ``workspace``."""
-    return workspace.kind_of(_PLACE) is not None
+    return workspace.root.kind_of(_PLACE) is not None
 
 
 def state_file(workspace: Workspace) -> StateFile:

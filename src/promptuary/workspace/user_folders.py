@@ -15,6 +15,11 @@ def data_folder() -> Path:
     return _base("XDG_DATA_HOME", ".local/share") / "promptuary"
 
 
+def notes_folder() -> Path:
+    """Return the folder of the notes about the person, which follow the person into every workspace."""
+    return data_folder() / "memory"
+
+
 def cache_folder() -> Path:
     """Return the folder for caches, which can be rebuilt at any time."""
     return _base("XDG_CACHE_HOME", ".cache") / "promptuary"

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from promptuary.core.errors import Code, SourceError
+from promptuary.workspace.disk.closed_folders import ClosedFolders, closed_error
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.read import TextFile, read_text
 from promptuary.workspace.disk.root import PathKind, Root, display_path, normalise
@@ -41,6 +42,7 @@ class Workspace:
     listing: Listing = field(init=False)
 
     def __post_init__(self) -> None:
+        self.policy = replace(self.policy, closed=ClosedFolders.of(self.root.path))
         self.usage = Usage(self.root.path)
         self.listing = Listing(self.root.path, (self._tracked, self._untracked))
 
@@ -75,15 +77,21 @@ class Workspace:
         return replace(page, text=self.policy.masked(page.text), title=self.policy.masked(page.title))
 
     def kind_of(self, path: str) -> PathKind | None:
-        """Return whether ``path`` is a file or a folder; ``None`` if nothing is there or the path is invalid."""
+        """Return whether ``path`` is a file or a folder; ``None`` if nothing is there or the path is invalid.
+
+        In a closed folder it is ``other``, whether anything is there or not.
+        """
         try:
-            return self.root.kind_of(normalise(path))
+            normal = normalise(path)
         except SourceError:
             return None
+        return "other" if self.policy.closes(normal) else self.root.kind_of(normal)
 
     def folder(self, path: str) -> str:
         """Return the normal form of a folder's path. Raises ``SourceError`` if it is refused or cannot be listed."""
         folder = normalise(path)
+        if self.policy.closes(folder):
+            raise closed_error(folder)
         if folder and self.policy.sensitive(folder):
             raise SourceError(
                 Code.SENSITIVE_PATH, f"{display_path(folder)} is a folder for secrets, so it is not listed."
@@ -94,7 +102,7 @@ class Workspace:
     def size_of(self, path: str) -> int | None:
         """Return the size of a listed file without reading it; ``None`` if it cannot be opened in the workspace."""
         try:
-            return self.root.status_of(path).st_size
+            return None if self.policy.closes(path) else self.root.status_of(path).st_size
         except SourceError:
             return None
 

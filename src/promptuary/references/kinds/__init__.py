@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from promptuary.core.blocks import Source
 from promptuary.core.references import Reference
-from promptuary.references.kinds import file, folder, git, glob, symbol, url
+from promptuary.references.kinds import file, folder, git, glob, memory, symbol, url
 from promptuary.references.resolve_context import Kind, ResolveContext
 
 
@@ -14,12 +14,6 @@ def _search(reference: Reference, context: ResolveContext) -> Sequence[Source]:
     return search.resolve(reference, context)
 
 
-def _memory(reference: Reference, context: ResolveContext) -> Sequence[Source]:
-    from promptuary.references.kinds import search  # noqa: PLC0415  (few messages search)
-
-    return search.memory(reference, context)
-
-
 KINDS: Mapping[str, Kind] = {
     "commit": git.commit,
     "diff": git.diff,
@@ -27,7 +21,7 @@ KINDS: Mapping[str, Kind] = {
     "folder": folder.resolve,
     "git": git.history,
     "glob": glob.resolve,
-    "memory": _memory,
+    "memory": memory.resolve,
     "search": _search,
     "staged": git.staged,
     "status": git.status,

@@ -8,6 +8,7 @@ from promptuary.core.errors import Code, SourceError
 from promptuary.core.references import Reference
 from promptuary.references.forms.patch import patch_forms
 from promptuary.references.resolve_context import ResolveContext
+from promptuary.workspace.disk.closed_folders import CLOSED_NOTE
 from promptuary.workspace.git.patch import MAX_COMMITS, Patch
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ def _notes(patch: Patch) -> tuple[str, ...]:
     if patch.withheld:
         shown = ", ".join(patch.withheld[:5]) + (" …" if len(patch.withheld) > 5 else "")
         notes.append(f"withheld by the read policy: {shown}")
+    if patch.closed:
+        notes.append(CLOSED_NOTE)
     if patch.truncated and not patch.notes:
         notes.append("truncated: the output of git is too large")
     return tuple(notes)

@@ -118,14 +118,16 @@ def _lists_anything(repository: "Repository") -> bool:
     return any(repository.tracked()) or any(repository.untracked())
 
 
-def _listed_by_git(root: Path, names: Sequence[str], unreadable_folders: int) -> CurrentFiles:
+def _listed_by_git(root: Path, listed: list[str], unreadable_folders: int) -> CurrentFiles:
+    file_filter = FileFilter(root)
+    names = file_filter.opened(listed)
     folders = [name[:-1] for name in names if name.endswith("/")]
     nested: set[str] = set()
     own = _own_rules(root, names, nested)
     if folders:
         names = [name for name in names if not name.endswith("/")]
     return CurrentFiles(
-        FileFilter(root),
+        file_filter,
         names if own is None else own.shown(names),
         folders,
         unreadable_folders,
@@ -169,7 +171,7 @@ class _Rules:
         folder = path[: path.rfind("/") + 1]
         inside = self._rules_inside(folder)
         is_folder = is_real_folder(self.root / path)
-        if inside is None or self._skips(inside, path, folder=is_folder):
+        if inside is None or self._skips(inside, path, folder=is_folder) or file_filter.closed.holds(path):
             return
         if is_folder:
             yield from chain.from_iterable(walk(file_filter, path, inside))

@@ -2,17 +2,14 @@ r"""Which of very many paths may be read: the same answer as ``policy`` and ``ro
 
 Most paths of a project are harmless for simple reasons: an ordinary extension, no suspicious word, no suspicious
 folder. These are allowed at once; for all others the policy itself is asked. A path is allowed if and only if the
-policy allows its name, ``Root`` can open it under that name, and it is not private: of ``.promptuary`` only ``memory``
-may be read.
+policy allows its name, and ``Root`` can open it under that name.
 """
 
 import re
 from dataclasses import dataclass, field
-from typing import Final
 
 from promptuary.core.errors import SourceError
 from promptuary.workspace.disk.policy import ReadPolicy
-from promptuary.workspace.disk.private_folder import FOLDER
 from promptuary.workspace.disk.root import normalise
 from promptuary.workspace.disk.sensitive_names import (
     BACKUPS,
@@ -22,9 +19,6 @@ from promptuary.workspace.disk.sensitive_names import (
     SECRET_PATHS,
     SECRET_WORDS,
 )
-
-PRIVATE_PATH: Final = re.compile(rf"(?:^|/){re.escape(FOLDER)}/(?!memory/)")
-"""Matches every path of our own files, except the memory, which may be read."""
 
 _PLAIN_NAME = re.compile(r"[\w@+(\[{#-][\w @+(){}\[\]#,=.-]*", re.ASCII)
 _PLAIN_FOLDER = re.compile(rf"(?:{_PLAIN_NAME.pattern})(?<![ .])", re.ASCII)
@@ -50,7 +44,7 @@ class ReadableNames:
         folder, _, name = path.rpartition("/")
         harmless = self._folders.get(folder)
         if harmless is None:
-            harmless = self._folders[folder] = _is_plain(folder)
+            harmless = self._folders[folder] = _is_plain(folder) and not self.policy.closes(folder)
         return (harmless and self._is_harmless(name)) or self._is_allowed(path)
 
     def _is_harmless(self, name: str) -> bool:
@@ -65,8 +59,6 @@ class ReadableNames:
         )
 
     def _is_allowed(self, path: str) -> bool:
-        if PRIVATE_PATH.search(path):
-            return False
         try:
             # A path that changes when it is normalised would open another file.
             return normalise(path) == path and self.policy.refusal(path) is None

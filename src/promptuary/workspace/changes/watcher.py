@@ -7,7 +7,7 @@ reports that anything may have changed, because a cheap check would miss changes
 full comparison. The system does not report events that it lost; a caller that needs certainty compares everything from
 time to time.
 
-Does not know what the paths are used for, nor whether they may be read.
+Events in closed folders are not reported. Does not know what the paths are used for, nor whether else they may be read.
 """
 
 import atexit
@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Final, Literal, Self
 from promptuary import concurrency
 from promptuary.workspace.changes import mounts
 from promptuary.workspace.changes.event_log import EventBatch, EventLog, PossibleChanges
-from promptuary.workspace.changes.readable_names import PRIVATE_PATH
-from promptuary.workspace.disk.private_folder import FOLDER
+from promptuary.workspace.disk.closed_folders import ClosedFolders
 from promptuary.workspace.listing.ignore import VERSION_CONTROL
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ CHECK_INTERVAL: Final = 2.0
 RECHECK_DELAY: Final = 0.5
 """Seconds after which a new folder is reported again: by then the files that were written at once are in it."""
 
-_ADDED, _DELETED = 1, 3
+_DELETED = 3
 _MAX_STEP = 0.1
 _FLUSH_TIMEOUT_MS: Final = 3
 """Milliseconds in which the system reports a file that has just been written."""
@@ -166,6 +165,7 @@ class _Watched:
         self._folder = folder
         self._poll = poll
         self._place = Path(os.path.realpath(folder))
+        self._closed = ClosedFolders.of(self._place)
         self._notify: RustNotify | None = None
         self._identity: tuple[int, int] | None = None
         self._lost = False
@@ -201,9 +201,9 @@ class _Watched:
         for change, path in events:
             if change == _DELETED and path == str(self._place):
                 self._fail(f"{self._folder} is not there")
-            hint = path_to_check(path.removeprefix(f"{self._place}/"), created_or_deleted=change in {_ADDED, _DELETED})
-            if hint is not None and path.startswith(f"{self._place}/"):
-                yield self._folder, hint
+            inside = path.removeprefix(f"{self._place}/")
+            if path.startswith(f"{self._place}/") and is_worth_checking(inside, self._closed):
+                yield self._folder, inside
 
     def disarm(self) -> None:
         """Close the system's watcher."""
@@ -244,15 +244,9 @@ class _Watched:
         return status.st_dev, status.st_ino
 
 
-def path_to_check(path: str, *, created_or_deleted: bool) -> str | None:
-    """Return the path to report for an event at ``path``, relative to its folder; ``None`` to ignore the event."""
-    names = path.split("/")
-    if not VERSION_CONTROL.isdisjoint(names):
-        return None
-    if names[-1] == FOLDER:
-        # The memory was created or deleted together with the folder around it.
-        return f"{path}/memory" if created_or_deleted else None
-    return None if PRIVATE_PATH.search(f"{path}/") else path
+def is_worth_checking(path: str, closed: ClosedFolders) -> bool:
+    """Return whether an event at ``path``, relative to its folder, is reported."""
+    return VERSION_CONTROL.isdisjoint(path.split("/")) and not closed.holds(path)
 
 
 def _folders(touched: Iterable[tuple[Path, str]]) -> Iterator[tuple[Path, str]]:

@@ -1,17 +1,17 @@
 """Which paths may be read at all: decided by the name alone, before anything is opened.
 
-A name is compared as the most tolerant file system and the least attentive person would read it: compatibility forms,
-case, invisible characters, trailing dots and NTFS streams make no difference. This module does not know whether the
-file exists, nor what is in it.
+Names are compared in their ``comparable`` form, so that no spelling gets past a rule. This module does not know whether
+the file exists, nor what is in it.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.text import one_line, without_forged_masks
+from promptuary.workspace.disk.closed_folders import ClosedFolders, closed_error
+from promptuary.workspace.disk.comparable import comparable
 from promptuary.workspace.disk.secret_values import mask_secrets
 from promptuary.workspace.disk.sensitive_names import (
     ALLOWED,
@@ -40,9 +40,6 @@ _LONGEST_PATH = 4096
 
 _LONGEST_SHOWN = 120
 
-# Letters and symbols that are invisible, although their category does not say so.
-_INVISIBLE = frozenset("\u115f\u1160\u2800\u3164\uffa0")
-_INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Mn", "Me"})
 _PARTS = re.compile(r"[._-]")
 _SECRET_PATH = re.compile("(?:^|/)(?:" + "|".join(map(re.escape, sorted(SECRET_PATHS))) + ")(?:/|$)")
 _SECRET_PATH_STARTS = frozenset(path.split("/", 1)[0] for path in SECRET_PATHS)
@@ -54,20 +51,24 @@ class ReadPolicy:
 
     ``allowed`` holds extensions with their dot and whole names, in lower case; names without an extension are always
     allowed. ``also`` holds what a person allows in addition; ``*`` is every extension. ``allow_sensitive`` holds names,
-    or paths relative to the workspace, that a person allows explicitly, whatever they are called.
+    or paths relative to the workspace, that a person allows explicitly, whatever they are called. Nothing opens
+    what is ``closed``: Promptuary's own folders. ``None`` closes none, for reading the configuration in them.
     """
 
     max_bytes: int = _MIB
     allowed: frozenset[str] = ALLOWED
     also: frozenset[str] = frozenset()
     allow_sensitive: frozenset[str] = frozenset()
+    closed: ClosedFolders | None = field(default_factory=ClosedFolders)
 
     def refusal(self, path: str) -> SourceError | None:
         """Return the error for reading the file ``path``, in normal form; ``None`` if it may be read."""
         if _is_too_long(path):
             shown = one_line(path[:_LONGEST_SHOWN])
             return SourceError(Code.BAD_NAME, f'"{shown}…" is longer than the name of a file can be; rename it.')
-        names = _comparable(path)
+        if self.closes(path):
+            return closed_error(path)
+        names = comparable(path)
         if self._allowed_by_name(names):
             return None
         if _is_sensitive(names):
@@ -84,11 +85,15 @@ class ReadPolicy:
             )
         return None
 
+    def closes(self, path: str) -> bool:
+        """Return whether ``path``, a file or a folder, is in a folder of Promptuary's own."""
+        return self.closed is not None and self.closed.holds(path)
+
     def sensitive(self, path: str) -> bool:
         """Return whether ``path``, a file or a folder in normal form, must not be read or listed."""
-        if _is_too_long(path):
+        if _is_too_long(path) or self.closes(path):
             return True
-        names = _comparable(path)
+        names = comparable(path)
         return _is_sensitive(names) and not self._allowed_by_name(names)
 
     def masked(self, text: str, *paths: str) -> str:
@@ -101,13 +106,13 @@ class ReadPolicy:
 
     def allows_secrets(self, path: str) -> bool:
         """Return whether the person allows the file ``path`` by name, with all that is in it."""
-        return self._allowed_by_name(_comparable(path))
+        return self._allowed_by_name(comparable(path))
 
     def _allowed_by_name(self, names: list[str]) -> bool:
         if not self.allow_sensitive:
             return False
         path = "/" + "/".join(names)
-        return any(path.endswith("/" + "/".join(_comparable(name))) for name in self.allow_sensitive)
+        return any(path.endswith("/" + "/".join(comparable(name))) for name in self.allow_sensitive)
 
     def _has_text_name(self, name: str) -> bool:
         stem, dot, extension = name.rpartition(".")
@@ -122,21 +127,6 @@ def _is_too_long(path: str) -> bool:
     if len(path) <= _LONGEST_NAME:
         return False
     return len(path) > _LONGEST_PATH or any(len(name) > _LONGEST_NAME for name in path.split("/"))
-
-
-def _comparable(path: str) -> list[str]:
-    """Return the names in ``path`` in the form in which names are compared."""
-    if path.isascii():
-        plain = path.lower()
-    else:
-        # Case folding can undo the compatibility form, hence twice.
-        folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", path).casefold())
-        plain = "".join(
-            c for c in folded if c not in _INVISIBLE and unicodedata.category(c) not in _INVISIBLE_CATEGORIES
-        )
-    if ":" in plain:
-        plain = "/".join(name.split(":", 1)[0] for name in plain.split("/"))
-    return [name.strip().rstrip(". ") for name in plain.split("/")]
 
 
 def _is_sensitive(names: list[str]) -> bool:

@@ -11,9 +11,8 @@ from typing import Final
 
 from promptuary import durable
 from promptuary.core.errors import ConfigError
+from promptuary.workspace.disk.closed_folders import FOLDER
 from promptuary.workspace.disk.ownership import is_own
-
-FOLDER: Final = ".promptuary"
 
 _IGNORED: Final = """\
 # Made by Promptuary, and yours to change. The databases are of this machine only;

@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.text import human_size
+from promptuary.workspace.disk.closed_folders import closed_error
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.root import Root, display_path, normalise
 
@@ -58,6 +59,8 @@ def _read(root: Root, path: str, policy: ReadPolicy) -> tuple[str, bytes, os.sta
     try:
         # A link with a harmless name must not open a file whose own name is refused.
         if opened.path != relative:
+            if policy.closes(opened.path):
+                raise closed_error(relative)  # the name of a note is not for everybody either
             _check_name(policy, opened.path)
         data, status = _read_unchanged(opened.fd, root.device, relative, policy.max_bytes)
     except OSError as error:

@@ -174,8 +174,7 @@ SECRET_PATHS = _words(
     .config/weechat/sec.conf .databricks/token-cache.json .dbt/profiles.yml .docker/config.json
     .dropbox/info.json .fly/config.yml .gem/credentials .gradle/gradle.properties .huggingface/token
     .idea/datasources.local.xml .idea/webservers.xml .local/share/fish/fish_history .local/share/keyrings
-    .local/share/kwalletd .m2/settings.xml .mutt/muttrc .promptuary/index .promptuary/state.db
-    .promptuary/state.db-shm .promptuary/state.db-wal .purple/accounts.xml .subversion/auth
+    .local/share/kwalletd .m2/settings.xml .mutt/muttrc .purple/accounts.xml .subversion/auth
     .supabase/access-token .terraform.d/credentials.tfrc.json .weechat/sec.conf .wrangler/config
     etc/kubernetes etc/ssl/private etc/wireguard library/cookies library/keychains run/secrets
     """

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
-from promptuary.core.errors import SourceError
+from promptuary.core.errors import Code, SourceError
 
 MAX_COMMITS: Final = 100
 """How many commits a history shows at most."""
@@ -50,6 +50,7 @@ class FileChange:
 class Patch:
     """A patch and the files that it changes. ``withheld`` names files that policy keeps out of ``text``.
 
+    ``closed`` says that files in closed folders are left out, too: they have no names here, and are not counted.
     ``commits`` says how many commits it is of: none for changes that are not committed.
     """
 
@@ -59,6 +60,7 @@ class Patch:
     truncated: bool = False
     notes: tuple[str, ...] = ()
     commits: int = 0
+    closed: bool = False
 
     def total(self) -> str:
         """Return how many files and lines are changed."""
@@ -87,6 +89,7 @@ class Patch:
             self.truncated or other.truncated,
             self.notes + other.notes,
             self.commits + other.commits,
+            self.closed or other.closed,
         )
 
 
@@ -153,18 +156,21 @@ class _FileTotals:
     refusal: Refusal
     changes: dict[str, FileChange] = field(default_factory=dict)
     withheld: dict[str, None] = field(default_factory=dict)
-    _allowed: dict[bytes, bool] = field(default_factory=dict)
+    closed: bool = False
+    _refused: dict[bytes, Code | None] = field(default_factory=dict)
 
     def allows(self, entry: PatchEntry) -> bool:
         """Return whether an entry may be shown; every name that it had must be allowed."""
-        allowed = True
         for name in entry.names:
-            if name not in self._allowed:
-                self._allowed[name] = self.refusal(name.decode("utf-8", "surrogateescape")) is None
-            allowed = allowed and self._allowed[name]
-        if not allowed:
+            if name not in self._refused:
+                error = self.refusal(name.decode("utf-8", "surrogateescape"))
+                self._refused[name] = None if error is None else error.code
+        codes = [self._refused[name] for name in entry.names]
+        if codes[-1] is Code.CLOSED_FOLDER:
+            self.closed = True
+        elif any(codes):
             self.withheld.setdefault(display_name(entry.names[-1]))
-        return allowed
+        return not any(codes)
 
     def count(self, entry: PatchEntry, sections: Sequence[bytes], *, whole: bool) -> None:
         path = display_name(entry.names[-1])
@@ -204,7 +210,8 @@ def build_patch(commits: Sequence[CommitEntries], text: bytes, refusal: Refusal,
         kept += _allowed_sections(commit, part, totals, cut=cut)
     shown_text = b"".join(kept).decode("utf-8", "replace")
     count = sum(bool(commit.sha) for commit in commits)
-    return Patch(shown_text, tuple(totals.changes.values()), tuple(totals.withheld), truncated, commits=count)
+    changes, withheld = tuple(totals.changes.values()), tuple(totals.withheld)
+    return Patch(shown_text, changes, withheld, truncated, commits=count, closed=totals.closed)
 
 
 def _by_commit(text: bytes, *, named: bool) -> list[tuple[bytes, bytes]]:

@@ -2,8 +2,8 @@
 
 Every result is limited in size and time, covers the workspace only, and follows the read policy: a file that may not
 be read never shows a hunk, neither in a diff nor in a history; it is named in ``withheld``. Names and commit messages
-may be shown. A ``Repository`` is a snapshot of branches and index (see ``shadow``), made for one message; the working
-tree is read at each call.
+may be shown, except the names of files in closed folders. A ``Repository`` is a snapshot of branches and index (see
+``shadow``), made for one message; the working tree is read at each call.
 
 Git's output is text from outside: hidden characters and the size of the window are handled elsewhere.
 """
@@ -12,12 +12,13 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.text import one_line
+from promptuary.workspace.disk.closed_folders import ClosedFolders
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.git.config import TRUE
 from promptuary.workspace.git.copied_tree import WorkspaceNames, copied_tree
@@ -86,6 +87,7 @@ class Repository:
         self._relative = ("--relative",) if below_top else ()
         self._pathspec = ("--", ".") if below_top else ("--",)
         self._checked = False
+        self._closed = ClosedFolders.of(folder)
 
     @classmethod
     def find(
@@ -130,10 +132,17 @@ class Repository:
         return self._patch(("diff", "--cached"))
 
     def status(self) -> str:
-        """Return git's short status with the branch: names only, so the read policy does not apply."""
+        """Return git's short status with the branch: names only, so of the read policy only closed folders count."""
         with self._working_tree() as shadow:
             result = self._run("status", "--short", "--branch", _SKIP_SUBMODULE_FILES, *self._pathspec, shadow=shadow)
-        return self._masked(result.output.decode("utf-8", "replace")) + ("…\n" if result.truncated else "")
+        lines = result.output.decode("utf-8", "replace").split("\n")
+        text = "\n".join(line for line in lines if not self._is_closed(line))
+        return self._masked(text) + ("…\n" if result.truncated else "")
+
+    def _is_closed(self, line: str) -> bool:
+        """Return whether a line of the status names a file in a closed folder."""
+        names = () if line.startswith("## ") else line[3:].split(" -> ")
+        return any(self._closed.holds(name.strip('"')) for name in names)
 
     def log(self, count: int) -> Patch:
         """Return the last ``count`` commits that touch the workspace, newest first, with their patches."""
@@ -180,8 +189,8 @@ class Repository:
         with self._working_tree() as shadow:
             result = self._run(*asked, *self._pathspec, max_output=_MAX_NAMES, shadow=shadow)
         prefix = self._run("rev-parse", "--show-prefix").output.removesuffix(b"\n")
-        paths = (entry[3:] for entry in result.output.split(b"\0")[:-1])
-        return {os.fsdecode(path.removeprefix(prefix)) for path in paths}
+        paths = (os.fsdecode(entry[3:].removeprefix(prefix)) for entry in result.output.split(b"\0")[:-1])
+        return {path for path in paths if not self._closed.holds(path)}
 
     def tracked(self) -> Iterator[bytes]:
         """Yield the names of tracked files, with a NUL after each, in large pieces that end anywhere.
@@ -339,7 +348,8 @@ class Repository:
     def _untracked(self, budget: int) -> Patch:
         if self._shadow.settings.get("status.showuntrackedfiles", "").lower() == "no":
             return Patch("")
-        names = _names_in(self._run(*_OTHERS, max_output=_MAX_NAMES))
+        listed = _names_in(self._run(*_OTHERS, max_output=_MAX_NAMES))
+        names = [name for name in listed if not self._closed.holds(os.fsdecode(name))]
         modes = self._shadow.settings.get("core.filemode", "true").lower() in TRUE
         patch = as_new_files(
             self._folder,
@@ -348,7 +358,7 @@ class Repository:
             budget=budget,
             modes=modes,
         )
-        return patch.masked(self._masked)
+        return replace(patch.masked(self._masked), closed=len(names) < len(listed))
 
 
 def _names_in(result: ProcessResult) -> list[bytes]:

@@ -2,8 +2,8 @@
 
 Inside git the list is what git reports (tracked and untracked, ignore rules applied), and nested repositories and
 submodules are walked; elsewhere it is a walk that applies the ignore files on its way. There is no limit. A ``Listing``
-starts no process: git's output comes from the streams it is given. It holds names only and does not know which of them
-policy refuses.
+starts no process: git's output comes from the streams it is given. It holds names only, none of
+them in a closed folder, and does not know which of them policy refuses.
 """
 
 import os
@@ -202,6 +202,7 @@ class _Scan:
         names = block.split("\0")
         if _NOT_NORMAL.search(f"\0{block}\0"):
             names = [name for name in names if not _NOT_NORMAL.search(f"\0{name}\0")]
+        names = self.file_filter.opened(names)
         nested = [name for name in names if name.endswith("/")] if "/\0" in f"{block}\0" else []
         self.paths += self._shown([name for name in names if not name.endswith("/")] if nested else names)
         for folder in nested:

@@ -12,6 +12,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import Literal
 
+from promptuary.workspace.disk.closed_folders import ClosedFolders
 from promptuary.workspace.disk.folders import Folders
 from promptuary.workspace.listing.ignore import VERSION_CONTROL, IgnoreRules, folder_rules
 
@@ -24,13 +25,23 @@ follow, a file that git tracks but that is gone, a pipe or a socket."""
 class FileFilter:
     """Decides which names of a workspace are files to list, and counts the others in ``skipped``.
 
-    ``cut_rules`` are the ignore files on the way that have more rules than are applied.
+    ``cut_rules`` are the ignore files on the way that have more rules than are applied. What is ``closed`` is neither
+    listed nor counted.
     """
 
     root: Path
     links: bool = False
     skipped: Counter[SkipReason] = field(default_factory=Counter)
     cut_rules: list[str] = field(default_factory=list)
+    closed: ClosedFolders = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.closed = ClosedFolders.of(self.root)
+
+    def opened(self, names: list[str]) -> list[str]:
+        """Return those of ``names``, which git lists, that are not closed."""
+        holds = self.closed.holds
+        return [name for name in names if not holds(name)]
 
     def classify(self, paths: list[str]) -> tuple[list[str], list[str]]:
         """Return the files among ``paths``, and the folders. Makes one system call for each path and each folder.
@@ -63,13 +74,15 @@ class FileFilter:
             self.skipped["broken link"] += 1
             return False
         if self.links and target.is_file() and target.is_relative_to(self.root):
-            return True
+            return not self.closed.holds(str(target.relative_to(self.root)))
         self.skipped["link"] += 1
         return False
 
 
 def walk(file_filter: FileFilter, start: str = "", ignores: IgnoreRules | None = None) -> Iterator[list[str]]:
     """Yield the files below the folder ``start``, a list for each folder. Without ``ignores`` nothing is hidden."""
+    if file_filter.closed.holds(start):
+        return
     pending: list[tuple[str, IgnoreRules | None]] = [(f"{start}/" if start else "", ignores)]
     with Folders(file_filter.root) as folders:
         while pending:
@@ -87,6 +100,8 @@ def walk(file_filter: FileFilter, start: str = "", ignores: IgnoreRules | None =
             for name, kind in entries:
                 path = folder + name
                 if name in VERSION_CONTROL or (inner and inner.hides(path, folder=kind == "folder")):
+                    continue
+                if file_filter.closed.holds(path):
                     continue
                 if kind == "folder":
                     pending.append((f"{path}/", inner))

@@ -1,4 +1,4 @@
-"""``@search:`` and ``@memory:`` in a message: places of indexed files, attached with their lines."""
+"""``@search:`` in a message: places of indexed files, attached with their lines."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -71,13 +71,6 @@ def test_the_quotes_of_a_phrase_stand_within_those_around_the_value(
     assert [block.source.label for block in expanded(indexed, reference).blocks] == labels
 
 
-def test_a_memory_is_looked_for_only_among_what_is_remembered(indexed: Path) -> None:
-    expansion = expanded(indexed, 'Who? @memory:"canteen"')
-
-    assert [block.source.label for block in expansion.blocks] == [".promptuary/memory/people.md:1-3"]
-    assert "Ada likes the canteen." in sent(expansion)
-
-
 @pytest.mark.parametrize("order", ["{search} {file}", "{file} {search}"])
 def test_lines_that_are_asked_for_twice_stand_there_once(indexed: Path, order: str) -> None:
     text = order.format(search='@search:"canteen closes at two"', file="@file:notes/lunch.md:1-3")
@@ -129,10 +122,9 @@ def test_of_a_folder_around_the_workspace_only_what_is_in_the_workspace_is_named
 
     assert {block.source.label for block in expansion.blocks} == {
         "notes/lunch.md:1-3",
-        ".promptuary/memory/people.md:1-3",
         f"{beside}/menu.md:1-3",
     }
-    assert {block.source.path for block in expansion.blocks} == {"notes/lunch.md", ".promptuary/memory/people.md", ""}
+    assert {block.source.path for block in expansion.blocks} == {"notes/lunch.md", ""}
 
 
 def test_two_searches_that_find_the_same_show_it_once(indexed: Path) -> None:
@@ -159,10 +151,9 @@ def test_a_place_in_a_folder_elsewhere_has_its_whole_path(files: Files, vault: P
     assert [block.source.label for block in expansion.blocks] == [f"{vault}/zoo.md:1-3"]
 
 
-@pytest.mark.parametrize("reference", ["@search:canteen", "@memory:canteen"])
-def test_where_nothing_is_indexed_the_answer_says_what_to_do_and_leaves_no_trace(files: Files, reference: str) -> None:
+def test_where_nothing_is_indexed_the_answer_says_what_to_do_and_leaves_no_trace(files: Files) -> None:
     workspace = files({"a.md": "canteen"})
-    expansion = expanded(workspace, f"{reference} and @file:a.md")
+    expansion = expanded(workspace, "@search:canteen and @file:a.md")
 
     (searched, read) = expansion.outcomes
     assert (searched.code, read.code) == ("NOT_INDEXED", None)
@@ -171,52 +162,10 @@ def test_where_nothing_is_indexed_the_answer_says_what_to_do_and_leaves_no_trace
     assert not (workspace / ".promptuary").exists()
 
 
-@pytest.mark.parametrize(("name", "beside"), [("plain", "a"), ("{a,b}", "a"), ("[ab]*", "a"), ("[ab]*", "xabyz")])
-@pytest.mark.parametrize("folder", ["..", ".", ".promptuary/memory"])
-def test_a_memory_is_found_through_any_indexed_folder_that_holds_it(
-    tmp_path: Path, name: str, beside: str, folder: str
-) -> None:
-    workspace, other = tmp_path / "all" / name, tmp_path / "all" / beside
-    for one in (workspace, other):
-        (one / ".promptuary/memory").mkdir(parents=True)
-        (one / ".promptuary/memory/people.md").write_text(f"# People\n\nAda likes the canteen of {one.name}.\n")
-    (tmp_path / "all/lunch.md").write_text("The canteen closes at two.\n")
-    with opened(workspace) as promptuary:
-        promptuary.search.index([workspace / folder, other])
-        expansion = promptuary.expand("Who? @memory:canteen")
-
-    assert [block.source.label for block in expansion.blocks] == [".promptuary/memory/people.md:1-3"]
-    assert f"the canteen of {name}." in sent(expansion)
-
-
-def test_where_the_memory_is_not_indexed_the_answer_says_so_and_what_to_do(partly: Path) -> None:
-    (outcome,) = expanded(partly, "@memory:canteen").outcomes
-
-    assert outcome.code == "NOT_INDEXED"
-    assert outcome.reason == (
-        "the memories in .promptuary/memory are not indexed; run `promptuary index .` in the workspace"
-    )
-
-
-@pytest.mark.parametrize("rules", [None, ".promptuary/\n"], ids=["none", "hidden"])
-def test_where_nothing_is_remembered_the_answer_says_so(files: Files, rules: str | None) -> None:
-    hidden = {".promptuary/memory/people.md": "The canteen.", ".ignore": rules} if rules else {}
-    workspace = files({"a.md": "canteen", **hidden})
-    with opened(workspace) as promptuary:
-        promptuary.search.index([workspace])
-        (outcome,) = promptuary.expand("@memory:canteen").outcomes
-
-    assert outcome.code == "NO_MATCH"
-    assert outcome.reason == (
-        "there are no memories: no file in .promptuary/memory is indexed; write one that no ignore file hides"
-    )
-
-
 @pytest.mark.parametrize(
     ("reference", "told"),
     [
         ("@search:giraffe", "no indexed passage matches 'giraffe'"),
-        ("@memory:rollback", "no indexed memory matches 'rollback'"),
         ('@search:"..."', "no indexed passage matches '...'"),
     ],
 )
@@ -270,10 +219,9 @@ def test_in_a_thread_the_receipt_tells_it(vanished: Path) -> None:
     assert [warning for warning in turn.receipt.warnings if "what is indexed of it was kept" in warning]
 
 
-@pytest.mark.parametrize("reference", ["@search:canteen", "@memory:canteen"])
-def test_a_file_that_was_skipped_is_told_beside_the_prompt(indexed: Path, reference: str) -> None:
+def test_a_file_that_was_skipped_is_told_beside_the_prompt(indexed: Path) -> None:
     (indexed / "notes/deploy.md").write_bytes(b"\x00\x01\x02" * 100)
-    expansion = expanded(indexed, reference)
+    expansion = expanded(indexed, "@search:canteen")
 
     assert [warning for warning in expansion.warnings if "deploy.md (BINARY)" in warning]
     assert "skipped" not in sent(expansion)

@@ -87,11 +87,14 @@ def test_what_a_person_opened_on_purpose_is_in_it(workspace: Path, files: Files)
         assert names(snapshot(Workspace(root, policy))) == [".env", "data.bin"]
 
 
-def test_of_our_own_folder_only_the_memory_is_in_it(opened: Workspace, files: Files) -> None:
+def test_nothing_of_our_own_folder_is_in_it(opened: Workspace, files: Files) -> None:
     files({f".promptuary/{name}": "" for name in ("config.toml", "notes.md", "memory/a.md", "memory/deep/b.md")})
 
-    assert names(snapshot(opened)) == [".promptuary/memory/a.md", ".promptuary/memory/deep/b.md"]
-    assert snapshot_of(opened, [".promptuary"]).keys() == {".promptuary", *names(snapshot(opened))}
+    assert names(snapshot(opened)) == []
+    assert snapshot_of(opened, [".promptuary", ".promptuary/memory/a.md"]) == {
+        ".promptuary": None,
+        ".promptuary/memory/a.md": None,
+    }
 
 
 def test_links_are_left_out_whatever_they_lead_to(opened: Workspace, files: Files) -> None:

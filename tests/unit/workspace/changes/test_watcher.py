@@ -14,7 +14,8 @@ import pytest
 from promptuary.workspace.changes import mounts
 from promptuary.workspace.changes.event_log import LONGEST_BATCH, MOST_PATHS, EventBatch, EventLog, PossibleChanges
 from promptuary.workspace.changes.mounts import read_table, remote_type
-from promptuary.workspace.changes.watcher import Watcher, path_to_check
+from promptuary.workspace.changes.watcher import Watcher, is_worth_checking
+from promptuary.workspace.disk.closed_folders import ClosedFolders
 from tests.conftest import Figure, Files
 
 PATIENCE = 30.0
@@ -151,27 +152,24 @@ def test_who_wants_to_wait_longer_is_not_told_sooner() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "hint"),
+    ("path", "hinted"),
     [
-        ("a.md", "a.md"),
-        (".git/index", None),
-        ("sub/.git", None),
-        ("sub/.hg/store", None),
-        (".promptuary/state.db-wal", None),
-        (".promptuary/index/x", None),
-        (".promptuary", ".promptuary/memory"),
-        (".promptuary/memory", ".promptuary/memory"),
-        (".promptuary/memory/a.md", ".promptuary/memory/a.md"),
-        (".promptuary/memory.md", None),
-        ("x.promptuary/a", "x.promptuary/a"),
+        ("a.md", True),
+        (".git/index", False),
+        ("sub/.git", False),
+        ("sub/.hg/store", False),
+        (".promptuary", False),
+        (".promptuary/state.db-wal", False),
+        (".promptuary/memory/a.md", False),
+        ("sub/.Promptuary/memory/a.md", False),
+        ("my/notes", False),
+        ("my/notes/a.md", False),
+        ("my/notes.md", True),
+        ("x.promptuary/a", True),
     ],
 )
-def test_only_what_concerns_anybody_is_hinted(path: str, hint: str | None) -> None:
-    assert path_to_check(path, created_or_deleted=True) == hint
-
-
-def test_our_folder_is_not_hinted_for_what_goes_on_in_it() -> None:
-    assert path_to_check(".promptuary", created_or_deleted=False) is None
+def test_only_what_concerns_anybody_is_hinted(path: str, hinted: bool) -> None:
+    assert is_worth_checking(path, ClosedFolders(frozenset({"my/notes"}))) is hinted
 
 
 TABLE = """\
@@ -258,18 +256,12 @@ def test_a_new_folder_is_hinted_again_after_a_while(watching: Follower, workspac
     assert watching.sees("new")
 
 
-def test_a_new_memory_is_hinted_though_the_folder_around_it_is_ours(watching: Follower, files: Files) -> None:
-    files({".promptuary/memory/a.md": ""})
-
-    assert watching.sees(".promptuary/memory/a.md")
-
-
 def test_our_own_writes_and_those_of_git_wake_nobody(watching: Follower, files: Files) -> None:
-    files({".promptuary/state.db": "", ".git/index": "", "sub/.git/HEAD": ""})
+    files({".promptuary/state.db": "", ".promptuary/memory/a.md": "", ".git/index": "", "sub/.git/HEAD": ""})
     files({"last.md": ""})
 
     assert watching.sees("last.md")
-    assert not {path for path in watching.paths if ".git" in path or "state.db" in path}
+    assert not {path for path in watching.paths if ".git" in path or ".promptuary" in path}
 
 
 def test_reading_is_not_a_change(watching: Follower, files: Files) -> None:

@@ -1,0 +1,82 @@
+"""Promptuary's own folders, closed to everything that reads or lists a workspace.
+
+The notes in them belong to somebody: the store of notes asks whose they are, and a file reader cannot. So the folder
+``.promptuary`` of every workspace, wherever it stands, and the folder of the person's notes, where a workspace contains
+it, are neither read nor listed, and no setting opens them. Decides by names alone, and opens nothing.
+"""
+
+import os
+import re
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+from promptuary.core.errors import Code, SourceError
+from promptuary.workspace.disk.comparable import comparable
+from promptuary.workspace.disk.root import display_path
+from promptuary.workspace.user_folders import notes_folder
+
+FOLDER: Final = ".promptuary"
+"""The folder in which a workspace keeps what is Promptuary's."""
+
+CLOSED_NOTE: Final = 'files in .promptuary/ are not shown; for notes write @memory:"words"'
+"""What is said where such files are left out, without their names and their number."""
+
+_SHORT = "prompt~1"  # how Windows shortens it, as git~1 is .git
+_NAMES = frozenset({FOLDER, _SHORT})
+# Every name that can be compared to one of these contains its letters; comparing takes longer than looking for them.
+_LIKELY = re.compile("p[^/a-z]*r[^/a-z]*o[^/a-z]*m[^/a-z]*p[^/a-z]*t")
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedFolders:
+    """The closed folders of one workspace: every ``.promptuary``, and ``others``.
+
+    ``others`` are paths from the workspace, in comparable form; the empty one closes all of it.
+    """
+
+    others: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, root: Path) -> Self:
+        """Return those of the workspace at ``root``, which is a real path."""
+        here = comparable(str(root))
+        notes = comparable(os.path.realpath(notes_folder()))
+        if not _NAMES.isdisjoint(here) or here[: len(notes)] == notes:
+            return cls(frozenset({""}))
+        here = here if here[-1] else here[:-1]  # the root of the disk ends in a slash
+        return cls(frozenset({"/".join(notes[len(here) :])}) if notes[: len(here)] == here else frozenset())
+
+    @property
+    def everything(self) -> bool:
+        """Whether the workspace itself is, or is in, a closed folder."""
+        return "" in self.others
+
+    def holds(self, path: str) -> bool:
+        """Return whether ``path``, relative to the workspace, is a closed folder or in one."""
+        if self.everything:
+            return True
+        if not self.others and not _is_likely(path):
+            return False
+        names = comparable(path)
+        if not _NAMES.isdisjoint(names):
+            return True
+        return any("/".join(names[: other.count("/") + 1]) == other for other in self.others)
+
+
+def closed_error(path: str) -> SourceError:
+    """Return the error for ``path``, which is closed."""
+    return SourceError(
+        Code.CLOSED_FOLDER,
+        f"{display_path(path)} is among Promptuary's own files, which are not read as files; "
+        'for notes write @memory:"words", or run `promptuary memory show`.',
+    )
+
+
+def _is_likely(path: str) -> bool:
+    if path.isascii():
+        lower = path.lower()
+        return FOLDER in lower or _SHORT in lower
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", path).casefold())
+    return _LIKELY.search(folded) is not None

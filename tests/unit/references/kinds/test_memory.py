@@ -1,0 +1,58 @@
+"""``@memory:`` asks the memory, and nothing else."""
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from promptuary.core.blocks import Source
+from promptuary.core.errors import Code, PromptuaryError, SourceError, StorageError
+from promptuary.references.kinds import KINDS
+from promptuary.references.resolve_context import FindNotes, ResolveContext
+from promptuary.references.scan import scan
+from promptuary.tokens import Counter
+from promptuary.workspace.disk.root import Root
+from promptuary.workspace.workspace import Visit, Workspace
+from tests.conftest import Files
+
+
+@pytest.fixture
+def visit(files: Files) -> Iterator[Visit]:
+    with Root(files({".promptuary/memory/people.md": "Ada likes the canteen.\n"})) as root:
+        yield Visit(Workspace(root))
+
+
+def resolved(visit: Visit, find_notes: FindNotes | None) -> Sequence[Source]:
+    (reference,) = scan('@memory:"the canteen"')
+    return KINDS["memory"](reference, ResolveContext(visit, Counter(), find_notes=find_notes))
+
+
+def test_the_notes_are_those_that_the_memory_finds_for_the_words(visit: Visit) -> None:
+    note = Source(key="memory:people", label="People", kind="memory", text="Ada.", revision="1")
+    asked: list[str] = []
+
+    def find_notes(words: str) -> Sequence[Source]:
+        asked.append(words)
+        return [note]
+
+    assert resolved(visit, find_notes) == [note]
+    assert asked == ["the canteen"]
+
+
+@pytest.mark.parametrize("find_notes", [None, lambda _: ()], ids=["no memory", "nothing found"])
+def test_where_no_note_matches_the_answer_says_so(visit: Visit, find_notes: FindNotes | None) -> None:
+    with pytest.raises(SourceError, match="no note matches 'the canteen'") as missing:
+        resolved(visit, find_notes)
+    assert missing.value.code is Code.NO_MATCH
+
+
+@pytest.mark.parametrize(
+    ("raised", "code"),
+    [(StorageError("it is damaged"), Code.READ_FAILED), (SourceError(Code.TIMEOUT, "it is damaged"), Code.TIMEOUT)],
+)
+def test_an_error_of_the_memory_is_that_of_the_reference(visit: Visit, raised: PromptuaryError, code: Code) -> None:
+    def find_notes(_: str) -> Sequence[Source]:
+        raise raised
+
+    with pytest.raises(SourceError, match="it is damaged") as failed:
+        resolved(visit, find_notes)
+    assert failed.value.code is code
