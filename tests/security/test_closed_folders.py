@@ -283,6 +283,26 @@ def test_a_link_to_a_note_is_refused_by_the_name_of_the_link(workspace: Path) ->
         assert list(listing.paths) == []
 
 
+@pytest.mark.parametrize("home", [".promptuary", OWN])
+def test_a_hard_link_to_a_note_is_closed_like_the_note(
+    home: str, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(repository, {**FILES, f"{home}/{PRIVATE}": f"eats {WORDS[0]}\n", "tracked.md": "", "one.md": "ants\n"})
+    git(repository, "add", "tracked.md")
+    git(repository, "commit", "-q", "-m", "begin")
+    (repository / "two.md").hardlink_to(repository / "one.md")
+    (repository / "tracked.md").unlink()
+    for name in ("tracked.md", "link.md"):
+        (repository / name).hardlink_to(repository / home / PRIVATE)
+    texts = ("@file:link.md @file:two.md", "@folder:.:contents", "@glob:*.md", "@diff")
+    shown = [seen_through(lambda root, text=text: expanded(root, text), repository, monkeypatch) for text in texts]  # type: ignore[misc]
+
+    assert [WORDS[0] in one for one in shown] == [False] * len(texts)
+    assert ["ants" in one for one in shown] == [True] * len(texts)
+    assert Code.CLOSED_FOLDER in shown[0]
+    assert CLOSED_NOTE in shown[3]
+
+
 def test_a_workspace_in_a_closed_folder_shows_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     for home in (".promptuary/memory", ".Promptuary", "data/promptuary/memory", "data/promptuary/memory/agents"):

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.workspace.disk.closed_folders import ClosedFolders, closed_error
+from promptuary.workspace.disk.linked_notes import LinkedNotes
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.read import TextFile, read_text
 from promptuary.workspace.disk.root import PathKind, Root, display_path, normalise
 from promptuary.workspace.git.locate import locate
+from promptuary.workspace.git.tracked import IndexStamp, TrackedPaths, index_stamp
 from promptuary.workspace.listing.ignore import IgnoreRules, OwnIgnoreRules
 from promptuary.workspace.listing.listing import Listing
 from promptuary.workspace.listing.walk import FileFilter, walk
@@ -40,9 +42,12 @@ class Workspace:
     git_timeout: float = 20.0
     usage: Usage = field(init=False)
     listing: Listing = field(init=False)
+    _linked_notes: LinkedNotes = field(init=False, repr=False)
+    _known_tracked: dict[str, tuple[IndexStamp, TrackedPaths]] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.policy = replace(self.policy, closed=ClosedFolders.of(self.root.path))
+        self._linked_notes = LinkedNotes(self.root.path)
         self.usage = Usage(self.root.path)
         self.listing = Listing(self.root.path, (self._tracked, self._untracked))
 
@@ -51,10 +56,23 @@ class Workspace:
 
         An export of chats (JSON) is read as their transcript.
         """
-        file = read_text(self.root, path, self.policy)
+        file = self._text(path)
         if file.path.endswith(".json") and (chats := self._transcript(file)) is not None:
             file = replace(file, text=chats, converted=True)
         return replace(file, text=self.policy.masked(file.text, file.path))
+
+    def _text(self, path: str) -> TextFile:
+        return read_text(self.root, path, self.policy, is_note=self._linked_notes.hold)
+
+    def refusal(self, path: str) -> SourceError | None:
+        """Return the error for showing the file ``path``: the policy refuses it, or it is a note by another name."""
+        if (error := self.policy.refusal(path)) is not None:
+            return error
+        try:
+            status = self.root.status_of(path)
+        except SourceError:
+            return None
+        return closed_error(path) if self._linked_notes.hold(status) else None
 
     def _transcript(self, file: TextFile) -> str | None:
         from promptuary.chat_exports import as_transcript, slack_names  # noqa: PLC0415  (most files are none)
@@ -63,7 +81,7 @@ class Workspace:
             # In an export of Slack it is beside the folders of the channels.
             users = PurePosixPath(file.path).parent.parent / "users.json"
             try:
-                return slack_names(read_text(self.root, users.as_posix(), self.policy).text)
+                return slack_names(self._text(users.as_posix()).text)
             except SourceError:
                 return {}
 
@@ -135,7 +153,25 @@ class Workspace:
         locate(self.root.path)  # raises first, so that nothing of git is loaded in vain
         from promptuary.workspace.git.repository import Repository  # noqa: PLC0415  (many workspaces have none)
 
-        return Repository.find(self.root.path, self.policy.refusal, masked=self.policy.masked, timeout=self.git_timeout)
+        return Repository.find(self.root.path, self.refusal, masked=self.policy.masked, timeout=self.git_timeout)
+
+    def tracked_by_git(self, folder: str) -> TrackedPaths | None:
+        """Return which paths at and below ``folder`` git tracks: none outside a repository.
+
+        ``None`` if git cannot tell: then any of them may be tracked. Git is asked once, until its index changes.
+        """
+        try:
+            stamp = index_stamp(locate(self.root.path).own)
+            known = self._known_tracked.get(folder)
+            if known is not None and known[0] == stamp:
+                return known[1]
+            with self.repository() as repository:
+                found = TrackedPaths.of(repository.tracked_below(folder))
+        except SourceError as error:
+            return TrackedPaths() if error.code is Code.NOT_A_REPOSITORY else None
+        if stamp is not None:
+            self._known_tracked[folder] = stamp, found
+        return found
 
     @contextmanager
     def visit(self) -> Iterator["Visit"]:

@@ -6,7 +6,10 @@ step goes through the descriptor of the folder above. Does not know what other m
 
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from stat import S_ISREG
 from typing import Final
 
 from promptuary import durable
@@ -15,12 +18,25 @@ from promptuary.workspace.disk.closed_folders import FOLDER
 from promptuary.workspace.disk.ownership import is_own
 
 _IGNORED: Final = """\
+# Made by Promptuary, and yours to change. Shared notes and config.toml are worth keeping in git;
+# private notes are yours alone, and the databases are of this machine only.
+/*
+!/config.toml
+!/memory/
+/memory/**/private/
+*.tmp
+"""
+_COMMITTED: Final = f"{_IGNORED}!/.gitignore\n"
+"""The same when something is worth committing: from then on git sees the ignore file, too."""
+_EARLIER: Final = """\
 # Made by Promptuary, and yours to change. The databases are of this machine only;
 # memory/ and config.toml are worth keeping in git.
 /state.db*
 /index/
 *.tmp
 """
+"""What an earlier version wrote. It let git see private notes."""
+_IGNORE_FILE: Final = ".gitignore"
 
 _FOREIGN: Final = (
     f"{FOLDER} in the workspace belongs to another user, or others may write it, and is not used; make it yours alone "
@@ -32,30 +48,56 @@ def private_folder(root: Path, inner: str = "") -> Path:
     """Return ``.promptuary`` in the workspace ``root``, or the folder ``inner`` in it; create what is missing.
 
     New folders are for their user alone, and ``.promptuary`` gets a ``.gitignore``. What exists already, above all a
-    person's edits, is not changed. Raises ``ConfigError`` for a link in the place of a folder, for a folder of another
-    user, and if nothing can be written.
+    person's edits, is not changed, except the ``.gitignore`` of an earlier version. Raises ``ConfigError`` for a link
+    in the place of a folder, for a folder of another user, and if nothing can be written.
     """
-    try:
-        above = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            _create(above, inner)
-        finally:
-            os.close(above)
-    except OSError as error:
-        raise _translated(error, f"{FOLDER}/{inner}".rstrip("/")) from error
-    return root / FOLDER / inner
-
-
-def _create(above: int, inner: str) -> None:
-    durable.make_folder(FOLDER, dir_fd=above)
-    with durable.opened_folder(FOLDER, dir_fd=above) as folder:
-        if not is_own(os.fstat(folder)):
-            raise ConfigError(_FOREIGN)
-        durable.create(".gitignore", _IGNORED.encode(), mode=0o644, dir_fd=folder)
+    with _opened(root, inner) as folder:
         if inner:
             durable.make_folder(inner, dir_fd=folder)
             with durable.opened_folder(inner, dir_fd=folder):
                 pass  # it can be opened, so it is not a link
+    return root / FOLDER / inner
+
+
+def let_git_see(root: Path) -> None:
+    """Let git see the ignore file of ``.promptuary``, because now something in the folder is worth committing.
+
+    Changes nothing if a person has edited the file. Raises ``ConfigError`` as ``private_folder`` does.
+    """
+    with _opened(root, _IGNORE_FILE) as folder:
+        _rewrite(folder, _IGNORED, _COMMITTED)
+
+
+@contextmanager
+def _opened(root: Path, inner: str) -> Iterator[int]:
+    """Open ``.promptuary``, created if it is missing; ``inner`` is named in an error."""
+    try:
+        above = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            durable.make_folder(FOLDER, dir_fd=above)
+            with durable.opened_folder(FOLDER, dir_fd=above) as folder:
+                if not is_own(os.fstat(folder)):
+                    raise ConfigError(_FOREIGN)
+                if not durable.create(_IGNORE_FILE, _IGNORED.encode(), mode=0o644, dir_fd=folder):
+                    # Git may have it already.
+                    _rewrite(folder, _EARLIER, _COMMITTED)
+                yield folder
+        finally:
+            os.close(above)
+    except OSError as error:
+        raise _translated(error, f"{FOLDER}/{inner}".rstrip("/")) from error
+
+
+def _rewrite(folder: int, old: str, new: str) -> None:
+    """Replace the ignore file, if it is exactly ``old``; a link is left alone."""
+    try:
+        descriptor = os.open(_IGNORE_FILE, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except OSError:
+        return  # a link, or not ours to read
+    with open(descriptor, "rb") as file:  # noqa: PTH123  (it is open already)
+        same = S_ISREG(os.fstat(descriptor).st_mode) and file.read(len(old) + 1) == old.encode()
+    if same:
+        durable.replace(_IGNORE_FILE, new.encode(), dir_fd=folder)
 
 
 def _translated(error: OSError, name: str) -> ConfigError:

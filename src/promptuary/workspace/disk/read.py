@@ -9,6 +9,7 @@ import hashlib
 import os
 import re
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -38,9 +39,13 @@ class TextFile:
     converted: bool = False
 
 
-def read_text(root: Root, path: str, policy: ReadPolicy) -> TextFile:
+IsNote = Callable[[os.stat_result], bool]
+"""Returns whether the open file with this status is a note, whatever its name."""
+
+
+def read_text(root: Root, path: str, policy: ReadPolicy, *, is_note: IsNote = lambda _: False) -> TextFile:
     """Return the text of ``path``. Raises ``SourceError`` if it is refused or cannot be read."""
-    relative, data, status = _read(root, path, policy)
+    relative, data, status = _read(root, path, policy, is_note)
     text, encoding = decode(data, relative)
     return TextFile(
         path=relative,
@@ -52,7 +57,7 @@ def read_text(root: Root, path: str, policy: ReadPolicy) -> TextFile:
     )
 
 
-def _read(root: Root, path: str, policy: ReadPolicy) -> tuple[str, bytes, os.stat_result]:
+def _read(root: Root, path: str, policy: ReadPolicy, is_note: IsNote) -> tuple[str, bytes, os.stat_result]:
     relative = normalise(path)
     _check_name(policy, relative)
     opened = root.open_real(relative)
@@ -62,6 +67,8 @@ def _read(root: Root, path: str, policy: ReadPolicy) -> tuple[str, bytes, os.sta
             if policy.closes(opened.path):
                 raise closed_error(relative)  # the name of a note is not for everybody either
             _check_name(policy, opened.path)
+        if is_note(os.fstat(opened.fd)):
+            raise closed_error(relative)
         data, status = _read_unchanged(opened.fd, root.device, relative, policy.max_bytes)
     except OSError as error:
         raise SourceError(

@@ -19,6 +19,7 @@ from typing import Self
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.text import one_line
 from promptuary.workspace.disk.closed_folders import ClosedFolders
+from promptuary.workspace.disk.comparable import comparable
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.git.config import TRUE
 from promptuary.workspace.git.copied_tree import WorkspaceNames, copied_tree
@@ -219,9 +220,17 @@ class Repository:
         return os.fsdecode(result.output).split("\0")[:-1], result.errors.count("could not open directory")
 
     def tracked_below(self, path: str) -> list[str]:
-        """Return the tracked names at and below ``path``."""
-        result = self._run("ls-files", "-z", "--cached", "--", path, max_output=_MAX_ALL_NAMES)
-        return os.fsdecode(result.output).split("\0")[:-1]
+        """Return the tracked names at and below ``path``, and the submodule that contains it, if one does.
+
+        Where the file system does not distinguish upper and lower case, other spellings of ``path`` count, too.
+        """
+        start = comparable(path)
+        # Git compares letter by letter, whatever the file system does, and does not name a submodule above a path.
+        any_case = self._shadow.settings.get("core.ignorecase", "").lower() in TRUE
+        asked = () if any_case else (path.split("/", 1)[0],)
+        result = self._run("ls-files", "-z", "--cached", "--", *asked, max_output=_MAX_ALL_NAMES)
+        listed = ((name, comparable(name)) for name in os.fsdecode(result.output).split("\0")[:-1])
+        return [name for name, names in listed if names[: len(start)] == start[: len(names)]]
 
     def _names(self, *options: str) -> Iterator[bytes]:
         try:

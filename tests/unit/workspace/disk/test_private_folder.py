@@ -4,12 +4,14 @@ import errno
 import os
 import stat
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from promptuary.core.errors import ConfigError
-from promptuary.workspace.disk.private_folder import private_folder
+from promptuary.workspace.disk.notes_folders import person_notes, workspace_notes
+from promptuary.workspace.disk.private_folder import let_git_see, private_folder
 from tests.conftest import git
 
 
@@ -21,19 +23,114 @@ def test_the_folder_is_for_its_user_alone(workspace: Path) -> None:
     assert [path.name for path in folder.iterdir()] == [".gitignore"]
 
 
-def test_git_leaves_the_databases_out_and_takes_the_memories_in(repository: Path) -> None:
-    folder = private_folder(repository)
-    for name in ("state.db", "state.db-wal", "index/chunks", "memory/agents/a/note.md", "config.toml"):
+INSIDE = (
+    "state.db",
+    "state.db-wal",
+    "index/chunks",
+    "notes.db",
+    "config.toml",
+    "memory/x.tmp",
+    "memory/agents/default/private/user/x.md",
+    "memory/agents/default/private/MEMORY.md",
+    "memory/agents/default/thread/private/user/x.md",
+    "memory/agents/default/shared/project/x.md",
+)
+
+
+def written(folder: Path) -> None:
+    for name in INSIDE:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x")
-    git(repository, "add", "-A")
 
+
+def untracked(repository: Path) -> list[str]:
+    listed = git(repository, "status", "--porcelain", "--untracked-files=all").splitlines()
+    return [line.removeprefix("?? .promptuary/") for line in listed]
+
+
+def test_git_sees_shared_notes_and_the_configuration_and_nothing_else(repository: Path) -> None:
+    folder = private_folder(repository)
+    assert untracked(repository) == []
+    written(folder)
+
+    assert untracked(repository) == ["config.toml", "memory/agents/default/shared/project/x.md"]
+    let_git_see(repository)
+    assert untracked(repository) == [".gitignore", "config.toml", "memory/agents/default/shared/project/x.md"]
+    let_git_see(repository)
+    private_folder(repository)
+    git(repository, "add", "-A")
     assert git(repository, "ls-files").splitlines() == [
         ".promptuary/.gitignore",
         ".promptuary/config.toml",
-        ".promptuary/memory/agents/a/note.md",
+        ".promptuary/memory/agents/default/shared/project/x.md",
     ]
+
+
+EARLIER = """\
+# Made by Promptuary, and yours to change. The databases are of this machine only;
+# memory/ and config.toml are worth keeping in git.
+/state.db*
+/index/
+*.tmp
+"""
+
+
+def test_the_ignore_file_of_an_earlier_version_learns_what_is_private(repository: Path) -> None:
+    folder = repository / ".promptuary"
+    folder.mkdir()
+    (folder / ".gitignore").write_text(EARLIER)
+    git(repository, "add", "-A")
+    written(private_folder(repository))
+
+    listed = git(repository, "status", "--porcelain", "--untracked-files=all").splitlines()
+    assert listed == [
+        "AM .promptuary/.gitignore",
+        "?? .promptuary/config.toml",
+        "?? .promptuary/memory/agents/default/shared/project/x.md",
+    ]
+
+
+@pytest.mark.parametrize("change", [lambda text: text + "mine\n", lambda text: text[:-1], lambda _: ""])
+def test_an_ignore_file_that_a_person_edited_is_not_changed(workspace: Path, change: Callable[[str], str]) -> None:
+    file = private_folder(workspace) / ".gitignore"
+    for text in (file.read_text(), EARLIER):
+        file.write_text(change(text))
+        let_git_see(workspace)
+
+        assert private_folder(workspace) == file.parent
+        assert file.read_text() == change(text)
+
+
+def test_the_folders_of_notes_are_for_their_user_alone(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(workspace / "deep" / "data"))
+    old = os.umask(0)
+    try:
+        folders = workspace_notes(workspace), person_notes()
+    finally:
+        os.umask(old)
+
+    assert folders == (workspace / ".promptuary/memory", workspace / "deep/data/promptuary/memory")
+    assert folders == (workspace_notes(workspace), person_notes())
+    modes = [stat.S_IMODE(path.stat().st_mode) for folder in folders for path in (folder, folder.parent)]
+    assert modes == [0o700] * 4
+
+
+def test_a_folder_of_notes_that_is_a_link_or_for_everybody_is_not_used(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(workspace / "data"))
+    (workspace / "elsewhere").mkdir()
+    for folder, asked in ((workspace_notes(workspace), workspace_notes), (person_notes(), lambda _: person_notes())):
+        folder.rmdir()
+        folder.symlink_to(workspace / "elsewhere")
+        with pytest.raises(ConfigError):
+            asked(workspace)
+    (workspace / "data/promptuary/memory").unlink()
+    (workspace / "data/promptuary/memory").mkdir()
+    (workspace / "data/promptuary/memory").chmod(0o777)
+    with pytest.raises(ConfigError, match="others may write it"):
+        person_notes()
 
 
 def test_what_is_there_stays_as_it_is(workspace: Path) -> None:
