@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final
 
 from promptuary.config.settings import Settings
-from promptuary.core.errors import Code, SourceError
 from promptuary.core.notes import NoteScope, folder_name
 from promptuary.core.ports.threads import StateDatabase
 from promptuary.core.principals import Principal
@@ -27,8 +26,9 @@ from promptuary.storage.notes.files import DiskNoteFiles
 from promptuary.storage.sqlite.state import SqliteState
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.wiring.search import notes_backend
-from promptuary.workspace.disk.private_folder import FOLDER, private_folder
-from promptuary.workspace.user_folders import data_folder, made
+from promptuary.workspace.disk.closed_folders import FOLDER
+from promptuary.workspace.disk.notes_folders import person_notes, workspace_notes
+from promptuary.workspace.user_folders import notes_folder
 from promptuary.workspace.workspace import Workspace
 
 _MEMORY: Final = "memory"
@@ -72,15 +72,15 @@ def open_memory(
         return Notebook(scope, files, journal, principal, tracked=tracked, clock=now, on_change=changed)
 
     def of_project(create: bool) -> Notebook | None:  # noqa: FBT001
-        if not create and workspace.kind_of(f"{FOLDER}/{_MEMORY}/{place.space}") is None:
+        if not create and workspace.root.kind_of(f"{FOLDER}/{_MEMORY}/{place.space}") is None:
             return None
-        base = private_folder(workspace.root.path, _MEMORY)
+        base = workspace_notes(workspace.root.path)
         return notebook("project", base, state(), _tracked(workspace, place.space))
 
     def of_user(create: bool) -> Notebook | None:  # noqa: FBT001
-        if not create and not (data_folder() / _MEMORY / place.space).exists():
+        if not create and not (notes_folder() / place.space).exists():
             return None
-        base = made(data_folder() / _MEMORY)
+        base = person_notes()
         database = SqliteState(base / _STATE)
         opened.append(database)
         return notebook("user", base, database, frozenset)
@@ -134,14 +134,6 @@ def _open_search(workspace: Workspace, settings: Settings, place: MemoryPlace, v
 def _tracked(workspace: Workspace, space: str, *, scope: NoteScope = "project") -> Tracked:
     folder = f"{FOLDER}/{_MEMORY}/{space}"
 
-    def tracked() -> frozenset[str] | None:
-        if scope == "user":
-            return frozenset()
-        try:
-            with workspace.repository() as repository:
-                names = repository.tracked_below(folder)
-        except SourceError as error:
-            return frozenset() if error.code is Code.NOT_A_REPOSITORY else None
-        return frozenset(name.removeprefix(f"{folder}/") for name in names)
-
-    return tracked
+    if scope == "user":
+        return frozenset
+    return lambda: workspace.tracked_by_git(folder)

@@ -156,7 +156,7 @@ class Workspace:
         return Repository.find(self.root.path, self.refusal, masked=self.policy.masked, timeout=self.git_timeout)
 
     def tracked_by_git(self, folder: str) -> TrackedPaths | None:
-        """Return which paths at and below ``folder`` git tracks: none outside a repository.
+        """Return which paths below ``folder`` git tracks, relative to it: none outside a repository.
 
         ``None`` if git cannot tell: then any of them may be tracked. Git is asked once, until its index changes.
         """
@@ -166,7 +166,7 @@ class Workspace:
             if known is not None and known[0] == stamp:
                 return known[1]
             with self.repository() as repository:
-                found = TrackedPaths.of(repository.tracked_below(folder))
+                found = TrackedPaths.below(folder, repository.tracked_below(folder))
         except SourceError as error:
             return TrackedPaths() if error.code is Code.NOT_A_REPOSITORY else None
         if stamp is not None:

@@ -4,7 +4,7 @@
 a file that nobody may see yet is only observed.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -16,7 +16,7 @@ from promptuary.core.principals import LOCAL_USER, Principal
 from promptuary.memory.files.note_file import as_bytes, as_text, rev_of
 from promptuary.memory.notebook.standing import FileFacts, Judged, SeenFile, Verdict, judged
 
-Tracked = Callable[[], Collection[str] | None]
+Tracked = Callable[[], Container[str] | None]
 """Returns the paths of notes that git tracks; ``None`` if git could not tell, which counts as all of them."""
 
 _Entry = tuple[NoteChange, NoteHeader | None, NoteStamp | None]
@@ -112,7 +112,7 @@ class HandChanges:
         return NoteChange(known.note, "delete", self._clock(), HAND, "", known.path, before=known.rev), None, None
 
     def _facts(self, differing: Differing) -> FileFacts:
-        asked: list[Collection[str] | None] = []
+        asked: list[Container[str] | None] = []
 
         def tracked(path: str) -> bool:
             if not asked:

@@ -4,6 +4,7 @@ A file that is tracked may be changed by a pull, so what is in it may be somebod
 """
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
@@ -17,19 +18,23 @@ IndexStamp = tuple[str, int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class TrackedPaths:
-    """Some of the paths that git tracks. False if there are none."""
+    """The paths below one folder that git tracks, relative to it; False if there are none.
+
+    If the folder is in a submodule, that is every path below it.
+    """
 
     _comparable: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, names: list[str]) -> Self:
-        """Return the paths with these names."""
-        return cls(frozenset("/".join(comparable(name)) for name in names))
+    def below(cls, folder: str, names: Iterable[str]) -> Self:
+        """Return those among ``names``, which are at or below ``folder`` or submodules around it."""
+        depth = len(comparable(folder))
+        return cls(frozenset("/".join(comparable(name)[depth:]) for name in names))
 
-    def __contains__(self, path: str) -> bool:
-        """Return whether git tracks ``path``, or a folder above it as a submodule."""
-        names = comparable(path)
-        return any("/".join(names[:count]) in self._comparable for count in range(1, len(names) + 1))
+    def __contains__(self, path: object) -> bool:
+        """Return whether git tracks ``path``, relative to the folder, in this or another spelling."""
+        names = comparable(path) if isinstance(path, str) else []
+        return any("/".join(names[:count]) in self._comparable for count in range(len(names) + 1))
 
     def __bool__(self) -> bool:
         return bool(self._comparable)
