@@ -28,7 +28,7 @@ from promptuary.core.ids import new_id
 from promptuary.core.layers import Layer, LayerContext, RecallRequest
 from promptuary.core.messages import Item
 from promptuary.core.ports.threads import ThreadChange
-from promptuary.workspace.disk.private_folder import private_folder
+from promptuary.workspace.disk.own.private_folder import private_folder
 from tests.stores import FileStore
 
 ROUNDS = 60

@@ -18,7 +18,7 @@ from promptuary.storage.index.index import DiskIndex
 from promptuary.storage.sqlite.vectors import SqliteVectors
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.wiring.workspace import open_door
-from promptuary.workspace.disk.private_folder import private_folder
+from promptuary.workspace.disk.own.private_folder import private_folder
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 
 

@@ -17,7 +17,7 @@ from promptuary.core.references import KEYWORDS, KINDS
 from promptuary.core.search import Folder, IndexBusy
 from promptuary.search.folders import IndexedFolders
 from promptuary.workspace.changes.snapshot import snapshot, snapshot_of
-from promptuary.workspace.disk.closed_folders import CLOSED_NOTE, ClosedFolders, closed_error
+from promptuary.workspace.disk.own.closed_folders import CLOSED_NOTE, ClosedFolders, closed_error
 from promptuary.workspace.disk.root import Root
 from promptuary.workspace.git.repository import Repository
 from promptuary.workspace.indexed_folders import IndexedFoldersFile

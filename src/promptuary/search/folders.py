@@ -14,7 +14,7 @@ from promptuary.core.errors import ConfigError, SourceError
 from promptuary.core.search import Chunk, Folder, HeldReason, Hit, Stamp
 from promptuary.core.text import count_masked
 from promptuary.workspace.changes.snapshot import Snapshot, snapshot, snapshot_of
-from promptuary.workspace.disk.closed_folders import ClosedFolders
+from promptuary.workspace.disk.own.closed_folders import ClosedFolders
 from promptuary.workspace.disk.secret_values import mask_secrets
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.workspace import Workspace

@@ -26,8 +26,8 @@ from promptuary.storage.notes.files import DiskNoteFiles
 from promptuary.storage.sqlite.state import SqliteState
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.wiring.search import notes_backend
-from promptuary.workspace.disk.closed_folders import FOLDER
-from promptuary.workspace.disk.notes_folders import person_notes, workspace_notes
+from promptuary.workspace.disk.own.closed_folders import FOLDER
+from promptuary.workspace.disk.own.notes_folders import person_notes, workspace_notes
 from promptuary.workspace.user_folders import notes_folder
 from promptuary.workspace.workspace import Workspace
 

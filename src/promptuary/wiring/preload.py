@@ -6,7 +6,7 @@ from pathlib import Path
 
 from promptuary.models import minilm
 from promptuary.storage.index.generations import Generations
-from promptuary.workspace.disk.closed_folders import FOLDER
+from promptuary.workspace.disk.own.closed_folders import FOLDER
 from promptuary.workspace.user_folders import cache_folder
 
 

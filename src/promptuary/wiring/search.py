@@ -19,7 +19,7 @@ from promptuary.storage.index.index import DiskIndex
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.wiring.vectors import StoredVectors
 from promptuary.wiring.workspace import open_door
-from promptuary.workspace.disk.private_folder import private_folder
+from promptuary.workspace.disk.own.private_folder import private_folder
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.user_folders import cache_folder, made
 from promptuary.workspace.workspace import Workspace

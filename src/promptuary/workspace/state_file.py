@@ -17,9 +17,9 @@ from typing import Final
 
 from promptuary import durable
 from promptuary.core.errors import Code, ForeignStateError, SourceError
-from promptuary.workspace.disk.closed_folders import FOLDER
+from promptuary.workspace.disk.own.closed_folders import FOLDER
+from promptuary.workspace.disk.own.private_folder import private_folder
 from promptuary.workspace.disk.ownership import is_own
-from promptuary.workspace.disk.private_folder import private_folder
 from promptuary.workspace.user_folders import state_folder, workspace_file
 from promptuary.workspace.workspace import Workspace
 

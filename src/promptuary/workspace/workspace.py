@@ -14,8 +14,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from promptuary.core.errors import Code, SourceError
-from promptuary.workspace.disk.closed_folders import ClosedFolders, closed_error
-from promptuary.workspace.disk.linked_notes import LinkedNotes
+from promptuary.workspace.disk.own.closed_folders import ClosedFolders, closed_error
+from promptuary.workspace.disk.own.linked_notes import LinkedNotes
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.read import TextFile, read_text
 from promptuary.workspace.disk.root import PathKind, Root, display_path, normalise

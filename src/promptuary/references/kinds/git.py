@@ -8,7 +8,7 @@ from promptuary.core.errors import Code, SourceError
 from promptuary.core.references import Reference
 from promptuary.references.forms.patch import patch_forms
 from promptuary.references.resolve_context import ResolveContext
-from promptuary.workspace.disk.closed_folders import CLOSED_NOTE
+from promptuary.workspace.disk.own.closed_folders import CLOSED_NOTE
 from promptuary.workspace.git.patch import MAX_COMMITS, Patch
 
 if TYPE_CHECKING:

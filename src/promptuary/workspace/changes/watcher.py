@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final, Literal, Self
 from promptuary import concurrency
 from promptuary.workspace.changes import mounts
 from promptuary.workspace.changes.event_log import EventBatch, EventLog, PossibleChanges
-from promptuary.workspace.disk.closed_folders import ClosedFolders
+from promptuary.workspace.disk.own.closed_folders import ClosedFolders
 from promptuary.workspace.listing.ignore import VERSION_CONTROL
 
 if TYPE_CHECKING:

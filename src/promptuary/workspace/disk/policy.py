@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.text import one_line, without_forged_masks
-from promptuary.workspace.disk.closed_folders import ClosedFolders, closed_error
 from promptuary.workspace.disk.comparable import comparable
+from promptuary.workspace.disk.own.closed_folders import ClosedFolders, closed_error
 from promptuary.workspace.disk.secret_values import mask_secrets
 from promptuary.workspace.disk.sensitive_names import (
     ALLOWED,

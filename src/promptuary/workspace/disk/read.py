@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.text import human_size
-from promptuary.workspace.disk.closed_folders import closed_error
+from promptuary.workspace.disk.own.closed_folders import closed_error
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.root import Root, display_path, normalise
 

@@ -18,8 +18,8 @@ from typing import Self
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.text import one_line
-from promptuary.workspace.disk.closed_folders import ClosedFolders
 from promptuary.workspace.disk.comparable import comparable
+from promptuary.workspace.disk.own.closed_folders import ClosedFolders
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.git.config import TRUE
 from promptuary.workspace.git.copied_tree import WorkspaceNames, copied_tree

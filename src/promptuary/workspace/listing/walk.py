@@ -12,8 +12,8 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import Literal
 
-from promptuary.workspace.disk.closed_folders import ClosedFolders
 from promptuary.workspace.disk.folders import Folders
+from promptuary.workspace.disk.own.closed_folders import ClosedFolders
 from promptuary.workspace.listing.ignore import VERSION_CONTROL, IgnoreRules, folder_rules
 
 SkipReason = Literal["unreadable", "broken link", "link", "missing", "special"]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from promptuary import durable
 from promptuary.core.errors import ConfigError
+from promptuary.workspace.disk.own.private_folder import private_folder
 from promptuary.workspace.disk.ownership import is_own
-from promptuary.workspace.disk.private_folder import private_folder
 from promptuary.workspace.user_folders import notes_folder
 
 

@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from promptuary.workspace.disk.closed_folders import FOLDER
 from promptuary.workspace.disk.folders import Folders
+from promptuary.workspace.disk.own.closed_folders import FOLDER
 from promptuary.workspace.user_folders import notes_folder
 
 FRESH_FOR: Final = 1.0

@@ -14,7 +14,7 @@ from typing import Final
 
 from promptuary import durable
 from promptuary.core.errors import ConfigError
-from promptuary.workspace.disk.closed_folders import FOLDER
+from promptuary.workspace.disk.own.closed_folders import FOLDER
 from promptuary.workspace.disk.ownership import is_own
 
 _IGNORED: Final = """\

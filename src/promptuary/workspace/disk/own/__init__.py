@@ -1,0 +1,1 @@
+"""Promptuary's own folders: closed to whoever reads or lists files."""
