@@ -22,6 +22,7 @@ from promptuary.core.blocks import Detail, Source, content_hash
 from promptuary.core.errors import ConfigError, PromptuaryError, SourceError
 from promptuary.core.excerpt import excerpt
 from promptuary.core.messages import Item
+from promptuary.core.note_links import links_in
 from promptuary.core.notes import NoteDraft, is_note_id, note_path
 from promptuary.core.ports.json_answers import json_object
 from promptuary.core.query import extra_terms, folded
@@ -334,6 +335,7 @@ PARSERS: Final[dict[str, Parser]] = {
     "a date in a name": Parser(lambda text: date_of(text, "", 0)),
     "dates": Parser(dates),
     "front matter": Parser(front_matter),
+    "links of notes": Parser(links_in),
     "a note": Parser(note),
     "what was said": Parser(said),
     "an answer of a model": Parser(model_answer),

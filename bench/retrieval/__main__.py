@@ -13,6 +13,9 @@ the same vectors. Each is measured with the documents of its first 100 hits, and
 ``hybrid −`` is the difference to the better of our words and vectors, figure by figure, with the 95 % interval of a
 bootstrap over the questions; after it, where plain BM25 is better than both, the difference to that.
 
+Last comes for how many messages of a list that ask for nothing, such as "thanks, bye", recall brings nothing in: chance
+finds more in a large index than in a small one.
+
 Vectors are kept in ``~/.cache/promptuary-bench`` (``--cache``), so that a second run does not embed again.
 """
 
@@ -31,6 +34,7 @@ from typing import Any
 from bench.retrieval.baselines import Ranking, bm25, bm25_chunks, chunks_of, vectors
 from bench.retrieval.evidence import Evidence, in_window
 from bench.retrieval.figures import FIGURES, Difference, difference, figures, mean
+from bench.retrieval.nothing import brought_in
 from bench.retrieval.sets import CACHE, Collection, Corpus, found_sets, written
 from promptuary.blocking import Promptuary
 from promptuary.core.search import SearchQuery
@@ -55,6 +59,8 @@ class Result:
     embedding: float = 0.0
     rankings: dict[int, Measured] = field(default_factory=lambda: {limit: {} for limit in LIMITS})
     evidence: list[Evidence] = field(default_factory=list)
+    unasked: list[bool] = field(default_factory=list)
+    """Whether recall brings anything in for each message that asks for nothing."""
 
     def add(self, limit: int, name: str, row: Mapping[str, float]) -> None:
         columns = self.rankings[limit].setdefault(name, {figure: [] for figure in row})
@@ -96,6 +102,7 @@ def measured(collection: Collection, cache: Path) -> Result:
             promptuary._core.search().watcher()
             for name, ranking in _rankings(promptuary, corpus).items():
                 _judge(result, corpus, name, ranking)
+            result.unasked += brought_in(promptuary)
         if corpus.evidence:
             result.evidence = in_window(corpus, folder)
     return result
@@ -143,6 +150,8 @@ def show(result: Result) -> None:
             f"  evidence in {one.budget:,} tokens: {one.recalled:.3f} ({one.tokens:,.0f} used); "
             f"plain hits {one.plain:.3f} ({one.plain_tokens:,.0f} used)"
         )
+    quiet = result.unasked.count(False)
+    print(f"  nothing brought in for {quiet:,} of {len(result.unasked):,} messages that ask for nothing")
     sys.stdout.flush()
 
 
@@ -178,6 +187,7 @@ def as_json(result: Result) -> dict[str, Any]:
         "questions": result.collection.questions,
         "limits": limits,
         "evidence": [asdict(one) for one in result.evidence],
+        "unasked": mean([float(one) for one in result.unasked]),
     }
 
 

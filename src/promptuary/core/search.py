@@ -20,6 +20,13 @@ CONTEXT: Final = 2
 """The version of ``Chunk.context``. Vectors of another version are not used."""
 
 
+class NoteLink(NamedTuple):
+    """A link in a note: the path that it points at, as it is written, and what that file is called there."""
+
+    target: str
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """Some whole lines of a file. ``start_line`` and ``end_line`` count from one, both included.
@@ -29,7 +36,7 @@ class Chunk:
 
     ``own`` is what people say in a whole conversation, on its first chunk, else empty. ``names`` are the title,
     the aliases and the tags of the note. ``date`` is when this part of the file was written, in seconds since 1970, if
-    the file says so; else the date of the file counts.
+    the file says so; else the date of the file counts. ``links`` are those in the text that give other files a name.
     """
 
     start_line: int
@@ -39,6 +46,7 @@ class Chunk:
     own: str = ""
     names: tuple[str, ...] = ()
     date: int | None = None
+    links: tuple[NoteLink, ...] = ()
 
     @property
     def sha256(self) -> str:

@@ -6,6 +6,7 @@ be read is reported with its code and does not stop the others. Knows neither th
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from promptuary.core.budget import TokenCounter
@@ -97,6 +98,7 @@ class FolderSync:
         return None
 
     def _put(self, file: IndexedFile, read: TextFile, *, new: bool) -> None:
+        from promptuary.core.note_links import links_in  # noqa: PLC0415  (most searches find nothing to chunk)
         from promptuary.search.chunks.chunker import chunks  # noqa: PLC0415  (most searches find nothing to chunk)
 
         def on_slow() -> None:
@@ -104,6 +106,8 @@ class FolderSync:
 
         name = _name_for_chunks(read, file.path)
         cut = chunks(read.text, name, self._sizes, self._counter, on_slow)
+        if file.kind == "markdown":
+            cut = [replace(one, links=links) if (links := links_in(one.text)) else one for one in cut]
         self._index.put(self._folder, file, read.text, cut)
         if new:
             self._added += 1

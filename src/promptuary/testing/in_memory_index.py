@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from promptuary.core.note_links import note_name, pointed_at
 from promptuary.core.ports.index import HEAD_LINES, ChunkTraits, IndexedChunk, Similarity, UnembeddedChunk
 from promptuary.core.query import (
     STOP_WORDS,
@@ -19,6 +20,7 @@ from promptuary.core.query import (
     matched,
     mistakes,
     one_mistake_away,
+    parse,
     taken_apart,
     words_to_check,
     worth_respelling,
@@ -253,7 +255,8 @@ class InMemoryIndex:
 
         with self._reading() as own:
             visible = {number: file for number, file in own.chunks().items() if number in own.visible}
-            return _best(visible, score, limit, files)
+            named = {} if words.phrases else _named(words, visible)
+            return _best(visible, lambda number, file: max(score(number, file), named.get(number, 0.0)), limit, files)
 
     def spoken(self, words: Words, limit: int) -> Mapping[int, float]:
         """Return the conversations in which people say most of the words."""
@@ -402,6 +405,26 @@ def _best(
     """Return the chunks with the highest scores above ``least``, the best first."""
     among = [(number, score(number, one)) for number, one in chunks.items() if files is None or one.number in files]
     return sorted((one for one in among if one[1] > least), key=lambda one: (-one[1], one[0]))[:limit]
+
+
+def _named(words: Words, chunks: Mapping[int, _File]) -> dict[int, float]:
+    """Return the first chunks of files that links call by some of the words, and by how many."""
+    found: dict[int, float] = {}
+    for number, source in chunks.items():
+        for target, text in source.chunks[number].links:
+            there = {
+                one.file.path: _first(one)
+                for one in chunks.values()
+                if one.folder == source.folder and one is not source and note_name(one.file.path) == note_name(target)
+            }
+            path, terms = pointed_at(target, source.file.path, there), parse(text).terms
+            if path is not None and terms and len(named := matched(Words(terms), " ".join(words.terms))) == len(terms):
+                found[there[path]] = max(float(len(named)), found.get(there[path], 0.0))
+    return found
+
+
+def _first(one: _File) -> int:
+    return min(one.chunks, key=lambda number: one.chunks[number].start_line)
 
 
 def _findable(one: _File, chunk: Chunk) -> str:

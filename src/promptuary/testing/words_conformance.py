@@ -4,16 +4,22 @@ It takes the same fixtures. Scores may differ from index to index; what is found
 """
 # ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
 
-from promptuary.core.ports.index import SearchIndex
+from promptuary.core.ports.index import IndexWriter, SearchIndex
 from promptuary.core.query import parse
-from promptuary.core.search import Chunk, Words
-from promptuary.testing.index_conformance import HERE, STRANGE, file, filled, found, lines, writing
+from promptuary.core.search import Chunk, NoteLink, Words
+from promptuary.testing.index_conformance import HERE, STRANGE, THERE, file, filled, found, lines, writing
 
 
 def near(index: SearchIndex, query: str) -> list[tuple[str, str]]:
     """Return the path and the text of the chunks that a query finds by words, however they are spelled."""
     hits = index.chunks([number for number, _ in index.lexical(index.respelled(parse(query)), 100)])
     return sorted((one.path, one.chunk.text) for one in hits.values())
+
+
+def link(writer: IndexWriter, path: str, *links: NoteLink) -> None:
+    """Index a file of one line with these links."""
+    text = " ".join(one.text for one in links)
+    writer.put(HERE, file(path, text), text, [Chunk(1, 1, text, links=links)])
 
 
 class WordSearchConformance:
@@ -24,6 +30,55 @@ class WordSearchConformance:
 
         assert [path for path, _ in found(index, '"page cache"')] == ["a", "c"]
         assert [path for path, _ in found(index, 'full "page cache"')] == ["a", "c"]
+
+    def test_a_file_is_found_by_what_links_call_it(self, index: SearchIndex) -> None:
+        with writing(index) as writer:
+            writer.put(HERE, file("ops/deploy.md"), "steps\nmore", lines("steps\nmore"))
+            link(writer, "home.md", NoteLink("ops/deploy.md", "the release runbook"))
+            link(writer, "gone.md", NoteLink("nowhere", "release"))
+
+        assert ("ops/deploy.md", "steps") in found(index, "where is the runbook of the release")
+        assert ("ops/deploy.md", "more") not in found(index, "release runbook")
+        assert ("ops/deploy.md", "steps") not in found(index, "release")
+        assert ("ops/deploy.md", "steps") not in found(index, '"release runbook"')
+
+    def test_what_a_link_calls_a_file_holds_as_long_as_both_are_there(self, index: SearchIndex) -> None:
+        def called() -> list[str]:
+            return [path for path, text in found(index, "runbook") if text == "steps"]
+
+        with writing(index) as writer:
+            link(writer, "home.md", NoteLink("deploy", "Runbook"))
+        assert called() == []
+        with writing(index) as writer:
+            writer.put(HERE, file("deploy.md"), "steps", lines("steps"))
+        assert called() == ["deploy.md"]
+        with writing(index) as writer:
+            writer.move(HERE, "deploy.md", file("ops/Deploy.md"))
+        assert called() == ["ops/Deploy.md"]
+        with writing(index) as writer:
+            writer.move(HERE, "ops/Deploy.md", file("release.md"))
+        assert called() == []
+        with writing(index) as writer:
+            writer.move(HERE, "release.md", file("deploy.md"))
+            writer.put(HERE, file("home.md", "x"), "see deploy", lines("see deploy"))
+        assert called() == []
+
+    def test_links_come_back_with_the_content_of_a_file(self, index: SearchIndex) -> None:
+        links = [NoteLink(text, text) for text in STRANGE]
+        with writing(index) as writer:
+            link(writer, "home.md", *links)
+
+        (chunk,) = index.content(HERE, "home.md")[1]
+        assert list(chunk.links) == links
+        for text in STRANGE:
+            index.lexical(Words((text,)), 10)
+
+    def test_links_name_files_of_their_own_folder_alone(self, index: SearchIndex) -> None:
+        with writing(index) as writer:
+            writer.put(THERE, file("deploy.md"), "steps", lines("steps"))
+            link(writer, "home.md", NoteLink("deploy", "runbook"))
+
+        assert [path for path, _ in found(index, "runbook")] == ["home.md"]
 
     def test_a_word_is_found_by_its_beginning_if_that_is_asked_for(self, index: SearchIndex) -> None:
         filled(index, a="microscope", b="telescope")

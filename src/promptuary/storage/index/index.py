@@ -26,7 +26,7 @@ Result = TypeVar("Result")
 
 _RECIPE: Final = "recipe"
 _EMBEDDER: Final = "embedder"
-_VERSION: Final = "1"
+_VERSION: Final = "2"
 """Goes up when an older index cannot be read or would answer differently."""
 _TRUSTED: Final = 300.0
 """Seconds for which verified files are trusted. Not for ever: a merge would hide damage to them."""
@@ -120,8 +120,18 @@ class DiskIndex:
         return self._reading(lambda own: own.lexical.respelled(words), words)
 
     def lexical(self, words: Words, limit: int, *, files: Collection[int] | None = None) -> Sequence[tuple[int, float]]:
-        """Return the best chunks by words, and how many of the words each explains: BM25 in words of average rarity."""
-        return self._reading(lambda own: own.lexical.search(words, limit, files=files), ())
+        """Return the best chunks by words, and how many of the words each explains: BM25 in words of average rarity.
+
+        The first chunk of a file that links call by some of the words has them as if they stood in it.
+        """
+
+        def work(own: Generation) -> Sequence[tuple[int, float]]:
+            found = own.lexical.search(words, limit, files=files)
+            # A quoted phrase must be in the text.
+            named = [] if words.phrases else own.catalog.linked(spoken_terms(words), files)
+            return _with_names(found, own.lexical.explained(words, named), limit) if named else found
+
+        return self._reading(work, ())
 
     def spoken(self, words: Words, limit: int) -> Mapping[int, float]:
         """Return the conversations in which people say most of the words, measured like ``lexical``."""
@@ -288,3 +298,16 @@ class DiskIndex:
             if self._opened is None and current is not None:
                 self._opened = self._generation(current, writing=False)
             return self._opened
+
+
+def _with_names(
+    found: Sequence[tuple[int, float]], named: Mapping[int, float], limit: int
+) -> Sequence[tuple[int, float]]:
+    """Return the best of what was found by words and by names, each with the better of both.
+
+    The better, not the sum: what is below the limit by its words need not be known then.
+    """
+    scores = dict(found)
+    for chunk, score in named.items():
+        scores[chunk] = max(score, scores.get(chunk, 0.0))
+    return sorted(scores.items(), key=lambda one: (-one[1], one[0]))[:limit]

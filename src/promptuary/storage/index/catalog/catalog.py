@@ -8,10 +8,11 @@ has not committed yet, so that the next writer can repair what a killed process 
 import json
 import sqlite3
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from promptuary.core.note_links import note_name
 from promptuary.core.ports.index import ChunkTraits, IndexedChunk, UnembeddedChunk
 from promptuary.core.search import Chunk, Filters, Folder, IndexCounts, IndexedFile
 from promptuary.storage.index.catalog import rows
@@ -40,7 +41,10 @@ _STEPS: Final = (
     "schema_4_conversations.sql",
     "schema_5_embedded.sql",
     "schema_6_sizes.sql",
+    "schema_7_links.sql",
 )
+_MOST_LINKS: Final = 200
+"""Links that a search looks at, the best first."""
 _ENDS: Final = str.maketrans({'"': " ", "\0": " "})
 
 
@@ -144,7 +148,8 @@ class Catalog:
             row = own.execute(_QUERIES["find_file"], {"folder": place, "path": to_column(old)}).fetchone()
             if row is None:
                 raise ValueError(f"{old} is not indexed")
-            own.execute(_QUERIES["move_file"], {"id": row[0], "path": to_column(file.path)})
+            moved_to = {"id": row[0], "path": to_column(file.path), "name": to_column(note_name(file.path))}
+            own.execute(_QUERIES["move_file"], moved_to)
             number, _ = rows.add_file(own, place, file)
             moved = [one for one, *_ in own.execute(_QUERIES["chunks_of"], {"file": number}).fetchall()]
             own.executemany(_QUERIES["add_pending"], [(one,) for one in moved])
@@ -241,12 +246,23 @@ class Catalog:
 
         A conversation has the number of the chunk that holds what is said in it.
         """
-        # Quoted, a term is data, and nothing in it an operator; these two characters would end it.
-        query = " OR ".join(f'"{term.translate(_ENDS)}"' for term in terms)
-        key = {"query": query, "limit": limit}
+        key = {"query": _any_of(terms), "limit": limit}
         return self._read(
             lambda own: [(int(one), -float(score)) for one, score in own.execute(_QUERIES["spoken"], key)]
         )
+
+    def linked(self, terms: Sequence[str], files: Collection[int] | None = None) -> list[tuple[int, str]]:
+        """Return the first chunks of files that links call something with any of these terms, each with what that is.
+
+        ``files`` restricts them to these files.
+        """
+
+        def work(own: sqlite3.Connection) -> list[tuple[int, str]]:
+            if own.execute(_QUERIES["some_link"]).fetchone() is None:
+                return []
+            return rows.linked(own, {"query": _any_of(terms), "limit": _MOST_LINKS}, files)
+
+        return self._read(work) if terms else []
 
     def has_conversations(self) -> bool:
         """Return whether there is any conversation."""
@@ -356,3 +372,9 @@ class Catalog:
             result = self._database.write(work)
         self._folders |= self._uncommitted
         return result
+
+
+def _any_of(terms: Sequence[str]) -> str:
+    """Return what finds texts with any of these terms."""
+    # Quoted, a term is data, and nothing in it an operator; these two characters would end it.
+    return " OR ".join(f'"{term.translate(_ENDS)}"' for term in terms)

@@ -53,8 +53,8 @@ SELECT id FROM file WHERE folder = :folder AND path = :path;
 
 -- name: add_file
 -- Add a file, if it is not there.
-INSERT INTO file (folder, path, size, modified, changed, inode, sha256, kind, date, chunks, conversations)
-VALUES (:folder, :path, :size, :modified, :changed, :inode, :sha256, :kind, :date, coalesce(:chunks, 0),
+INSERT INTO file (folder, path, name, size, modified, changed, inode, sha256, kind, date, chunks, conversations)
+VALUES (:folder, :path, :name, :size, :modified, :changed, :inode, :sha256, :kind, :date, coalesce(:chunks, 0),
 coalesce(:conversations, 0))
 ON CONFLICT (folder, path) DO NOTHING;
 
@@ -66,7 +66,7 @@ WHERE folder = :folder AND path = :path RETURNING id;
 
 -- name: move_file
 -- Give a file another path.
-UPDATE file SET path = :path WHERE id = :id;
+UPDATE file SET path = :path, name = :name WHERE id = :id;
 
 -- name: drop_file
 -- Delete a file, whose chunks and text are deleted already.
@@ -90,7 +90,7 @@ SELECT id, start_line, end_line, sha256, own, names, date FROM chunk WHERE file 
 
 -- name: chunks_in
 -- The chunks of a file as they were put, in order.
-SELECT start_line, end_line, heading, own, names, date FROM chunk WHERE file = :file ORDER BY start_line, id;
+SELECT start_line, end_line, heading, own, names, date, id FROM chunk WHERE file = :file ORDER BY start_line, id;
 
 -- name: add_chunk
 -- Add a chunk.
@@ -104,6 +104,46 @@ UPDATE chunk SET start_line = ?, end_line = ? WHERE id = ?;
 -- name: drop_chunk
 -- Delete a chunk.
 DELETE FROM chunk WHERE id = ?;
+
+-- name: add_link
+-- Add a link of a chunk.
+INSERT INTO link (id, chunk, target, name, text) VALUES (?, ?, ?, ?, ?);
+
+-- name: add_link_text
+-- Let a link be found by its text.
+INSERT INTO link_text (rowid, text) VALUES (?, ?);
+
+-- name: last_link
+-- The highest number of a link.
+SELECT coalesce(max(id), 0) FROM link;
+
+-- name: some_link
+-- Any link.
+SELECT 1 FROM link LIMIT 1;
+
+-- name: links_in
+-- The links of the chunks of a file, in the order in which they were put.
+SELECT chunk.id, target, text FROM link JOIN chunk ON link.chunk = chunk.id WHERE chunk.file = :file ORDER BY link.id;
+
+-- name: drop_link_texts
+-- Let the links of a chunk be found no more.
+DELETE FROM link_text WHERE rowid IN (SELECT id FROM link WHERE chunk = ?);
+
+-- name: drop_links
+-- Delete the links of a chunk.
+DELETE FROM link WHERE chunk = ?;
+
+-- name: linked
+-- The links that a query finds, the best first, each with its file and the files that have the name of its target.
+SELECT link.id, link.text, link.target, source.path, target.id, target.path
+FROM (SELECT rowid, rank FROM link_text WHERE link_text MATCH :query ORDER BY rank, rowid LIMIT :limit) AS best
+JOIN link ON link.id = best.rowid
+JOIN chunk ON chunk.id = link.chunk JOIN file AS source ON source.id = chunk.file
+JOIN file AS target ON target.name = link.name AND target.folder = source.folder AND target.id <> source.id;
+
+-- name: first_chunks
+-- The first chunk of each of some files.
+SELECT file, id, min(start_line) FROM chunk WHERE file IN (SELECT value FROM json_each(:files)) GROUP BY file;
 
 -- name: add_pending
 -- The full-text index must be sent a chunk again, or delete it.

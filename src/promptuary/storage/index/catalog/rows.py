@@ -5,16 +5,17 @@ import sqlite3
 import sys
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, cast
 
 from promptuary.core.errors import DatabaseDamagedError, IndexDamagedError, PromptuaryError, UnknownFormatError
+from promptuary.core.note_links import note_name, pointed_at
 from promptuary.core.ports.index import HEAD_LINES, ChunkTraits, IndexedChunk, UnembeddedChunk
 from promptuary.core.query import extra_terms, folded
-from promptuary.core.search import FILE_KINDS, Chunk, FileKind, Folder, IndexedFile, Stamp
+from promptuary.core.search import FILE_KINDS, Chunk, FileKind, Folder, IndexedFile, NoteLink, Stamp
 from promptuary.storage.index.document import Document
 from promptuary.storage.sqlite.columns import from_column, to_column
 from promptuary.storage.sqlite.queries import queries
@@ -95,6 +96,7 @@ def add_file(
     values = {
         "folder": folder,
         "path": to_column(file.path),
+        "name": to_column(note_name(file.path)),
         "size": stamp.size,
         "modified": stamp.modified,
         "changed": stamp.changed,
@@ -135,7 +137,11 @@ def content_of(connection: sqlite3.Connection, file: int) -> tuple[str, list[Chu
     """Return the text of a file and its chunks."""
     row = connection.execute(_QUERIES["get_content"], (file,)).fetchone()
     texts, cut = Texts(connection), connection.execute(_QUERIES["chunks_in"], {"file": file}).fetchall()
-    return from_column(row[0]) if row else "", [_chunk(file, one, texts) for one in cut]
+    links: dict[int, list[NoteLink]] = defaultdict(list)
+    for chunk, target, text in connection.execute(_QUERIES["links_in"], {"file": file}):
+        links[chunk].append(NoteLink(from_column(target), from_column(text)))
+    chunks = [replace(_chunk(file, fields, texts), links=tuple(links[one])) for *fields, one in cut]
+    return from_column(row[0]) if row else "", chunks
 
 
 def drop_chunks(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
@@ -143,7 +149,8 @@ def drop_chunks(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
     if not numbers:
         return
     keys = [(one,) for one in numbers]
-    connection.executemany(_QUERIES["drop_chunk"], keys)
+    for query in ("drop_link_texts", "drop_links", "drop_chunk"):
+        connection.executemany(_QUERIES[query], keys)
     connection.executemany(_QUERIES["drop_conversation"], keys)
     connection.executemany(_QUERIES["add_pending"], keys)
 
@@ -158,13 +165,47 @@ def add_chunks(
         _QUERIES["add_chunk"],
         [(number, file, one.start_line, one.end_line, _packed(one.heading), *same) for number, one, same in chunks],
     )
-    if said := [(number, _spoken(one.own)) for number, one, _ in chunks if one.own]:
+    if said := [(number, _findable(one.own)) for number, one, _ in chunks if one.own]:
         connection.executemany(_QUERIES["add_conversation"], said)
+    if links := [(number, one) for number, chunk, _ in chunks for one in chunk.links]:
+        _add_links(connection, links)
     return [_document(number, file, path, one) for number, one, _ in chunks]
 
 
-def _spoken(own: str) -> str:
-    """Return what people say in a conversation as it is indexed: valid text in one spelling."""
+def _add_links(connection: sqlite3.Connection, links: Sequence[tuple[int, NoteLink]]) -> None:
+    last = int(connection.execute(_QUERIES["last_link"]).fetchone()[0])
+    numbered = list(enumerate(links, last + 1))
+    connection.executemany(
+        _QUERIES["add_link"],
+        [
+            (number, chunk, to_column(one.target), to_column(note_name(one.target)), to_column(one.text))
+            for number, (chunk, one) in numbered
+        ],
+    )
+    connection.executemany(_QUERIES["add_link_text"], [(number, _findable(one.text)) for number, (_, one) in numbered])
+
+
+def linked(
+    connection: sqlite3.Connection, query: Mapping[str, object], files: Collection[int] | None
+) -> list[tuple[int, str]]:
+    """Return the first chunks of the files that the links of a query point at, each with the text of the link."""
+    named: dict[int, tuple[str, str, str]] = {}
+    paths: dict[int, dict[str, int]] = defaultdict(dict)
+    for link, text, target, source, file, path in connection.execute(_QUERIES["linked"], query):
+        named[link] = from_column(text), from_column(target), from_column(source)
+        paths[link][from_column(path)] = int(file)
+    found: dict[tuple[int, str], None] = {}
+    for link, (text, target, source) in named.items():
+        path = pointed_at(target, source, paths[link])
+        if path is not None and (files is None or paths[link][path] in files):
+            found[paths[link][path], text] = None
+    wanted = json.dumps(list({file for file, _ in found}))
+    first = {file: chunk for file, chunk, _ in connection.execute(_QUERIES["first_chunks"], {"files": wanted})}
+    return [(first[file], text) for file, text in found if file in first]
+
+
+def _findable(own: str) -> str:
+    """Return what people say in a conversation, or call a file, as it is indexed: valid text in one spelling."""
     text = folded(own).replace("\0", " ")
     return f"{text} {extra}" if (extra := extra_terms(text)) else text
 

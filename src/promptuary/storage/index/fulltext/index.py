@@ -135,6 +135,22 @@ class TantivyIndex:
             builder.build(words, None)
             return builder.average()
 
+    def explained(self, words: Words, named: Sequence[tuple[int, str]]) -> dict[int, float]:
+        """Return how many words chunks explain by their names, as if these stood once in a text of usual length.
+
+        A name counts if all its words are among ``words``: what is called "release notes" is not meant by "release".
+        """
+        with translate_errors(self._folder):
+            last = self._last_commit()
+            if last is None:
+                return {}
+            builder = QueryBuilder(self._schema, last[2], self._analyzers)
+            builder.build(words, None)
+            average, best = builder.average(), dict[int, float]()
+            for chunk, name in named:
+                best[chunk] = max(builder.rarity(name) / average, best.get(chunk, 0.0))
+            return {chunk: score for chunk, score in best.items() if score > 0}
+
     def close(self) -> None:
         """Close the files after pending merges; uncommitted changes are lost."""
         with self._write_lock, self._read_lock, translate_errors(self._folder):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING, Final
 
-from promptuary.core.query import LONG, is_name, reading
+from promptuary.core.query import LONG, folded, is_name, parse, reading
 from promptuary.core.search import Words
 
 if TYPE_CHECKING:
@@ -84,16 +84,21 @@ class QueryBuilder:
 
         Words that no text has count as well: a text that has all the others does not explain the question.
         """
-        number = self._searcher.num_docs
-        frequencies = {
-            stem: self._searcher.doc_freq("body", self._stands_for.get(stem, stem)) for stem in self._weights
-        }
         best = sum(
-            weight * MOST_SCORE * log(1 + (number - frequencies[stem] + 0.5) / (frequencies[stem] + 0.5))
+            weight * MOST_SCORE * self._rarity(self._stands_for.get(stem, stem))
             for stem, weight in self._weights.items()
         )
         count = sum(self._weights.values()) + self._prefixes
         return (best + PREFIX_SCORE * self._prefixes) / count if count else 1.0
+
+    def rarity(self, name: str) -> float:
+        """Return the score of a text for having the words of ``name`` once; 0 unless all of them are asked for."""
+        stems = {stem for term in parse(name).terms for stem in self._analyzers.stems.analyze(folded(term))}
+        return sum(map(self._rarity, stems)) if stems and stems <= self._weights.keys() else 0.0
+
+    def _rarity(self, stem: str) -> float:
+        number, frequency = self._searcher.num_docs, self._searcher.doc_freq("body", stem)
+        return log(1 + (number - frequency + 0.5) / (frequency + 0.5))
 
     def _read(self, words: Words) -> "list[Query]":
         """Collect what may match, and return what must."""

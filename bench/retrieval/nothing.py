@@ -1,0 +1,26 @@
+"""Messages that ask for nothing (greetings, thanks, small talk in five languages): which of them recall answers."""
+
+from pathlib import Path
+from typing import Final
+
+from promptuary.blocking import Promptuary
+from promptuary.core.query import unquoted
+from promptuary.core.search import SearchQuery
+from promptuary.layers.recall import asked
+from promptuary.references.search_hits import recallable
+
+_LIST: Final = Path(__file__).parents[2] / "tests" / "fixtures" / "messages_that_ask_for_nothing.txt"
+
+
+def messages() -> list[str]:
+    """Return the messages of the list."""
+    lines = _LIST.read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line.strip() and not line.startswith("#")]
+
+
+def brought_in(promptuary: Promptuary) -> list[bool]:
+    """Return for each message whether recall would bring anything in, as the layer decides that."""
+    return [
+        bool(words.strip() and recallable(promptuary.search.find(SearchQuery(unquoted(words), 1))))
+        for words in map(asked, messages())
+    ]
