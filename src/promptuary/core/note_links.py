@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from posixpath import dirname, join, normpath
 from typing import Final
 from unicodedata import normalize
-from urllib.parse import unquote
 
 from promptuary.core.search import NoteLink
 
@@ -26,6 +25,7 @@ _INLINE: Final = (
 _LINK: Final = re.compile(f"{_WIKI}|{_INLINE}")
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}:|//")
 _NOTE_ENDINGS: Final = (".md", ".markdown", ".mdx")
+_ESCAPES: Final = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 _MARKS: Final = re.compile(r"[*_`]+")
 
 
@@ -45,10 +45,15 @@ def links_in(text: str) -> tuple[NoteLink, ...]:
 def _links(text: str) -> Iterator[NoteLink]:
     for match in _LINK.finditer(text):
         wiki, called, inline, bracketed, plain = match.groups()
-        target = (wiki or unquote(bracketed or plain)).partition("#")[0].strip()
+        target = (wiki or _unescaped(bracketed or plain)).partition("#")[0].strip()
         # Characters that no path has come from escapes alone.
         if target and not _ADDRESS.match(target) and "\0" not in target and "\n" not in target:
             yield NoteLink(target, " ".join(_MARKS.sub("", called or inline).split()))
+
+
+def _unescaped(path: str) -> str:
+    """Return a path of which spaces and other characters are written as in an address."""
+    return _ESCAPES.sub(lambda match: bytes.fromhex(match[0].replace("%", "")).decode("utf-8", "replace"), path)
 
 
 def note_name(path: str) -> str:

@@ -11,6 +11,7 @@ from typing import Final
 
 from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import Code, SourceError
+from promptuary.core.note_links import links_in
 from promptuary.core.ports.index import IndexWriter
 from promptuary.core.search import (
     TRANSIENT_CODES,
@@ -98,7 +99,6 @@ class FolderSync:
         return None
 
     def _put(self, file: IndexedFile, read: TextFile, *, new: bool) -> None:
-        from promptuary.core.note_links import links_in  # noqa: PLC0415  (most searches find nothing to chunk)
         from promptuary.search.chunks.chunker import chunks  # noqa: PLC0415  (most searches find nothing to chunk)
 
         def on_slow() -> None:
