@@ -199,8 +199,9 @@ def linked(
         path = pointed_at(target, source, paths[link])
         if path is not None and (files is None or paths[link][path] in files):
             found[paths[link][path], text] = None
-    wanted = json.dumps(list({file for file, _ in found}))
-    first = {file: chunk for file, chunk, _ in connection.execute(_QUERIES["first_chunks"], {"files": wanted})}
+    numbers = sorted({file for file, _ in found})
+    chunks = connection.execute(_QUERIES["first_chunks"], {"files": json.dumps(numbers)})
+    first = {file: chunk for file, chunk, _ in chunks}
     return [(first[file], text) for file, text in found if file in first]
 
 
