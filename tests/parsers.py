@@ -22,7 +22,6 @@ from promptuary.core.blocks import Detail, Source, content_hash
 from promptuary.core.errors import ConfigError, PromptuaryError, SourceError
 from promptuary.core.excerpt import excerpt
 from promptuary.core.messages import Item
-from promptuary.core.note_links import links_in
 from promptuary.core.notes import NoteDraft, is_note_id, note_path
 from promptuary.core.ports.json_answers import json_object
 from promptuary.core.query import extra_terms, folded
@@ -55,6 +54,7 @@ from promptuary.search.chunks.file_kinds import date_of
 from promptuary.search.chunks.front_matter import fields
 from promptuary.search.chunks.front_matter import names as names_in_front_matter
 from promptuary.search.chunks.generated import is_generated
+from promptuary.search.chunks.links import links_in
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.tokens import Counter
 from promptuary.when.dates import dates_in, lone_date

@@ -4,9 +4,11 @@ Values only, no input or output. A chunk is always whole lines, so that its line
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from posixpath import dirname, join, normpath
 from typing import Final, Literal, NamedTuple, TypeAlias, assert_never
+from unicodedata import normalize
 
 from promptuary.core.errors import Code, ConfigError
 
@@ -20,11 +22,46 @@ CONTEXT: Final = 2
 """The version of ``Chunk.context``. Vectors of another version are not used."""
 
 
+_NOTE_ENDINGS: Final = (".md", ".markdown", ".mdx")
+
+
+def note_name(path: str) -> str:
+    """Return the name by which links find a file: without folders, and without the ending of a note."""
+    return _spelled(path).rpartition("/")[2]
+
+
+def _spelled(path: str) -> str:
+    """Return a path in one spelling, without the ending of a note."""
+    plain = normalize("NFC", path).casefold()
+    return plain.removesuffix(next((one for one in _NOTE_ENDINGS if plain.endswith(one)), ""))
+
+
 class NoteLink(NamedTuple):
     """A link in a note: the path that it points at, as it is written, and what that file is called there."""
 
     target: str
     text: str
+
+    @property
+    def name(self) -> str:
+        """The name of the file that it points at, see ``note_name``."""
+        return note_name(self.target)
+
+    def pointed_at(self, source: str, paths: Iterable[str]) -> str | None:
+        """Return which of ``paths`` the link points at if it is in the file ``source``; all of them have its ``name``.
+
+        The path from that file is meant, else the path from the top, else a file whose path ends so: people leave out
+        folders. Of several the shortest path is taken, of equally long ones the first.
+        """
+        written = _spelled(self.target)
+        beside, top = normpath(join(dirname(_spelled(source)), written)), normpath(written).lstrip("/")
+
+        def distance(path: str) -> int:
+            key = _spelled(path)
+            return 0 if key == beside else 1 if key == top else 2 if f"/{key}".endswith(f"/{top}") else 3
+
+        nearest = min(((distance(path), len(path), path) for path in paths), default=(3, 0, ""))
+        return nearest[2] if nearest[0] < 3 else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from typing import Final
 
 from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import Code, SourceError
-from promptuary.core.note_links import links_in
 from promptuary.core.ports.index import IndexWriter
 from promptuary.core.search import (
     TRANSIENT_CODES,
@@ -24,6 +23,7 @@ from promptuary.core.search import (
     SyncReport,
 )
 from promptuary.search.chunks.file_kinds import date_of, kind_of
+from promptuary.search.chunks.links import links_in
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.plan import Moves, Plan, stamp_to_store
 from promptuary.workspace.disk.read import TextFile

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from promptuary.core.note_links import note_name, pointed_at
 from promptuary.core.ports.index import HEAD_LINES, ChunkTraits, IndexedChunk, Similarity, UnembeddedChunk
 from promptuary.core.query import (
     STOP_WORDS,
@@ -25,7 +24,7 @@ from promptuary.core.query import (
     words_to_check,
     worth_respelling,
 )
-from promptuary.core.search import UNREAD, Chunk, Filters, Folder, IndexCounts, IndexedFile, Words
+from promptuary.core.search import UNREAD, Chunk, Filters, Folder, IndexCounts, IndexedFile, Words, note_name
 
 
 @dataclass(slots=True)
@@ -411,13 +410,13 @@ def _named(words: Words, chunks: Mapping[int, _File]) -> dict[int, float]:
     """Return the first chunks of files that links call by some of the words, and by how many."""
     found: dict[int, float] = {}
     for number, source in chunks.items():
-        for target, text in source.chunks[number].links:
+        for link in source.chunks[number].links:
             there = {
                 one.file.path: _first(one)
                 for one in chunks.values()
-                if one.folder == source.folder and one is not source and note_name(one.file.path) == note_name(target)
+                if one.folder == source.folder and one is not source and note_name(one.file.path) == link.name
             }
-            path, terms = pointed_at(target, source.file.path, there), parse(text).terms
+            path, terms = link.pointed_at(source.file.path, there), parse(link.text).terms
             if path is not None and terms and len(named := matched(Words(terms), " ".join(words.terms))) == len(terms):
                 found[there[path]] = max(float(len(named)), found.get(there[path], 0.0))
     return found

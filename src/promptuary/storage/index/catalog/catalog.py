@@ -12,9 +12,8 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from promptuary.core.note_links import note_name
 from promptuary.core.ports.index import ChunkTraits, IndexedChunk, UnembeddedChunk
-from promptuary.core.search import Chunk, Filters, Folder, IndexCounts, IndexedFile
+from promptuary.core.search import Chunk, Filters, Folder, IndexCounts, IndexedFile, note_name
 from promptuary.storage.index.catalog import rows
 from promptuary.storage.index.catalog.rows import (
     CHECKPOINTED,

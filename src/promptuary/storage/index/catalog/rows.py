@@ -12,10 +12,9 @@ from functools import lru_cache
 from typing import Any, Final, cast
 
 from promptuary.core.errors import DatabaseDamagedError, IndexDamagedError, PromptuaryError, UnknownFormatError
-from promptuary.core.note_links import note_name, pointed_at
 from promptuary.core.ports.index import HEAD_LINES, ChunkTraits, IndexedChunk, UnembeddedChunk
 from promptuary.core.query import extra_terms, folded
-from promptuary.core.search import FILE_KINDS, Chunk, FileKind, Folder, IndexedFile, NoteLink, Stamp
+from promptuary.core.search import FILE_KINDS, Chunk, FileKind, Folder, IndexedFile, NoteLink, Stamp, note_name
 from promptuary.storage.index.document import Document
 from promptuary.storage.sqlite.columns import from_column, to_column
 from promptuary.storage.sqlite.queries import queries
@@ -178,7 +177,7 @@ def _add_links(connection: sqlite3.Connection, links: Sequence[tuple[int, NoteLi
     connection.executemany(
         _QUERIES["add_link"],
         [
-            (number, chunk, to_column(one.target), to_column(note_name(one.target)), to_column(one.text))
+            (number, chunk, to_column(one.target), to_column(one.name), to_column(one.text))
             for number, (chunk, one) in numbered
         ],
     )
@@ -189,16 +188,16 @@ def linked(
     connection: sqlite3.Connection, query: Mapping[str, object], files: Collection[int] | None
 ) -> list[tuple[int, str]]:
     """Return the first chunks of the files that the links of a query point at, each with the text of the link."""
-    named: dict[int, tuple[str, str, str]] = {}
+    named: dict[int, tuple[NoteLink, str]] = {}
     paths: dict[int, dict[str, int]] = defaultdict(dict)
     for link, text, target, source, file, path in connection.execute(_QUERIES["linked"], query):
-        named[link] = from_column(text), from_column(target), from_column(source)
+        named[link] = NoteLink(from_column(target), from_column(text)), from_column(source)
         paths[link][from_column(path)] = int(file)
     found: dict[tuple[int, str], None] = {}
-    for link, (text, target, source) in named.items():
-        path = pointed_at(target, source, paths[link])
+    for link, (one, source) in named.items():
+        path = one.pointed_at(source, paths[link])
         if path is not None and (files is None or paths[link][path] in files):
-            found[paths[link][path], text] = None
+            found[paths[link][path], one.text] = None
     numbers = sorted({file for file, _ in found})
     chunks = connection.execute(_QUERIES["first_chunks"], {"files": json.dumps(numbers)})
     first = {file: chunk for file, chunk, _ in chunks}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from promptuary.core.note_links import MOST_LINKS, links_in, note_name, pointed_at
-from promptuary.core.search import NoteLink
+from promptuary.core.search import NoteLink, note_name
+from promptuary.search.chunks.links import MOST_LINKS, links_in
 from tests.linear import assert_linear, repeated
 
 
@@ -86,4 +86,6 @@ def test_letters_with_marks_are_the_same_however_they_are_encoded() -> None:
     ],
 )
 def test_a_link_points_at_the_nearest_file_of_its_path(target: str, source: str, path: str | None) -> None:
-    assert pointed_at(target, source, ["b/c/plan.md", "a/plan.md", "plan.md", "b/plan.md"]) == path
+    link = NoteLink(target, "the plan")
+
+    assert link.pointed_at(source, ["b/c/plan.md", "a/plan.md", "plan.md", "b/plan.md"]) == path

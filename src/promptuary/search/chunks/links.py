@@ -1,4 +1,4 @@
-"""Links between notes: what others call a note is a name of it. Pure.
+"""The links of a note to other files: what others call a note is a name of it. Pure.
 
 ``[the runbook](ops/deploy.md)`` and ``[[deploy|the runbook]]`` say that ``deploy.md`` is the runbook, which may stand
 nowhere in that file. A link without words of its own (``[[deploy]]``) says nothing that the path does not say. Takes
@@ -6,12 +6,10 @@ time proportional to the text.
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from posixpath import dirname, join, normpath
+from collections.abc import Iterator
 from typing import Final
-from unicodedata import normalize
 
-from promptuary.core.search import NoteLink
+from promptuary.core.search import NoteLink, note_name
 
 MOST_LINKS: Final = 200
 """Links of one text that count: one with more is a list of files."""
@@ -24,7 +22,6 @@ _INLINE: Final = (
 )
 _LINK: Final = re.compile(f"{_WIKI}|{_INLINE}")
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}:|//")
-_NOTE_ENDINGS: Final = (".md", ".markdown", ".mdx")
 _ESCAPES: Final = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 _MARKS: Final = re.compile(r"[*_`]+")
 
@@ -35,7 +32,7 @@ def links_in(text: str) -> tuple[NoteLink, ...]:
         return ()
     found: dict[NoteLink, None] = {}
     for link in _links(text):
-        if link.text and note_name(link.text) != note_name(link.target):
+        if link.text and note_name(link.text) != link.name:
             found[link] = None
         if len(found) >= MOST_LINKS:
             break
@@ -54,32 +51,3 @@ def _links(text: str) -> Iterator[NoteLink]:
 def _unescaped(path: str) -> str:
     """Return a path of which spaces and other characters are written as in an address."""
     return _ESCAPES.sub(lambda match: bytes.fromhex(match[0].replace("%", "")).decode("utf-8", "replace"), path)
-
-
-def note_name(path: str) -> str:
-    """Return the name by which links find a file: without folders, and without the ending of a note."""
-    return _key(path).rpartition("/")[2]
-
-
-def pointed_at(target: str, source: str, paths: Iterable[str]) -> str | None:
-    """Return which of ``paths`` a link in the file ``source`` points at; all of them have the name of its target.
-
-    The path from that file is meant, else the path from the top, else a file whose path ends so: people leave out
-    folders. Of several the shortest path is taken, of equally long ones the first.
-    """
-    written = _key(target)
-    beside, top = normpath(join(dirname(_key(source)), written)), normpath(written).lstrip("/")
-
-    def distance(path: str) -> int:
-        key = _key(path)
-        return 0 if key == beside else 1 if key == top else 2 if f"/{key}".endswith(f"/{top}") else 3
-
-    ranked = sorted((distance(path), len(path), path) for path in paths)
-    return ranked[0][2] if ranked and ranked[0][0] < 3 else None
-
-
-def _key(path: str) -> str:
-    """Return a path in one spelling, without the ending of a note."""
-    plain = normalize("NFC", path).casefold()
-    ending = next((one for one in _NOTE_ENDINGS if plain.endswith(one)), "")
-    return plain.removesuffix(ending)
