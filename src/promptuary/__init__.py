@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         StorageError,
     )
     from promptuary.core.expansion import Expansion, Outcome, Spend
+    from promptuary.core.findings import Examination, Finding
     from promptuary.core.layers import (
         Between,
         Changed,
@@ -108,12 +109,14 @@ _HOMES = {
     "Detail": "core.blocks",
     "Drift": "core.threads",
     "Embedder": "core.ports.models",
+    "Examination": "core.findings",
     "Expansion": "core.expansion",
     "Failure": "core.receipts",
     "FetchProgress": "core.ports.models",
     "FilesSkipped": "core.search",
     "FilesSynced": "core.search",
     "FilesUnparsed": "core.search",
+    "Finding": "core.findings",
     "Filters": "core.search",
     "Folder": "core.search",
     "FolderHeld": "core.search",
@@ -212,6 +215,7 @@ __all__ = [
     "Detail",
     "Drift",
     "Embedder",
+    "Examination",
     "Expansion",
     "Failure",
     "FetchProgress",
@@ -219,6 +223,7 @@ __all__ = [
     "FilesSynced",
     "FilesUnparsed",
     "Filters",
+    "Finding",
     "Folder",
     "FolderHeld",
     "FolderStatus",

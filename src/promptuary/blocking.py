@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from promptuary.config.settings import Settings, SettingsOptions
     from promptuary.core.expansion import Expansion
+    from promptuary.core.findings import Examination
     from promptuary.core.layers import Layer
     from promptuary.core.messages import Item, Message
     from promptuary.core.notes import (
@@ -134,6 +135,10 @@ class Promptuary:
     def adopt(self) -> None:
         """Take the ``state.db`` of the workspace for the person's own, although it came from elsewhere."""
         self._calls.run(self._core.adopt)
+
+    def examine(self, *, fix: bool = False) -> Examination:
+        """Return what is not as promised in the database and the notes; with ``fix``, repair what can be repaired."""
+        return self._calls.run(lambda: self._core.examine(fix=fix))
 
     def close(self) -> None:
         """Close the workspace; calls that are running in other threads end with an error. Closing twice is harmless."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from promptuary.config.settings import Settings, SettingsOptions
     from promptuary.core.expansion import Expansion
+    from promptuary.core.findings import Examination
     from promptuary.core.layers import Layer
     from promptuary.core.messages import Item, Message
     from promptuary.core.notes import (
@@ -142,6 +143,10 @@ class Promptuary:
     async def adopt(self) -> None:
         """Take the ``state.db`` of the workspace for the person's own, although it came from elsewhere."""
         await concurrency.run(self._core.adopt)
+
+    async def examine(self, *, fix: bool = False) -> Examination:
+        """Return what is not as promised in the database and the notes; with ``fix``, repair what can be repaired."""
+        return await concurrency.run(lambda: self._core.examine(fix=fix))
 
     async def close(self) -> None:
         """Close the workspace and everything opened for it."""

@@ -35,6 +35,7 @@ LOADED_ON_USE = {
     "promptuary.storage.sqlite.notes.writeback",
     "promptuary.storage.sqlite.vectors",
     "promptuary.wiring.binding",
+    "promptuary.wiring.doctor",
     "promptuary.wiring.memory",
     "promptuary.wiring.models",
     "promptuary.wiring.search",

@@ -110,7 +110,19 @@ THREAD_READS: Final[dict[str, Callable[[Promptuary], object]]] = {
     "prepare": lambda p: p.threads.prepare("what do you know?", thread="main").messages,
 }
 THREAD_WRITES: Final = {"finish", "abandon", "attach", "detach", "detach_all", "pin"}
-ENGINE: Final = {"open", "path", "settings", "principal", "expand", "complete", "find_files", "adopt", "notes", "close"}
+ENGINE: Final = {
+    "open",
+    "path",
+    "settings",
+    "principal",
+    "expand",
+    "complete",
+    "find_files",
+    "adopt",
+    "examine",
+    "notes",
+    "close",
+}
 """These read the files of the workspace, which its principals share."""
 SEARCH: Final = {"index", "remove", "embed", "find", "status", "watch", "stop"}
 """The index of the workspace's folders, which its principals share."""
@@ -129,7 +141,7 @@ COMMAND_ACTIONS: Final = {
     "context": {"add", "drop", "pin", "unpin", "list", "tokens", "find", "clear"},
     "thread": {"list", "show", "history", "replay"},
 }
-COMMANDS_WITHOUT_THREADS: Final = {"adopt", "complete", "index", "search", "model", "watch", "config"}
+COMMANDS_WITHOUT_THREADS: Final = {"adopt", "complete", "doctor", "index", "search", "model", "watch", "config"}
 
 EVERY_STATE: list[StateKey] = [
     StateKey(layer, scope, name)

@@ -191,6 +191,10 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--full", action="store_true", help="print whole passages, not a few lines")
 
 
+def _add_fix(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--fix", action="store_true", help="repair what can be repaired without losing anything")
+
+
 def _add_once(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--once", action="store_true", help="update the index once and exit")
 
@@ -334,6 +338,17 @@ COMMANDS: Final = (
         ("promptuary adopt",),
         (_add_common,),
         "threads",
+    ),
+    Command(
+        "doctor",
+        "[--fix] [options]",
+        "compare the database and the notes with every promise about them",
+        "Look for notes that nobody owns, files that name another owner, ids that are there twice, broken links, files "
+        "that others may read, private notes in git, lists and an index that are out of date, a damaged database, and "
+        "turns that could not be learnt from. With --fix, repair what can be repaired without losing anything. Exit "
+        "code 1 if something is left to do.",
+        ("promptuary doctor", "promptuary doctor --fix"),
+        (_add_fix, _add_common),
     ),
     Command(
         "config",

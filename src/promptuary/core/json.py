@@ -12,6 +12,7 @@ from typing import Any, assert_never
 from promptuary.core.blocks import Detail, Trust
 from promptuary.core.errors import Code
 from promptuary.core.expansion import Expansion, Outcome
+from promptuary.core.findings import Examination
 from promptuary.core.messages import Item, Message, as_message
 from promptuary.core.ports.models import ModelInfo
 from promptuary.core.ports.threads import ThreadInfo
@@ -279,6 +280,15 @@ def update_json(update: IndexUpdate) -> dict[str, Any]:
 def event_json(event: str, time: str, about: Mapping[str, Any]) -> dict[str, Any]:
     """Return one line of what ``watch --json`` prints: what happened, when, and everything ``about`` it."""
     return {"event": event, "time": time, **about}
+
+
+def examination_json(examination: Examination) -> dict[str, Any]:
+    """Return what ``doctor --json`` prints."""
+    return {
+        "counts": dict(examination.counts),
+        "findings": [_fields(one) for one in examination.findings],
+        "well": examination.is_well,
+    }
 
 
 def _counts_json(report: SyncReport) -> dict[str, int]:

@@ -64,7 +64,8 @@ class Memory:
         pages: Callable[[Notebook], MemoryPages],
     ) -> None:
         self._roots, self._principal, self._clock = roots, principal, clock
-        self._pages = pages
+        self.pages = pages
+        """Returns the lists of a notebook."""
         self.visible = VisibleNotes(roots.views(), self._read, self._page_texts, clock)
         self.search = open_search(self.visible)
         self._lock = threading.Lock()
@@ -214,6 +215,10 @@ class Memory:
 
     # Upkeep
 
+    def notebooks(self) -> Sequence[Notebook]:
+        """Return the notes of each place, for what looks after them."""
+        return self._roots.existing()
+
     def refresh(self, *, wait: bool = False) -> None:
         """Look for what was done to the files by hand, unless that was just done; ``wait`` looks in any case."""
         for notebook in self._roots.existing():
@@ -279,7 +284,7 @@ class Memory:
                 notebook = self._roots.find(scope)
                 try:
                     if notebook is not None:
-                        self._pages(notebook).refresh()
+                        self.pages(notebook).refresh()
                 except PromptuaryError as error:  # the list is made good by the next write, or the next process
                     logger.warning("the list of notes could not be written: %s", error)
 
@@ -290,7 +295,7 @@ class Memory:
         return None if notebook is None else notebook.read(key.id)
 
     def _page_texts(self) -> Sequence[MemoryPage]:
-        return [page for one in self._roots.existing() for page in self._pages(one).read()]
+        return [page for one in self._roots.existing() for page in self.pages(one).read()]
 
     def _found(self, key: str) -> tuple[Notebook, NoteHeader] | None:
         self.refresh()

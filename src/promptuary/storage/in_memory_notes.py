@@ -88,6 +88,17 @@ class InMemoryNoteFiles:
         """Return 0: nothing is temporary."""
         return 0
 
+    def leftovers(self) -> int:
+        """Return 0: nothing is temporary."""
+        return 0
+
+    def exposed(self) -> Sequence[str]:
+        """Return nothing: nobody else can reach it."""
+        return ()
+
+    def protect(self) -> None:
+        """Do nothing: nobody else can reach it."""
+
     def edit(self, path: str, content: bytes) -> None:
         """Write a file whatever is there."""
         names_of(path)

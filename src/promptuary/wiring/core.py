@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from promptuary.core.expansion import Expansion
+    from promptuary.core.findings import Examination
     from promptuary.core.layers import Layer
     from promptuary.core.ports.models import ChatModel
     from promptuary.core.ports.threads import StateDatabase
@@ -202,6 +203,12 @@ class Core:
             if self._writeback is None:
                 self._writeback = open_writeback(self.state(), self.settings, self.principal, self.memory())
             return self._writeback
+
+    def examine(self, *, fix: bool = False) -> Examination:
+        """Return what is not as promised in the database and the notes; with ``fix``, repair what can be repaired."""
+        from promptuary.wiring.doctor import examined  # noqa: PLC0415  (seldom needed)
+
+        return examined(self.state(create=False), self.principal, self.memory(), fix=fix)
 
     def _memory_layers(self) -> Sequence[Layer]:
         from promptuary.wiring.writeback import memory_layers  # noqa: PLC0415  (most expansions need none)

@@ -67,6 +67,18 @@ class NoteFiles(Protocol):
         """Remove the temporary files of writers that were killed, and return how many there were. Needs the lock."""
         ...
 
+    def leftovers(self) -> int:
+        """Return how many temporary files there are; a running writer has one for a moment."""
+        ...
+
+    def exposed(self) -> Sequence[str]:
+        """Return the private folders and files that other users of the machine may read or write."""
+        ...
+
+    def protect(self) -> None:
+        """Make everything private readable for its user alone."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:

@@ -66,7 +66,7 @@ class Notebook:
         self.files, self.journal = files, journal
         self._owner = principal.owner
         self._actor = f"{principal.user}/{principal.agent}"
-        self._clock, self._on_change = clock, on_change
+        self._tracked, self._clock, self._on_change = tracked, clock, on_change
         self._by_hand = HandChanges(scope, files, journal, principal, tracked=tracked, clock=clock)
         self._is_clean = False
 
@@ -74,6 +74,15 @@ class Notebook:
     def view(self) -> NoteView:
         """What the principal may see."""
         return self.journal.view(self._owner)
+
+    def tracked(self) -> Collection[str]:
+        """Return the paths of notes that git tracks; none if git could not tell."""
+        return self._tracked() or ()
+
+    def clean(self) -> int:
+        """Remove what killed processes left behind, and return how many files that were."""
+        with self.files.locked():
+            return self.files.clean()
 
     # Reading
 

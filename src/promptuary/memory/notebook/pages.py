@@ -49,19 +49,32 @@ class MemoryPages:
         tracked = self._tracked()
         return tracked is None or path in tracked or not self._notebook.files.is_own(path)
 
+    def outdated(self) -> list[str]:
+        """Return the pages whose lists are not those of the notes."""
+        found = []
+        for audience in AUDIENCES:
+            path = page_path(audience, self._owner)
+            with suppress(NoteFileError):
+                now = self._notebook.files.read(path)
+                if self._wanted(audience, now) != now:
+                    found.append(path)
+        return found
+
     def _refresh(self, audience: Audience) -> None:
-        files, view = self._notebook.files, self._notebook.view
-        path = page_path(audience, self._owner)
+        files, path = self._notebook.files, page_path(audience, self._owner)
         for _ in range(_TRIES):
             now = files.read(path)
-            wanted = NoteFilter(audiences=(audience,), limit=MAX_ENTRIES)
-            headers = view.headers(wanted)
-            if now is None and not headers:
+            page = self._wanted(audience, now)
+            if page is None or page == now:
                 return
-            total = view.count(NoteFilter(audiences=(audience,)))
-            page = as_bytes(updated_page(None if now is None else as_text(now), audience, headers, total))
-            if page == now:
+            if files.create(path, page) if now is None else files.replace(path, page, expected=now):
                 return
-            done = files.create(path, page) if now is None else files.replace(path, page, expected=now)
-            if done:
-                return
+
+    def _wanted(self, audience: Audience, now: bytes | None) -> bytes | None:
+        """Return a page with the list of the notes that there are; ``None`` for a page that is not needed."""
+        view = self._notebook.view
+        headers = view.headers(NoteFilter(audiences=(audience,), limit=MAX_ENTRIES))
+        if now is None and not headers:
+            return None
+        total = view.count(NoteFilter(audiences=(audience,)))
+        return as_bytes(updated_page(None if now is None else as_text(now), audience, headers, total))

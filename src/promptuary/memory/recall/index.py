@@ -71,6 +71,16 @@ class NoteIndex:
 
         return self._writing(work)
 
+    def is_current(self) -> bool:
+        """Return whether the index is equal to the notes; true if another writer is just making it so."""
+        same: list[bool] = []
+
+        def compare(writer: IndexWriter) -> None:
+            wanted = {(_folder(header).path, header.id): header.rev for header in self.notes.newest()}
+            same.append(self._known(writer) == wanted)
+
+        return not self._writing(compare) or same[-1]
+
     def embed(self, progress: Callable[[int], bool] | None = None) -> int:
         """Embed every chunk that lacks a vector, until ``progress`` returns false; return how many were done."""
         index, store, embedder = self.backend.index, self.backend.store, self.backend.embedder
@@ -99,10 +109,11 @@ class NoteIndex:
             return self.sync(rebuild=True)
 
     def _sync_all(self, writer: IndexWriter) -> None:
-        known = {
-            (folder.path, path): file.sha256 for folder in folders() for path, file in writer.files(folder).items()
-        }
-        self._carry_out(writer, self.notes.newest(), known)
+        self._carry_out(writer, self.notes.newest(), self._known(writer))
+
+    def _known(self, writer: IndexWriter) -> dict[tuple[str, str], str]:
+        """Return the notes in the index: folder and path, and revision."""
+        return {(folder.path, path): file.sha256 for folder in folders() for path, file in writer.files(folder).items()}
 
     def _sync_some(self, writer: IndexWriter, keys: set[NoteKey]) -> None:
         known: dict[tuple[str, str], str] = {}

@@ -65,6 +65,12 @@ class NoteSearch:
         if index is not None and not index.sync(rebuild=True):
             raise PromptuaryError("another process is writing the index of notes; try again when it is done")
 
+    def is_current(self) -> bool:
+        """Return whether the index is equal to the notes, after what was written last is indexed."""
+        self.settle()
+        index = self._opened()
+        return index is None or index.is_current()
+
     def hashes(self, key: NoteKey) -> list[str]:
         """Return the hashes under which the vectors of a note are stored."""
         index = self._opened()

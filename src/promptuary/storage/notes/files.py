@@ -8,7 +8,7 @@ it had. Knows nothing of what is in a note, nor whose it is.
 import errno
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
@@ -20,6 +20,8 @@ from promptuary.storage.notes.paths import FOLDERS, LARGEST, check_size, is_hidd
 from promptuary.storage.notes.swap import open_regular, read_all, recover, swap
 
 _NOT_A_FOLDER: Final = frozenset({errno.ELOOP, errno.ENOTDIR})
+_OTHERS: Final = 0o077
+"""Permissions of anybody but the user."""
 _LOCK: Final = ".lock"
 _IGNORED: Final = b"# Made by Promptuary: private notes are not for git.\n*\n"
 
@@ -117,18 +119,36 @@ class DiskNoteFiles:
 
     def clean(self) -> int:
         """Remove the temporary files of killed writers, and return how many there were."""
-        count = 0
+        return sum(self._in_each(recover))
+
+    def leftovers(self) -> int:
+        """Return how many temporary files there are."""
+        return sum(self._in_each(lambda folder: len(durable.leftovers(folder))))
+
+    def exposed(self) -> Sequence[str]:
+        """Return the private folders and files that others may read or write."""
+        with self._opened("private") as folder:
+            return [] if folder is None else ["private/" + name for name in _exposed_in(folder)]
+
+    def protect(self) -> None:
+        """Make everything private readable for its user alone."""
+        with self._opened("private") as folder, _translated("private"):
+            for name in _exposed_in(folder) if folder is not None else ():
+                mode = 0o700 if stat.S_ISDIR(os.stat(name or ".", dir_fd=folder).st_mode) else 0o600
+                os.chmod(name or ".", mode, dir_fd=folder)
+
+    def _in_each(self, work: Callable[[int], int]) -> Iterator[int]:
+        """Yield what ``work`` returns for the descriptor of each folder that notes or lists lie in."""
         for audience in AUDIENCES:
             for inner in ((), *((name,) for name in FOLDERS)):
                 try:
                     with self._opened(audience, *inner) as folder:
                         if folder is not None:
                             with _translated(audience):
-                                count += recover(folder)
+                                yield work(folder)
                 except NoteFileError:
                     if not self._is_skipped(audience, *inner):
                         raise
-        return count
 
     def _status(self, path: str) -> os.stat_result | None:
         *folders, name = names_of(path)
@@ -224,6 +244,18 @@ class DiskNoteFiles:
                 if create and name == "private" and place == len(self._space) + 1:
                     _ignore(above)
             return above
+
+
+def _exposed_in(folder: int) -> Iterator[str]:
+    """Yield the folder itself, as an empty name, and what is in it and in its folders, where others may get at it."""
+    if os.fstat(folder).st_mode & _OTHERS:
+        yield ""
+    for place, inner, names, descriptor in os.fwalk(".", dir_fd=folder, follow_symlinks=False):
+        where = place.removeprefix(".").removeprefix("/")
+        for name in (*inner, *names):
+            found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+            if name != ".gitignore" and not stat.S_ISLNK(found.st_mode) and found.st_mode & _OTHERS:
+                yield f"{where}/{name}" if where else name
 
 
 def _folder(above: int, name: str, *, create: bool) -> int | None:

@@ -94,6 +94,15 @@ class NoteFilesConformance:
         assert not files.create(ONE, b"other")
         assert files.read(ONE) == content
 
+    def test_nothing_is_left_behind_or_open_to_others(self, files: NoteFiles) -> None:
+        files.create(ONE, b"text")
+        files.replace(ONE, b"more", expected=b"text")
+        assert files.is_own(ONE)
+        assert not files.is_own(OTHER)
+        assert files.leftovers() == 0
+        files.protect()
+        assert list(files.exposed()) == []
+
     def test_a_file_may_be_empty(self, files: NoteFiles) -> None:
         assert files.create(ONE, b"")
         assert files.read(ONE) == b""

@@ -1,0 +1,43 @@
+"""``promptuary doctor``: compares what is on disk with every promise about it, and repairs what can be repaired."""
+
+import argparse
+import sys
+
+from promptuary.cli.common import opened, print_json
+from promptuary.core.json import examination_json
+from promptuary.core.table import Column, table
+from promptuary.core.text import one_line
+
+WELL = 0
+FOUND = 1
+
+
+def main(options: argparse.Namespace) -> int:
+    """Examine the workspace and the notes, and print what is found."""
+    with opened(options) as promptuary:
+        found = promptuary.examine(fix=options.fix)
+    if options.json:
+        print_json(examination_json(found))
+    else:
+        rows = [
+            (
+                one.code,
+                "repaired" if one.fixed else "repairable" if one.fixable else "",
+                one.where,
+                _said(one.problem, one.advice),
+            )
+            for one in found.findings
+        ]
+        if rows:
+            columns = (Column("what"), Column("state"), Column("where"), Column("problem"))
+            print(table(columns, [tuple(map(one_line, row)) for row in rows]))
+        looked = ", ".join(f"{count:,} {name}" for name, count in found.counts) or "nothing is stored yet"
+        left = sum(not one.fixed for one in found.findings)
+        print(f"{looked}; {left:,} left to do" if found.findings else f"{looked}; all is well", file=sys.stderr)
+        if any(one.fixable and not one.fixed for one in found.findings) and not options.fix:
+            print("`promptuary doctor --fix` repairs what is repairable; nothing is lost by it", file=sys.stderr)
+    return WELL if found.is_well else FOUND
+
+
+def _said(problem: str, advice: str) -> str:
+    return f"{problem}. {advice}" if advice else problem

@@ -1,0 +1,176 @@
+"""Examines the notes of one principal: every promise about them, compared with what is on disk.
+
+Nothing is said of a note that the principal may not see but its id. What is repaired loses nothing: temporary files of
+killed processes, permissions, lists and the index, which are made anew.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import Final
+from urllib.parse import unquote
+
+from promptuary.core.errors import NoteFileError, PromptuaryError
+from promptuary.core.findings import Examination, Finding, FindingCode
+from promptuary.core.notes import Note
+from promptuary.core.ports.notes import NoteFilter
+from promptuary.memory.files.note_file import as_text, claimed_owner, owner_label
+from promptuary.memory.memory import Memory
+from promptuary.memory.notebook.notebook import Notebook
+from promptuary.memory.notebook.standing import SAME_ID
+
+_EVERY: Final = NoteFilter(statuses=())
+_LINK: Final = re.compile(r"\]\((?P<path>[^()\s:]{1,500}\.md)(?:#[^()\s]{0,200})?\)")
+_WIKI_LINK: Final = re.compile(r"\[\[(?P<name>[^\[\]|#\n]{1,200})(?:[|#][^\[\]\n]{0,200})?\]\]")
+
+Repair = Callable[[], object]
+"""Does what a finding advises."""
+
+
+def examined(memory: Memory, *, fix: bool) -> Examination:
+    """Return what is wrong with the notes; with ``fix``, what can be repaired is."""
+    counts: list[tuple[str, int]] = []
+    findings: list[Finding] = []
+    for notebook in memory.notebooks():
+        if leftovers := notebook.files.leftovers():
+            findings += _repaired([_leftovers(notebook, leftovers)], fix=fix)
+    # What was done by hand just now is no fault of the lists and the index.
+    memory.refresh(wait=True)
+    memory.settle()
+    for notebook in memory.notebooks():
+        counts.append((f"{notebook.scope} notes", notebook.view.count(_EVERY)))
+        findings += _of_files(notebook)
+        findings += _of_texts(notebook)
+        findings += _repaired(_of_upkeep(memory, notebook), fix=fix)
+    findings += _repaired(_of_index(memory), fix=fix)
+    return Examination(counts, findings)
+
+
+def _repaired(found: Iterable[tuple[Finding, Repair]], *, fix: bool) -> Iterator[Finding]:
+    for finding, repair in found:
+        if not fix:
+            yield finding
+            continue
+        try:
+            repair()
+        except PromptuaryError as error:
+            yield replace(finding, advice=f"{finding.advice} It could not be repaired: {error}".strip())
+        else:
+            yield replace(finding, fixed=True)
+
+
+def _leftovers(notebook: Notebook, count: int) -> tuple[Finding, Repair]:
+    said = f"{count} temporary files were left by a process that was killed"
+    return Finding("LEFTOVERS", said, notebook.scope, "The next write removes them.", fixable=True), notebook.clean
+
+
+def _of_files(notebook: Notebook) -> Iterator[Finding]:
+    """Yield what is wrong with files as such: whose they are, and which are no notes."""
+    unadopted = {one.id for one in notebook.journal.unadopted()}
+    shown = {one.id: one for one in notebook.unadopted()}
+    for header in shown.values():
+        doubled = header.problem == SAME_ID
+        code: FindingCode = "DUPLICATE_ID" if doubled else "UNADOPTED"
+        said = "its id is that of another note" if doubled else f"nobody here wrote this {header.audience} note"
+        yield Finding(
+            code, said, _place(notebook, header.path), f"`promptuary memory adopt {header.id}` takes it over."
+        )
+    if hidden := len(unadopted - shown.keys()):
+        yield Finding("UNADOPTED", f"{hidden} private notes name other people as their owners", notebook.scope)
+    for path, reason in notebook.files.skipped().items():
+        yield Finding("NOT_A_NOTE", f"it is left out: {reason}", _place(notebook, path), "Move it elsewhere.")
+    for path in sorted(path for path in notebook.tracked() if path.startswith("private/")):
+        advice = "`git rm --cached` it; what is committed stays in the history of git."
+        yield Finding("TRACKED_BY_GIT", "git tracks this private file", _place(notebook, path), advice)
+    for known in notebook.journal.files().values():
+        yield from _of_owner(notebook, known.path, known.note)
+
+
+def _of_owner(notebook: Notebook, path: str, note: str) -> Iterator[Finding]:
+    owner = notebook.journal.owner_of(note)
+    if owner is None or not path.startswith("private/"):
+        return
+    try:
+        claimed = claimed_owner(as_text(notebook.files.read(path) or b""))
+    except NoteFileError:
+        return
+    if claimed and claimed != owner_label(owner):
+        is_own = notebook.view.header(note) is not None
+        where = _place(notebook, path) if is_own else f"{notebook.scope}: {note}"
+        yield Finding(
+            "OTHER_OWNER", "the file names another owner than the journal, which counts", where, "Change it back."
+        )
+
+
+def _of_texts(notebook: Notebook) -> Iterator[Finding]:
+    """Yield what is wrong with what visible notes say: front matter, links, and what they supersede."""
+    notes = [note for header in notebook.view.headers(_EVERY) if (note := notebook.read(header.id)) is not None]
+    paths = {note.header.path for note in notes}
+    names = {name.casefold() for note in notes for name in _names(note)}
+    ids = {note.header.id for note in notes}
+    for note in notes:
+        where = _place(notebook, note.header.path)
+        if note.header.problem and note.header.problem != SAME_ID:
+            yield Finding("UNREADABLE", f"its front matter is not read: {note.header.problem}", where, "Edit it.")
+        if note.header.supersedes and note.header.supersedes not in ids:
+            yield Finding("BROKEN_LINK", f"it supersedes {note.header.supersedes}, which is not there", where)
+        for target in broken_links(note, paths, names):
+            yield Finding("BROKEN_LINK", f"it links to {target}, which is not there", where, "Edit it.")
+
+
+def broken_links(note: Note, paths: "set[str]", names: "set[str]") -> list[str]:
+    """Return what a note links to and is not there: files beside it, and notes by their name or title."""
+    folder = PurePosixPath(note.header.path).parent
+    found = [
+        found["path"]
+        for found in _LINK.finditer(note.body)
+        if _joined(folder, unquote(found["path"])) not in paths and not found["path"].startswith("/")
+    ]
+    wiki = [found["name"].strip() for found in _WIKI_LINK.finditer(note.body)]
+    return [*found, *(name for name in wiki if name.casefold().removesuffix(".md") not in names)]
+
+
+def _joined(folder: PurePosixPath, link: str) -> str:
+    parts: list[str] = []
+    for part in (folder / link).parts:
+        if part == "..":
+            parts = parts[:-1]
+        elif part != ".":
+            parts.append(part)
+    return "/".join(parts)
+
+
+def _names(note: Note) -> tuple[str, ...]:
+    return note.header.title, note.header.id, PurePosixPath(note.header.path).stem
+
+
+def _of_upkeep(memory: Memory, notebook: Notebook) -> Iterator[tuple[Finding, Repair]]:
+    """Yield what the program itself should have done."""
+    for path in notebook.files.exposed():
+        finding = Finding(
+            "EXPOSED", "others on this machine may read it", _place(notebook, path), "chmod go-rwx", fixable=True
+        )
+        yield finding, notebook.files.protect
+    pages = memory.pages(notebook)
+    for path in pages.outdated():
+        finding = Finding(
+            "LIST_OUTDATED",
+            "the list is not that of the notes",
+            _place(notebook, path),
+            "It is made anew.",
+            fixable=True,
+        )
+        yield finding, pages.refresh
+
+
+def _of_index(memory: Memory) -> Iterator[tuple[Finding, Repair]]:
+    if not memory.search.is_current():
+        finding = Finding(
+            "INDEX_OUTDATED", "the index of notes is not that of the files", advice="It is made anew.", fixable=True
+        )
+        yield finding, memory.search.rebuild
+
+
+def _place(notebook: Notebook, path: str) -> str:
+    return f"{notebook.scope}/{path}"
