@@ -80,7 +80,7 @@ def _of_files(notebook: Notebook) -> Iterator[Finding]:
         yield Finding("UNADOPTED", f"{hidden} private notes name other people as their owners", notebook.scope)
     for path, reason in notebook.files.skipped().items():
         yield Finding("NOT_A_NOTE", f"it is left out: {reason}", _place(notebook, path), "Move it elsewhere.")
-    for path in sorted(path for path in notebook.tracked() if path.startswith("private/")):
+    for path in sorted(path for path in notebook.in_git() if path.startswith("private/")):
         advice = "`git rm --cached` it; what is committed stays in the history of git."
         yield Finding("TRACKED_BY_GIT", "git tracks this private file", _place(notebook, path), advice)
     for known in notebook.journal.files().values():

@@ -72,11 +72,11 @@ class NoteFiles(Protocol):
         ...
 
     def exposed(self) -> Sequence[str]:
-        """Return the private folders and files that other users of the machine may read or write."""
+        """Return what is private and other users of the machine can get at."""
         ...
 
     def protect(self) -> None:
-        """Make everything private readable for its user alone."""
+        """Close everything private to everybody but its user."""
         ...
 
 

@@ -75,9 +75,10 @@ class Notebook:
         """What the principal may see."""
         return self.journal.view(self._owner)
 
-    def tracked(self) -> Collection[str]:
-        """Return the paths of notes that git tracks; none if git could not tell."""
-        return self._tracked() or ()
+    def in_git(self) -> list[str]:
+        """Return the files of notes that git tracks; none if git could not tell."""
+        tracked = self._tracked() or ()
+        return [path for path in self.files.list() if path in tracked]
 
     def clean(self) -> int:
         """Remove what killed processes left behind, and return how many files that were."""

@@ -126,16 +126,15 @@ class DiskNoteFiles:
         return sum(self._in_each(lambda folder: len(durable.leftovers(folder))))
 
     def exposed(self) -> Sequence[str]:
-        """Return the private folders and files that others may read or write."""
+        """Return the private folder if others may get into it; what is in a closed folder is closed."""
         with self._opened("private") as folder:
-            return [] if folder is None else ["private/" + name for name in _exposed_in(folder)]
+            return ["private"] if folder is not None and os.fstat(folder).st_mode & _OTHERS else []
 
     def protect(self) -> None:
-        """Make everything private readable for its user alone."""
+        """Close the private folder to everybody but its user."""
         with self._opened("private") as folder, _translated("private"):
-            for name in _exposed_in(folder) if folder is not None else ():
-                mode = 0o700 if stat.S_ISDIR(os.stat(name or ".", dir_fd=folder).st_mode) else 0o600
-                os.chmod(name or ".", mode, dir_fd=folder)
+            if folder is not None:
+                os.fchmod(folder, 0o700)
 
     def _in_each(self, work: Callable[[int], int]) -> Iterator[int]:
         """Yield what ``work`` returns for the descriptor of each folder that notes or lists lie in."""
@@ -244,18 +243,6 @@ class DiskNoteFiles:
                 if create and name == "private" and place == len(self._space) + 1:
                     _ignore(above)
             return above
-
-
-def _exposed_in(folder: int) -> Iterator[str]:
-    """Yield the folder itself, as an empty name, and what is in it and in its folders, where others may get at it."""
-    if os.fstat(folder).st_mode & _OTHERS:
-        yield ""
-    for place, inner, names, descriptor in os.fwalk(".", dir_fd=folder, follow_symlinks=False):
-        where = place.removeprefix(".").removeprefix("/")
-        for name in (*inner, *names):
-            found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-            if name != ".gitignore" and not stat.S_ISLNK(found.st_mode) and found.st_mode & _OTHERS:
-                yield f"{where}/{name}" if where else name
 
 
 def _folder(above: int, name: str, *, create: bool) -> int | None:
