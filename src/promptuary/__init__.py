@@ -25,7 +25,6 @@ if TYPE_CHECKING:
         StorageError,
     )
     from promptuary.core.expansion import Expansion, Outcome, Spend
-    from promptuary.core.findings import Examination, Finding
     from promptuary.core.layers import (
         Between,
         Changed,
@@ -40,6 +39,8 @@ if TYPE_CHECKING:
     )
     from promptuary.core.messages import Attachment, Item, Message, Prompt, Replacement, ToolCall
     from promptuary.core.notes import (
+        Examination,
+        Finding,
         MemoryResult,
         Note,
         NoteChange,
@@ -109,14 +110,14 @@ _HOMES = {
     "Detail": "core.blocks",
     "Drift": "core.threads",
     "Embedder": "core.ports.models",
-    "Examination": "core.findings",
+    "Examination": "core.notes",
     "Expansion": "core.expansion",
     "Failure": "core.receipts",
     "FetchProgress": "core.ports.models",
     "FilesSkipped": "core.search",
     "FilesSynced": "core.search",
     "FilesUnparsed": "core.search",
-    "Finding": "core.findings",
+    "Finding": "core.notes",
     "Filters": "core.search",
     "Folder": "core.search",
     "FolderHeld": "core.search",

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
     from promptuary.config.settings import Settings, SettingsOptions
     from promptuary.core.expansion import Expansion
-    from promptuary.core.findings import Examination
     from promptuary.core.layers import Layer
     from promptuary.core.messages import Item, Message
     from promptuary.core.notes import (
+        Examination,
         MemoryResult,
         Note,
         NoteChange,

@@ -12,8 +12,8 @@ from typing import Any, assert_never
 from promptuary.core.blocks import Detail, Trust
 from promptuary.core.errors import Code
 from promptuary.core.expansion import Expansion, Outcome
-from promptuary.core.findings import Examination
 from promptuary.core.messages import Item, Message, as_message
+from promptuary.core.notes import Examination
 from promptuary.core.ports.models import ModelInfo
 from promptuary.core.ports.threads import ThreadInfo
 from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry

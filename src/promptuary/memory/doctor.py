@@ -12,8 +12,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from promptuary.core.errors import NoteFileError, PromptuaryError
-from promptuary.core.findings import Examination, Finding, FindingCode
-from promptuary.core.notes import Note
+from promptuary.core.notes import Examination, Finding, FindingCode, Note
 from promptuary.core.ports.notes import NoteFilter
 from promptuary.memory.files.note_file import as_text, claimed_owner, owner_label
 from promptuary.memory.memory import Memory

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from promptuary.core.expansion import Expansion
-    from promptuary.core.findings import Examination
     from promptuary.core.layers import Layer
+    from promptuary.core.notes import Examination
     from promptuary.core.ports.models import ChatModel
     from promptuary.core.ports.threads import StateDatabase
     from promptuary.core.references import Completion

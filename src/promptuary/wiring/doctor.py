@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.findings import Examination, Finding
+from promptuary.core.notes import Examination, Finding
 from promptuary.core.ports.threads import StateDatabase
 from promptuary.core.principals import Principal
 from promptuary.memory import doctor
