@@ -286,6 +286,10 @@ class BlockingMemory:
         """
         return self._run(lambda memory: memory.write(content, if_rev=if_rev, reason=reason, **fields))
 
+    def remember(self, text: str, *, reason: str = "", **fields: Unpack[NoteFields]) -> Note:
+        """Remember something in one go: its kind is guessed where the text says plainly what it is about."""
+        return self._run(lambda memory: memory.remember(text, reason=reason, **fields))
+
     def get(self, key: str) -> Note | None:
         """Return a note by its id, the beginning of its id, or its path; ``None`` if there is none."""
         return self._run(lambda memory: memory.get(key))

@@ -300,6 +300,10 @@ class AsyncMemory:
         """
         return await self._run(lambda memory: memory.write(content, if_rev=if_rev, reason=reason, **fields))
 
+    async def remember(self, text: str, *, reason: str = "", **fields: Unpack[NoteFields]) -> Note:
+        """Remember something in one go: its kind is guessed where the text says plainly what it is about."""
+        return await self._run(lambda memory: memory.remember(text, reason=reason, **fields))
+
     async def get(self, key: str) -> Note | None:
         """Return a note by its id, the beginning of its id, or its path; ``None`` if there is none."""
         return await self._run(lambda memory: memory.get(key))

@@ -116,5 +116,6 @@ def test_nothing_is_taken_without_a_name_and_a_type(both: tuple[dict[str, Offer]
         (".memory.edit_proposal", "Unpack[ProposalFields]"),
         (".memory.find", "Unpack[NoteSelection]"),
         (".memory.list", "Unpack[NoteSelection]"),
+        (".memory.remember", "Unpack[NoteFields]"),
         (".memory.write", "Unpack[NoteFields]"),
     }

@@ -1,7 +1,7 @@
 """Two principals of one workspace never see anything of each other, on any read path there is.
 
-Every way to read threads is in a registry below. A new public method of a store, of a facade or of the command line
-that is in none of the registries fails ``test_every_read_path_is_registered``.
+Every way to read threads and notes is in a registry below. A new public method of a store, of a facade or of the
+command line that is in none of the registries fails ``test_every_read_path_is_registered``.
 """
 
 import io
@@ -17,11 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from promptuary import Layer, LayerContext, Principal, Recall, RecallRequest
-from promptuary.blocking import BlockingModels, BlockingSearch, BlockingThreads, Promptuary
+from promptuary.blocking import BlockingMemory, BlockingModels, BlockingSearch, BlockingThreads, Promptuary
 from promptuary.cli.arguments import COMMANDS, make_parser
 from promptuary.cli.main import main
-from promptuary.core.errors import SourceError
+from promptuary.core.errors import PromptuaryError, SourceError
 from promptuary.core.layers import Scope
+from promptuary.core.notes import KINDS, STATUSES, NoteHeader
 from promptuary.core.ports.threads import PRIVATE_SCOPES, StateDatabase, StateKey, ThreadStore
 from promptuary.core.principals import LOCAL
 from promptuary.storage.sqlite.state import SqliteState
@@ -129,6 +130,33 @@ SEARCH: Final = {"index", "remove", "embed", "find", "status", "watch", "stop"}
 MODELS: Final = {"list", "show", "add", "remove"}
 """The models of the person on this machine, which belong to no workspace."""
 
+MEMORY_READS: Final[dict[str, Callable[[Promptuary, str], object]]] = {
+    "get": lambda p, key: p.memory.get(key),
+    "list": lambda p, _: [
+        p.memory.list(statuses=STATUSES),
+        p.memory.list(as_of="2099-01-01"),
+        [p.memory.list(kinds=[kind]) for kind in KINDS],
+    ],
+    "find": lambda p, key: [
+        p.memory.find(query, limit=100, as_of=as_of) for query in ("secret", key) for as_of in (None, "2099-01-01")
+    ],
+    "history": lambda p, key: p.memory.history(key),
+    "diff": lambda p, key: p.memory.diff(key),
+    "unadopted": lambda p, _: p.memory.unadopted(),
+    "proposals": lambda p, _: p.memory.proposals(),
+    "archive": lambda p, key: p.memory.archive(key),
+    "restore": lambda p, key: p.memory.restore(key),
+    "undo": lambda p, key: p.memory.undo(key),
+    "write": lambda p, key: p.memory.write(id=key, pinned=True),
+    "adopt": lambda p, key: p.memory.adopt([key]),
+    "accept": lambda p, key: p.memory.accept(key),
+    "reject": lambda p, key: p.memory.reject(key),
+    "edit_proposal": lambda p, key: p.memory.edit_proposal(key, content="mine now"),
+}
+"""Each with the id or the path of a note of everybody: what changes a note must not change, or tell of, another's."""
+MEMORY_WRITES: Final = {"remember"}
+"""It takes no id, so there is nothing of others that it could return."""
+
 COMMAND_READS: Final[dict[str, Sequence[Sequence[str]]]] = {
     "expand": [["what?", "--thread", name, "--json"] for name in THREADS],
     "context": [["list", "--json", "-t", name] for name in THREADS],
@@ -141,7 +169,27 @@ COMMAND_ACTIONS: Final = {
     "context": {"add", "drop", "pin", "unpin", "list", "tokens", "find", "clear"},
     "thread": {"list", "show", "history", "replay"},
 }
-COMMANDS_WITHOUT_THREADS: Final = {"adopt", "complete", "doctor", "index", "search", "model", "watch", "config"}
+MEMORY_COMMANDS: Final[dict[str, Sequence[Sequence[str]]]] = {
+    "list": [[], ["--status", "all"], ["--as-of", "2099-01-01"]],
+    "search": [["secret"], ["KEY"], ["--as-of", "2099-01-01", "secret"]],
+    **{action: [["KEY"]] for action in ("show", "history", "diff", "archive", "restore", "undo", "accept", "reject")},
+    "write": [["--id", "KEY", "--pin"]],
+    "adopt": [[], ["KEY"], ["--all"]],
+    "proposals": [[]],
+}
+"""The actions of ``memory``; KEY is the id or the path of a note of everybody."""
+COMMANDS_WITHOUT_THREADS: Final = {
+    "memory",
+    "remember",
+    "adopt",
+    "complete",
+    "doctor",
+    "index",
+    "search",
+    "model",
+    "watch",
+    "config",
+}
 
 EVERY_STATE: list[StateKey] = [
     StateKey(layer, scope, name)
@@ -168,6 +216,8 @@ def test_every_read_path_is_registered() -> None:
     assert public(BlockingThreads) == THREAD_READS.keys() | THREAD_WRITES
     assert public(BlockingSearch) == SEARCH
     assert public(BlockingModels) == MODELS
+    assert public(BlockingMemory) == MEMORY_READS.keys() | MEMORY_WRITES
+    assert set(choices("memory")) == MEMORY_COMMANDS.keys()
     assert public(Promptuary) == ENGINE
     assert {command.name for command in COMMANDS} == COMMAND_READS.keys() | COMMANDS_WITHOUT_THREADS
     assert set(get_args(Scope)) - {"execution", "resource", "global"} == PRIVATE_SCOPES
@@ -274,3 +324,90 @@ def test_the_check_sees_what_is_shared(tmp_path: Path) -> None:
     with pytest.raises(AssertionError):
         assert_apart(seen, [done[0].secret])
     assert all(done[0].secret in text for text in seen.values())
+
+
+# Notes
+
+
+def write_notes(folder: Path) -> dict[Principal, list[NoteHeader]]:
+    """Let everybody write notes: private ones of every kind, one of them changed, one archived."""
+    written: dict[Principal, list[NoteHeader]] = {}
+    for number, principal in enumerate(PRINCIPALS):
+        secret = f"secret-of-{OWNERS[principal]}-number-{number}-"
+        with Promptuary.open(folder, principal=principal, exact=True, embedder="none") as p:
+            notes = [
+                p.memory.write(f"{secret} {kind}", title=f"{secret} title {kind}", kind=kind, tags=[f"{secret}tag"])
+                for kind in KINDS
+            ]
+            p.memory.write(id=notes[0].header.id, content=f"{secret} changed", reason=f"{secret} why")
+            p.memory.archive(notes[1].header.id)
+            written[principal] = [note.header for note in notes]
+    return written
+
+
+def foreign(who: Principal, written: dict[Principal, list[NoteHeader]]) -> list[str]:
+    """Return the secrets, ids and paths that ``who`` must not see."""
+    others = [(number, one) for number, one in enumerate(PRINCIPALS) if OWNERS[one] != OWNERS[who]]
+    names = [name for _, one in others for header in written[one] for name in (header.id, header.path)]
+    return [*(f"secret-of-{OWNERS[one]}-number-{number}-" for number, one in others), *names]
+
+
+def seen_by(promptuary: Promptuary, keys: Sequence[str]) -> dict[str, str]:
+    """Return what every read path of memory gives for every key, errors included; the key itself is left out."""
+    seen: dict[str, str] = {}
+    for name, read in MEMORY_READS.items():
+        for key in keys:
+            try:
+                result = repr(read(promptuary, key))
+            except PromptuaryError as error:
+                result = repr(error)
+            seen[f"{name} {key}"] = result.replace(key, "KEY")
+    return seen
+
+
+def test_no_principal_sees_a_note_title_id_path_or_count_of_another(tmp_path: Path) -> None:
+    written = write_notes(tmp_path)
+    keys = [name for headers in written.values() for header in headers[:2] for name in (header.id, header.path)]
+    for principal in PRINCIPALS:
+        own_ids = {one.id for other in PRINCIPALS if OWNERS[other] == OWNERS[principal] for one in written[other]}
+        with Promptuary.open(tmp_path, principal=principal, exact=True, embedder="none") as p:
+            listed = p.memory.list(statuses=STATUSES)
+            assert {one.id for one in listed.headers} == own_ids
+            assert listed.total == len(own_ids)
+            assert_apart(seen_by(p, keys), foreign(principal, written))
+            prompt = repr(p.threads.prepare("what is the secret?").messages)
+        assert_apart({"prepare": prompt}, foreign(principal, written))
+    for principal in PRINCIPALS:  # whatever the others tried, every note is whole and pinned by nobody else
+        with Promptuary.open(tmp_path, principal=principal, exact=True, embedder="none") as p:
+            for header in written[principal]:
+                note = p.memory.get(header.id)
+                assert note is not None
+                assert "secret-of" in note.text
+
+
+def test_no_command_about_notes_shows_what_is_somebody_elses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROMPTUARY_EMBEDDER", "none")
+    written = write_notes(tmp_path)
+    others = [header for one in PRINCIPALS if OWNERS[one] != OWNERS[LOCAL] for header in written[one]]
+    for action, each in MEMORY_COMMANDS.items():
+        for arguments in each:
+            for key in [name for header in others[:1] for name in (header.id, header.path)]:
+                given = [key if word == "KEY" else word for word in arguments]
+                for form in ([], ["--json"]):
+                    code = main(["memory", action, *given, *form, "--workspace", str(tmp_path)])
+                    out, err = capsys.readouterr()
+                    assert_apart({f"{action} {given}": (out + err).replace(key, "KEY")}, foreign(LOCAL, written))
+                    assert code != 0 or "KEY" not in arguments or action == "search"
+
+
+def test_the_check_of_notes_sees_what_one_may_see(tmp_path: Path) -> None:
+    """The control: the owner reads on every path what the others must not."""
+    written = write_notes(tmp_path)
+    changed = written[LOCAL][0]
+    with Promptuary.open(tmp_path, exact=True, embedder="none") as p:
+        seen = seen_by(p, [changed.id])
+
+    showing = {"get", "list", "find", "history", "diff", "archive", "restore", "undo", "write"}
+    assert {name.split()[0] for name, text in seen.items() if "secret-of-0" in text} == showing

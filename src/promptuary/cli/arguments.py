@@ -1,8 +1,7 @@
 """The commands, their arguments and their help. Every start of the program imports this, so it imports little."""
 
 import argparse
-from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple, NoReturn
+from typing import Final, NoReturn
 
 from promptuary._version import __version__
 from promptuary.cli.flags import (
@@ -17,8 +16,9 @@ from promptuary.cli.flags import (
     SEARCH_FLAGS,
     WATCH_FLAGS,
     WINDOW_FLAGS,
-    Flag,
 )
+from promptuary.cli.memory.actions import add_memory_actions, add_remember
+from promptuary.cli.parsing import Command, Help, add_common, add_flags, add_parser, add_text, count
 from promptuary.core.text import one_line
 
 _DESCRIPTION = """\
@@ -41,17 +41,6 @@ promptuary COMMAND --help shows the arguments and examples of a command.
 """
 
 
-class _Help(argparse.HelpFormatter):
-    """Wraps prose, and leaves a text of several lines as it is written."""
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        return (
-            "\n".join(indent + line for line in text.splitlines())
-            if "\n" in text
-            else super()._fill_text(text, width, indent)
-        )
-
-
 class _Parser(argparse.ArgumentParser):
     """A parser whose error messages are printable, whatever was typed."""
 
@@ -59,58 +48,30 @@ class _Parser(argparse.ArgumentParser):
         super().error(one_line(message))
 
 
-def _add_common(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--workspace",
-        "-w",
-        metavar="DIR",
-        help="the workspace, where paths start (default: the nearest parent with .promptuary, .git or "
-        "promptuary.toml, else the current folder)",
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--quiet", "-q", action="store_true", help="print no table and no notes on stderr")
-    parser.add_argument("--debug", action="store_true", help="log details and tracebacks to stderr")
-
-
 def _add_settings(parser: argparse.ArgumentParser) -> None:
-    _add_flags(parser, "context window", WINDOW_FLAGS)
-    _add_flags(parser, "compaction of a thread's history", COMPACTION_FLAGS)
-    _add_flags(parser, "reading and fetching", {**FETCHING_FLAGS, **READING_FLAGS})
-    _add_flags(parser, "index and recall", SEARCH_FLAGS)
-    _add_flags(parser, "memory", MEMORY_FLAGS)
+    add_flags(parser, "context window", WINDOW_FLAGS)
+    add_flags(parser, "compaction of a thread's history", COMPACTION_FLAGS)
+    add_flags(parser, "reading and fetching", {**FETCHING_FLAGS, **READING_FLAGS})
+    add_flags(parser, "index and recall", SEARCH_FLAGS)
+    add_flags(parser, "memory", MEMORY_FLAGS)
 
 
 def _add_index_settings(parser: argparse.ArgumentParser) -> None:
     """Add the flags that concern an index: it fetches no pages and recalls nothing into a window."""
     flag, arguments = FETCHING_FLAGS["allow_hosts"]
     for_endpoint = {**arguments, "help": "allow plain http to this host, if it is the endpoint; repeatable"}
-    _add_flags(parser, "reading", READING_FLAGS)
-    _add_flags(parser, "index", {**INDEX_FLAGS, "allow_hosts": (flag, for_endpoint)})
+    add_flags(parser, "reading", READING_FLAGS)
+    add_flags(parser, "index", {**INDEX_FLAGS, "allow_hosts": (flag, for_endpoint)})
 
 
 def _add_search_settings(parser: argparse.ArgumentParser) -> None:
     _add_index_settings(parser)
-    _add_flags(parser, "reranking", RERANK_FLAGS)
+    add_flags(parser, "reranking", RERANK_FLAGS)
 
 
 def _add_watch_settings(parser: argparse.ArgumentParser) -> None:
     _add_index_settings(parser)
-    _add_flags(parser, "watching", WATCH_FLAGS)
-
-
-def _add_flags(parser: argparse.ArgumentParser, title: str, flags: Mapping[str, Flag]) -> None:
-    group = parser.add_argument_group(title)
-    for setting, (flag, arguments) in flags.items():
-        group.add_argument(flag, dest=setting, **arguments)
-
-
-def _add_text(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "text",
-        nargs="*",
-        metavar="TEXT",
-        help="the text; read from standard input if it is - or missing; write -- before a text with dashes",
-    )
+    add_flags(parser, "watching", WATCH_FLAGS)
 
 
 def _add_thread(parser: argparse.ArgumentParser) -> None:
@@ -138,7 +99,7 @@ def _add_thread_action(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "action", choices=("list", "show", "replay", "history"), metavar="ACTION", help="one of: %(choices)s"
     )
-    parser.add_argument("number", nargs="?", type=_count, metavar="TURN", help="number of a turn (default: the last)")
+    parser.add_argument("number", nargs="?", type=count, metavar="TURN", help="number of a turn (default: the last)")
     parser.add_argument(
         "--all", action="store_true", help="with history: show compacted messages in the place of their summary"
     )
@@ -150,11 +111,11 @@ def _add_model_action(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("name", nargs="?", metavar="NAME", help="a model of the list, or OWNER/NAME; with @REVISION")
     flag, arguments = FETCHING_FLAGS["allow_hosts"]
-    _add_flags(parser, "fetching", {**MODEL_FLAGS, "allow_hosts": (flag, arguments)})
+    add_flags(parser, "fetching", {**MODEL_FLAGS, "allow_hosts": (flag, arguments)})
 
 
 def _add_max(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--max", type=_count, default=20, metavar="N", help="print at most N items (default: 20)")
+    parser.add_argument("--max", type=count, default=20, metavar="N", help="print at most N items (default: 20)")
     parser.add_argument("--ignored", action="store_true", help="include files that ignore files hide")
 
 
@@ -175,7 +136,7 @@ def _add_index_action(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--limit", type=_count, default=10, metavar="N", help="print at most N passages (default: 10)")
+    parser.add_argument("--limit", type=count, default=10, metavar="N", help="print at most N passages (default: 10)")
     only = parser.add_argument_group("filters")
     only.add_argument(
         "--path", action="append", metavar="GLOB", help="only paths that match, or with !GLOB do not; repeatable"
@@ -199,32 +160,6 @@ def _add_once(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--once", action="store_true", help="update the index once and exit")
 
 
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or not 0 < len(text) < 10 or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text[:60]!r} is not a whole number from 1 on")
-    return int(text)
-
-
-class Command(NamedTuple):
-    """A command: its name and usage, its line in the list of commands, its own help, and what adds its arguments.
-
-    ``family`` is the folder of its module, if it has one.
-    """
-
-    name: str
-    usage: str
-    help: str
-    description: str
-    examples: tuple[str, ...]
-    arguments: tuple[Callable[[argparse.ArgumentParser], None], ...]
-    family: str = ""
-
-    @property
-    def module(self) -> str:
-        """The module that runs it."""
-        return ".".join(filter(None, ("promptuary.cli", self.family, self.name)))
-
-
 COMMANDS: Final = (
     Command(
         "expand",
@@ -238,7 +173,7 @@ COMMANDS: Final = (
             "promptuary expand --thread review --for anthropic 'Go on with #src/app.py'",
             "git log -1 | promptuary expand --json -",
         ),
-        (_add_text, _add_thread, _add_form, _add_common, _add_settings),
+        (add_text, _add_thread, _add_form, add_common, _add_settings),
     ),
     Command(
         "complete",
@@ -246,7 +181,7 @@ COMMANDS: Final = (
         "print what the @ and # menus offer at the end of a text",
         "Print one menu item per line: what to insert, its kind and its size. Exit code 1 if there is none.",
         ("promptuary complete 'look at @file:app'", "promptuary complete --json 'since @git:'"),
-        (_add_text, _add_common, _add_max, _add_settings),
+        (add_text, add_common, _add_max, _add_settings),
     ),
     Command(
         "context",
@@ -260,7 +195,7 @@ COMMANDS: Final = (
             "promptuary context add @diff --thread review",
             "promptuary context list --thread review",
         ),
-        (_add_context_action, _add_thread, _add_common, _add_settings),
+        (_add_context_action, _add_thread, add_common, _add_settings),
         "threads",
     ),
     Command(
@@ -270,7 +205,7 @@ COMMANDS: Final = (
         "list prints the threads, history what was said in one (--all: compacted messages, too), show what went into a "
         "turn and why, replay the exact prompt of a turn and which of its sources have changed since.",
         ("promptuary thread list", "promptuary thread show 3 --thread review"),
-        (_add_thread_action, _add_thread, _add_common, _add_settings),
+        (_add_thread_action, _add_thread, add_common, _add_settings),
         "threads",
     ),
     Command(
@@ -285,7 +220,7 @@ COMMANDS: Final = (
             "promptuary index ~/notes --label notes",
             "promptuary index --list",
         ),
-        (_add_index_action, _add_common, _add_index_settings),
+        (_add_index_action, add_common, _add_index_settings),
         "search",
     ),
     Command(
@@ -299,7 +234,7 @@ COMMANDS: Final = (
             "promptuary search 'how do we deploy'",
             "promptuary search --kind markdown --since 2w '\"page cache\" micro*'",
         ),
-        (_add_text, _add_filters, _add_common, _add_search_settings),
+        (add_text, _add_filters, add_common, _add_search_settings),
         "search",
     ),
     Command(
@@ -309,7 +244,7 @@ COMMANDS: Final = (
         "Watch the indexed folders (the workspace, if there are none), index what changes, and embed in between. "
         "Prints a line for each step; with --json, a JSON object per line.",
         ("promptuary watch", "promptuary watch --once"),
-        (_add_once, _add_common, _add_watch_settings),
+        (_add_once, add_common, _add_watch_settings),
         "search",
     ),
     Command(
@@ -325,8 +260,33 @@ COMMANDS: Final = (
             "promptuary model add bge-small-en-v1.5",
             "promptuary model show bge-small-en-v1.5",
         ),
-        (_add_model_action, _add_common),
+        (_add_model_action, add_common),
         "search",
+    ),
+    Command(
+        "memory",
+        "ACTION [options] ...",
+        "write, find, change and forget notes that last",
+        "Durable memory: notes as Markdown files that you and your agents write, and that turns recall. A note is "
+        "named by its id, the first four or more characters of its id, or its path. promptuary memory ACTION --help "
+        "tells more.",
+        (
+            "promptuary memory write --kind project 'We deploy on Fridays, never before noon.'",
+            "promptuary memory search 'when do we deploy?'",
+            "promptuary memory history 4f1c",
+        ),
+        (add_common, add_memory_actions),
+        "memory",
+    ),
+    Command(
+        "remember",
+        "[options] [TEXT ...]",
+        "write a note in one go",
+        "Write a note: about you, how to work, or what was decided, where the text says so plainly, else a reference. "
+        "It is private unless you share it. Prints where the note is and how to undo it.",
+        ("promptuary remember 'always use tabs'", "promptuary remember --shared 'We decided to use Postgres.'"),
+        (add_text, add_remember, add_common),
+        "memory",
     ),
     Command(
         "adopt",
@@ -336,7 +296,7 @@ COMMANDS: Final = (
         "else made, or that was made in another folder is not used before you adopt it. Adopt only what is yours: what "
         "it holds reaches models as your own words.",
         ("promptuary adopt",),
-        (_add_common,),
+        (add_common,),
         "threads",
     ),
     Command(
@@ -348,7 +308,7 @@ COMMANDS: Final = (
         "turns that could not be learnt from. With --fix, repair what can be repaired without losing anything. Exit "
         "code 1 if something is left to do.",
         ("promptuary doctor", "promptuary doctor --fix"),
-        (_add_fix, _add_common),
+        (_add_fix, add_common),
     ),
     Command(
         "config",
@@ -356,30 +316,19 @@ COMMANDS: Final = (
         "print the settings in effect, and where each comes from",
         "Print every setting with its value and its origin: a flag, the environment, a file, the model or the default.",
         ("promptuary config", "promptuary config --model gpt-4o"),
-        (_add_common, _add_settings),
+        (add_common, _add_settings),
     ),
 )
 
 
 def make_parser(asked: str | None = None) -> argparse.ArgumentParser:
     """Return the parser of the command that is ``asked`` for; if it is unknown, of all commands."""
-    parser = _Parser(prog="promptuary", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=_Help)
+    parser = _Parser(prog="promptuary", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=Help)
     parser.add_argument("--version", action="version", version=f"promptuary {__version__}")
     # With prog given, argparse need not format a usage line to find it.
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", prog="promptuary")
     known = [command for command in COMMANDS if command.name == asked]
     for command in known or COMMANDS:
-        # No abbreviations: --max of one command would be --max-file-size of another.
-        added = commands.add_parser(
-            command.name,
-            usage=f"promptuary {command.name} {command.usage}",
-            help=command.help,
-            description=command.description,
-            epilog="\n".join(["examples:", *(f"  {example}" for example in command.examples)]),
-            formatter_class=_Help,
-            allow_abbrev=False,
-        )
+        added = add_parser(commands, command, "promptuary")
         added.set_defaults(module=command.module)
-        for add in command.arguments:
-            add(added)
     return parser

@@ -8,6 +8,7 @@
     ├── LayerInitError               a layer that is required could not be started
     ├── ConflictError                a thread was changed by somebody else since it was read
     ├── NoteConflictError            a note was changed by somebody else since it was read
+    ├── UnknownNoteError             there is no note of that name, or none that the principal may see
     ├── SecretError                  what was to be remembered holds a secret
     ├── FrontMatterError             the front matter of a note cannot be read, or cannot be written
     └── StorageError                 something stored cannot be used
@@ -140,6 +141,10 @@ class NoteConflictError(PromptuaryError):
     def __init__(self, message: str, current: Any = None) -> None:  # notes are defined above this module
         super().__init__(message)
         self.current = current
+
+
+class UnknownNoteError(PromptuaryError):
+    """There is no note of that id or path, or none that the principal may see."""
 
 
 class SecretError(PromptuaryError):

@@ -13,9 +13,10 @@ from promptuary.core.blocks import Detail, Trust
 from promptuary.core.errors import Code
 from promptuary.core.expansion import Expansion, Outcome
 from promptuary.core.messages import Item, Message, as_message
-from promptuary.core.notes import Examination
+from promptuary.core.notes import Examination, MemoryResult, Note, NoteChange, NoteHeader, NoteList
 from promptuary.core.ports.models import ModelInfo
 from promptuary.core.ports.threads import ThreadInfo
+from promptuary.core.ports.writeback import Proposal
 from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry
 from promptuary.core.references import Completion
 from promptuary.core.search import (
@@ -230,6 +231,61 @@ def note_json(note: SearchNote) -> dict[str, Any]:
             return {"code": "NOT_RERANKED", "text": text, "reason": reason}
         case _:
             assert_never(note)
+
+
+def note_header_json(header: NoteHeader) -> dict[str, Any]:
+    """Return the JSON object of what is known of a note of durable memory without its text."""
+    owner = header.owner
+    whose = None if owner is None else {"kind": owner.kind, "name": owner.name, "agent": owner.agent}
+    left_out = {"fingerprint", "owner"}
+    plain = {name: value for name, value in _fields(header).items() if name not in left_out}
+    return {**plain, "tags": list(header.tags), "owner": whose}
+
+
+def memory_note_json(note: Note) -> dict[str, Any]:
+    """Return the JSON object of a note of durable memory."""
+    return {**note_header_json(note.header), "body": note.body, "text": note.text}
+
+
+def memory_list_json(listed: NoteList) -> dict[str, Any]:
+    """Return what ``memory list --json`` prints."""
+    return {"total": listed.total, "notes": [note_header_json(header) for header in listed.headers]}
+
+
+def memory_search_json(query: str, result: MemoryResult, *, explain: bool = False) -> dict[str, Any]:
+    """Return what ``memory search --json`` prints; ``explain`` adds the parts of each score."""
+    return {
+        "query": query,
+        "mode": result.mode,
+        "confidence": round(result.confidence, 3),
+        "notes": [note_json(note) for note in result.notes],
+        "hits": [
+            {"score": hit.score, "excerpt": hit.text, **note_header_json(hit.header)}
+            | ({"why": _why_json(hit.why)} if explain else {})
+            for hit in result.hits
+        ],
+    }
+
+
+def note_change_json(change: NoteChange) -> dict[str, Any]:
+    """Return the JSON object of an entry of a note's history."""
+    return _fields(change)
+
+
+def note_diff_json(note: str, patch: str) -> dict[str, Any]:
+    """Return what ``memory diff --json`` prints."""
+    return {"note": note, "patch": patch}
+
+
+def note_conflict_json(message: str, current: Note | None) -> dict[str, Any]:
+    """Return what a command prints with ``--json`` if a note is not what it was."""
+    return {"conflict": message, "current": None if current is None else memory_note_json(current)}
+
+
+def proposal_json(proposal: Proposal) -> dict[str, Any]:
+    """Return the JSON object of a proposal: what it would do, and why."""
+    plain = {name: value for name, value in _fields(proposal).items() if name not in {"draft", "fingerprint"}}
+    return {**plain, "note": {name: value for name, value in _fields(proposal.draft).items() if value is not None}}
 
 
 def model_json(model: ModelInfo) -> dict[str, Any]:

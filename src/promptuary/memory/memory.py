@@ -15,7 +15,7 @@ from difflib import unified_diff
 from typing import Final, Unpack
 
 from promptuary import concurrency
-from promptuary.core.errors import PromptuaryError
+from promptuary.core.errors import PromptuaryError, UnknownNoteError
 from promptuary.core.notes import (
     MemoryResult,
     Note,
@@ -30,7 +30,9 @@ from promptuary.core.notes import (
 )
 from promptuary.core.ports.notes import NoteFilter
 from promptuary.core.principals import Principal
+from promptuary.core.text import one_line
 from promptuary.memory.defaults import scope_of
+from promptuary.memory.near import near
 from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.notebook.pages import MemoryPages
 from promptuary.memory.past import found_at, moment, notes_at
@@ -38,6 +40,7 @@ from promptuary.memory.recall.search import NoteQuery
 from promptuary.memory.recall.service import NoteSearch
 from promptuary.memory.recall.visible import MemoryPage, NoteKey, VisibleNotes
 from promptuary.memory.roots import Roots
+from promptuary.memory.writeback.extract import statements
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +50,8 @@ _SHORTEST_PREFIX: Final = 4
 _PAGES_AFTER: Final = 0.3
 """Seconds after a write until the lists of notes follow; what is written meanwhile needs no list of its own."""
 _LEAST_BETWEEN: Final = 1.0
+_MOST_COMPARED: Final = 2_000
+"""Titles that a name which no note has is compared with."""
 _REST: Final = 10
 """Looking at all files rests at least this many times as long as it took."""
 
@@ -160,6 +165,13 @@ class Memory:
         Raises ``NoteConflictError`` if ``if_rev`` is given and the note has another revision by now.
         """
         return self.put(NoteDraft(content=content, **fields), if_rev=if_rev, reason=reason)
+
+    def remember(self, text: str, *, reason: str = "", **fields: Unpack[NoteFields]) -> Note:
+        """Write a note whose kind, if it is not given, is what a statement in it is plainly about."""
+        kinds = {one.kind for one in statements(text)}
+        if "kind" not in fields and len(kinds) == 1:
+            fields["kind"] = kinds.pop()
+        return self.write(text, reason=reason, **fields)
 
     def put(self, draft: NoteDraft, *, if_rev: str | None = None, reason: str = "") -> Note:
         """Write a draft: the one path for people, tools and writeback. A note that is there already is returned."""
@@ -325,7 +337,14 @@ class Memory:
         for notebook in self._roots.existing():
             if is_note_id(wanted) and notebook.view.changes(wanted):
                 return notebook, wanted
-        raise PromptuaryError(f"there is no note {key[:80]!r}; `promptuary memory list` shows which there are")
+        raise UnknownNoteError(f"there is no note {key[:80]!r}; {self._advice(wanted)}")
+
+    def _advice(self, wanted: str) -> str:
+        """Return what to do about a name that no note has: the notes whose titles are near it, among those visible."""
+        every = NoteFilter(statuses=(), limit=_MOST_COMPARED)
+        headers = [header for one in self._roots.existing() for header in one.view.headers(every)]
+        found = [f"{header.id} ({one_line(header.title)[:60]})" for header in near(wanted, headers)]
+        return f"is it {' or '.join(found)}?" if found else "`promptuary memory list` shows which there are"
 
 
 def _filter(selection: NoteSelection) -> NoteFilter:

@@ -2,16 +2,16 @@
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import message, opened, print_json
 from promptuary.cli.search.dates import moment
 from promptuary.cli.search.excerpt import excerpt
+from promptuary.cli.search.explain import query_words, reasons
 from promptuary.cli.terminal import columns, cut
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.query import parse
 from promptuary.core.search import Filters, Hit, SearchQuery, SearchResult, note_text
 from promptuary.core.table import display_width
 from promptuary.core.text import one_line, visible
@@ -42,7 +42,7 @@ def _answer(query: SearchQuery, options: argparse.Namespace) -> int:
 
         print_json(search_json(query.text, result, explain=options.explain))
     elif result.hits:
-        words = _words(query.text)
+        words = query_words(query.text)
         print("\n\n".join(_shown(number, hit, words, options) for number, hit in enumerate(result.hits, 1)))
     if not options.quiet:
         _print_notes(query, result, summary)
@@ -101,12 +101,6 @@ def _print_notes(query: SearchQuery, result: SearchResult, summary: str) -> None
         print(f"nothing found for {cut(one_line(query.text), 60)}: {advice}{where}", file=sys.stderr)
 
 
-def _words(text: str) -> Sequence[str]:
-    """Return the words that choose the lines of an excerpt."""
-    parsed = parse(text)
-    return [*parsed.terms, *parsed.prefixes, *(word for phrase in parsed.phrases for word in phrase.split())]
-
-
 def _shown(number: int, hit: Hit, words: Sequence[str], options: argparse.Namespace) -> str:
     """Return a hit for people: its place and heading, and some of its lines."""
     width = columns(sys.stdout)
@@ -123,18 +117,5 @@ def _shown(number: int, hit: Hit, words: Sequence[str], options: argparse.Namesp
             hit.text, [*words, *near], width - len(_INDENT), heading="".join(hit.heading[-1:]), opening=opening
         )
     if options.explain:
-        lines.append(f"why: {', '.join(_why(hit))}")
+        lines.append(f"why: {', '.join(reasons(hit.score, hit.why))}")
     return "\n".join([head, *(f"{_INDENT}{line}".rstrip() for line in lines)])
-
-
-def _why(hit: Hit) -> Iterator[str]:
-    why = hit.why
-    parts = {"words": why.lexical, "meaning": why.meaning, "cosine": why.cosine, "reranker": why.rerank}
-    yield f"score {hit.score:.3f}"
-    yield from (f"{name} {value:.3f}" for name, value in parts.items() if value is not None)
-    if why.length:
-        yield f"long document -{why.length:.3f}"
-    respelled = [one for one in why.matched if " ~ " in one]
-    if exact := [one for one in why.matched if one not in respelled]:
-        yield f"matched: {one_line(' '.join(exact))}"
-    yield from map(one_line, respelled)

@@ -1,0 +1,1 @@
+"""Commands about durable memory: ``memory`` with its actions, and ``remember``."""

@@ -1,0 +1,259 @@
+"""The actions of ``promptuary memory``, their arguments and their help. Every start of the program imports this."""
+
+import argparse
+from typing import Final
+
+from promptuary.cli.flags import INDEX_FLAGS, MEMORY_FLAGS
+from promptuary.cli.parsing import Command, add_common, add_flags, add_parser, add_text, count
+
+SCOPES: Final = ("project", "user")
+AUDIENCES: Final = ("private", "shared")
+KINDS: Final = ("user", "feedback", "project", "reference")
+STATUSES: Final = ("active", "archived", "frozen")
+FORMS: Final = ("promptuary", "xpert", "claude-code", "codex", "basic-memory", "markdown")
+"""The same as in ``core.notes``, which would take longer to import than all of this."""
+
+
+def add_memory_actions(parser: argparse.ArgumentParser) -> None:
+    """Add every action, each with the flags that it takes; those of every command may stand before it, too."""
+    common = {action.dest for action in parser._actions}  # noqa: SLF001  (argparse has no other way to ask)
+    chosen = parser.add_subparsers(
+        dest="action", metavar="ACTION", title="actions", required=True, prog="promptuary memory", help="what to do"
+    )
+    for one in ACTIONS:
+        added = add_parser(chosen, one, "promptuary memory")
+        add_common(added)
+        _add_folder(added)
+        for argument in added._actions:  # noqa: SLF001
+            if argument.dest in common and argument.dest != "help":
+                # Otherwise the default would replace what was given before the action.
+                argument.default = argparse.SUPPRESS
+
+
+def add_remember(parser: argparse.ArgumentParser) -> None:
+    """Add what can be said of a new note."""
+    _add_about(parser)
+    _add_folder(parser)
+
+
+def _add_folder(parser: argparse.ArgumentParser) -> None:
+    add_flags(parser, "memory", {"memory_folder": MEMORY_FLAGS["memory_folder"]})
+
+
+def _add_about(parser: argparse.ArgumentParser) -> None:
+    about = parser.add_argument_group("the note")
+    about.add_argument("--title", metavar="TEXT", help="title (default: the first words of the text)")
+    about.add_argument("--kind", choices=KINDS, help="what it is about (default: reference)")
+    about.add_argument("--scope", choices=SCOPES, help="where it lives: kind user follows the user, others the project")
+    _add_audience(about, "who may read it (default: private)")
+    about.add_argument("--summary", metavar="TEXT", help="a sentence for lists")
+    about.add_argument("--tag", action="append", metavar="TAG", help="a tag; repeatable")
+    pinned = about.add_mutually_exclusive_group()
+    pinned.add_argument("--pin", dest="pinned", action="store_const", const=True, help="always show it in turns")
+    pinned.add_argument("--unpin", dest="pinned", action="store_const", const=False, help="undo that")
+    about.add_argument("--valid-from", metavar="DATE", help="day or time from which it is true")
+    about.add_argument("--valid-until", metavar="DATE", help="day or time until which it is true")
+    _add_reason(about)
+
+
+def _add_audience(group: argparse._ActionsContainer, meaning: str) -> None:
+    audience = group.add_mutually_exclusive_group()
+    audience.add_argument("--audience", choices=AUDIENCES, help=meaning)
+    audience.add_argument(
+        "--shared", dest="audience", action="store_const", const="shared", help="short for --audience shared"
+    )
+
+
+def _add_reason(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument("--reason", default="", metavar="TEXT", help="why, for the history")
+
+
+def _add_write(parser: argparse.ArgumentParser) -> None:
+    _add_about(parser)
+    parser.add_argument("--id", metavar="ID", help="change this note; what you do not name stays as it is")
+    parser.add_argument("--status", choices=STATUSES, help="active, archived (not recalled) or frozen (only you write)")
+    parser.add_argument("--supersedes", metavar="ID", help="id of the note that it replaces")
+    parser.add_argument("--if-rev", metavar="REV", help="with --id: only if this is still its revision (show has it)")
+
+
+def _add_ids(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="ID",
+        help="ids of notes, the first four or more characters of an id, or paths; - reads one per line from stdin",
+    )
+
+
+def _add_proposals(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="ID",
+        help="ids of proposals, or their first four or more characters; - reads one per line from stdin",
+    )
+    parser.add_argument("--all", action="store_true", help="every proposal that waits")
+
+
+def _add_changes_of_a_proposal(parser: argparse.ArgumentParser) -> None:
+    about = parser.add_argument_group("with other words than proposed")
+    about.add_argument("--content", metavar="TEXT", help="the text of the note; - reads it from stdin")
+    about.add_argument("--title", metavar="TEXT", help="its title")
+    about.add_argument("--kind", choices=KINDS, help="what it is about")
+    _add_audience(about, "who may read it")
+    about.add_argument("--tag", action="append", metavar="TAG", help="a tag; repeatable")
+
+
+def _add_filters(parser: argparse.ArgumentParser) -> None:
+    only = parser.add_argument_group("filters")
+    only.add_argument("--kind", action="append", choices=KINDS, help="only notes of this kind; repeatable")
+    only.add_argument("--scope", choices=SCOPES, help="only the project's, or only those that follow the user")
+    _add_audience(only, "only private ones, or only shared ones")
+    only.add_argument("--tag", action="append", metavar="TAG", help="only notes with this tag; repeatable")
+    only.add_argument("--as-of", metavar="DATE", help="what was known then: a day (its end) or a time")
+
+
+def _add_listed(parser: argparse.ArgumentParser) -> None:
+    _add_filters(parser)
+    parser.add_argument(
+        "--status", action="append", choices=(*STATUSES, "all"), help="only these (default: active); repeatable"
+    )
+    parser.add_argument("--limit", type=count, default=50, metavar="N", help="print at most N notes (default: 50)")
+
+
+def _add_searched(parser: argparse.ArgumentParser) -> None:
+    _add_filters(parser)
+    parser.add_argument("--limit", type=count, default=10, metavar="N", help="print at most N notes (default: 10)")
+    parser.add_argument("--lexical", action="store_true", help="search by words only, not by meaning")
+    parser.add_argument("--explain", action="store_true", help="explain the rank of each note")
+    add_flags(parser, "index", INDEX_FLAGS)
+
+
+def _add_raw(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--raw", action="store_true", help="print the file, byte for byte")
+
+
+def _add_change(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--change", type=count, metavar="N", help="number of the change in the history (default: last)")
+
+
+def _add_all(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--all", action="store_true", help="every note that waits")
+
+
+_WITH_REASON: Final = (_add_ids, _add_reason)
+
+ACTIONS: Final = (
+    Command(
+        "write",
+        "[options] [TEXT ...]",
+        "write a note, or change one",
+        "Write a note and print its id and path. With --id, change that note: without a text it keeps the one it has. "
+        "A text that is there already is not written twice. Exit code 1 if --if-rev is not its revision any more.",
+        (
+            "promptuary memory write --kind project --tag deploy 'We deploy on Fridays.'",
+            "promptuary memory write --id 4f1c --pin",
+            "pbpaste | promptuary memory write --title 'Release checklist' -",
+        ),
+        (add_text, _add_write),
+    ),
+    Command(
+        "show",
+        "[options] ID ...",
+        "print notes",
+        "Print notes with what is known of each. --raw prints the files, byte for byte.",
+        ("promptuary memory show 4f1c", "promptuary memory show --raw private/user/likes-tabs-4f1c09a2b3d4.md"),
+        (_add_ids, _add_raw),
+    ),
+    Command(
+        "list",
+        "[options]",
+        "list notes",
+        "Print notes, pinned ones first, then the ones updated last. Exit code 1 if there are none.",
+        ("promptuary memory list --kind feedback", "promptuary memory list --as-of 2026-03-31"),
+        (_add_listed,),
+    ),
+    Command(
+        "search",
+        "[options] [TEXT ...]",
+        "find the notes that answer a question",
+        "Print the notes that answer best, by words and by meaning. Exit code 1 if nothing is found.",
+        ("promptuary memory search 'when do we deploy?'", "promptuary memory search --kind user --explain tabs"),
+        (add_text, _add_searched),
+    ),
+    Command(
+        "history",
+        "[options] ID",
+        "list what happened to a note",
+        "Print every change of a note, the oldest first: what was done, when, by whom and why.",
+        ("promptuary memory history 4f1c",),
+        (_add_ids,),
+    ),
+    Command(
+        "diff",
+        "[options] ID",
+        "print what a change did to a note, as a patch",
+        "Print what the last change, or the change --change, did to the file of a note.",
+        ("promptuary memory diff 4f1c --change 12",),
+        (_add_ids, _add_change),
+    ),
+    Command(
+        "undo",
+        "[options] ID",
+        "undo the last change of a note",
+        "Undo the last change of a note, or make it what it was after the change --change. A note that was just "
+        "written is archived; one whose file is gone comes back. Undoing is a change, too, and can be undone.",
+        ("promptuary memory undo 4f1c",),
+        (*_WITH_REASON, _add_change),
+    ),
+    Command(
+        "archive",
+        "[options] ID ...",
+        "keep notes, but recall them no more",
+        "Archive notes: they stay, and are neither recalled nor found by search. restore brings them back.",
+        ("promptuary memory archive 4f1c --reason 'we moved to another host'",),
+        _WITH_REASON,
+    ),
+    Command(
+        "restore",
+        "[options] ID ...",
+        "bring back notes that were archived",
+        "Make archived notes active again.",
+        ("promptuary memory restore 4f1c",),
+        _WITH_REASON,
+    ),
+    Command(
+        "adopt",
+        "[options] [ID ...]",
+        "take over notes that came by hand or with a clone",
+        "Without ids, list the notes that nobody recorded on this machine: made by hand, cloned, or from before the "
+        "database was lost. With ids or --all, take them over: what they say reaches models as your own words.",
+        ("promptuary memory adopt", "promptuary memory adopt shared/project/deploy-4f1c09a2b3d4.md"),
+        (_add_ids, _add_all),
+    ),
+    Command(
+        "proposals",
+        "[options]",
+        "list what was learnt and waits for you",
+        "Print what would be remembered if you accept it, and why. Nothing of it is used before.",
+        ("promptuary memory proposals",),
+        (),
+    ),
+    Command(
+        "accept",
+        "[options] ID ... | --all",
+        "accept proposals",
+        "Do what proposals say, as your own act. With --content, --title and the like, accept one in other words. Exit "
+        "code 1 if a note has changed since it was proposed; the proposal stays.",
+        ("promptuary memory accept 91ab", "promptuary memory accept 91ab --title 'Deploy window' --kind project"),
+        (_add_proposals, _add_changes_of_a_proposal),
+    ),
+    Command(
+        "reject",
+        "[options] ID ... | --all",
+        "reject proposals",
+        "Drop proposals; the same ones are not made again.",
+        ("promptuary memory reject 91ab", "promptuary memory reject --all"),
+        (_add_proposals,),
+    ),
+)

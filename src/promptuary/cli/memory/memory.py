@@ -1,0 +1,52 @@
+"""``promptuary memory``: durable notes, written, found, changed and exchanged; each action is in a module below."""
+
+import argparse
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from promptuary.blocking import Promptuary
+from promptuary.cli.common import opened, print_json, print_new_notes
+from promptuary.cli.memory import proposals, reading, writing
+from promptuary.cli.memory.printing import NOTHING, say, whole
+from promptuary.core.errors import NoteConflictError, UnknownNoteError
+from promptuary.core.json import note_conflict_json
+
+_ACTIONS: Final[Mapping[str, Callable[[Promptuary, argparse.Namespace], int]]] = {
+    "write": writing.write,
+    "show": reading.show,
+    "list": reading.list_notes,
+    "search": reading.search,
+    "history": reading.history,
+    "diff": reading.diff,
+    "undo": writing.undo,
+    "archive": writing.archive,
+    "restore": writing.restore,
+    "adopt": writing.adopt,
+    "proposals": proposals.proposals,
+    "accept": proposals.accept,
+    "reject": proposals.reject,
+}
+
+
+def main(options: argparse.Namespace) -> int:
+    """Do one thing with the notes."""
+    with opened(options) as promptuary:
+        try:
+            code = _ACTIONS[options.action](promptuary, options)
+        except NoteConflictError as error:
+            code = _refused(error, options)
+        except UnknownNoteError as error:
+            say(f"promptuary: {error}")
+            code = NOTHING
+        print_new_notes(promptuary, options)
+    return code
+
+
+def _refused(error: NoteConflictError, options: argparse.Namespace) -> int:
+    """Say that a note is not what it was, and print what it is now."""
+    if options.json:
+        print_json(note_conflict_json(str(error), error.current))
+    elif error.current is not None:
+        print(whole(error.current))
+    say(f"promptuary: {error}")
+    return NOTHING

@@ -1,0 +1,105 @@
+"""Notes as people see them: in a table, whole, and as they are on disk."""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from promptuary.cli.terminal import columns, cut
+from promptuary.core.notes import Note, NoteHeader
+from promptuary.core.table import Column, display_width, table
+from promptuary.core.text import one_line, visible
+
+DONE, NOTHING = 0, 1
+_DAY: Final = len("2026-01-31")
+_LEAST_TITLE: Final = 24
+_COLOURS: Final = {"+": "32", "-": "31", "@": "36"}
+
+
+def header_table(headers: Sequence[NoteHeader]) -> str:
+    """Return notes as a table, cut to the width of the terminal."""
+    rows = [
+        (
+            header.id,
+            header.kind,
+            header.audience,
+            header.scope,
+            (header.updated_at or header.created_at)[:_DAY],
+            " ".join([*_marks(header), one_line(header.title)]),
+        )
+        for header in headers
+    ]
+    return cut_table(("id", "kind", "audience", "scope", "updated", "title"), rows)
+
+
+def cut_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table whose last column is cut to what is left of the terminal."""
+    widths = [max(display_width(row[at]) for row in [titles, *rows]) + 2 for at in range(len(titles) - 1)]
+    room = max(_LEAST_TITLE, columns(sys.stdout) - sum(widths))
+    return table([Column(title) for title in titles], [(*row[:-1], cut(row[-1], room)) for row in rows])
+
+
+def _marks(header: NoteHeader) -> Iterator[str]:
+    if header.pinned:
+        yield "(pinned)"
+    if header.status != "active":
+        yield f"({header.status})"
+    if header.external:
+        yield "(from elsewhere)"
+
+
+def whole(note: Note) -> str:
+    """Return a note with what is known of it."""
+    return "\n".join([*_described(note.header), "", shown(note.body).rstrip("\n")])
+
+
+def _described(header: NoteHeader) -> Iterator[str]:
+    place = "follows you" if header.scope == "user" else "in this project"
+    states = [header.kind, header.audience, place, header.status, *(["pinned"] if header.pinned else [])]
+    yield one_line(header.title)
+    yield f"id: {header.id} ({', '.join(states)})"
+    times = (("created", header.created_at, header.created_by), ("updated", header.updated_at, header.updated_by))
+    facts = {
+        "path": header.path,
+        "summary": header.summary,
+        "tags": ", ".join(header.tags),
+        **{name: f"{at} by {who}" if who else at for name, at, who in times},
+        "valid from": header.valid_from,
+        "valid until": header.valid_until,
+        "supersedes": header.supersedes,
+        "source": f"{header.source} {header.source_ref}".strip() if header.source != "manual" else "",
+        "words of": "" if header.trust == "person" else header.trust,
+        "problem": header.problem,
+        "rev": header.rev,
+    }
+    yield from (f"{name}: {one_line(value)}" for name, value in facts.items() if value)
+
+
+def shown(text: str) -> str:
+    """Return a text for standard output: on a terminal, hidden characters are spelled out."""
+    return visible(text)[0] if sys.stdout.isatty() else text
+
+
+def print_raw(text: str) -> None:
+    """Print the file of a note, byte for byte unless a terminal would obey it."""
+    sys.stdout.flush()
+    data = getattr(sys.stdout, "buffer", None)
+    if sys.stdout.isatty() or data is None:
+        print(shown(text), end="")
+    else:
+        data.write(text.encode("utf-8", "surrogateescape"))
+        data.flush()
+
+
+def coloured(patch: str) -> str:
+    """Return a patch with colours if standard output is a terminal that wants them."""
+    lines = shown(patch).splitlines()
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return "\n".join(lines)
+    return "\n".join(f"\x1b[{_COLOURS[line[0]]}m{line}\x1b[0m" if line[:1] in _COLOURS else line for line in lines)
+
+
+def say(sentence: str, *, quiet: bool = False) -> None:
+    """Print a sentence for the person, which is no result."""
+    if not quiet:
+        print(one_line(sentence), file=sys.stderr)

@@ -1,0 +1,114 @@
+"""The actions of ``promptuary memory`` about what was learnt and waits for the person."""
+
+import argparse
+from collections.abc import Sequence
+
+from promptuary.blocking import Promptuary
+from promptuary.cli.common import print_json, standard_input
+from promptuary.cli.memory.printing import DONE, NOTHING, cut_table, say
+from promptuary.cli.memory.words import each, names
+from promptuary.cli.memory.writing import print_written
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.json import proposal_json
+from promptuary.core.ports.writeback import Proposal, ProposalFields
+from promptuary.core.text import one_line
+
+_NONE = "nothing waits for you: proposals come from what you state in a thread, and from writeback.model"
+_SHORTEST = 4
+
+
+def proposals(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Print what waits."""
+    waiting = promptuary.memory.proposals()
+    if options.json:
+        print_json([proposal_json(one) for one in waiting])
+    elif waiting:
+        rows = [(one.id, _deed(one), _why(one), _said(one)) for one in waiting]
+        print(cut_table(("id", "would", "why", "note"), rows))
+        say("promptuary memory accept ID or reject ID decides; --json shows all of it", quiet=options.quiet)
+    else:
+        say(_NONE, quiet=options.quiet)
+    return DONE if waiting else NOTHING
+
+
+def _deed(proposal: Proposal) -> str:
+    draft = proposal.draft
+    if proposal.action == "archive":
+        return f"archive {draft.id}"
+    if draft.id is not None:
+        return f"change {draft.id}"
+    replacing = f", replacing {draft.supersedes}" if draft.supersedes else ""
+    return f"write a {draft.kind or 'reference'} note{replacing}"
+
+
+def _why(proposal: Proposal) -> str:
+    origin = "you said it" if proposal.origin == "extract" else "a model learnt it"
+    return f"{origin}: {one_line(proposal.reason)[:60]}" if proposal.reason else origin
+
+
+def _said(proposal: Proposal) -> str:
+    draft = proposal.draft
+    parts = [part for part in (draft.title, draft.content) if part]
+    if len(parts) == 2 and parts[1].startswith(parts[0].rstrip("…")):
+        parts = parts[1:]
+    return one_line(": ".join(" ".join(part.split()) for part in parts) or proposal.evidence)
+
+
+def accept(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Accept proposals, one of them perhaps in other words."""
+    chosen, changes = _chosen(promptuary, options), _changes(options)
+    if changes and len(chosen) != 1:
+        raise PromptuaryError("other words are for one proposal at a time; name it")
+    if changes:
+        promptuary.memory.edit_proposal(chosen[0], **changes)
+    notes, all_done = each(chosen, promptuary.memory.accept)
+    print_written(notes, options)
+    return DONE if all_done and chosen else NOTHING
+
+
+def reject(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Reject proposals."""
+
+    def drop(proposal: str) -> str:
+        promptuary.memory.reject(proposal)
+        return proposal
+
+    dropped, all_done = each(_chosen(promptuary, options), drop)
+    if options.json:
+        print_json(dropped)
+    else:
+        say(f"rejected {len(dropped):,} proposal{'s' * (len(dropped) != 1)}", quiet=options.quiet)
+    return DONE if all_done and dropped else NOTHING
+
+
+def _chosen(promptuary: Promptuary, options: argparse.Namespace) -> Sequence[str]:
+    """Return the ids of the proposals that are meant."""
+    if options.words and options.all:
+        raise PromptuaryError(f"memory {options.action} takes ids or --all, not both")
+    waiting = [one.id for one in promptuary.memory.proposals()]
+    if options.all:
+        if not waiting:
+            say(_NONE, quiet=options.quiet)
+        return waiting
+
+    def full(name: str) -> str:
+        found = [one for one in waiting if len(name) >= _SHORTEST and one.startswith(name)]
+        return found[0] if len(found) == 1 else name
+
+    return [full(name) for name in names(options, what="proposal, or --all")]
+
+
+def _changes(options: argparse.Namespace) -> ProposalFields:
+    found: ProposalFields = {}
+    if options.content is not None:
+        is_piped = options.content == "-"
+        found["content"] = standard_input().decode("utf-8", "replace") if is_piped else options.content
+    if options.title is not None:
+        found["title"] = options.title
+    if options.kind is not None:
+        found["kind"] = options.kind
+    if options.audience is not None:
+        found["audience"] = options.audience
+    if options.tag is not None:
+        found["tags"] = options.tag
+    return found

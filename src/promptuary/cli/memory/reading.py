@@ -1,0 +1,157 @@
+"""The actions of ``promptuary memory`` that only read: show, list, search, history and diff."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from promptuary.blocking import Promptuary
+from promptuary.cli.common import message, print_json
+from promptuary.cli.memory.printing import (
+    DONE,
+    NOTHING,
+    coloured,
+    cut_table,
+    header_table,
+    print_raw,
+    say,
+    whole,
+)
+from promptuary.cli.memory.words import each, names, one_name, selection
+from promptuary.cli.search.excerpt import excerpt
+from promptuary.cli.search.explain import query_words, reasons
+from promptuary.cli.terminal import columns, cut
+from promptuary.core.errors import PromptuaryError, UnknownNoteError
+from promptuary.core.json import (
+    memory_list_json,
+    memory_note_json,
+    memory_search_json,
+    note_change_json,
+    note_diff_json,
+)
+from promptuary.core.notes import MemoryResult, Note, NoteHit
+from promptuary.core.search import note_text
+from promptuary.core.text import one_line
+
+_INDENT = "   "
+
+
+def show(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Print notes."""
+    notes, all_there = each(names(options), lambda name: _there(promptuary, name))
+    if options.json:
+        print_json([memory_note_json(note) for note in notes])
+    elif options.raw:
+        for note in notes:
+            print_raw(note.text)
+    else:
+        print("\n\n".join(map(whole, notes)))
+    return DONE if all_there else NOTHING
+
+
+def _there(promptuary: Promptuary, name: str) -> Note:
+    note = promptuary.memory.get(name)
+    if note is None:
+        changes = promptuary.memory.history(name)  # raises an error that names what is near
+        raise UnknownNoteError(
+            f"the file of the note {name} is gone; promptuary memory undo {changes[-1].note} brings it back"
+        )
+    return note
+
+
+def list_notes(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Print which notes there are."""
+    if options.as_of is not None and options.status:
+        raise PromptuaryError("--as-of lists what was active then; leave out --status")
+    wanted = selection(options)
+    listed = promptuary.memory.list(limit=options.limit, as_of=options.as_of, **wanted)
+    if options.json:
+        print_json(memory_list_json(listed))
+    elif listed.headers:
+        print(header_table(listed.headers))
+    if len(listed.headers) < listed.total:
+        say(f"{len(listed.headers):,} of {listed.total:,} notes; --limit N shows more", quiet=options.quiet)
+    if not listed.headers:
+        say(_why_none(promptuary, is_filtered=bool(wanted) or options.as_of is not None), quiet=options.quiet)
+    return DONE if listed.headers else NOTHING
+
+
+def _why_none(promptuary: Promptuary, *, is_filtered: bool) -> str:
+    if is_filtered and promptuary.memory.list(limit=1).headers:
+        return "no note passes the filters; loosen them"
+    if waiting := promptuary.memory.unadopted():
+        return f"no notes of yours; {len(waiting):,} that came from elsewhere: promptuary memory adopt"
+    return "no notes yet: promptuary remember TEXT writes one"
+
+
+def search(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Print the notes that answer a question."""
+    query = message(options).strip()
+    if not query:
+        raise PromptuaryError("there is nothing to search for; give some words, or pipe them in")
+    result = promptuary.memory.find(
+        query, limit=options.limit, as_of=options.as_of, lexical_only=options.lexical, **selection(options)
+    )
+    if options.json:
+        print_json(memory_search_json(query, result, explain=options.explain))
+    elif result.hits:
+        words = query_words(query)
+        print("\n\n".join(_found(number, hit, words, options) for number, hit in enumerate(result.hits, 1)))
+    _say_how(query, result, options)
+    return DONE if result.hits else NOTHING
+
+
+def _found(number: int, hit: NoteHit, words: Sequence[str], options: argparse.Namespace) -> str:
+    header, width = hit.header, columns(sys.stdout)
+    about = f"{header.id}  {header.kind}, {header.audience}, {(header.updated_at or header.created_at)[:10]}"
+    head = f"{number}. {cut(one_line(header.title), width - len(about) - 8)}  {about}"
+    lines = excerpt(hit.text, words, width - len(_INDENT), heading=header.title)
+    if options.explain:
+        lines.append(f"why: {', '.join(reasons(hit.score, hit.why))}")
+    return "\n".join([head, *(f"{_INDENT}{line}".rstrip() for line in lines)])
+
+
+def _say_how(query: str, result: MemoryResult, options: argparse.Namespace) -> None:
+    for note in result.notes:
+        say(f"note: {note_text(note)}", quiet=options.quiet)
+    if result.hits and not result.answers:
+        say("nothing here seems to answer that; these are the nearest notes", quiet=options.quiet)
+    if not result.hits:
+        say(
+            f"no note found for {cut(one_line(query), 60)}: use other words, or look at promptuary memory list",
+            quiet=options.quiet,
+        )
+
+
+def history(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Print what happened to a note."""
+    changes = promptuary.memory.history(one_name(options))
+    if options.json:
+        print_json([note_change_json(change) for change in changes])
+        return DONE
+    rows = [
+        (
+            str(one.number),
+            one.at,
+            "forgotten" if one.kind == "forget" else one.kind,
+            one_line(one.actor),
+            one_line(one.reason),
+        )
+        for one in changes
+    ]
+    print(cut_table(("change", "when", "what", "by", "why"), rows))
+    note = changes[-1].note
+    say(f"promptuary memory diff {note} --change N shows one, undo {note} --change N goes back", quiet=options.quiet)
+    return DONE
+
+
+def diff(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Print what a change did to a note."""
+    name = one_name(options)
+    patch = promptuary.memory.diff(name, number=options.change)
+    if options.json:
+        print_json(note_diff_json(name, patch))
+    elif patch:
+        print(coloured(patch))
+    else:
+        say("the change left the text as it was", quiet=options.quiet)
+    return DONE

@@ -1,0 +1,18 @@
+"""``promptuary remember``: a note in one go."""
+
+import argparse
+
+from promptuary.cli.common import message, opened, print_new_notes
+from promptuary.cli.memory.printing import DONE
+from promptuary.cli.memory.words import fields
+from promptuary.cli.memory.writing import print_written
+
+
+def main(options: argparse.Namespace) -> int:
+    """Write a note whose kind is guessed where the text says it plainly."""
+    text = message(options)
+    with opened(options) as promptuary:
+        note = promptuary.memory.remember(text, reason=options.reason, **fields(options))
+        print_written([note], options)
+        print_new_notes(promptuary, options)
+    return DONE

@@ -1,0 +1,85 @@
+"""What is given on the command line of an action: which notes, which fields, and text from standard input."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from promptuary.cli.common import standard_input
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.notes import STATUSES, NoteFields, NoteSelection
+from promptuary.core.text import one_line
+
+Result = TypeVar("Result")
+
+_FIELDS = {"tag": "tags"}
+"""Arguments that are called otherwise than the field."""
+_OF_A_NOTE = ("title", "id", "kind", "audience", "scope", "status", "summary", "tag", "valid_from", "valid_until")
+
+
+def names(options: argparse.Namespace, *, what: str = "note") -> Sequence[str]:
+    """Return the ids or paths that were given. Raises ``PromptuaryError`` if there are none."""
+    given = _read(options.words)
+    if not given:
+        action = options.action
+        raise PromptuaryError(f"memory {action} needs the id of a {what}: promptuary memory {action} --help")
+    return given
+
+
+def one_name(options: argparse.Namespace) -> str:
+    """Return the one id or path that was given."""
+    given = names(options)
+    if len(given) > 1:
+        raise PromptuaryError(f"memory {options.action} takes one note at a time, not {len(given)}")
+    return given[0]
+
+
+def _read(words: Sequence[str]) -> Sequence[str]:
+    if "-" not in words:
+        return list(words)
+    piped = [line.strip() for line in standard_input().decode("utf-8", "replace").splitlines()]
+    return [*(word for word in words if word != "-"), *filter(None, piped)]
+
+
+def fields(options: argparse.Namespace) -> NoteFields:
+    """Return what was said of a note beside its text."""
+    found: NoteFields = {}
+    for name in (*_OF_A_NOTE, "supersedes", "pinned"):
+        value = getattr(options, name, None)
+        if value is not None:
+            found[_FIELDS.get(name, name)] = value  # type: ignore[literal-required]
+    return found
+
+
+def selection(options: argparse.Namespace) -> NoteSelection:
+    """Return which notes are wanted."""
+    found: NoteSelection = {}
+    if options.kind:
+        found["kinds"] = options.kind
+    if options.scope:
+        found["scopes"] = [options.scope]
+    if options.audience:
+        found["audiences"] = [options.audience]
+    if options.tag:
+        found["tags"] = options.tag
+    if statuses := getattr(options, "status", None):
+        found["statuses"] = STATUSES if "all" in statuses else statuses
+    return found
+
+
+def each(given: Sequence[str], work: Callable[[str], Result]) -> tuple[list[Result], bool]:
+    """Do something with each name; one that fails keeps none of the others from being done.
+
+    Return the results, and whether all went well.
+    """
+    done: list[Result] = []
+    failed = 0
+    for name in given:
+        try:
+            done.append(work(name))
+        except PromptuaryError as error:
+            if len(given) == 1:
+                raise
+            print(f"promptuary: {one_line(str(error))}", file=sys.stderr)
+            failed += 1
+    return done, not failed

@@ -1,0 +1,127 @@
+"""The actions of ``promptuary memory`` that change notes: write, undo, archive, restore and adopt."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from promptuary.blocking import Promptuary
+from promptuary.cli.common import message, print_json
+from promptuary.cli.memory.printing import DONE, NOTHING, cut_table, say
+from promptuary.cli.memory.words import each, fields, names, one_name
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.json import memory_note_json, note_header_json
+from promptuary.core.notes import Note, NoteHeader
+from promptuary.core.text import one_line
+
+_SHORTEST_REV = 8
+
+
+def write(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Write a note, or change one."""
+    about = fields(options)
+    if options.id is None and (options.if_rev is not None or options.pinned is False):
+        raise PromptuaryError("--if-rev and --unpin are for a note that is there; name it with --id")
+    # With an id the text is optional, and in a script standard input is seldom a terminal.
+    content = None if options.id is not None and not options.text else message(options)
+    if content is None and len(about) == 1:
+        raise PromptuaryError("there is nothing to change: give a text (- reads standard input), or flags")
+    note = promptuary.memory.write(content, if_rev=_revision(promptuary, options), reason=options.reason, **about)
+    print_written([note], options)
+    return DONE
+
+
+def _revision(promptuary: Promptuary, options: argparse.Namespace) -> str | None:
+    """Return the revision that is expected; its first characters will do."""
+    rev: str | None = options.if_rev
+    if rev is None or len(rev) < _SHORTEST_REV:
+        return rev
+    note = promptuary.memory.get(options.id)
+    return note.header.rev if note is not None and note.header.rev.startswith(rev) else rev
+
+
+def undo(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Undo a change of a note."""
+    note = promptuary.memory.undo(one_name(options), number=options.change, reason=options.reason)
+    print_written([note], options)
+    return DONE
+
+
+def archive(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Archive notes."""
+    notes, all_done = each(names(options), lambda name: promptuary.memory.archive(name, reason=options.reason))
+    print_written(notes, options)
+    return DONE if all_done else NOTHING
+
+
+def restore(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Bring back notes."""
+    notes, all_done = each(names(options), lambda name: promptuary.memory.restore(name, reason=options.reason))
+    print_written(notes, options)
+    return DONE if all_done else NOTHING
+
+
+def print_written(notes: Sequence[Note], options: argparse.Namespace) -> None:
+    """Print which notes were written, and how to undo that."""
+    if options.json:
+        print_json([memory_note_json(note) for note in notes])
+        return
+    for note in notes:
+        header = note.header
+        print(f"{header.id}  {header.path}")
+        place = "follows you into every workspace" if header.scope == "user" else "in this project"
+        about = f"{header.kind} note, {header.audience}, {place}, {header.status}: {one_line(header.title)}"
+        say(f"{about}; promptuary memory undo {header.id} undoes it", quiet=options.quiet)
+
+
+def adopt(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """List the notes that nobody recorded here, or take them over."""
+    if options.words and options.all:
+        raise PromptuaryError("memory adopt takes ids or --all, not both")
+    if not options.words and not options.all:
+        return _list_unadopted(promptuary, options)
+    taken = promptuary.memory.adopt([] if options.all else _full_names(promptuary, names(options)))
+    if options.json:
+        print_json([note_header_json(header) for header in taken])
+    for header in () if options.json else taken:
+        print(f"{header.id}  {header.path}")
+    if not options.json:
+        say(f"adopted {len(taken):,} note{'s' * (len(taken) != 1)}", quiet=options.quiet)
+    return DONE if taken else NOTHING
+
+
+def _full_names(promptuary: Promptuary, given: Sequence[str]) -> Sequence[str]:
+    """Return ids for the beginnings of ids that are there once."""
+    waiting = promptuary.memory.unadopted()
+
+    def full(name: str) -> str:
+        found = [one.id for one in waiting if len(name) >= 4 and one.id.startswith(name)]
+        return found[0] if len(found) == 1 else name
+
+    return [full(name) for name in given]
+
+
+def _list_unadopted(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    waiting = promptuary.memory.unadopted()
+    if options.json:
+        print_json([note_header_json(header) for header in waiting])
+    elif waiting:
+        rows = [(one.id, one_line(one.path), _why_unadopted(one), one_line(one.title)) for one in waiting]
+        print(cut_table(("id", "path", "why it waits", "title"), rows))
+        say("promptuary memory show reads a shared one; adopt ID takes one over, adopt --all all", quiet=options.quiet)
+    else:
+        say("every note here is recorded; there is nothing to adopt", quiet=options.quiet)
+    return DONE
+
+
+def _why_unadopted(header: NoteHeader) -> str:
+    """Return why a note is not simply used."""
+    if header.problem:
+        return one_line(header.problem)
+    if header.audience == "shared":
+        return "not written here; models see it as external text"
+    return "not written here; nobody sees it"
+
+
+def stdin_is_terminal() -> bool:
+    """Return whether a person can be asked."""
+    return sys.stdin is not None and sys.stdin.isatty()

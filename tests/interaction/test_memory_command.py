@@ -1,0 +1,366 @@
+"""``promptuary memory`` and ``remember``, as a person or a script runs them."""
+
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from promptuary.blocking import Promptuary
+from promptuary.cli.main import main
+from promptuary.cli.memory import actions
+from promptuary.core import notes
+from tests.interaction.answers import Answer, Run
+
+
+@pytest.fixture(autouse=True)
+def _by_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROMPTUARY_EMBEDDER", "none")
+
+
+@pytest.fixture
+def run(workspace: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    def start(*arguments: str) -> Answer:
+        code = main([*arguments, "--workspace", str(workspace)])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return Answer(code, out, err)
+
+    return start
+
+
+def piped(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+
+def written(run: Run, *arguments: str) -> str:
+    """Write a note and return its id."""
+    answer = run("memory", "write", *arguments)
+    assert answer.code == 0
+    return answer.out.split()[0]
+
+
+def test_the_choices_are_those_of_the_core() -> None:
+    assert (actions.KINDS, actions.SCOPES, actions.STATUSES) == (notes.KINDS, notes.SCOPES, notes.STATUSES)
+    assert actions.AUDIENCES == notes.AUDIENCES
+
+
+# remember
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "scope"),
+    [
+        ("always use tabs", "feedback", "project"),
+        ("my name is Ada", "user", "user"),
+        ("we decided to deploy on Fridays", "project", "project"),
+        ("the staging host is called amber", "reference", "project"),
+    ],
+)
+def test_what_is_remembered_gets_the_kind_that_it_says_plainly(run: Run, text: str, kind: str, scope: str) -> None:
+    (note,) = run("remember", "--json", *text.split()).json
+
+    assert (note["kind"], note["scope"], note["audience"], note["title"]) == (kind, scope, "private", text)
+
+
+def test_a_flag_is_believed_over_a_guess(run: Run) -> None:
+    (note,) = run("remember", "--json", "--kind", "reference", "--shared", "--tag", "style", "always use tabs").json
+
+    assert (note["kind"], note["audience"], note["tags"]) == ("reference", "shared", ["style"])
+
+
+def test_remember_prints_where_the_note_is_and_how_to_undo_it(run: Run) -> None:
+    answer = run("remember", "always use tabs")
+    note = answer.out.split()[0]
+
+    assert answer.out == f"{note}  private/feedback/always-use-tabs-{note}.md\n"
+    assert f"promptuary memory undo {note}" in answer.err
+    assert run("memory", "undo", note).code == 0
+    assert run("memory", "list").code == 1
+
+
+def test_what_is_remembered_may_come_from_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    piped(monkeypatch, "never push on Fridays\n")
+
+    assert run("remember", "--json", "-").json[0]["kind"] == "feedback"
+
+
+def test_a_secret_is_refused(run: Run) -> None:
+    answer = run("remember", "the key is ghp_0123456789abcdefghijABCDEFGHIJ012345")
+
+    assert (answer.code, answer.out) == (2, "")
+    assert "ghp_0123456789" not in answer.err
+    assert run("memory", "list").code == 1
+
+
+# write, show, list
+
+
+def test_a_note_is_written_shown_listed_and_changed(run: Run) -> None:
+    note = written(run, "--kind", "project", "--tag", "deploy", "--pin", "We deploy on Fridays.")
+    shown = run("memory", "show", note[:4]).out
+    assert shown.startswith(f"We deploy on Fridays.\nid: {note} (project, private, in this project, active, pinned)\n")
+    assert shown.endswith("\n\nWe deploy on Fridays.\n")
+
+    changed = run("memory", "write", "--id", note[:5], "--title", "Deploy window", "--unpin", "--json").json[0]
+    assert (changed["id"], changed["title"], changed["pinned"]) == (note, "Deploy window", False)
+    assert changed["body"].strip() == "We deploy on Fridays."
+
+    listed = run("memory", "list")
+    assert listed.out.splitlines()[0].split() == ["id", "kind", "audience", "scope", "updated", "title"]
+    assert listed.out.splitlines()[1].endswith("Deploy window")
+
+
+def test_show_raw_prints_the_file_byte_for_byte(run: Run, workspace: Path) -> None:
+    answer = run("memory", "write", "One line.\n\nAnother – with a dash.")
+    note, path = answer.out.split()
+    file = workspace / ".promptuary" / "memory" / "agents" / "default" / path
+
+    assert run("memory", "show", "--raw", note).out.encode() == file.read_bytes()
+
+
+def test_a_text_comes_from_standard_input_and_without_one_a_note_keeps_its_text(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    piped(monkeypatch, "Piped text.\n")
+    note = written(run, "--title", "Piped", "-")
+    piped(monkeypatch, "")
+    changed = run("memory", "write", "--id", note, "--tag", "a", "--json").json[0]
+    piped(monkeypatch, "Other text.\n")
+    again = run("memory", "write", "--id", note, "--json", "-").json[0]
+
+    assert (changed["body"].strip(), changed["tags"]) == ("Piped text.", ["a"])
+    assert again["body"].strip() == "Other text."
+
+
+def test_a_note_that_changed_meanwhile_is_printed_and_not_overwritten(run: Run) -> None:
+    note = written(run, "First.")
+    (before,) = run("memory", "show", note, "--json").json
+    run("memory", "write", "--id", note, "Second.")
+
+    late = run("memory", "write", "--id", note, "--if-rev", before["rev"], "Third.")
+    assert late.code == 1
+    assert "\n\nSecond.\n" in late.out
+    assert "changed meanwhile" in late.err
+    as_json = run("memory", "write", "--id", note, "--if-rev", before["rev"], "Third.", "--json")
+    assert as_json.code == 1
+    assert as_json.json["current"]["body"].strip() == "Second."
+
+    now = as_json.json["current"]["rev"]
+    assert run("memory", "write", "--id", note, "--if-rev", now[:12], "Third.").code == 0
+
+
+def test_lists_are_filtered_and_cut_and_say_so(run: Run) -> None:
+    for number in range(3):
+        written(run, "--kind", "feedback", f"Rule {number}.")
+    written(run, "--kind", "project", "--shared", "--tag", "deploy", "We deploy on Fridays.")
+    archived = written(run, "Old news.")
+    run("memory", "archive", archived)
+
+    assert len(run("memory", "list", "--kind", "feedback", "--json").json["notes"]) == 3
+    assert [one["title"] for one in run("memory", "list", "--audience", "shared", "--json").json["notes"]] == [
+        "We deploy on Fridays."
+    ]
+    assert run("memory", "list", "--status", "archived", "--json").json["total"] == 1
+    assert run("memory", "list", "--status", "all", "--json").json["total"] == 5
+    assert run("memory", "list", "--limit", "2").err == "2 of 4 notes; --limit N shows more\n"
+    assert run("memory", "list", "--tag", "nothing") == (1, "", "no note passes the filters; loosen them\n")
+    assert run("memory", "list", "--as-of", "2000-01-01").code == 1
+    assert run("memory", "list", "--as-of", "2099-01-01", "--json").json["total"] == 4
+
+
+def test_an_empty_memory_says_what_to_do(run: Run, workspace: Path) -> None:
+    assert run("memory", "list") == (1, "", "no notes yet: promptuary remember TEXT writes one\n")
+    assert run("memory", "list", "--json").json == {"total": 0, "notes": []}
+    assert run("memory", "proposals").code == 1
+    assert "promptuary memory list" in run("memory", "search", "deploy").err
+    assert list(workspace.iterdir()) == []
+
+
+@pytest.mark.parametrize("action", ["show", "history", "diff", "undo", "archive", "restore"])
+def test_a_name_that_no_note_has_gets_the_titles_that_are_near(run: Run, action: str) -> None:
+    note = written(run, "--title", "Deploy window", "We deploy on Fridays.")
+    near = run("memory", action, "deploy windw")
+    far = run("memory", action, "zzzz")
+
+    assert (near.code, near.out, far.code) == (1, "", 1)
+    assert f"is it {note} (Deploy window)?" in near.err
+    assert "`promptuary memory list` shows which there are" in far.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["show"], "needs the id of a note"),
+        (["history", "a", "b"], "takes one note at a time"),
+        (["write", "--if-rev", "abc", "text"], "name it with --id"),
+        (["write", "--id", "abcd"], "nothing to change"),
+        (["write", "--valid-from", "soon", "text"], "valid_from is a day"),
+        (["write", " "], "a note needs content"),
+        (["list", "--as-of", "soon"], "is no time"),
+        (["list", "--as-of", "2026-01-01", "--status", "all"], "leave out --status"),
+        (["list", "word"], "unrecognized arguments"),
+        (["adopt", "abcd", "--all"], "ids or --all"),
+        (["accept"], "needs the id of a proposal, or --all"),
+        (["accept", "abcd", "--all"], "ids or --all"),
+        (["search", " "], "nothing to search for"),
+        (["wriet"], "invalid choice"),
+    ],
+)
+def test_a_slip_is_told_with_exit_code_2(run: Run, arguments: list[str], told: str) -> None:
+    answer = run("memory", *arguments)
+
+    assert (answer.code, answer.out) == (2, "")
+    assert told in answer.err
+
+
+def test_flags_may_stand_before_the_action(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["memory", "--workspace", str(workspace), "--json", "write", "A note."]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["title"] == "A note."
+    assert main(["memory", "-w", str(workspace), "list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["total"] == 1
+
+
+# search
+
+
+def test_a_question_finds_notes_and_tells_why(run: Run) -> None:
+    note = written(run, "--kind", "project", "We deploy on Fridays, never before noon.")
+    written(run, "--kind", "feedback", "Use tabs.")
+    answer = run("memory", "search", "--explain", "when do we deploy?")
+    value = run("memory", "search", "--json", "deploy").json
+
+    assert answer.out.startswith("1. We deploy on Fridays")
+    assert note in answer.out
+    assert "why: score" in answer.out
+    assert [(hit["id"], "why" in hit) for hit in value["hits"]] == [(note, False)]
+    assert run("memory", "search", "--kind", "feedback", "deploy").code == 1
+    assert run("memory", "search", "--as-of", "2000-01-01", "deploy").code == 1
+    assert run("memory", "search", "--as-of", "2099-01-01", "deploy").code == 0
+
+
+# history, diff, undo, archive, restore
+
+
+def test_every_change_is_in_the_history_and_can_be_undone(run: Run) -> None:
+    note = written(run, "First.")
+    run("memory", "write", "--id", note, "Second.", "--reason", "I changed my mind")
+    history = run("memory", "history", note)
+    first, second = run("memory", "history", note, "--json").json
+
+    assert history.out.splitlines()[0].split() == ["change", "when", "what", "by", "why"]
+    assert history.out.splitlines()[2].endswith("I changed my mind")
+    assert "-First.\n+Second.\n" in run("memory", "diff", note).out
+    assert "+First.\n" in run("memory", "diff", note, "--change", str(first["number"])).out
+    assert "+Second." in run("memory", "diff", note, "--json").json["patch"]
+    run("memory", "undo", note)
+    assert run("memory", "show", note, "--json").json[0]["body"].strip() == "First."
+    run("memory", "undo", note, "--change", str(second["number"]))
+    assert run("memory", "show", note, "--json").json[0]["body"].strip() == "Second."
+    assert run("memory", "undo", note, "--change", "999").code == 2
+
+
+def test_a_note_whose_file_is_gone_can_be_had_back(run: Run, workspace: Path) -> None:
+    answer = run("memory", "write", "Precious.")
+    note, path = answer.out.split()
+    (workspace / ".promptuary" / "memory" / "agents" / "default" / path).unlink()
+    gone = run("memory", "show", note)
+
+    assert gone.code == 1
+    assert f"promptuary memory undo {note} brings it back" in gone.err
+    assert run("memory", "undo", note).code == 0
+    assert run("memory", "show", note, "--json").json[0]["body"].strip() == "Precious."
+
+
+def test_several_notes_are_archived_and_one_that_is_not_there_stops_none(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = written(run, "One."), written(run, "Two.")
+    answer = run("memory", "archive", one, "zzzz", two, "--reason", "old")
+    piped(monkeypatch, f"{one}\n{two}\n")
+    restored = run("memory", "restore", "-", "--json")
+
+    assert (answer.code, [line.split()[0] for line in answer.out.splitlines()]) == (1, [one, two])
+    assert "there is no note 'zzzz'" in answer.err
+    assert [note["status"] for note in restored.json] == ["active", "active"]
+
+
+# adopt
+
+
+def test_what_came_with_a_clone_is_listed_with_the_reason_and_adopted(run: Run, repository: Path) -> None:
+    folder = repository / ".promptuary" / "memory" / "agents" / "default" / "shared" / "project"
+    folder.mkdir(parents=True)
+    (folder / "deploy.md").write_text("---\nid: cafe0123beef\ntitle: Deploy\n---\nOn Fridays.\n")
+    subprocess.run(["git", "add", "-f", "."], cwd=repository, check=True)
+    listed = run("memory", "adopt")
+
+    assert listed.code == 0
+    assert "cafe0123beef  shared/project/deploy.md  not written here; models see it as external text" in listed.out
+    assert run("memory", "show", "cafe0123beef", "--json").json[0]["external"] is True
+    assert run("memory", "adopt", "nothing").code == 2
+    assert run("memory", "adopt", "cafe").out == "cafe0123beef  shared/project/deploy.md\n"
+    assert run("memory", "show", "cafe0123beef", "--json").json[0]["external"] is False
+    assert run("memory", "adopt") == (0, "", "every note here is recorded; there is nothing to adopt\n")
+
+
+# proposals
+
+
+def propose(workspace: Path, *said: str) -> None:
+    """Say something in a thread; what it states outright is proposed."""
+    with Promptuary.open(workspace, exact=True) as promptuary:
+        for text in said:
+            promptuary.threads.finish(promptuary.threads.prepare(text), "All right.")
+
+
+def test_what_was_stated_in_a_thread_waits_to_be_accepted_or_rejected(run: Run, workspace: Path) -> None:
+    propose(workspace, "Always use tabs here.", "We decided to deploy on Fridays.", "Never use wildcard imports.")
+    table = run("memory", "proposals")
+    first, second, third = run("memory", "proposals", "--json").json
+
+    assert table.out.splitlines()[0].split() == ["id", "would", "why", "note"]
+    assert "write a feedback note" in table.out.splitlines()[1]
+    assert table.out.splitlines()[1].endswith("Always use tabs here.")
+    accepted = run("memory", "accept", first["id"][:6], "--title", "Tabs", "--json").json[0]
+    assert (accepted["title"], accepted["body"].strip()) == ("Tabs", "Always use tabs here.")
+    assert run("memory", "reject", second["id"]).err == "rejected 1 proposal\n"
+    assert run("memory", "accept", second["id"]).code == 2
+    assert run("memory", "accept", "--all").out.split()[1].startswith("private/feedback/never-use-wildcard")
+    assert run("memory", "accept", "--all").code == 1
+    assert third["note"]["content"] == "Never use wildcard imports."
+
+
+# a terminal
+
+
+def test_a_patch_has_colours_on_a_terminal_and_none_elsewhere(run: Run, workspace: Path) -> None:
+    note = written(run, "First.")
+    run("memory", "write", "--id", note, "Second \x1b[31mred.")
+    shown = on_a_terminal(["memory", "diff", note, "--workspace", str(workspace)])
+
+    assert "\x1b[32m+Second ⟨U+001B⟩[31mred.\x1b[0m" in shown
+    assert "\x1b[32m" not in run("memory", "diff", note).out
+
+
+def on_a_terminal(arguments: list[str], **environment: str) -> str:
+    """Run the program on a terminal, and return what it shows."""
+    ours, theirs = pty.openpty()
+    variables = {"TERM": "xterm", **os.environ, **environment}
+    with subprocess.Popen(
+        [sys.executable, "-m", "promptuary", *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=variables
+    ) as started:
+        os.close(theirs)
+        shown = b""
+        try:
+            while part := os.read(ours, 65_536):
+                shown += part
+        except OSError:  # the other end is closed
+            pass
+        started.wait()
+    os.close(ours)
+    return shown.decode().replace("\r\n", "\n")
