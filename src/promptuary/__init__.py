@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from promptuary.core.notes import (
         Examination,
         Finding,
+        ForgetReport,
         MemoryResult,
         Note,
         NoteChange,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
         NoteHit,
         NoteList,
         NoteSelection,
+        Place,
     )
     from promptuary.core.ports.models import ChatModel, Embedder, FetchProgress, ModelFile, ModelInfo, Reranker
     from promptuary.core.ports.threads import ThreadInfo, TurnRecord
@@ -122,6 +124,7 @@ _HOMES = {
     "Folder": "core.search",
     "FolderHeld": "core.search",
     "FolderStatus": "core.search",
+    "ForgetReport": "core.notes",
     "HistoryStats": "core.threads",
     "Hit": "core.search",
     "HookRun": "core.receipts",
@@ -154,6 +157,7 @@ _HOMES = {
     "Omitted": "core.layers",
     "Outcome": "core.expansion",
     "Passage": "core.blocks",
+    "Place": "core.notes",
     "Principal": "core.principals",
     "Prompt": "core.messages",
     "Promptuary": "engine",
@@ -228,6 +232,7 @@ __all__ = [
     "Folder",
     "FolderHeld",
     "FolderStatus",
+    "ForgetReport",
     "HistoryStats",
     "Hit",
     "HookRun",
@@ -260,6 +265,7 @@ __all__ = [
     "Omitted",
     "Outcome",
     "Passage",
+    "Place",
     "Principal",
     "Prompt",
     "Promptuary",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from promptuary.core.messages import Item, Message
     from promptuary.core.notes import (
         Examination,
+        ForgetReport,
         MemoryResult,
         Note,
         NoteChange,
@@ -347,6 +348,14 @@ class AsyncMemory:
     async def restore(self, key: str, *, reason: str = "") -> Note:
         """Bring back a note that was archived."""
         return await self._run(lambda memory: memory.restore(key, reason=reason))
+
+    async def forget(self, key: str, *, everywhere: bool = False, dry_run: bool = False) -> ForgetReport:
+        """Forget a note for good: file, history, index, vectors, and its copies in stored prompts.
+
+        Where the same words stand as somebody said them, the report names the places; ``everywhere`` takes them out
+        there, too. With ``dry_run`` nothing is done.
+        """
+        return await concurrency.run(lambda: self._core.forget(key, everywhere=everywhere, dry_run=dry_run))
 
     async def unadopted(self) -> Sequence[NoteHeader]:
         """Return the notes that came by hand, by a clone or from a lost state, and wait for ``adopt``."""

@@ -248,6 +248,24 @@ class Place:
     turn: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class ForgetReport:
+    """What forgetting a note did, or with a dry run would do.
+
+    ``prompts`` is how many stored prompts, receipts and states it was taken out of. ``places`` are where the same words
+    stand as somebody said them; ``redacted``: they were taken out there, too. ``in_git``: git tracks the file, so its
+    history still has it.
+    """
+
+    note: str
+    path: str = ""
+    prompts: int = 0
+    places: Sequence[Place] = ()
+    redacted: bool = False
+    in_git: bool = False
+    done: bool = True
+
+
 FindingCode = Literal[
     "UNADOPTED",
     "OTHER_OWNER",

@@ -138,7 +138,7 @@ class Memory:
 
     def history(self, key: str) -> Sequence[NoteChange]:
         """Return what happened to a note, the oldest change first, also to one whose file is gone."""
-        notebook, note = self._known(key)
+        notebook, note = self.known(key)
         return notebook.view.changes(note)
 
     def diff(self, key: str, *, number: int | None = None) -> str:
@@ -178,7 +178,7 @@ class Memory:
         if draft.id is None:
             scope = "project" if self._principal.group is not None and draft.scope is None else scope_of(draft)
             return self._roots.made(scope).write(draft, reason=reason).note
-        notebook, note = self._known(draft.id)
+        notebook, note = self.known(draft.id)
         if draft.scope is not None and draft.scope != notebook.scope:
             raise PromptuaryError(f"the note {note} stays where it is; write a new one for the scope {draft.scope}")
         return notebook.write(replace(draft, id=note), if_rev=if_rev, reason=reason).note
@@ -196,7 +196,7 @@ class Memory:
 
         A note that the last change created is archived.
         """
-        notebook, note = self._known(key)
+        notebook, note = self.known(key)
         changes = [one for one in notebook.view.changes(note) if one.kind != "forget"]
         if number is not None:
             chosen = next((one for one in changes if one.number == number), None)
@@ -328,7 +328,7 @@ class Memory:
             raise PromptuaryError(f"{len(found)} notes have an id that begins with {prefix!r}; give more of it")
         return found[0] if found else None
 
-    def _known(self, key: str) -> tuple[Notebook, str]:
+    def known(self, key: str) -> tuple[Notebook, str]:
         """Return where a note is and its id, also of one whose file is gone. Raises ``PromptuaryError``."""
         found = self._found(key)
         if found is not None:

@@ -206,6 +206,10 @@ class InMemoryNoteJournal:
         rows = sorted(self.tables.rows.items())
         return tuple(row.header for _, row in rows if row.header.external or not row.is_visible)
 
+    def forgotten(self) -> Sequence[str]:
+        """Return the ids of the notes that were forgotten."""
+        return tuple(one.note for one in self.tables.changes if one.kind == "forget")
+
     def forget(self, note: str, *, at: str, actor: str) -> int:
         """Delete every entry about a note with its content, and return how many there were."""
         with self._lock:

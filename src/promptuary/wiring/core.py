@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from promptuary.core.expansion import Expansion
     from promptuary.core.layers import Layer
-    from promptuary.core.notes import Examination
+    from promptuary.core.notes import Examination, ForgetReport
     from promptuary.core.ports.models import ChatModel
     from promptuary.core.ports.threads import StateDatabase
     from promptuary.core.references import Completion
@@ -186,8 +186,22 @@ class Core:
                 self.state()
             place = MemoryPlace.of(self.principal, self.settings.memory_folder, thread)
             if place not in self._memories:
-                self._memories[place] = open_memory(self._workspace, self.settings, place, self.state)
+                memory = self._memories[place] = open_memory(self._workspace, self.settings, place, self.state)
+                if (state := self.state(create=False)).persistent:
+                    from promptuary.wiring.forgetting import beside_notes, forget_copies  # noqa: PLC0415
+
+                    forget_copies(self._workspace, memory, beside_notes(self._workspace, place, state))
             return self._memories[place]
+
+    def forget(self, key: str, *, everywhere: bool, dry_run: bool) -> ForgetReport:
+        """Forget a note with everything that is stored of it."""
+        from promptuary.memory.forget import forget  # noqa: PLC0415  (seldom needed)
+        from promptuary.wiring.forgetting import beside_notes  # noqa: PLC0415
+        from promptuary.wiring.memory import MemoryPlace  # noqa: PLC0415
+
+        place = MemoryPlace.of(self.principal, self.settings.memory_folder, "main")
+        beside = beside_notes(self._workspace, place, self.state(create=False))
+        return forget(self.memory(), key, beside, everywhere=everywhere, dry_run=dry_run)
 
     def proposals(self) -> Proposals:
         """Return what waits for the person before it is remembered. Creates no database."""

@@ -103,6 +103,12 @@ def open_memory(
     return memory
 
 
+def index_name(place: MemoryPlace) -> str:
+    """Return the name of the index of what a principal sees at a place: each has one of its own."""
+    owner = place.principal.owner
+    return sha256(f"{owner.kind}\0{owner.name}\0{place.space}".encode()).hexdigest()[:16]
+
+
 def recall_policy(settings: Settings) -> RecallPolicy:
     """Return how ``settings`` want notes to be selected for a message."""
     return RecallPolicy(
@@ -121,11 +127,9 @@ def now() -> str:
 
 def _open_search(workspace: Workspace, settings: Settings, place: MemoryPlace, visible: VisibleNotes) -> NoteSearch:
     sizes = Sizes(settings.chunk_tokens, settings.chunk_overlap)
-    owner = place.principal.owner
-    name = sha256(f"{owner.kind}\0{owner.name}\0{place.space}".encode()).hexdigest()[:16]
 
     def index() -> NoteIndex:
-        backend = notes_backend(workspace, settings, f"notes-{name}", f"{RECIPE} {sizes.recipe}")
+        backend = notes_backend(workspace, settings, index_name(place), f"{RECIPE} {sizes.recipe}")
         return NoteIndex(backend, visible, Counter(DEFAULT_VOCABULARY), sizes)
 
     return NoteSearch(visible, index)

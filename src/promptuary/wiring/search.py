@@ -19,6 +19,7 @@ from promptuary.storage.index.index import DiskIndex
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.wiring.vectors import StoredVectors
 from promptuary.wiring.workspace import open_door
+from promptuary.workspace.disk.own.closed_folders import FOLDER
 from promptuary.workspace.disk.own.private_folder import private_folder
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.user_folders import cache_folder, made
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from promptuary.workspace.web.post import PostPolicy
 
 _INDEX: Final = "index"
+_NOTES: Final = "notes-"
 _FOLDER: Final = "onnx:"
 _PAIR: Final = "+"
 _VECTOR_PACKAGES: Final = ("numpy", "turbovec")
@@ -51,8 +53,15 @@ def open_search(workspace: Workspace, settings: Settings) -> SearchService:
 
 def notes_backend(workspace: Workspace, settings: Settings, name: str, recipe: str) -> SearchBackend:
     """Return what the notes of a principal are indexed in: a folder of its own, beside the index of files."""
-    folder = made(private_folder(workspace.root.path, _INDEX) / name)
+    folder = made(private_folder(workspace.root.path, _INDEX) / f"{_NOTES}{name}")
     return _backend(workspace, settings, folder, recipe)
+
+
+def note_indexes(workspace: Workspace) -> list[Path]:
+    """Return the folders of the indexes of notes that there are."""
+    if workspace.root.kind_of(f"{FOLDER}/{_INDEX}") is None:
+        return []
+    return [path for path in private_folder(workspace.root.path, _INDEX).iterdir() if path.name.startswith(_NOTES)]
 
 
 def _backend(workspace: Workspace, settings: Settings, folder: Path, recipe: str) -> SearchBackend:

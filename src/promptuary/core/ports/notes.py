@@ -188,6 +188,10 @@ class NoteJournal(Protocol):
         """Return the private notes that nobody owns, and the shared ones that came from elsewhere."""
         ...
 
+    def forgotten(self) -> Sequence[str]:
+        """Return the ids of the notes that were forgotten."""
+        ...
+
     def forget(self, note: str, *, at: str, actor: str) -> int:
         """Delete every entry about a note with its content, and return how many there were.
 

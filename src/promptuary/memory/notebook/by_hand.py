@@ -136,9 +136,7 @@ class HandChanges:
         )
 
     def _is_forgotten(self, note: str) -> bool:
-        holder = self._journal.owner_of(note)
-        changes = self._journal.view(holder).changes(note) if holder is not None else ()
-        return any(one.kind == "forget" for one in changes)
+        return note in self._journal.forgotten()
 
     def _is_alone(self) -> bool:
         """Return whether the person on this machine acts, and is the only principal there has been."""

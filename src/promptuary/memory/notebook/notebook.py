@@ -64,7 +64,7 @@ class Notebook:
     ) -> None:
         self.scope: NoteScope = scope
         self.files, self.journal = files, journal
-        self._owner = principal.owner
+        self.owner = principal.owner
         self._actor = f"{principal.user}/{principal.agent}"
         self._tracked, self._clock, self._on_change = tracked, clock, on_change
         self._by_hand = HandChanges(scope, files, journal, principal, tracked=tracked, clock=clock)
@@ -73,7 +73,7 @@ class Notebook:
     @property
     def view(self) -> NoteView:
         """What the principal may see."""
-        return self.journal.view(self._owner)
+        return self.journal.view(self.owner)
 
     def in_git(self) -> list[str]:
         """Return the files of notes that git tracks; none if git could not tell."""
@@ -141,6 +141,13 @@ class Notebook:
             self.files.remove(header.path)
             return header.path
 
+    def forget(self, note: str) -> int:
+        """Have the journal forget a note, with every byte of it, and return how many entries it had."""
+        with self._locked():
+            count = self.journal.forget(note, at=self._clock(), actor=self._actor)
+        self._on_change(self.scope, [note])
+        return count
+
     # What people do by hand
 
     def sync(self, paths: Collection[str] | None = None) -> bool:
@@ -173,15 +180,15 @@ class Notebook:
     def _may_own(self, header: NoteHeader) -> bool:
         data = self.files.read(header.path)
         claimed = claimed_owner(as_text(data)) if data is not None else ""
-        is_local = self._owner.kind == "user" and self._owner.name == LOCAL_USER
-        return claimed == owner_label(self._owner) or (is_local and not claimed)
+        is_local = self.owner.kind == "user" and self.owner.name == LOCAL_USER
+        return claimed == owner_label(self.owner) or (is_local and not claimed)
 
     def _adopted(self, header: NoteHeader) -> NoteHeader | None:
         stamp, data = self.files.stamp(header.path), self.files.read(header.path)
         if stamp is None or data is None:
             return None
-        holder = self.journal.owner_of(header.id) or self._owner
-        if holder != self._owner and header.audience == "private":
+        holder = self.journal.owner_of(header.id) or self.owner
+        if holder != self.owner and header.audience == "private":
             return None
         taken = read_note(data, header.path, Standing(self.scope, holder, id=header.id))
         change = self._change(header.id, "adopt", header.path, data, before=header.rev)
@@ -261,7 +268,7 @@ class Notebook:
         stamp = self.files.stamp(path)
         if stamp is None or self.files.read(path) != data:
             stamp = _UNKNOWN
-        holder = self.journal.owner_of(note) or self._owner
+        holder = self.journal.owner_of(note) or self.owner
         written = read_note(data, path, Standing(self.scope, holder, id=note))
         change = self._change(note, kind, path, data, reason=reason, before=before)
         self._record([(change, written.header, stamp)])
@@ -284,7 +291,7 @@ class Notebook:
         return bool(touched)
 
     def _writer(self) -> Writer:
-        return Writer(self._owner, self._actor, self._clock())
+        return Writer(self.owner, self._actor, self._clock())
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

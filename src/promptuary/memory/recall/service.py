@@ -7,7 +7,7 @@ wrote. Nothing is embedded while somebody waits.
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from promptuary import concurrency
@@ -70,6 +70,13 @@ class NoteSearch:
         self.settle()
         index = self._opened()
         return index is None or index.is_current()
+
+    def forget(self, hashes: Sequence[str]) -> None:
+        """Delete vectors, and make the index anew without the notes that are gone, so that no byte of them is left."""
+        index = self._opened()
+        if index is not None and index.backend.store is not None and hashes:
+            index.backend.store.remove(hashes)
+        self.rebuild()
 
     def hashes(self, key: NoteKey) -> list[str]:
         """Return the hashes under which the vectors of a note are stored."""

@@ -85,6 +85,12 @@ class Generations:
             yield True
 
 
+def remove_index(folder: Path) -> None:
+    """Remove a whole index, which can be made anew at any time."""
+    if folder.is_dir() and not folder.is_symlink():
+        _remove(folder)
+
+
 def _is_number(name: str) -> bool:
     return name.isascii() and name.isdigit() and len(name) < 19
 

@@ -568,6 +568,7 @@ class NoteJournalConformance:
         assert journal.view(ADA).header("aaaa") is None
         assert not journal.is_recorded("aaaa", rev("one"))
         assert journal.owner_of("aaaa") == ADA
+        assert tuple(journal.forgotten()) == ("aaaa",)
         assert [one.note for one in journal.view(ADA).changed_until("2026-01-03")] == ["bbbb"]
         assert [one.text for one in journal.view(ADA).changes("bbbb")] == ["one"]
         assert tuple(journal.view(BEN).changes("aaaa")) == ()

@@ -100,6 +100,11 @@ class SqliteNoteJournal:
         """Return the private notes that nobody owns, and the shared ones that came from elsewhere."""
         return self.headers("unadopted", {}, lambda _: _NOBODY)
 
+    def forgotten(self) -> Sequence[str]:
+        """Return the ids of the notes that were forgotten."""
+        found = self.read(lambda connection, space: _rows(connection, "forgotten", {"space": space}))
+        return tuple(from_column(note) for (note,) in found)
+
     def forget(self, note: str, *, at: str, actor: str) -> int:
         """Delete every entry about a note with its content, and every byte of them in the file and its log.
 

@@ -230,3 +230,7 @@ DELETE FROM proposal WHERE owner = :owner AND proposal = :proposal AND body IS N
 -- name: reject_proposal
 -- Keep of a proposal only that it was rejected.
 UPDATE proposal SET body = NULL, checksum = 0 WHERE owner = :owner AND proposal = :proposal AND body IS NOT NULL;
+
+-- name: forgotten
+-- The notes that were forgotten: nothing else is known of them.
+SELECT DISTINCT note FROM note_change WHERE space = :space AND kind = 'forget' ORDER BY number;
