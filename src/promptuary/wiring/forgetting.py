@@ -3,28 +3,20 @@
 from promptuary.core.ports.threads import StateDatabase
 from promptuary.memory.forget import Oblivion
 from promptuary.memory.memory import Memory
-from promptuary.storage.index.generations import remove_index
 from promptuary.wiring.memory import MemoryPlace, index_name
-from promptuary.wiring.search import note_indexes
+from promptuary.wiring.search import drop_note_indexes
 from promptuary.workspace.workspace import Workspace
 
 
 def beside_notes(workspace: Workspace, place: MemoryPlace, state: StateDatabase) -> Oblivion:
     """Return what forgets a note where it was copied to."""
     own = index_name(place)
-    return Oblivion(state.forgetting(place.principal), lambda: drop_indexes(workspace, but=own))
-
-
-def drop_indexes(workspace: Workspace, *, but: str = "-") -> None:
-    """Remove the indexes of notes, ``but`` one: each principal has one, which is made anew when it is next used."""
-    for folder in note_indexes(workspace):
-        if not folder.name.endswith(but):
-            remove_index(folder)
+    return Oblivion(state.forgetting(place.principal), lambda: drop_note_indexes(workspace, but=own))
 
 
 def forget_copies(workspace: Workspace, memory: Memory, beside: Oblivion) -> None:
     """Forget the copies of notes that follow the person and were forgotten in another workspace."""
     forgotten = [note for one in memory.notebooks() if one.scope == "user" for note in one.journal.forgotten()]
     if sum(beside.ledger.redact_note(f"memory:{note}") for note in forgotten):
-        drop_indexes(workspace)
+        drop_note_indexes(workspace)
         beside.ledger.purge()

@@ -15,6 +15,7 @@ from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.folders import IndexedFolders
 from promptuary.search.rerank import Reranking
 from promptuary.search.service import SearchBackend, SearchService
+from promptuary.storage.index.generations import remove_indexes
 from promptuary.storage.index.index import DiskIndex
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.wiring.vectors import StoredVectors
@@ -57,11 +58,10 @@ def notes_backend(workspace: Workspace, settings: Settings, name: str, recipe: s
     return _backend(workspace, settings, folder, recipe)
 
 
-def note_indexes(workspace: Workspace) -> list[Path]:
-    """Return the folders of the indexes of notes that there are."""
-    if workspace.root.kind_of(f"{FOLDER}/{_INDEX}") is None:
-        return []
-    return [path for path in private_folder(workspace.root.path, _INDEX).iterdir() if path.name.startswith(_NOTES)]
+def drop_note_indexes(workspace: Workspace, *, but: str = "") -> None:
+    """Remove the indexes of notes, ``but`` one: each principal has one, which is made anew when it is next used."""
+    if workspace.root.kind_of(f"{FOLDER}/{_INDEX}") is not None:
+        remove_indexes(private_folder(workspace.root.path, _INDEX), _NOTES, but=f"{_NOTES}{but}")
 
 
 def _backend(workspace: Workspace, settings: Settings, folder: Path, recipe: str) -> SearchBackend:

@@ -85,10 +85,11 @@ class Generations:
             yield True
 
 
-def remove_index(folder: Path) -> None:
-    """Remove a whole index, which can be made anew at any time."""
-    if folder.is_dir() and not folder.is_symlink():
-        _remove(folder)
+def remove_indexes(folder: Path, prefix: str, *, but: str = "") -> None:
+    """Remove the indexes in a folder whose names begin with ``prefix``, ``but`` one; they are made anew when needed."""
+    for path in folder.iterdir():
+        if path.name.startswith(prefix) and path.name != but and path.is_dir() and not path.is_symlink():
+            _remove(path)
 
 
 def _is_number(name: str) -> bool:
