@@ -22,7 +22,7 @@ NO_SUITE = {
     "NoteView": "it is made by a journal, whose suite asks it everything",
 }
 """Shrinks: ports without a suite, and why."""
-NO_CALLER: dict[str, str] = {"Forgetting": "being built"}
+NO_CALLER: dict[str, str] = {}
 """Shrinks: ports that no caller is typed on, and why."""
 
 

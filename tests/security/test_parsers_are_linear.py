@@ -51,7 +51,7 @@ NOT_MEASURED = {
     "testing/in_memory_index.py": "for tests",
     "testing/loopback.py": "for tests",
     "testing/word_embedder.py": "for tests",
-    "wiring/memory.py": "a setting of the person, which is short",
+    "wiring/memory/notes.py": "a setting of the person, which is short",
     "workspace/changes/mounts.py": "written by the kernel",
     "workspace/disk/sensitive_names.py": "patterns for workspace/disk/policy.py",
     "workspace/git/submodules.py": "lines of packed-refs, as workspace/git/shadow.py reads them",

@@ -31,11 +31,11 @@ from promptuary.core.notes import (
 from promptuary.core.ports.notes import NoteFilter
 from promptuary.core.principals import Principal
 from promptuary.core.text import one_line
-from promptuary.memory.defaults import scope_of
 from promptuary.memory.near import near
+from promptuary.memory.notebook.defaults import scope_of
 from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.notebook.pages import MemoryPages
-from promptuary.memory.past import found_at, moment, notes_at
+from promptuary.memory.notebook.past import found_at, moment, notes_at
 from promptuary.memory.recall.search import NoteQuery
 from promptuary.memory.recall.service import NoteSearch
 from promptuary.memory.recall.visible import MemoryPage, NoteKey, VisibleNotes

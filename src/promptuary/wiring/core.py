@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from promptuary.references.completion.sources import Completer
     from promptuary.search.service import SearchService
     from promptuary.threads.threads import Threads
-    from promptuary.wiring.memory import MemoryPlace
+    from promptuary.wiring.memory.notes import MemoryPlace
     from promptuary.workspace.workspace import Workspace
 
 _FIND_TIMEOUT: Final = 10.0
@@ -179,7 +179,7 @@ class Core:
 
     def memory(self, thread: str = "main") -> Memory:
         """Return the durable memory of the principal; ``thread`` matters if the settings isolate threads."""
-        from promptuary.wiring.memory import MemoryPlace, open_memory  # noqa: PLC0415  (most expansions need none)
+        from promptuary.wiring.memory.notes import MemoryPlace, open_memory  # noqa: PLC0415  (most expansions need none)
 
         with self._opening:
             if self._state is not None and not self._state.is_current():
@@ -188,7 +188,7 @@ class Core:
             if place not in self._memories:
                 memory = self._memories[place] = open_memory(self._workspace, self.settings, place, self.state)
                 if (state := self.state(create=False)).persistent:
-                    from promptuary.wiring.forgetting import beside_notes, forget_copies  # noqa: PLC0415
+                    from promptuary.wiring.memory.forgetting import beside_notes, forget_copies  # noqa: PLC0415
 
                     forget_copies(self._workspace, memory, beside_notes(self._workspace, place, state))
             return self._memories[place]
@@ -196,8 +196,8 @@ class Core:
     def forget(self, key: str, *, everywhere: bool, dry_run: bool) -> ForgetReport:
         """Forget a note with everything that is stored of it."""
         from promptuary.memory.forget import forget  # noqa: PLC0415  (seldom needed)
-        from promptuary.wiring.forgetting import beside_notes  # noqa: PLC0415
-        from promptuary.wiring.memory import MemoryPlace  # noqa: PLC0415
+        from promptuary.wiring.memory.forgetting import beside_notes  # noqa: PLC0415
+        from promptuary.wiring.memory.notes import MemoryPlace  # noqa: PLC0415
 
         place = MemoryPlace.of(self.principal, self.settings.memory_folder, "main")
         beside = beside_notes(self._workspace, place, self.state(create=False))
@@ -205,13 +205,13 @@ class Core:
 
     def proposals(self) -> Proposals:
         """Return what waits for the person before it is remembered. Creates no database."""
-        from promptuary.wiring.writeback import open_proposals  # noqa: PLC0415  (most expansions need none)
+        from promptuary.wiring.memory.writeback import open_proposals  # noqa: PLC0415  (most expansions need none)
 
         return open_proposals(self.state(create=False), self.principal, self.memory())
 
     def writeback(self) -> Writeback:
         """Return what learns from finished turns."""
-        from promptuary.wiring.writeback import open_writeback  # noqa: PLC0415  (most expansions need none)
+        from promptuary.wiring.memory.writeback import open_writeback  # noqa: PLC0415  (most expansions need none)
 
         with self._opening:
             if self._writeback is None:
@@ -220,12 +220,12 @@ class Core:
 
     def examine(self, *, fix: bool = False) -> Examination:
         """Return what is not as promised in the database and the notes; with ``fix``, repair what can be repaired."""
-        from promptuary.wiring.doctor import examined  # noqa: PLC0415  (seldom needed)
+        from promptuary.wiring.memory.doctor import examined  # noqa: PLC0415  (seldom needed)
 
         return examined(self.state(create=False), self.principal, self.memory(), fix=fix)
 
     def _memory_layers(self) -> Sequence[Layer]:
-        from promptuary.wiring.writeback import memory_layers  # noqa: PLC0415  (most expansions need none)
+        from promptuary.wiring.memory.writeback import memory_layers  # noqa: PLC0415  (most expansions need none)
 
         return memory_layers(self.settings, self.memory)
 

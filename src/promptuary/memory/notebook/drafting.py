@@ -11,9 +11,9 @@ from typing import Final
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.notes import Note, NoteDraft, note_path
 from promptuary.core.principals import Owner
-from promptuary.memory.defaults import audience_of, kind_of, title_of
 from promptuary.memory.files.front_matter import NewValue
 from promptuary.memory.files.note_file import as_text, fingerprint, normal_time, owner_label, rewrite, write_new
+from promptuary.memory.notebook.defaults import audience_of, kind_of, title_of
 
 _LONGEST: Final[Mapping[str, int]] = {"title": 200, "summary": 500}
 

@@ -3,7 +3,7 @@
 import pytest
 
 from promptuary.core.notes import NoteDraft
-from promptuary.memory.defaults import audience_of, kind_of, scope_of, title_of
+from promptuary.memory.notebook.defaults import audience_of, kind_of, scope_of, title_of
 
 
 @pytest.mark.parametrize("content", ["Share this with everybody in the team", "public project rule", "doc style"])

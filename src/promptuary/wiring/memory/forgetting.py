@@ -3,7 +3,7 @@
 from promptuary.core.ports.threads import StateDatabase
 from promptuary.memory.forget import Oblivion
 from promptuary.memory.memory import Memory
-from promptuary.wiring.memory import MemoryPlace, index_name
+from promptuary.wiring.memory.notes import MemoryPlace, index_name
 from promptuary.wiring.search import drop_note_indexes
 from promptuary.workspace.workspace import Workspace
 

@@ -16,7 +16,7 @@ from promptuary.memory.secret_texts import has_secret
 from promptuary.memory.writeback.prompts import Prompts
 from promptuary.memory.writeback.proposals import Proposals
 from promptuary.memory.writeback.runner import Writeback
-from promptuary.wiring.memory import now, recall_policy
+from promptuary.wiring.memory.notes import now, recall_policy
 from promptuary.wiring.models import chat_model
 
 

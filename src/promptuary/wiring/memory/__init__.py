@@ -1,0 +1,1 @@
+"""Puts durable memory together: the notes, what a turn has of them, what forgets and what examines."""
