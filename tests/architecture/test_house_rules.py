@@ -16,6 +16,7 @@ LOADED_ON_USE = {
     "promptuary.chat_exports",
     "promptuary.core.json",
     "promptuary.core.references",
+    "promptuary.memory.doors.mentions",
     "promptuary.memory.forget",
     "promptuary.models.chat.openai_chat",
     "promptuary.models.chat.scripted_replies",

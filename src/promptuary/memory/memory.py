@@ -86,6 +86,11 @@ class Memory:
         found = self._found(key)
         return None if found is None else found[0].read(found[1].id)
 
+    def exact(self, key: str) -> Note | None:
+        """Return the note of exactly this id or path, or ``memory:ID``; ``None`` if there is none."""
+        found = self._exact(*self._places(key))
+        return None if found is None else found[0].read(found[1].id)
+
     def list(
         self, *, limit: int | None = None, as_of: str | None = None, **selection: Unpack[NoteSelection]
     ) -> NoteList:
@@ -310,16 +315,25 @@ class Memory:
         return [page for one in self._roots.existing() for page in self.pages(one).read()]
 
     def _found(self, key: str) -> tuple[Notebook, NoteHeader] | None:
+        wanted, books = self._places(key)
+        found = self._exact(wanted, books)
+        is_prefix = found is None and len(wanted) >= _SHORTEST_PREFIX and is_note_id(wanted)
+        return self._by_prefix(wanted, books) if is_prefix else found
+
+    def _places(self, key: str) -> tuple[str, Sequence[Notebook]]:
+        """Return the id or path that a key is, and where to look for it: a path may begin with the scope."""
         self.refresh()
         wanted = key.strip().removeprefix(ADDRESS)
         scope = next((one.scope for one in self._roots.existing() if wanted.startswith(f"{one.scope}/")), None)
         wanted = wanted.removeprefix(f"{scope}/") if scope else wanted
-        books = [one for one in self._roots.existing() if scope in (None, one.scope)]
+        return wanted, [one for one in self._roots.existing() if scope in (None, one.scope)]
+
+    def _exact(self, wanted: str, books: Sequence[Notebook]) -> tuple[Notebook, NoteHeader] | None:
         for notebook in books:
             with suppress(PromptuaryError):
                 if (header := notebook.view.header(wanted)) is not None:
                     return notebook, header
-        return self._by_prefix(wanted, books) if len(wanted) >= _SHORTEST_PREFIX and is_note_id(wanted) else None
+        return None
 
     def _by_prefix(self, prefix: str, books: Sequence[Notebook]) -> tuple[Notebook, NoteHeader] | None:
         every = NoteFilter(statuses=())

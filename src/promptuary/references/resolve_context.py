@@ -21,7 +21,7 @@ class ResolveContext:
     counter: TokenCounter
     search: "Search | None" = None
     find_notes: "FindNotes | None" = None
-    """Returns the notes for words, as far as the person may see them; ``None`` where there is no memory."""
+    """Asks the durable memory of whoever sends the message; ``None`` where there is no memory."""
     stopped: Callable[[], bool] = lambda: False
     """Tells whether the caller wants this to end: then ``resolve`` raises ``PromptuaryError``."""
     notes: list[str] = field(default_factory=list)
@@ -33,8 +33,19 @@ class ResolveContext:
         return self.visit.workspace
 
 
-FindNotes = Callable[[str], Sequence[Source]]
-"""Finds notes by words, the best first. The only way from a reference to a note."""
+@dataclass(frozen=True, slots=True)
+class NotesFound:
+    """Notes as sources, the best first, and remarks for the person about how they were found."""
+
+    sources: Sequence[Source] = ()
+    remarks: Sequence[str] = ()
+
+
+FindNotes = Callable[[str], NotesFound]
+"""Finds the note whose id or path a text is, else the notes that answer it. The only way from a reference to a note.
+
+It knows who asks, and sees nothing of anybody else. It may raise ``SourceError`` to say why there is none.
+"""
 
 Kind = Callable[[Reference, ResolveContext], Sequence[Source]]
 """Fetches what a reference points at, or raises ``SourceError``.

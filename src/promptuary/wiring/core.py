@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from promptuary.memory.writeback.runner import Writeback
     from promptuary.models.named.store import ModelStore
     from promptuary.references.completion.sources import Completer
+    from promptuary.references.resolve_context import NotesFound
     from promptuary.search.service import SearchService
     from promptuary.threads.threads import Threads
     from promptuary.wiring.memory.notes import MemoryPlace
@@ -111,7 +112,9 @@ class Core:
         window = self.settings.effective_window
         limits = expand.Limits(window, int(window * self.settings.warn_share), limit, self.settings.timeout)
         with self._workspace.visit() as visit:
-            context = resolve_context.ResolveContext(visit, self._counter, self._find, stopped=self.stopping.is_set)
+            context = resolve_context.ResolveContext(
+                visit, self._counter, self._find, self._find_notes, stopped=self.stopping.is_set
+            )
             expansion = expand.expand(text, context, kinds.KINDS, limits, pasted=pasted, also=also, tracked=tracked)
         if expansion.named:
             self._workspace.usage.record(expansion.named)
@@ -252,6 +255,11 @@ class Core:
 
     def _find(self, query: SearchQuery) -> SearchResult:
         return self.search().find(query)
+
+    def _find_notes(self, value: str) -> NotesFound:
+        from promptuary.memory.doors.mentions import attached  # noqa: PLC0415  (few messages ask for notes)
+
+        return attached(self.memory(), value)
 
     @property
     def uses_layers(self) -> bool:

@@ -20,6 +20,8 @@ from promptuary.search.vectors.scale import measured
 MOST: Final = 60
 """How many hits are ranked with what is known of their notes. More are found if more are asked for, in plain order."""
 
+_FAR: Final = 0.5
+"""A note answers if its score is at least this share of the best."""
 _BOUND: Final = 0.05
 """What pinned and recent together are worth, as a share of the best score."""
 _FEWEST: Final = 20
@@ -71,6 +73,13 @@ def search_notes(query: NoteQuery, index: NoteIndex) -> MemoryResult:
         among_few(found.confidence, index.backend.index.size()) if found.hybrid else found.confidence,
         tuple(remarks),
     )
+
+
+def answering(found: MemoryResult, most: int) -> list[NoteHit]:
+    """Return the notes that answer, at most ``most``: none unless the best of them probably does."""
+    best = max((hit.score for hit in found.hits), default=0.0)
+    near = [hit for hit in found.hits if hit.score >= _FAR * best]
+    return near[:most] if found.answers else []
 
 
 def _answered(wanted: SearchQuery, index: NoteIndex, *, lexical_only: bool) -> tuple[Answer, list[SearchNote]]:

@@ -15,7 +15,7 @@ from promptuary.core.ports.json_answers import Schema, complete_json
 from promptuary.core.ports.models import ChatModel
 from promptuary.core.search import Why
 from promptuary.core.text import one_line
-from promptuary.memory.recall.search import NoteQuery
+from promptuary.memory.recall.search import NoteQuery, answering
 from promptuary.memory.recall.visible import VisibleNotes
 
 RecallMode = Literal["hybrid_async", "legacy_blocking"]
@@ -30,8 +30,6 @@ PROMPT: Final = (
     "attention. Answer with the ids of the notes, the most useful first."
 )
 
-_FAR: Final = 0.5
-"""A note is recalled if its score is at least this share of the best."""
 _RANKED: Final = 20
 """How many of the best notes a model may choose from."""
 _NEWEST: Final = 20
@@ -87,9 +85,7 @@ class Selector:
 
     def ranked(self, found: MemoryResult) -> list[NoteHit]:
         """Return the notes to recall by the ranking: none unless the best of them probably answers."""
-        best = max((hit.score for hit in found.hits), default=0.0)
-        near = [hit for hit in found.hits if hit.score >= _FAR * best]
-        return near[: self.policy.most] if found.answers else []
+        return answering(found, self.policy.most)
 
     async def chosen(self, words: str, found: MemoryResult) -> list[NoteHit]:
         """Return the notes that the model chooses. Raises whatever the model raises, or ``ModelAnswerError``."""

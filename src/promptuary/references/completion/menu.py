@@ -34,7 +34,7 @@ HELP: Mapping[str, str] = {
     "url": "a web page",
     "symbol": "a function or class, by name",
     "search": 'the best passages of indexed files: @search:"how do we deploy"',
-    "memory": 'the best passages of saved memories: @memory:"deploy"',
+    "memory": 'notes that answer, or one by its id: @memory:"deploy"',
 }
 """Every kind with a one-line explanation, in menu order."""
 

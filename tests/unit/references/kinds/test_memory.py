@@ -7,7 +7,7 @@ import pytest
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, PromptuaryError, SourceError, StorageError
 from promptuary.references.kinds import KINDS
-from promptuary.references.resolve_context import FindNotes, ResolveContext
+from promptuary.references.resolve_context import FindNotes, NotesFound, ResolveContext
 from promptuary.references.scan import scan
 from promptuary.tokens import Counter
 from promptuary.workspace.disk.root import Root
@@ -21,27 +21,29 @@ def visit(files: Files) -> Iterator[Visit]:
         yield Visit(Workspace(root))
 
 
-def resolved(visit: Visit, find_notes: FindNotes | None) -> Sequence[Source]:
+def resolved(context: ResolveContext) -> Sequence[Source]:
     (reference,) = scan('@memory:"the canteen"')
-    return KINDS["memory"](reference, ResolveContext(visit, Counter(), find_notes=find_notes))
+    return KINDS["memory"](reference, context)
 
 
 def test_the_notes_are_those_that_the_memory_finds_for_the_words(visit: Visit) -> None:
     note = Source(key="memory:people", label="People", kind="memory", text="Ada.", revision="1")
     asked: list[str] = []
 
-    def find_notes(words: str) -> Sequence[Source]:
+    def find_notes(words: str) -> NotesFound:
         asked.append(words)
-        return [note]
+        return NotesFound([note], ["by words only"])
 
-    assert resolved(visit, find_notes) == [note]
+    context = ResolveContext(visit, Counter(), find_notes=find_notes)
+    assert resolved(context) == [note]
+    assert context.notes == ["by words only"]
     assert asked == ["the canteen"]
 
 
-@pytest.mark.parametrize("find_notes", [None, lambda _: ()], ids=["no memory", "nothing found"])
+@pytest.mark.parametrize("find_notes", [None, lambda _: NotesFound()], ids=["no memory", "nothing found"])
 def test_where_no_note_matches_the_answer_says_so(visit: Visit, find_notes: FindNotes | None) -> None:
     with pytest.raises(SourceError, match="no note matches 'the canteen'") as missing:
-        resolved(visit, find_notes)
+        resolved(ResolveContext(visit, Counter(), find_notes=find_notes))
     assert missing.value.code is Code.NO_MATCH
 
 
@@ -50,9 +52,9 @@ def test_where_no_note_matches_the_answer_says_so(visit: Visit, find_notes: Find
     [(StorageError("it is damaged"), Code.READ_FAILED), (SourceError(Code.TIMEOUT, "it is damaged"), Code.TIMEOUT)],
 )
 def test_an_error_of_the_memory_is_that_of_the_reference(visit: Visit, raised: PromptuaryError, code: Code) -> None:
-    def find_notes(_: str) -> Sequence[Source]:
+    def find_notes(_: str) -> NotesFound:
         raise raised
 
     with pytest.raises(SourceError, match="it is damaged") as failed:
-        resolved(visit, find_notes)
+        resolved(ResolveContext(visit, Counter(), find_notes=find_notes))
     assert failed.value.code is code

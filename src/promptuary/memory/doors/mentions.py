@@ -1,0 +1,51 @@
+"""What messages have to do with durable memory: the notes that ``@memory:`` attaches.
+
+Everything is asked of the memory of whoever sends the message. What belongs to others is not there: the answers do not
+differ by whether somebody else has such a note.
+"""
+
+import re
+from dataclasses import replace
+from typing import Final
+
+from promptuary.core.blocks import Source
+from promptuary.core.errors import Code, SourceError
+from promptuary.core.notes import AUDIENCES, Note
+from promptuary.core.search import note_text
+from promptuary.memory.memory import ADDRESS, Memory
+from promptuary.memory.recall.note_blocks import note_source
+from promptuary.memory.recall.search import answering
+from promptuary.references.resolve_context import NotesFound
+
+MOST_NOTES: Final = 5
+"""The most notes that one ``@memory:`` attaches."""
+
+_LIST: Final = "`promptuary memory list` shows which there are"
+_ID: Final = re.compile(r"(?=[0-9a-f-]*[0-9])[0-9a-f]{8}[0-9a-f-]{4,56}", re.IGNORECASE | re.ASCII)
+"""What is clearly meant as an id: nobody searches for such a word."""
+
+
+def attached(memory: Memory, value: str) -> NotesFound:
+    """Return the note whose id or path ``value`` is, else the notes that answer it. Raises ``SourceError``."""
+    note = memory.exact(value)
+    if note is not None:
+        return NotesFound([_source(note, memory)])
+    if _is_name(value):
+        raise SourceError(Code.NOT_FOUND, f"there is no note {value[:80]!r}; {_LIST}")
+    found = memory.find(value, limit=MOST_NOTES)
+    notes = [memory.exact(hit.header.id) for hit in answering(found, MOST_NOTES)]
+    sources = [_source(one, memory) for one in notes if one is not None]
+    if not sources:
+        raise SourceError(Code.NO_MATCH, f"no note answers {value[:80]!r}; try other words: {_LIST}")
+    return NotesFound(sources, list(map(note_text, found.notes)))
+
+
+def _is_name(value: str) -> bool:
+    return value.startswith((ADDRESS, *(f"{audience}/" for audience in AUDIENCES))) or _ID.fullmatch(value) is not None
+
+
+def _source(note: Note, memory: Memory) -> Source:
+    source = note_source(note, memory.visible.clock())
+    if note.header.status == "active":
+        return source
+    return replace(source, facts=(*source.facts, note.header.status))
