@@ -127,7 +127,8 @@ def test_every_kind_of_reference_is_tried() -> None:
 
 
 def opened(root: Path) -> Promptuary:
-    return Promptuary.open(root, exact=True, embedder="none", recall_tokens=0)
+    # The memory is the one door that may show notes, and it does so in every turn: here it is kept out.
+    return Promptuary.open(root, exact=True, embedder="none", recall_tokens=0, memory_tokens=0)
 
 
 def expanded(root: Path, text: str) -> tuple[object, object, object]:
@@ -320,7 +321,8 @@ def test_what_was_indexed_when_the_folders_were_open_is_not_found_any_more(
     workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     notes_folder = workspace / ".promptuary/memory"
-    write(workspace, {f".promptuary/{PRIVATE}": "The platypus eats wombat.", "a.md": "The platypus swims."})
+    # A shared note: the ignore file of the folder hides private ones from the index besides.
+    write(workspace, {f".promptuary/{SHARED}": "The platypus eats numbat.", "a.md": "The platypus swims."})
     with monkeypatch.context() as before:
         before.setattr(ClosedFolders, "of", classmethod(lambda _cls, _root: ClosedFolders()))
         before.setattr(ClosedFolders, "holds", lambda _self, _path: False)

@@ -40,6 +40,8 @@ class FileFilter:
 
     def opened(self, names: list[str]) -> list[str]:
         """Return those of ``names``, which git lists, that are not closed."""
+        if not self.closed.may_hold("\0".join(names)):
+            return names
         holds = self.closed.holds
         return [name for name in names if not holds(name)]
 

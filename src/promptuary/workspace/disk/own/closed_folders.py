@@ -53,11 +53,15 @@ class ClosedFolders:
         """Whether the workspace itself is, or is in, a closed folder."""
         return "" in self.others
 
+    def may_hold(self, text: str) -> bool:
+        """Return False if no path in ``text``, which may be many in a row, is closed. Quick."""
+        return bool(self.others) or _is_likely(text)
+
     def holds(self, path: str) -> bool:
         """Return whether ``path``, relative to the workspace, is a closed folder or in one."""
         if self.everything:
             return True
-        if not self.others and not _is_likely(path):
+        if not self.may_hold(path):
             return False
         names = comparable(path)
         if not _NAMES.isdisjoint(names):
