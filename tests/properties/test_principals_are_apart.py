@@ -87,6 +87,7 @@ STORE_READS: Final[dict[str, Callable[[ThreadStore], object]]] = {
 }
 STORE_WRITES: Final = {"apply"}
 DATABASE: Final = {
+    "forgetting",
     "threads",
     "notes",
     "writeback_queue",
