@@ -97,7 +97,10 @@ def test_what_else_was_attached_and_the_words_stay_where_they_were(
 @given(
     TEXTS,
     TEXTS,
-    st.lists(st.sampled_from(["The key lies", "under the  pot", 'of "Ada"', "ä😀ß", "C:\\new\\"]), min_size=3),
+    st.lists(
+        st.sampled_from(["The key lies", '"Quoted" first', "under the  pot", 'of "Ada"', "ä😀ß", "C:\\new\\"]),
+        min_size=4,
+    ),
 )
 def test_words_are_taken_out_of_text_and_of_json_however_they_are_spaced(
     before: str, after: str, words: list[str]

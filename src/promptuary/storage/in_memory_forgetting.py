@@ -14,6 +14,7 @@ from promptuary.core.principals import Owner
 from promptuary.storage.in_memory_tables import Tables, turn_without_blocks
 from promptuary.storage.redaction import (
     SCHEME,
+    Passages,
     holds,
     item_without_blocks,
     item_without_words,
@@ -117,27 +118,27 @@ class InMemoryForgetting(Forgetting):
         found = self._tables().turns.get(turn)
         return 0 if found is None else found.number
 
-    def _shows(self, turn: TurnRecord, address: str, wanted: Sequence[str]) -> bool:
+    def _shows(self, turn: TurnRecord, address: str, wanted: Passages) -> bool:
         """Return whether the message or the prompt of a turn holds a passage that is not from the history."""
         said = {item.content for item in self._items()}
         shown = [message["content"] for message in turn.messages if message["content"] not in said]
         return any(holds(without_blocks(text, address), wanted) for text in (turn.text, *shown))
 
-    def _queued(self, wanted: Sequence[str]) -> list[QueuedTurn]:
+    def _queued(self, wanted: Passages) -> list[QueuedTurn]:
         return [one for one in self._queue.waiting() if holds(one.text, wanted) or holds(one.error, wanted)]
 
-    def _proposed(self, address: str, wanted: Sequence[str]) -> Iterator[Proposal]:
+    def _proposed(self, address: str, wanted: Passages) -> Iterator[Proposal]:
         for one in self._proposals.all():
             if one.draft.id == address.removeprefix(SCHEME) or holds(to_text(asdict(one)), wanted):
                 yield one
 
 
-def _said(item: Item, address: str, wanted: Sequence[str]) -> bool:
+def _said(item: Item, address: str, wanted: Passages) -> bool:
     texts = (without_blocks(item.content, address), *(call.arguments for call in item.tool_calls))
     return any(holds(text, wanted) for text in texts)
 
 
-def _turn_without_words(turn: TurnRecord, address: str, wanted: Sequence[str]) -> TurnRecord:
+def _turn_without_words(turn: TurnRecord, address: str, wanted: Passages) -> TurnRecord:
     receipt = without_words(to_text(receipt_json(turn.receipt)), address, wanted)
     left = replace(
         turn,

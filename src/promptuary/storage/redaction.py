@@ -7,10 +7,10 @@ missing and does not look damaged. Every store redacts in this way.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from promptuary.core.messages import Attachment, Item, Message, ToolCall
 from promptuary.core.receipts import Receipt, ReceiptEntry
@@ -23,7 +23,6 @@ _ADDRESS: Final = re.compile(rf"memory:({_ID})(?![A-Za-z0-9_-])")
 _MARK: Final = re.compile(rf"\[forgotten: (memory:{_ID})\]")
 _TICKS: Final = re.compile("`{3,}")
 _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
-_WORD: Final = re.compile(r"\S+")
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+")
 _LIST_MARK: Final = re.compile(r"^\s*(?:[-*+>#]+|\d+[.)])\s+")
 
@@ -33,6 +32,15 @@ _FOLDED: Final = re.compile(r"(?:\s|\\+[nrt])+|\\+u([0-9a-fA-F]{4})(?:\\+u([dD][
 _SHORTEST_WHOLE: Final = 8
 """A shorter text is no more than a word, which stands everywhere."""
 _SHORTEST_PART: Final = 20
+_LONG: Final = 100
+"""From here on it does not matter whether a passage ends within a word, and looking again at each letter is slow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passages:
+    """Texts to look for, by a word of each that stands alone in every copy; by the empty word if they are too short."""
+
+    by_word: Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +94,7 @@ def attached_notes(item: Item) -> set[str]:
     return {note for one in item.attachments for note in mentioned(one.source)}
 
 
-def passages(texts: Iterable[str]) -> tuple[str, ...]:
+def passages(texts: Iterable[str]) -> Passages:
     """Return what to look for in order to find copies of ``texts``: each of them, and each of their sentences.
 
     What is short stands everywhere, and is left out.
@@ -100,22 +108,24 @@ def passages(texts: Iterable[str]) -> tuple[str, ...]:
             bare = _LIST_MARK.sub("", line)
             parts = (_fold(part).strip() for part in (bare, *_SENTENCE_END.split(bare)))
             found |= dict.fromkeys(part for part in parts if len(part) >= _SHORTEST_PART)
-    return tuple(sorted(found, key=len, reverse=True))
+    by_word: dict[str, list[str]] = {}
+    for passage in found:
+        # The first and the last word may stand against other text.
+        by_word.setdefault(max(passage.split(" ")[1:-1], key=len, default=""), []).append(passage)
+    return Passages(by_word)
 
 
-def holds(text: str, wanted: Sequence[str]) -> bool:
+def holds(text: str, wanted: Passages) -> bool:
     """Return whether one of the passages stands in ``text``."""
-    possible = _possible(text, wanted)
-    folded = _fold(text) if possible else ""
+    folded, possible = _possible(text, wanted)
     return any(next(_occurrences(folded, passage), None) is not None for passage in possible)
 
 
-def word_edits(text: str, address: str, wanted: Sequence[str]) -> Edits:
+def word_edits(text: str, address: str, wanted: Passages) -> Edits:
     """Return what takes every one of the passages out of ``text``."""
-    possible = _possible(text, wanted)
-    folded = _fold(text) if possible else ""
+    folded, possible = _possible(text, wanted)
     spans = [span for passage in possible for span in _occurrences(folded, passage)]
-    return _edits(text, [_unfolded(text, span) for span in _joined(folded, spans)] if spans else [], address)
+    return _edits(text, _unfolded(text, _joined(folded, spans)) if spans else [], address)
 
 
 def block_edits(text: str, address: str) -> Edits:
@@ -123,7 +133,7 @@ def block_edits(text: str, address: str) -> Edits:
     return _edits(text, list(_blocks(text, address)) if text.startswith("# ") and address in text else [], address)
 
 
-def without_words(text: str, address: str, wanted: Sequence[str]) -> str:
+def without_words(text: str, address: str, wanted: Passages) -> str:
     """Return ``text`` with a mark in the place of the passages."""
     return word_edits(text, address, wanted).of(text)
 
@@ -166,13 +176,13 @@ def item_without_blocks(item: Item, address: str) -> Item:
     return _item(item, _edits(item.content, spans, address), address)
 
 
-def item_without_words(item: Item, address: str, wanted: Sequence[str]) -> Item:
+def item_without_words(item: Item, address: str, wanted: Passages) -> Item:
     """Return an entry of a history with a mark in the place of the passages, also in what tools were called with."""
     calls = tuple(_call(one, address, wanted) for one in item.tool_calls)
     return replace(_item(item, word_edits(item.content, address, wanted), address), tool_calls=calls)
 
 
-def message_without_words(message: Message, address: str, wanted: Sequence[str]) -> Message:
+def message_without_words(message: Message, address: str, wanted: Passages) -> Message:
     """Return a message of a prompt with a mark in the place of the passages."""
     changed = message.copy()
     changed["content"] = without_words(message["content"], address, wanted)
@@ -197,7 +207,7 @@ def _attachment(one: Attachment, edits: Edits, address: str) -> Attachment:
     return replace(one, label=mark(address), revision="", lines=None, start=end, end=end)
 
 
-def _call(call: ToolCall, address: str, wanted: Sequence[str]) -> ToolCall:
+def _call(call: ToolCall, address: str, wanted: Passages) -> ToolCall:
     return replace(call, arguments=without_words(call.arguments, address, wanted))
 
 
@@ -254,15 +264,12 @@ def _line_before(text: str, position: int) -> int:
     return text.rfind("\n", 0, position - 1) + 1
 
 
-def _possible(text: str, wanted: Sequence[str]) -> Sequence[str]:
-    """Return the passages that may stand in ``text``: nearly always none, and folding a text takes much longer."""
-    return wanted if "\\" in text else [passage for passage in wanted if _longest_word(passage) in text]
-
-
-@lru_cache(1_000)
-def _longest_word(passage: str) -> str:
-    """Return a part of ``passage`` that is the same in every copy, however it is spaced."""
-    return max(_WORD.findall(passage), key=len, default="")
+def _possible(text: str, wanted: Passages) -> tuple[str, list[str]]:
+    """Return ``text`` folded, and which passages may stand in it: nearly always none, and then it is not folded."""
+    folded = _fold(text) if "\\" in text else text
+    words = {"", *folded.split()}
+    possible = [passage for word, every in wanted.by_word.items() if word in words for passage in every]
+    return (_fold(text) if possible and folded is text else folded), possible
 
 
 def _fold(text: str) -> str:
@@ -280,15 +287,17 @@ def _plain(found: re.Match[str]) -> str:
 
 
 def _occurrences(folded: str, passage: str) -> Iterator[tuple[int, int]]:
-    """Yield where ``passage`` stands in a folded text, and is not a part of longer words."""
+    """Yield where ``passage`` stands in a folded text; a short one not as a part of longer words."""
+    is_long = len(passage) >= _LONG
     start = folded.find(passage)
     while start >= 0:
         end = start + len(passage)
         begins = start == 0 or not (folded[start - 1].isalnum() and passage[0].isalnum())
         ends = end == len(folded) or not (folded[end].isalnum() and passage[-1].isalnum())
-        if begins and ends:
+        is_apart = is_long or (begins and ends)
+        if is_apart:
             yield start, end
-        start = folded.find(passage, start + 1)
+        start = folded.find(passage, end if is_apart else start + 1)
 
 
 def _joined(folded: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -302,22 +311,36 @@ def _joined(folded: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return joined
 
 
-def _unfolded(text: str, span: tuple[int, int]) -> tuple[int, int]:
-    """Return where a span of the folded text is in ``text`` itself."""
-    return _place(text, span[0], is_end=False), _place(text, span[1], is_end=True)
-
-
-def _place(text: str, wanted: int, *, is_end: bool) -> int:
-    position, folded = 0, 0
+def _unfolded(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return where spans of the folded text are in ``text`` itself."""
+    pieces: list[_Piece] = []
+    position = 0
     for found in _FOLDED.finditer(text):
-        run = found.start() - position
-        if wanted < folded + run or (is_end and wanted == folded + run):
-            break
-        folded, position = folded + run, found.start()
-        length = len(_plain(found))
-        if wanted < folded + length:
-            return found.start()
-        folded, position = folded + length, found.end()
-        if is_end and wanted == folded and length:
-            return position
-    return position + wanted - folded
+        start = position + found.start() - (pieces[-1].end if pieces else 0)
+        position = start + len(_plain(found))
+        pieces.append(_Piece(start, position, found.start(), found.end()))
+    starts, ends = [one.folded_start for one in pieces], [one.folded_end for one in pieces]
+
+    def place(first: int, *, is_end: bool) -> int:
+        """Return where the character at ``first`` begins or ends, with what escapes it."""
+        # An escape of no length belongs to the character after it.
+        number = bisect_left(starts, first)
+        if not is_end and number < len(pieces) and starts[number] == first:
+            return pieces[number].start
+        number = bisect_right(starts, first) - 1
+        if number < 0:
+            return first + is_end
+        if first < ends[number]:
+            return pieces[number].end if is_end else pieces[number].start
+        return pieces[number].end + first - ends[number] + is_end
+
+    return [(place(start, is_end=False), place(end - 1, is_end=True)) for start, end in spans]
+
+
+class _Piece(NamedTuple):
+    """A part of a text that is written differently when it is folded."""
+
+    folded_start: int
+    folded_end: int
+    start: int
+    end: int

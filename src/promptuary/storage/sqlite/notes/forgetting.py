@@ -21,6 +21,7 @@ from promptuary.core.ports.forgetting import Forgetting
 from promptuary.core.principals import Owner
 from promptuary.storage.redaction import (
     SCHEME,
+    Passages,
     holds,
     item_without_blocks,
     item_without_words,
@@ -128,10 +129,10 @@ class _Note:
             if left != item:
                 yield number, tuple(row), left
 
-    def _clean_states(self, wanted: Sequence[str]) -> int:
+    def _clean_states(self, wanted: Passages) -> int:
         """Take passages out of the states of layers, and return how many had one."""
         changed = 0
-        for rowid, *stored in self._connection.execute(_QUERIES["states"]).fetchall() if wanted else ():
+        for rowid, *stored in self._connection.execute(_QUERIES["states"]).fetchall() if wanted.by_word else ():
             before = unpack(*stored)
             after = without_words(before, self._address, wanted)
             if after != before:
