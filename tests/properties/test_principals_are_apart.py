@@ -87,7 +87,6 @@ STORE_READS: Final[dict[str, Callable[[ThreadStore], object]]] = {
 }
 STORE_WRITES: Final = {"apply"}
 DATABASE: Final = {
-    "forgetting",
     "threads",
     "notes",
     "writeback_queue",
