@@ -411,5 +411,5 @@ def test_the_check_of_notes_sees_what_one_may_see(tmp_path: Path) -> None:
     with Promptuary.open(tmp_path, exact=True, embedder="none") as p:
         seen = seen_by(p, [changed.id])
 
-    showing = {"get", "list", "find", "history", "diff", "archive", "restore", "undo", "write"}
+    showing = {"get", "list", "find", "history", "diff", "archive", "restore", "undo", "write", "forget"}
     assert {name.split()[0] for name, text in seen.items() if "secret-of-0" in text} == showing

@@ -179,14 +179,29 @@ class Memory:
         return self.write(text, reason=reason, **fields)
 
     def put(self, draft: NoteDraft, *, if_rev: str | None = None, reason: str = "") -> Note:
-        """Write a draft: the one path for people, tools and writeback. A note that is there already is returned."""
+        """Write a draft: the one path for people, tools and writeback. A note that is there already is returned.
+
+        The note that it supersedes ends to be true, after the new one is written.
+        """
+        ended = self.known(draft.supersedes) if draft.supersedes else None
+        if ended is not None:
+            draft = replace(draft, supersedes=ended[1])
         if draft.id is None:
             scope = "project" if self._principal.group is not None and draft.scope is None else scope_of(draft)
-            return self._roots.made(scope).write(draft, reason=reason).note
-        notebook, note = self.known(draft.id)
-        if draft.scope is not None and draft.scope != notebook.scope:
-            raise PromptuaryError(f"the note {note} stays where it is; write a new one for the scope {draft.scope}")
-        return notebook.write(replace(draft, id=note), if_rev=if_rev, reason=reason).note
+            note = self._roots.made(scope).write(draft, reason=reason).note
+        else:
+            notebook, known = self.known(draft.id)
+            if draft.scope not in (None, notebook.scope):
+                raise PromptuaryError(f"the note {known} stays where it is; write a new one for {draft.scope}")
+            note = notebook.write(replace(draft, id=known), if_rev=if_rev, reason=reason).note
+        if ended is not None and ended[1] != note.header.id:
+            self._end(*ended, by=note.header.id)
+        return note
+
+    def _end(self, notebook: Notebook, note: str, *, by: str) -> None:
+        header = notebook.view.header(note)
+        if header is not None and not header.valid_until:
+            notebook.write(NoteDraft(id=note, valid_until=self._clock()), reason=f"superseded by {by}")
 
     def archive(self, key: str, *, reason: str = "") -> Note:
         """Archive a note: it is kept, and not recalled any more."""

@@ -4,12 +4,12 @@ What is accepted goes through the same write path as everything else, as the per
 long as it takes; it is never accepted, and never lost, by itself.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final, Protocol, Unpack
 
 from promptuary.core.errors import NoteConflictError, PromptuaryError
-from promptuary.core.notes import Note, NoteDraft, NoteHeader
+from promptuary.core.notes import Note, NoteDraft
 from promptuary.core.ports.writeback import Proposal, ProposalFields, ProposalStore
 from promptuary.memory.writeback.decisions import HasSecret, proposal_fingerprint
 
@@ -25,7 +25,7 @@ class NoteWriter(Protocol):
         ...
 
     def put(self, draft: NoteDraft, *, if_rev: str | None = None, reason: str = "") -> Note:
-        """Write a note, or change the one that the draft names."""
+        """Write a note, or change the one that the draft names; one that it supersedes ends to be true."""
         ...
 
     def archive(self, key: str, *, reason: str = "") -> Note:
@@ -33,29 +33,13 @@ class NoteWriter(Protocol):
         ...
 
 
-def write_note(memory: NoteWriter, draft: NoteDraft, *, rev: str, at: str, reason: str) -> Note:
-    """Write a draft; the note that it supersedes ends to be valid at ``at``, after the new one is written."""
-    note = memory.put(draft, if_rev=rev or None, reason=reason)
-    ended = memory.get(draft.supersedes) if draft.supersedes else None
-    if ended is not None and not ended.header.valid_until:
-        memory.put(_ended(ended.header, at), if_rev=ended.header.rev, reason=f"superseded by {note.header.id}")
-    return note
-
-
-def _ended(old: NoteHeader, at: str) -> NoteDraft:
-    return NoteDraft(id=old.id, valid_until=at, source=old.source, trust=old.trust)
-
-
 class Proposals:
     """The proposals of one principal. Every method blocks."""
 
-    def __init__(
-        self, store: ProposalStore, memory: NoteWriter, *, has_secret: HasSecret, clock: Callable[[], str]
-    ) -> None:
+    def __init__(self, store: ProposalStore, memory: NoteWriter, *, has_secret: HasSecret) -> None:
         self._store = store
         self._memory = memory
         self._has_secret = has_secret
-        self._clock = clock
 
     def all(self) -> Sequence[Proposal]:
         """Return every proposal that waits, the oldest first."""
@@ -75,7 +59,7 @@ class Proposals:
             note = self._archived(found)
         else:
             draft = replace(found.draft, trust="person")
-            note = write_note(self._memory, draft, rev=found.rev, at=self._clock(), reason=f"accepted {found.id}")
+            note = self._memory.put(draft, if_rev=found.rev or None, reason=f"accepted {found.id}")
         self._store.remove(found.id, rejected=False)
         return note
 

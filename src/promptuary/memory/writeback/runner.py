@@ -37,7 +37,7 @@ from promptuary.memory.writeback.decisions import (
 )
 from promptuary.memory.writeback.extract import statements
 from promptuary.memory.writeback.prompts import SCHEMA, Prompts, question
-from promptuary.memory.writeback.proposals import NoteWriter, Proposals, write_note
+from promptuary.memory.writeback.proposals import NoteWriter, Proposals
 from promptuary.memory.writeback.snapshot import TurnSnapshot, from_text, snapshot, to_text, wrote_a_note
 
 logger = logging.getLogger(__name__)
@@ -133,7 +133,7 @@ class Writeback:
             draft = NoteDraft(found.text, kind=found.kind, source_ref=f"thread:{one.thread}")
             mark = proposal_fingerprint("write", draft)
             proposal = Proposal(new_note_id(), "write", one.at, "extract", draft, mark, evidence=found.text)
-            done.append(self._act(Propose(proposal), one))
+            done.append(self._act(Propose(proposal)))
         return done
 
     def _known(self, text: str) -> bool:
@@ -191,7 +191,7 @@ class Writeback:
         done = []
         for decision in parsed(answer):
             outcome = dispose(decision, one, self._about(decision), has_secret=self._has_secret, new_id=new_note_id())
-            done.append(self._act(outcome, one))
+            done.append(self._act(outcome))
         return done
 
     def _answer(self, model: ChatModel | JsonChatModel, one: TurnSnapshot, notes: Sequence[Note]) -> dict[str, Any]:
@@ -217,11 +217,11 @@ class Writeback:
         )
         return Known(target, ended, similar)
 
-    def _act(self, outcome: Outcome, one: TurnSnapshot) -> Outcome:
+    def _act(self, outcome: Outcome) -> Outcome:
         try:
             match outcome:
                 case Write(draft, rev, _, reason):
-                    write_note(self._memory, draft, rev=rev, at=one.at, reason=reason)
+                    self._memory.put(draft, if_rev=rev or None, reason=reason)
                 case Archive(note, reason):
                     self._memory.archive(note.id, reason=reason)
                 case Propose(proposal):

@@ -16,7 +16,7 @@ from promptuary.memory.secret_texts import has_secret
 from promptuary.memory.writeback.prompts import Prompts
 from promptuary.memory.writeback.proposals import Proposals
 from promptuary.memory.writeback.runner import Writeback
-from promptuary.wiring.memory.notes import now, recall_policy
+from promptuary.wiring.memory.notes import recall_policy
 from promptuary.wiring.models import chat_model
 
 
@@ -42,7 +42,7 @@ def memory_layers(settings: Settings, memory: Callable[[str], Memory]) -> Sequen
 
 def open_proposals(state: StateDatabase, principal: Principal, memory: Memory) -> Proposals:
     """Return the proposals that wait for ``principal``."""
-    return Proposals(state.proposals(principal), memory, has_secret=has_secret, clock=now)
+    return Proposals(state.proposals(principal), memory, has_secret=has_secret)
 
 
 def open_writeback(state: StateDatabase, settings: Settings, principal: Principal, memory: Memory) -> Writeback:
