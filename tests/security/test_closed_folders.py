@@ -7,6 +7,7 @@ looked for instead.
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from shutil import rmtree
 from typing import Final
 
 import pytest
@@ -192,7 +193,7 @@ DOORS: Final[Mapping[str, Callable[[Path], object]]] = {
     **{
         kind: lambda root, texts=texts: [expanded(root, text) for text in texts]  # type: ignore[misc]
         for kind, texts in MESSAGES.items()
-        if kind not in GIT | {"search"}
+        if kind not in GIT | {"search", "memory"}
     },
     "completion": lambda root: list(completed(root)),
     "file search": lambda root: (list(searched(root)), [expanded(root, text) for text in MESSAGES["search"]]),
@@ -220,6 +221,19 @@ def test_no_door_shows_whether_there_are_notes(
 
     assert with_notes == without
     assert not [word for word in WORDS if f"eats {word}" in with_notes]
+
+
+def test_the_memory_shows_the_notes_of_its_own_folders_and_of_no_other(
+    pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def remembered(root: Path) -> object:
+        return [expanded(root, text) for text in MESSAGES["memory"]]
+
+    without, with_notes = (seen_through(remembered, root, monkeypatch) for root in pair)
+    assert f"eats {WORDS[0]}" in with_notes
+    for home in (".promptuary", OWN):
+        rmtree(pair[1] / home / "memory")
+    assert seen_through(remembered, pair[1], monkeypatch) == without
 
 
 @pytest.mark.parametrize("confined", [True, False], ids=["confined", "with copies"])
