@@ -12,10 +12,11 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from promptuary import durable
 from promptuary.blocking import Promptuary
@@ -97,11 +98,13 @@ class Worker:
 
     def __init__(self, memory: Memory, workspace: Path, chance: random.Random) -> None:
         self._memory, self._workspace, self._chance = memory, workspace, chance
+        self._seen: Sequence[NoteHeader] = ()
 
     def step(self) -> Ack:
-        """Do something, and return what was acknowledged."""
-        statuses = ("active", "archived")
-        every = self._memory.list(statuses=statuses).headers
+        """Do something, and return what was acknowledged. What is known of the notes is a few steps old."""
+        if not self._seen or self._chance.random() < 0.3:
+            self._seen = self._memory.list(statuses=("active", "archived")).headers
+        every = self._seen
         drawn = self._chance.choice(OPERATIONS) if every else "create"
         if drawn == "create" and len(every) >= MOST_NOTES:
             drawn = "update"
@@ -139,50 +142,58 @@ class Worker:
                 return self._memory.put(draft, if_rev=header.rev if operation == "if_rev" else None)
 
     def _adopted(self) -> Ack:
-        """Adopt a file that a clone might have brought; what cannot be adopted any more is somebody's already."""
+        """Adopt a file that a clone might have brought, unless another process has changed it since."""
         name = f"{self._chance.randrange(10**6):06}"
         folder = roots(self._workspace)["project"] / "shared" / "reference"
         folder.mkdir(parents=True, exist_ok=True)
         text = f"---\nid: hand-{name}\nowner: somebody\n---\n{some_text(self._chance)}\n"
         durable.create(folder / f"hand-{name}.md", text.encode())
         self._memory.refresh(wait=True)
-        taken = self._memory.adopt([f"shared/reference/hand-{name}.md"])
+        try:
+            taken = self._memory.adopt([f"shared/reference/hand-{name}.md"])
+        except PromptuaryError:
+            return Ack("adopt", f"hand-{name}", "", conflict=True)
         return Ack("adopt", taken[0].id, taken[0].rev)
 
 
-def work_for_ever(workspace: Path, told: Connection, seed: int, _: int) -> None:
+def work_for_ever(workspace: Path, tells: Connection, seed: int, _: int) -> None:
     """Write until killed."""
     with opened(workspace) as memory:
         worker = Worker(memory, workspace, random.Random(seed))
         while True:
-            tell(told, worker.step())
+            tell(tells, worker.step())
 
 
-def work(workspace: Path, told: Connection, seed: int, count: int) -> None:
+def work(workspace: Path, tells: Connection, seed: int, count: int) -> None:
     """Do ``count`` operations, and no more."""
     with opened(workspace) as memory:
         worker = Worker(memory, workspace, random.Random(seed))
         for _ in range(count):
-            tell(told, worker.step())
+            tell(tells, worker.step())
 
 
-def tell(told: Connection, ack: Ack) -> None:
+def tell(tells: Connection, ack: Ack) -> None:
     """Say so at once and in one piece: this process may not live to say more."""
-    told.send_bytes(json.dumps(asdict(ack)).encode())
+    tells.send_bytes(json.dumps(asdict(ack)).encode())
 
 
 def start(target: Work, workspace: Path, seed: int, count: int = 0) -> tuple[ForkServerProcess, Connection]:
     """Start a process, and return it with what it says."""
-    hears, told = _context.Pipe(duplex=False)
-    process = _context.Process(target=_run, args=(target, workspace, os.environ["HOME"], told, seed, count))
+    hears, tells = _context.Pipe(duplex=False)
+    process = _context.Process(target=_run, args=(os.environ["HOME"], target, workspace, tells, seed, count))
     process.start()
-    told.close()
+    tells.close()
     return process, hears
 
 
-def _run(target: Work, workspace: Path, home: str, told: Connection, seed: int, count: int) -> None:
+def _run(home: str, target: Work, *given: Any) -> None:
     os.environ["HOME"] = home
-    target(workspace, told, seed, count)
+    target(*given)
+
+
+def told(hears: Connection) -> Ack:
+    """Return what a process says next. Raises ``EOFError`` when it has ended."""
+    return Ack(**json.loads(hears.recv_bytes()))
 
 
 def heard(hears: Connection) -> list[Ack]:
@@ -190,7 +201,7 @@ def heard(hears: Connection) -> list[Ack]:
     acks: list[Ack] = []
     try:
         while True:
-            acks.append(Ack(**json.loads(hears.recv_bytes())))
+            acks.append(told(hears))
     except EOFError:
         return acks
     finally:
@@ -209,7 +220,7 @@ def history_problems(memory: Memory, acks: Sequence[Ack]) -> Iterator[str]:
         for change in changes:
             if change.text is not None and hashlib.sha256(change.text.encode()).hexdigest() != change.rev:
                 yield f"{note}: the text of {change.kind} {change.number} is not its revision"
-        for earlier, later in zip(changes, changes[1:], strict=False):
+        for earlier, later in pairwise(changes):
             if later.before != earlier.rev:
                 yield f"{note}: {later.kind} {later.number} does not follow {earlier.kind} {earlier.number}"
         lost = [ack for ack in acks if ack.note == note and ack.rev and ack.rev not in revs]

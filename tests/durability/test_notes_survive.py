@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.memory.files.note_file import as_text, rev_of
+from promptuary.memory.files.note_file import rev_of
 from promptuary.memory.memory import Memory
 from promptuary.memory.recall.index import NoteIndex, folders
 from promptuary.memory.recall.search import NoteQuery
@@ -24,7 +24,6 @@ from tests.durability.note_worker import (
     is_whole,
     opened,
     roots,
-    some_text,
     start,
     work_for_ever,
 )
@@ -88,7 +87,9 @@ def page_problems(memory: Memory, workspace: Path) -> Iterator[str]:
             }
             page = root / audience / "MEMORY.md"
             text = page.read_text() if page.exists() else ""
-            listed = {line.rpartition("](")[2].partition(")")[0] for line in text.splitlines() if line.startswith("- [")}
+            listed = {
+                line.rpartition("](")[2].partition(")")[0] for line in text.splitlines() if line.startswith("- [")
+            }
             if listed != expected:
                 yield f"{scope}/{audience}/MEMORY.md lists {listed ^ expected} too much or too little"
 
