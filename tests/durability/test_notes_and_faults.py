@@ -8,10 +8,12 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Final, Literal
 
@@ -21,7 +23,18 @@ from promptuary.core.errors import PromptuaryError
 from promptuary.core.notes import Note, NoteDraft
 from promptuary.memory.memory import Memory
 from tests.conftest import Figure
-from tests.durability.note_worker import Ack, files, heard, history_problems, is_whole, opened, sealed, start, tell
+from tests.durability.note_worker import (
+    Ack,
+    files,
+    heard,
+    history_problems,
+    is_whole,
+    opened,
+    sealed,
+    start,
+    tell,
+    told,
+)
 from tests.durability.test_notes_survive import leftovers, page_problems, stray_files
 
 Fault = Literal["KILL", "ENOSPC", "EIO"]
@@ -41,6 +54,8 @@ READING: Final = frozenset(
 )
 CALLS: Final[Mapping[Fault, frozenset[str]]] = {"KILL": WRITING | READING, "ENOSPC": WRITING, "EIO": WRITING | READING}
 _CALL: Final = re.compile(r"(?:\d+ +)?(\w+)\(")
+_PATIENCE: Final = 30.0
+"""Seconds after which an operation hangs."""
 _STEP: Final = 61
 """Without torture, one point in so many is tried."""
 
@@ -81,7 +96,8 @@ def act(workspace: Path, tells: Connection, seed: int, _: int) -> None:
         memory.settle()
         note = memory.list().headers[0].id
         tell(tells, Ack("ready", note, ""))
-        (workspace / "go").read_bytes()
+        with (workspace / "go").open("rb", buffering=0) as go:
+            go.read(2)
         name = list(ACTS)[seed]
         os.access("/begin", os.F_OK)
         try:
@@ -99,16 +115,29 @@ def act(workspace: Path, tells: Connection, seed: int, _: int) -> None:
 def watched(workspace: Path, name: str, *options: str) -> Ack | None:
     """Do ``name`` under ``strace`` with these options; return what was said of it, ``None`` if nothing."""
     process, hears = start(act, workspace, list(ACTS).index(name))
-    assert hears.poll(60)
-    hears.recv_bytes()
+    assert told(hears).operation == "ready"
+    until_it_waits(process)
     command = ["strace", "-p", str(process.pid), *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as tracer:
         assert tracer.stderr is not None
         assert "attached" in tracer.stderr.readline()
-        (workspace / "go").write_bytes(b"go")
-        acks = heard(hears)
+        # Opened for both, so that this does not wait for a process that died.
+        with (workspace / "go").open("r+b", buffering=0) as go:
+            go.write(b"go")
+            if not hears.poll(_PATIENCE):
+                process.kill()
+            acks = heard(hears)
         process.join()
     return acks[0] if acks else None
+
+
+def until_it_waits(process: ForkServerProcess) -> None:
+    """Return when a process does nothing but wait: system calls are counted from there."""
+    asleep = 0
+    while asleep < 3:
+        time.sleep(0.004)
+        state = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        asleep = asleep + 1 if state == "S" else 0
 
 
 class Bench:

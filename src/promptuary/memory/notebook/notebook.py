@@ -156,7 +156,7 @@ class Notebook:
         If another process holds the lock for long, nothing happens: that process looks for itself.
         """
         try:
-            if not self._by_hand.differing(paths) and (self._is_clean or paths is not None or not self.files.list()):
+            if not self._by_hand.differing(paths) and (self._is_clean or paths is not None):
                 return False
             with self._locked():
                 return self._recorded_by_hand(paths)

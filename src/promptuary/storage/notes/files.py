@@ -23,6 +23,7 @@ _NOT_A_FOLDER: Final = frozenset({errno.ELOOP, errno.ENOTDIR})
 _OTHERS: Final = 0o077
 """Permissions of anybody but the user."""
 _LOCK: Final = ".lock"
+_TRIES: Final = 20
 _IGNORED: Final = b"# Made by Promptuary: private notes are not for git.\n*\n"
 
 
@@ -267,9 +268,19 @@ def _folder(above: int, name: str, *, create: bool) -> int | None:
 
 
 def _ignore(folder: int) -> None:
-    """Have git ignore a folder, unless a person has put something else in that place."""
+    """Have git ignore a folder, unless a person has put something else in that place.
+
+    The lock lies in this folder, so it is not held: another process that has it may clean up our temporary file.
+    """
     try:
-        durable.create(".gitignore", _IGNORED, mode=0o644, dir_fd=folder)
+        for tries in range(_TRIES, 0, -1):
+            try:
+                durable.create(".gitignore", _IGNORED, mode=0o644, dir_fd=folder)
+            except FileNotFoundError:
+                if tries == 1:
+                    raise
+            else:
+                return
     except BaseException:
         os.close(folder)
         raise
