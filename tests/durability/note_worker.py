@@ -18,7 +18,6 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from promptuary import durable
 from promptuary.blocking import Promptuary
 from promptuary.core.errors import NoteConflictError, PromptuaryError
 from promptuary.core.notes import Note, NoteDraft, NoteHeader, NoteKind
@@ -147,7 +146,8 @@ class Worker:
         folder = roots(self._workspace)["project"] / "shared" / "reference"
         folder.mkdir(parents=True, exist_ok=True)
         text = f"---\nid: hand-{name}\nowner: somebody\n---\n{some_text(self._chance)}\n"
-        durable.create(folder / f"hand-{name}.md", text.encode())
+        (folder / f".{name}").write_text(text)
+        (folder / f".{name}").rename(folder / f"hand-{name}.md")
         self._memory.refresh(wait=True)
         try:
             taken = self._memory.adopt([f"shared/reference/hand-{name}.md"])

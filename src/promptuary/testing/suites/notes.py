@@ -147,18 +147,6 @@ class NoteFilesConformance:
         assert files.read(ONE) == b"second"
         assert list(files.list()) == [ONE]
 
-    def test_a_file_is_moved_where_there_is_none(self, files: NoteFiles) -> None:
-        files.create(ONE, b"text")
-        files.create(OTHER, b"other")
-
-        assert not files.move(ONE, OTHER)
-        assert (files.read(ONE), files.read(OTHER)) == (b"text", b"other")
-        files.remove(OTHER)
-        assert files.move(ONE, OTHER)
-        assert (files.read(ONE), files.read(OTHER)) == (None, b"text")
-        assert not files.move(ONE, OTHER)
-        assert list(files.list()) == [OTHER]
-
     def test_a_file_is_removed_once(self, files: NoteFiles) -> None:
         files.create(ONE, b"text")
 

@@ -187,6 +187,19 @@ def test_a_sentence_about_a_secret_is_none(place: Place, text: str) -> None:
     assert written(place.of(), text).body == text
 
 
+def test_a_file_is_moved_where_there_is_none(place: Place) -> None:
+    one, other = "private/user/a.md", "shared/project/b.md"
+    place.files.create(one, b"text")
+    place.files.create(other, b"other")
+
+    assert not place.files.move(one, other)
+    assert (place.files.read(one), place.files.read(other)) == (b"text", b"other")
+    place.files.remove(other)
+    assert place.files.move(one, other)
+    assert (place.files.read(one), place.files.read(other)) == (None, b"text")
+    assert not place.files.move(one, other)
+
+
 def test_sharing_a_note_moves_it_and_others_see_nothing_of_what_it_was(place: Place) -> None:
     note = written(place.of(ADA), "Draft: salary is low.", title="Plan")
     shared = place.of(ADA).write(NoteDraft("The plan.", id=note.header.id, audience="shared")).note
