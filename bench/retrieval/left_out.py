@@ -17,9 +17,11 @@ from pathlib import Path
 from bench.retrieval.figures import FIGURES, figures, mean
 from bench.retrieval.sets import CACHE, Corpus, found_sets, written
 from promptuary.blocking import Promptuary
+from promptuary.core.ports.models import Scale
 from promptuary.core.query import parse
 from promptuary.search.answer import Searching
 from promptuary.search.ranking import WEIGHTS, Candidate, Weights, fuse
+from promptuary.search.vectors.scale import measured as scale_of
 
 SHOWN = ("nDCG@10", "R@5", "MRR")
 ENOUGH = 0.03
@@ -32,6 +34,7 @@ class Question:
     """The candidates of a question, the file of each, and which files answer it."""
 
     candidates: Sequence[Candidate]
+    scale: Scale
     terms: int
     paths: Mapping[int, str]
     relevant: Mapping[str, int]
@@ -69,13 +72,14 @@ def collected(corpus: Corpus, cache: Path) -> list[Question]:
         promptuary.search.index([folder])
         promptuary.search.embed()
         backend = promptuary._core.search()._opened()
-        searching = Searching(backend.index, backend.embedder, None, str(folder))
+        scale = scale_of(backend.store, backend.embedder)
+        searching = Searching(backend.index, backend.embedder, None, str(folder), scale)
         found = []
         for number, text in corpus.questions.items():
-            words = parse(text)
+            words = backend.index.respelled(parse(text))
             candidates = searching.candidates(text, words)
             paths = {one: each.path for one, each in backend.index.chunks([one.chunk for one in candidates]).items()}
-            found.append(Question(candidates, len(words), paths, corpus.relevant[number]))
+            found.append(Question(candidates, scale, len(words), paths, corpus.relevant[number]))
         return found
 
 
@@ -110,7 +114,7 @@ def _goal(
 
 
 def _fused(weights: Weights) -> Order:
-    return lambda each: [one.chunk for one in fuse(each.candidates, each.terms, weights)]
+    return lambda each: [one.chunk for one in fuse(each.candidates, each.terms, weights, scale=each.scale)]
 
 
 def _better(questions: Sequence[Question]) -> dict[str, float]:
