@@ -11,7 +11,8 @@ Ours is what ``promptuary search`` does with its default settings; the rank of a
 baselines see the same texts: BM25 (English stems, stop words dropped) of whole documents and of our chunks, cosines of
 the same vectors. Each is measured with the documents of its first 100 hits, and of the 10 that a person gets.
 ``hybrid −`` is the difference to the better of our words and vectors, figure by figure, with the 95 % interval of a
-bootstrap over the questions; after it, where plain BM25 is better than both, the difference to that.
+bootstrap over the questions; after it, where plain BM25 is better than both, the difference to that. ``hybrid, 95 %``
+are the intervals of the hybrid's own figures.
 
 Last comes for how many messages of a list that ask for nothing, such as "thanks, bye", recall brings nothing in: chance
 finds more in a large index than in a small one.
@@ -141,6 +142,9 @@ def show(result: Result) -> None:
         for name, columns in measured.items():
             means = "".join(f"{mean(columns[figure]):8.3f}" for figure in FIGURES)
             print(f"  {name:<26}{means}{statistics.median(columns['ms']):8.1f}")
+        print(
+            f"  {'hybrid, 95 %':<26}" + ", ".join(f"{name} {_range(one)}" for name, one in intervals(measured).items())
+        )
         of_two, of_all = (gains(measured, names) for _, names in PEERS)
         for figure, (best, gain) in of_two.items():
             others = "" if of_all[figure][0] == best else f"; {of_all[figure][1]}  {of_all[figure][0]}"
@@ -153,6 +157,15 @@ def show(result: Result) -> None:
     quiet = result.unasked.count(False)
     print(f"  nothing brought in for {quiet:,} of {len(result.unasked):,} messages that ask for nothing")
     sys.stdout.flush()
+
+
+def intervals(measured: Measured) -> dict[str, Difference]:
+    """Return the figures of the hybrid, each with the ends of its interval."""
+    return {figure: difference(own := measured[HYBRID][figure], [0.0] * len(own)) for figure in FIGURES}
+
+
+def _range(one: Difference) -> str:
+    return f"[{one.low:.3f} {one.high:.3f}]"
 
 
 def gains(measured: Measured, names: Sequence[str]) -> dict[str, tuple[str, Difference]]:
@@ -179,7 +192,8 @@ def as_json(result: Result) -> dict[str, Any]:
             against: {figure: {"best": best, **asdict(gain)} for figure, (best, gain) in gains(measured, names).items()}
             for against, names in PEERS
         }
-        limits[str(limit)] = {"rankings": rows, "differences": differences}
+        ranges = {figure: asdict(one) for figure, one in intervals(measured).items()}
+        limits[str(limit)] = {"rankings": rows, "intervals": ranges, "differences": differences}
     return {
         "set": result.collection.name,
         "documents": result.collection.documents,
