@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from promptuary.core.messages import Item, Message
     from promptuary.core.notes import (
         Examination,
+        ForeignForm,
         ForgetReport,
+        ImportReport,
         MemoryResult,
         Note,
         NoteChange,
@@ -342,6 +344,27 @@ class BlockingMemory:
         there, too. With ``dry_run`` nothing is done.
         """
         return self._calls.run(lambda: self._core.forget(key, everywhere=everywhere, dry_run=dry_run))
+
+    def edit(self, key: str, *, reason: str = "") -> Note:
+        """Open a copy of a note in the person's editor, and write what they saved.
+
+        Raises ``NoteConflictError`` if the note was changed meanwhile; the copy is kept then.
+        """
+        return self._calls.run(lambda: self._core.edit_note(key, reason=reason))
+
+    def import_notes(
+        self, path: str | Path, *, form: ForeignForm | None = None, owner: str | None = None, dry_run: bool = False
+    ) -> ImportReport:
+        """Take over the notes of another memory: a folder, or a file, of Markdown.
+
+        ``form`` says which program wrote it, where that is not clear; ``owner`` whose private notes are wanted, if
+        there are those of several. What is here already is not written again. ``dry_run`` writes nothing.
+        """
+        return self._calls.run(lambda: self._core.import_notes(path, form=form, owner=owner, dry_run=dry_run))
+
+    def export(self, path: str | Path) -> Sequence[NoteHeader]:
+        """Write every note that the principal may see to a new or empty folder, and return which these are."""
+        return self._calls.run(lambda: self._core.export_notes(path))
 
     def unadopted(self) -> Sequence[NoteHeader]:
         """Return the notes that came by hand, by a clone or from a lost state, and wait for ``adopt``."""

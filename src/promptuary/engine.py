@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from promptuary.core.messages import Item, Message
     from promptuary.core.notes import (
         Examination,
+        ForeignForm,
         ForgetReport,
+        ImportReport,
         MemoryResult,
         Note,
         NoteChange,
@@ -356,6 +358,27 @@ class AsyncMemory:
         there, too. With ``dry_run`` nothing is done.
         """
         return await concurrency.run(lambda: self._core.forget(key, everywhere=everywhere, dry_run=dry_run))
+
+    async def edit(self, key: str, *, reason: str = "") -> Note:
+        """Open a copy of a note in the person's editor, and write what they saved.
+
+        Raises ``NoteConflictError`` if the note was changed meanwhile; the copy is kept then.
+        """
+        return await concurrency.run(lambda: self._core.edit_note(key, reason=reason))
+
+    async def import_notes(
+        self, path: str | Path, *, form: ForeignForm | None = None, owner: str | None = None, dry_run: bool = False
+    ) -> ImportReport:
+        """Take over the notes of another memory: a folder, or a file, of Markdown.
+
+        ``form`` says which program wrote it, where that is not clear; ``owner`` whose private notes are wanted, if
+        there are those of several. What is here already is not written again. ``dry_run`` writes nothing.
+        """
+        return await concurrency.run(lambda: self._core.import_notes(path, form=form, owner=owner, dry_run=dry_run))
+
+    async def export(self, path: str | Path) -> Sequence[NoteHeader]:
+        """Write every note that the principal may see to a new or empty folder, and return which these are."""
+        return await concurrency.run(lambda: self._core.export_notes(path))
 
     async def unadopted(self) -> Sequence[NoteHeader]:
         """Return the notes that came by hand, by a clone or from a lost state, and wait for ``adopt``."""

@@ -4,9 +4,11 @@ import io
 import json
 import os
 import pty
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -47,6 +49,7 @@ def written(run: Run, *arguments: str) -> str:
 def test_the_choices_are_those_of_the_core() -> None:
     assert (actions.KINDS, actions.SCOPES, actions.STATUSES) == (notes.KINDS, notes.SCOPES, notes.STATUSES)
     assert actions.AUDIENCES == notes.AUDIENCES
+    assert get_args(notes.ForeignForm) == actions.FORMS
 
 
 # remember
@@ -308,6 +311,41 @@ def test_what_came_with_a_clone_is_listed_with_the_reason_and_adopted(run: Run, 
     assert run("memory", "adopt") == (0, "", "every note here is recorded; there is nothing to adopt\n")
 
 
+# forget
+
+
+def test_a_note_is_forgotten_after_the_places_were_shown(run: Run, workspace: Path) -> None:
+    answer = run("memory", "write", "The launch code word is marzipan tomorrow.")
+    note, path = answer.out.split()
+    propose(workspace, "The launch code word is marzipan tomorrow.")
+    dry = run("memory", "forget", note[:4], "--dry-run")
+    refused = run("memory", "forget", note)
+
+    assert (dry.code, dry.out) == (0, f"{note}  {path}\n")
+    assert "would be forgotten" in dry.err
+    assert "it was also said in thread main, turn 1" in dry.err
+    assert "--everywhere takes it out there, too" in dry.err
+    assert (refused.code, "--yes" in refused.err) == (2, True)
+    assert run("memory", "show", note).code == 0
+    (report,) = run("memory", "forget", note, "--yes", "--everywhere", "--json").json
+    assert (report["note"], report["done"], report["redacted"]) == (note, True, True)
+    assert run("memory", "show", note).code == 1
+    stored = [file.read_bytes() for file in (workspace / ".promptuary").rglob("*") if file.is_file()]
+    assert not any(b"marzipan" in data for data in stored)
+
+
+@pytest.mark.parametrize(("said", "forgotten"), [(b"n\n", False), (b"y\n", True), (b"\x04", False)])
+def test_on_a_terminal_one_is_asked_before_a_note_is_forgotten(
+    run: Run, workspace: Path, said: bytes, forgotten: bool
+) -> None:
+    note = written(run, "First.")
+    shown = on_a_terminal(["memory", "forget", note, "--workspace", str(workspace)], said=said)
+
+    assert f"forget {note} for good?" in shown
+    assert ("kept" in shown) is not forgotten
+    assert run("memory", "show", note).code == int(forgotten)
+
+
 # proposals
 
 
@@ -335,7 +373,123 @@ def test_what_was_stated_in_a_thread_waits_to_be_accepted_or_rejected(run: Run, 
     assert third["note"]["content"] == "Never use wildcard imports."
 
 
+# import and export
+
+
+CLAUDE = """\
+---
+name: Deploy window
+description: When to deploy
+type: project
+---
+Deploy on Fridays.
+"""
+
+
+def test_a_memory_of_another_program_is_imported_once(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "memory"
+    folder.mkdir()
+    (folder / "MEMORY.md").write_text("- [Deploy](deploy.md) - when to deploy\n")
+    (folder / "deploy.md").write_text(CLAUDE)
+    (folder / "outside.md").symlink_to(tmp_path / "elsewhere.md")
+    dry = run("memory", "import", str(folder), "--dry-run")
+    first = run("memory", "import", str(folder), "--json")
+    again = run("memory", "import", str(folder))
+
+    assert dry.code == first.code == again.code == 0
+    assert "Claude Code: would import 1 note, 0 known already, 2 left out" in dry.err
+    (note,) = first.json["imported"]
+    assert (note["title"], note["kind"], note["trust"], note["source"]) == (
+        "Deploy window",
+        "project",
+        "agent",
+        "import",
+    )
+    assert first.json["skipped"]["outside.md"] == "it is a link or no regular file, which is not followed"
+    assert again.out == ""
+    assert "imported 0 notes, 1 known already" in again.err
+
+
+def test_a_form_can_be_chosen_and_one_file_imported(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "deploy.md").write_text(CLAUDE)
+    report = run("memory", "import", str(tmp_path / "deploy.md"), "--form", "claude-code", "--json").json
+
+    assert (report["form"], report["imported"][0]["summary"]) == ("claude-code", "When to deploy")
+
+
+def test_an_export_is_never_written_over_anything(run: Run, tmp_path: Path) -> None:
+    written(run, "We deploy on Fridays.")
+    first = run("memory", "export", str(tmp_path / "out"))
+    again = run("memory", "export", str(tmp_path / "out"))
+
+    assert (first.code, again.code) == (0, 2)
+    assert "exported 1 note to" in first.err
+    assert "1 of them private" in first.err
+    assert "is not empty" in again.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["import"], "takes one folder or file"),
+        (["import", "nowhere"], "is not there"),
+        (["export", "a", "b"], "takes one folder"),
+        (["export", "no/such/folder"], "could not be exported"),
+        (["import", "x", "--form", "word"], "invalid choice"),
+    ],
+)
+def test_slips_with_places_are_told(run: Run, arguments: list[str], told: str) -> None:
+    answer = run("memory", *arguments)
+
+    assert (answer.code, answer.out) == (2, "")
+    assert told in answer.err
+
+
 # a terminal
+
+
+def test_a_note_is_edited_in_the_persons_editor(run: Run, workspace: Path, tmp_path: Path) -> None:
+    note = written(run, "First.")
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nsed -i s/First/Second/ "$1"\n')
+    editor.chmod(0o755)
+    arguments = ["memory", "edit", note[:4], "--reason", "a slip", "--workspace", str(workspace)]
+    shown = on_a_terminal(arguments, VISUAL=str(editor))
+    again = on_a_terminal(arguments, VISUAL="true")
+
+    assert f"{note}  private/reference/first-{note}.md" in shown
+    assert "nothing was changed" in again
+    assert run("memory", "show", note, "--json").json[0]["body"].strip() == "Second."
+    assert run("memory", "history", note, "--json").json[-1]["reason"] == "a slip"
+
+
+def test_what_was_written_in_an_editor_is_kept_if_the_note_changed_meanwhile(
+    run: Run, workspace: Path, tmp_path: Path
+) -> None:
+    note = written(run, "First.")
+    editor = tmp_path / "editor"
+    change = f"{sys.executable} -m promptuary memory write --id {note} Meanwhile. --workspace {workspace}"
+    editor.write_text(f'#!/bin/sh\nsed -i s/First/Mine/ "$1"\n{change} >/dev/null 2>&1\n')
+    editor.chmod(0o755)
+    shown = on_a_terminal(["memory", "edit", note, "--workspace", str(workspace)], EDITOR=str(editor), VISUAL="")
+    (kept,) = [Path(line.rpartition(" ")[2]) for line in shown.splitlines() if line.startswith("what you wrote is")]
+
+    assert "changed meanwhile" in shown
+    assert "Mine." in kept.read_text()
+    shutil.rmtree(kept.parent)
+    assert run("memory", "show", note, "--json").json[0]["body"].strip() == "Meanwhile."
+
+
+def test_without_a_terminal_or_an_editor_that_works_nothing_is_edited(run: Run, workspace: Path) -> None:
+    note = written(run, "First.")
+    told = run("memory", "edit", note)
+    failed = on_a_terminal(["memory", "edit", note, "--workspace", str(workspace)], VISUAL="false")
+    missing = on_a_terminal(["memory", "edit", note, "--workspace", str(workspace)], VISUAL="no-such-editor")
+
+    assert (told.code, f"use promptuary memory write --id {note} TEXT" in told.err) == (2, True)
+    assert "ended with the code 1" in failed
+    assert "could not be started" in missing
+    assert len(run("memory", "history", note, "--json").json) == 1
 
 
 def test_a_patch_has_colours_on_a_terminal_and_none_elsewhere(run: Run, workspace: Path) -> None:
@@ -347,14 +501,15 @@ def test_a_patch_has_colours_on_a_terminal_and_none_elsewhere(run: Run, workspac
     assert "\x1b[32m" not in run("memory", "diff", note).out
 
 
-def on_a_terminal(arguments: list[str], **environment: str) -> str:
-    """Run the program on a terminal, and return what it shows."""
+def on_a_terminal(arguments: list[str], *, said: bytes = b"", **environment: str) -> str:
+    """Run the program on a terminal on which somebody types, and return what it shows."""
     ours, theirs = pty.openpty()
     variables = {"TERM": "xterm", **os.environ, **environment}
     with subprocess.Popen(
         [sys.executable, "-m", "promptuary", *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=variables
     ) as started:
         os.close(theirs)
+        os.write(ours, said)
         shown = b""
         try:
             while part := os.read(ours, 65_536):

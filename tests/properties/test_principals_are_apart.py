@@ -8,6 +8,7 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, get_args
@@ -89,9 +90,9 @@ STORE_WRITES: Final = {"apply"}
 DATABASE: Final = {
     "threads",
     "notes",
+    "forgetting",
     "writeback_queue",
     "proposals",
-    "forgetting",
     "transaction",
     "persistent",
     "is_current",
@@ -153,6 +154,9 @@ MEMORY_READS: Final[dict[str, Callable[[Promptuary, str], object]]] = {
     "forget": lambda p, key: p.memory.forget(key, dry_run=True),
     "accept": lambda p, key: p.memory.accept(key),
     "reject": lambda p, key: p.memory.reject(key),
+    "edit": lambda p, key: p.memory.edit(key),
+    "export": lambda p, _: exported(p),
+    "import_notes": lambda p, _: [p.memory.import_notes(p.path / ".promptuary" / "memory", dry_run=True)],
     "edit_proposal": lambda p, key: p.memory.edit_proposal(key, content="mine now"),
 }
 """Each with the id or the path of a note of everybody: what changes a note must not change, or tell of, another's."""
@@ -178,8 +182,12 @@ MEMORY_COMMANDS: Final[dict[str, Sequence[Sequence[str]]]] = {
     "write": [["--id", "KEY", "--pin"]],
     "adopt": [[], ["KEY"], ["--all"]],
     "proposals": [[]],
+    "edit": [["KEY"]],
+    "forget": [["KEY", "--dry-run"], ["KEY", "--yes", "--everywhere"]],
+    "export": [["FOLDER"]],
+    "import": [[".promptuary"], [".promptuary/memory/agents/default"], [".", "--dry-run"]],
 }
-"""The actions of ``memory``; KEY is the id or the path of a note of everybody."""
+"""The actions of ``memory``; KEY is the id or the path of a note of everybody, FOLDER a new folder."""
 COMMANDS_WITHOUT_THREADS: Final = {
     "memory",
     "remember",
@@ -201,6 +209,14 @@ EVERY_STATE: list[StateKey] = [
 ]
 EVERY_ITEM: list[str] = []
 """The ids of all items of all principals: who knows an id must still not get what is not theirs."""
+
+
+def exported(p: Promptuary) -> object:
+    """Return what an export says, and everything that it writes."""
+    with TemporaryDirectory() as place:
+        headers = p.memory.export(place)
+        files = [(str(file.relative_to(place)), file.read_text()) for file in Path(place).rglob("*.md")]
+        return headers, files
 
 
 def replayed(p: Promptuary, thread: str, number: int | None) -> object:
@@ -367,7 +383,10 @@ def seen_by(promptuary: Promptuary, keys: Sequence[str]) -> dict[str, str]:
     return seen
 
 
-def test_no_principal_sees_a_note_title_id_path_or_count_of_another(tmp_path: Path) -> None:
+def test_no_principal_sees_a_note_title_id_path_or_count_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDITOR", "true")
     written = write_notes(tmp_path)
     keys = [name for headers in written.values() for header in headers[:2] for name in (header.id, header.path)]
     for principal in PRINCIPALS:
@@ -391,25 +410,43 @@ def test_no_command_about_notes_shows_what_is_somebody_elses(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PROMPTUARY_EMBEDDER", "none")
+    monkeypatch.setenv("EDITOR", "cat")
+    monkeypatch.chdir(tmp_path)
     written = write_notes(tmp_path)
     others = [header for one in PRINCIPALS if OWNERS[one] != OWNERS[LOCAL] for header in written[one]]
+    folders = count()
     for action, each in MEMORY_COMMANDS.items():
         for arguments in each:
             for key in [name for header in others[:1] for name in (header.id, header.path)]:
-                given = [key if word == "KEY" else word for word in arguments]
                 for form in ([], ["--json"]):
+                    words = {"KEY": key, "FOLDER": f"{tmp_path}-{next(folders)}"}
+                    given = [words.get(word, word) for word in arguments]
                     code = main(["memory", action, *given, *form, "--workspace", str(tmp_path)])
                     out, err = capsys.readouterr()
                     assert_apart({f"{action} {given}": (out + err).replace(key, "KEY")}, foreign(LOCAL, written))
                     assert code != 0 or "KEY" not in arguments or action == "search"
 
 
-def test_the_check_of_notes_sees_what_one_may_see(tmp_path: Path) -> None:
+def test_the_check_of_notes_sees_what_one_may_see(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: the owner reads on every path what the others must not."""
+    monkeypatch.setenv("EDITOR", "true")
     written = write_notes(tmp_path)
     changed = written[LOCAL][0]
     with Promptuary.open(tmp_path, exact=True, embedder="none") as p:
         seen = seen_by(p, [changed.id])
 
-    showing = {"get", "list", "find", "history", "diff", "archive", "restore", "undo", "write", "forget"}
+    showing = {
+        "get",
+        "list",
+        "find",
+        "history",
+        "diff",
+        "archive",
+        "restore",
+        "undo",
+        "write",
+        "edit",
+        "export",
+        "forget",
+    }
     assert {name.split()[0] for name, text in seen.items() if "secret-of-0" in text} == showing

@@ -13,7 +13,16 @@ from promptuary.core.blocks import Detail, Trust
 from promptuary.core.errors import Code
 from promptuary.core.expansion import Expansion, Outcome
 from promptuary.core.messages import Item, Message, as_message
-from promptuary.core.notes import Examination, MemoryResult, Note, NoteChange, NoteHeader, NoteList
+from promptuary.core.notes import (
+    Examination,
+    ForgetReport,
+    ImportReport,
+    MemoryResult,
+    Note,
+    NoteChange,
+    NoteHeader,
+    NoteList,
+)
 from promptuary.core.ports.models import ModelInfo
 from promptuary.core.ports.threads import ThreadInfo
 from promptuary.core.ports.writeback import Proposal
@@ -280,6 +289,22 @@ def note_diff_json(note: str, patch: str) -> dict[str, Any]:
 def note_conflict_json(message: str, current: Note | None) -> dict[str, Any]:
     """Return what a command prints with ``--json`` if a note is not what it was."""
     return {"conflict": message, "current": None if current is None else memory_note_json(current)}
+
+
+def import_json(report: ImportReport, *, dry_run: bool) -> dict[str, Any]:
+    """Return what ``memory import --json`` prints."""
+    return {
+        "form": report.form,
+        "dry_run": dry_run,
+        "imported": [note_header_json(header) for header in report.imported],
+        "known": report.known,
+        "skipped": dict(report.skipped or {}),
+    }
+
+
+def forget_json(report: ForgetReport) -> dict[str, Any]:
+    """Return what ``memory forget --json`` prints for one note."""
+    return {**_fields(report), "places": [_fields(place) for place in report.places]}
 
 
 def proposal_json(proposal: Proposal) -> dict[str, Any]:

@@ -199,6 +199,20 @@ class NoteList:
     total: int
 
 
+ForeignForm = Literal["promptuary", "xpert", "claude-code", "codex", "basic-memory", "markdown"]
+"""Which program wrote the files of another memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What an import did: the notes that are new, how many were there already, and what was left out and why."""
+
+    form: ForeignForm
+    imported: Sequence[NoteHeader] = ()
+    known: int = 0
+    skipped: Mapping[str, str] | None = None
+
+
 ChangeKind = Literal["create", "update", "archive", "restore", "adopt", "undo", "edit", "delete", "forget"]
 """What happened to a note. ``edit`` and ``delete`` were done by hand and found later."""
 

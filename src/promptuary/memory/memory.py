@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from difflib import unified_diff
 from typing import Final, Unpack
@@ -17,6 +17,8 @@ from typing import Final, Unpack
 from promptuary import concurrency
 from promptuary.core.errors import PromptuaryError, UnknownNoteError
 from promptuary.core.notes import (
+    STATUSES,
+    ImportReport,
     MemoryResult,
     Note,
     NoteChange,
@@ -31,6 +33,7 @@ from promptuary.core.notes import (
 from promptuary.core.ports.notes import NoteFilter
 from promptuary.core.principals import Principal
 from promptuary.core.text import one_line
+from promptuary.memory.files.note_file import as_bytes, as_text
 from promptuary.memory.near import near
 from promptuary.memory.notebook.defaults import scope_of
 from promptuary.memory.notebook.notebook import Notebook
@@ -40,6 +43,8 @@ from promptuary.memory.recall.search import NoteQuery
 from promptuary.memory.recall.service import NoteSearch
 from promptuary.memory.recall.visible import MemoryPage, NoteKey, VisibleNotes
 from promptuary.memory.roots import Roots
+from promptuary.memory.transfer.formats import ForeignMemory, ForeignNote
+from promptuary.memory.transfer.transfer import import_memory
 from promptuary.memory.writeback.extract import statements
 
 logger = logging.getLogger(__name__)
@@ -54,6 +59,10 @@ _MOST_COMPARED: Final = 2_000
 """Titles that a name which no note has is compared with."""
 _REST: Final = 10
 """Looking at all files rests at least this many times as long as it took."""
+
+
+EditCopy = Callable[[bytes, str], AbstractContextManager[bytes]]
+"""Lets a person edit a copy of a file of that name, and yields what it is then."""
 
 
 class Memory:
@@ -227,6 +236,43 @@ class Memory:
         if before is None or before.text is None:
             return self.archive(note, reason=reason or "undone")
         return notebook.restore_text(note, before.text, if_rev=None, reason=reason).note
+
+    def edit(self, key: str, edited: EditCopy, *, reason: str = "") -> Note:
+        """Let a person edit the file of a note; raises ``NoteConflictError`` if it was changed meanwhile."""
+        notebook, note = self.known(key)
+        before = notebook.read(note)
+        if before is None:
+            raise UnknownNoteError(
+                f"the file of the note {note} is gone; `promptuary memory undo {note}` brings it back"
+            )
+        with edited(as_bytes(before.text), before.header.path.rpartition("/")[2]) as data:
+            if data == as_bytes(before.text):
+                return before
+            if not data.strip():
+                raise PromptuaryError("the file was emptied, so nothing was changed; to be rid of a note, archive it")
+            return notebook.replace_text(note, as_text(data), if_rev=before.header.rev, reason=reason).note
+
+    # Exchange with other memories
+
+    def import_notes(self, found: ForeignMemory, *, owner: str | None = None, dry_run: bool = False) -> ImportReport:
+        """Write the notes of another memory that are not here yet; with ``dry_run`` only say which."""
+        existing = self.list(statuses=STATUSES).headers
+        return import_memory(found, self._take_in, existing, owner=owner, dry_run=dry_run)
+
+    def everything(self) -> Sequence[Note]:
+        """Return every note that the principal may see, whatever its status."""
+        headers = self.list(statuses=STATUSES).headers
+        return [note for one in headers if (note := self._read(NoteKey(one.scope, one.id))) is not None]
+
+    def _take_in(self, note: ForeignNote) -> Note:
+        draft, reason = note.draft, f"imported from {note.path}"
+        if self._principal.group is not None:
+            draft = replace(draft, scope="project")
+        if note.original is not None:
+            taken = self._roots.made(draft.scope or scope_of(draft)).take_in(note.original, reason=reason)
+            if taken is not None:
+                return taken.note
+        return self.put(draft, reason=reason)
 
     # Notes that nobody recorded
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from promptuary.core.expansion import Expansion
     from promptuary.core.layers import Layer
-    from promptuary.core.notes import Examination, ForgetReport
+    from promptuary.core.notes import Examination, ForeignForm, ForgetReport, ImportReport, Note, NoteHeader
     from promptuary.core.ports.models import ChatModel
     from promptuary.core.ports.threads import StateDatabase
     from promptuary.core.references import Completion
@@ -205,6 +205,26 @@ class Core:
         place = MemoryPlace.of(self.principal, self.settings.memory_folder, "main")
         beside = beside_notes(self._workspace, place, self.state(create=False))
         return forget(self.memory(), key, beside, everywhere=everywhere, dry_run=dry_run)
+
+    def edit_note(self, key: str, *, reason: str) -> Note:
+        """Let the person edit a note in their editor, and return it."""
+        from promptuary.workspace.editor import edited_copy  # noqa: PLC0415  (seldom needed)
+
+        return self.memory().edit(key, edited_copy, reason=reason)
+
+    def import_notes(
+        self, path: str | Path, *, form: ForeignForm | None, owner: str | None, dry_run: bool
+    ) -> ImportReport:
+        """Take over the notes of another memory."""
+        from promptuary.wiring.memory.transfer import imported  # noqa: PLC0415  (seldom needed)
+
+        return imported(self.memory(), self._workspace, Path(path), form=form, owner=owner, dry_run=dry_run)
+
+    def export_notes(self, path: str | Path) -> Sequence[NoteHeader]:
+        """Write every note that the principal may see to a folder."""
+        from promptuary.wiring.memory.transfer import exported  # noqa: PLC0415  (seldom needed)
+
+        return exported(self.memory(), Path(path))
 
     def proposals(self) -> Proposals:
         """Return what waits for the person before it is remembered. Creates no database."""

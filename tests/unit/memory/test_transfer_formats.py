@@ -4,7 +4,7 @@ import pytest
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.notes import Note, NoteDraft, NoteHeader
-from promptuary.memory.transfer.formats import FORMS, form_of, read_memory
+from promptuary.memory.transfer.formats import FORMS, ForeignNote, form_of, read_memory
 from promptuary.memory.transfer.transfer import exported_files, import_memory
 
 XPERT = """\
@@ -119,7 +119,8 @@ def test_an_import_that_is_repeated_writes_nothing() -> None:
     memory = read_memory({"tea.md": "# Tea\n\nGreen.\n"})
     written: list[NoteDraft] = []
 
-    def write(draft: NoteDraft) -> Note:
+    def write(note: ForeignNote) -> Note:
+        draft = note.draft
         written.append(draft)
         return Note(header("new1", draft.source_ref or ""), draft.content or "", "")
 
@@ -133,7 +134,8 @@ def test_an_import_that_is_repeated_writes_nothing() -> None:
 def test_a_refused_note_is_named_and_the_others_are_imported() -> None:
     memory = read_memory({"a.md": "# A\n\nkey\n", "b.md": "# B\n\nfine\n"})
 
-    def write(draft: NoteDraft) -> Note:
+    def write(note: ForeignNote) -> Note:
+        draft = note.draft
         if "key" in (draft.content or ""):
             raise PromptuaryError("it has a secret")
         return Note(header("new2"), draft.content or "", "")
@@ -156,7 +158,7 @@ def test_private_notes_of_several_people_are_not_mixed() -> None:
 
 
 def test_a_dry_run_writes_nothing_and_says_what_it_would() -> None:
-    def refuse(_: NoteDraft) -> Note:
+    def refuse(_: ForeignNote) -> Note:
         raise AssertionError("nothing is written")
 
     report = import_memory(read_memory({"tea.md": "# Tea\n\nGreen.\n"}), refuse, [], dry_run=True)
@@ -167,4 +169,4 @@ def test_a_dry_run_writes_nothing_and_says_what_it_would() -> None:
 def test_an_export_has_every_note_byte_for_byte_below_its_scope() -> None:
     note = Note(header("likes"), "x", "---\nid: likes\n---\nx\n")
 
-    assert exported_files([note]) == {"project/private/user/likes.md": note.text}
+    assert exported_files([note]) == {"project/private/user/likes.md": note.text.encode()}

@@ -141,6 +141,23 @@ def _add_all(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="every note that waits")
 
 
+def _add_forget(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--everywhere", action="store_true", help="also where the same was said; see --dry-run")
+    parser.add_argument("--dry-run", action="store_true", help="forget nothing; print what would be, and the places")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _add_import(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("words", nargs="*", metavar="PATH", help="a folder, or a file, of Markdown")
+    parser.add_argument("--form", choices=FORMS, help="which program wrote it (default: recognised by the files)")
+    parser.add_argument("--owner", metavar="NAME", help="whose private notes, if there are those of several people")
+    parser.add_argument("--dry-run", action="store_true", help="write nothing; print what would be written")
+
+
+def _add_export(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("words", nargs="*", metavar="FOLDER", help="a folder that is new or empty")
+
+
 _WITH_REASON: Final = (_add_ids, _add_reason)
 
 ACTIONS: Final = (
@@ -198,6 +215,15 @@ ACTIONS: Final = (
         (_add_ids, _add_change),
     ),
     Command(
+        "edit",
+        "[options] ID",
+        "open a note in your editor",
+        "Open a copy of the file of a note in $VISUAL or $EDITOR, and write what you save. If the note was changed "
+        "meanwhile, nothing is overwritten: exit code 1, and your text is kept. Needs a terminal.",
+        ("promptuary memory edit 4f1c",),
+        _WITH_REASON,
+    ),
+    Command(
         "undo",
         "[options] ID",
         "undo the last change of a note",
@@ -232,6 +258,16 @@ ACTIONS: Final = (
         (_add_ids, _add_all),
     ),
     Command(
+        "forget",
+        "[options] ID ...",
+        "forget notes for good",
+        "Remove notes with everything that is stored of them: file, history, index, vectors and their copies in stored "
+        "prompts. It cannot be undone. Where the same was said in threads, summaries or proposals, the places are "
+        "printed, and --everywhere takes it out there, too. What git has committed is not reached.",
+        ("promptuary memory forget 4f1c --dry-run", "promptuary memory forget 4f1c --everywhere --yes"),
+        (_add_ids, _add_forget),
+    ),
+    Command(
         "proposals",
         "[options]",
         "list what was learnt and waits for you",
@@ -255,5 +291,27 @@ ACTIONS: Final = (
         "Drop proposals; the same ones are not made again.",
         ("promptuary memory reject 91ab", "promptuary memory reject --all"),
         (_add_proposals,),
+    ),
+    Command(
+        "import",
+        "[options] PATH",
+        "take over the notes of another memory",
+        "Read a folder or a file of Markdown and write its notes: an export of Promptuary, Xpert's file memory, the "
+        "memory folders of Claude Code and Codex, basic-memory, or plain Markdown. Importing again writes nothing "
+        "twice. What cannot be taken over is named with the reason. Exit code 1 if there is nothing to take over.",
+        (
+            "promptuary memory import ~/.claude/projects/-home-ada-app/memory --dry-run",
+            "promptuary memory import ~/basic-memory",
+        ),
+        (_add_import,),
+    ),
+    Command(
+        "export",
+        "[options] FOLDER",
+        "write every note that you may see to a folder",
+        "Write the files of all your notes, and of those that are shared, to a new or empty folder. memory import "
+        "reads it. Your private notes are among them.",
+        ("promptuary memory export ~/notes-backup",),
+        (_add_export,),
     ),
 )

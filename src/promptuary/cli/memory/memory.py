@@ -6,9 +6,9 @@ from typing import Final
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import opened, print_json, print_new_notes
-from promptuary.cli.memory import proposals, reading, writing
-from promptuary.cli.memory.printing import NOTHING, say, whole
-from promptuary.core.errors import NoteConflictError, UnknownNoteError
+from promptuary.cli.memory import exchange, forgetting, proposals, reading, writing
+from promptuary.cli.memory.printing import NOTHING, say, say_kept, whole
+from promptuary.core.errors import NoteConflictError, PromptuaryError, UnknownNoteError
 from promptuary.core.json import note_conflict_json
 
 _ACTIONS: Final[Mapping[str, Callable[[Promptuary, argparse.Namespace], int]]] = {
@@ -18,13 +18,17 @@ _ACTIONS: Final[Mapping[str, Callable[[Promptuary, argparse.Namespace], int]]] =
     "search": reading.search,
     "history": reading.history,
     "diff": reading.diff,
+    "edit": writing.edit,
     "undo": writing.undo,
     "archive": writing.archive,
     "restore": writing.restore,
     "adopt": writing.adopt,
+    "forget": forgetting.forget,
     "proposals": proposals.proposals,
     "accept": proposals.accept,
     "reject": proposals.reject,
+    "import": exchange.import_notes,
+    "export": exchange.export,
 }
 
 
@@ -38,6 +42,9 @@ def main(options: argparse.Namespace) -> int:
         except UnknownNoteError as error:
             say(f"promptuary: {error}")
             code = NOTHING
+        except PromptuaryError as error:
+            say_kept(error)
+            raise
         print_new_notes(promptuary, options)
     return code
 
@@ -49,4 +56,5 @@ def _refused(error: NoteConflictError, options: argparse.Namespace) -> int:
     elif error.current is not None:
         print(whole(error.current))
     say(f"promptuary: {error}")
+    say_kept(error)
     return NOTHING

@@ -103,3 +103,9 @@ def say(sentence: str, *, quiet: bool = False) -> None:
     """Print a sentence for the person, which is no result."""
     if not quiet:
         print(one_line(sentence), file=sys.stderr)
+
+
+def say_kept(error: Exception) -> None:
+    """Print where the text of a person is that could not be written."""
+    for note in getattr(error, "__notes__", ()):
+        say(note)

@@ -1,8 +1,9 @@
-"""The actions of ``promptuary memory`` that change notes: write, undo, archive, restore and adopt."""
+"""The actions of ``promptuary memory`` that change notes: write, edit, undo, archive, restore and adopt."""
 
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import TextIO
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import message, print_json
@@ -37,6 +38,20 @@ def _revision(promptuary: Promptuary, options: argparse.Namespace) -> str | None
         return rev
     note = promptuary.memory.get(options.id)
     return note.header.rev if note is not None and note.header.rev.startswith(rev) else rev
+
+
+def edit(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Open a note in the person's editor."""
+    name = one_name(options)
+    if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
+        raise PromptuaryError(f"memory edit needs a terminal; use promptuary memory write --id {name} TEXT")
+    before = promptuary.memory.get(name)
+    note = promptuary.memory.edit(name, reason=options.reason)
+    if before is not None and before.header.rev == note.header.rev:
+        say("nothing was changed", quiet=options.quiet)
+        return DONE
+    print_written([note], options)
+    return DONE
 
 
 def undo(promptuary: Promptuary, options: argparse.Namespace) -> int:
@@ -122,6 +137,6 @@ def _why_unadopted(header: NoteHeader) -> str:
     return "not written here; nobody sees it"
 
 
-def stdin_is_terminal() -> bool:
-    """Return whether a person can be asked."""
-    return sys.stdin is not None and sys.stdin.isatty()
+def is_terminal(stream: TextIO | None) -> bool:
+    """Return whether a person is at the other end."""
+    return stream is not None and stream.isatty()

@@ -12,6 +12,7 @@ from typing import Final
 
 from promptuary.core.errors import LockTimeoutError, NoteConflictError, PromptuaryError
 from promptuary.core.notes import (
+    KINDS,
     ChangeKind,
     Note,
     NoteChange,
@@ -21,10 +22,21 @@ from promptuary.core.notes import (
     NoteStamp,
     is_note_id,
     new_note_id,
+    note_path,
 )
 from promptuary.core.ports.notes import NoteFiles, NoteFilter, NoteJournal, NoteView
 from promptuary.core.principals import LOCAL_USER, Principal
-from promptuary.memory.files.note_file import Standing, as_bytes, as_text, claimed_owner, owner_label, read_note, rev_of
+from promptuary.memory.files.front_matter import parse
+from promptuary.memory.files.note_file import (
+    Standing,
+    as_bytes,
+    as_text,
+    claimed_owner,
+    owner_label,
+    read_note,
+    rev_of,
+    rewrite,
+)
 from promptuary.memory.notebook.by_hand import HandChanges, Tracked
 from promptuary.memory.notebook.drafting import Writer, changed_file, moved_path, new_file
 from promptuary.memory.secret_texts import refuse_secrets
@@ -132,6 +144,37 @@ class Notebook:
                 raise PromptuaryError(f"{path} exists and is not the note {note}; move it elsewhere first")
             return Written(self._recorded(note, "undo", path, as_bytes(text), reason=reason, before=""))
 
+    def replace_text(self, note: str, text: str, *, if_rev: str, reason: str) -> Written:
+        """Make a note what a person wrote with an editor: all of the file, but for when and by whom it was changed."""
+        refuse_secrets(text)
+
+        def changed(found: Note, writer: Writer) -> tuple[str, bytes]:
+            return found.header.path, rewrite(text, {"updated_at": writer.at, "updated_by": writer.actor})
+
+        with self._locked():
+            return self._update(note, if_rev, changed, reason, "update")
+
+    def take_in(self, note: Note, *, reason: str) -> Written | None:
+        """Write the file of a note of ours from elsewhere as it is, but for its owner, under its own id.
+
+        ``None``, and nothing is written, if that cannot be: the id is known here, or the file has none of its own.
+        """
+        refuse_secrets(note.text)
+        header = note.header
+        path = _taken_path(header)
+        with self._locked():
+            is_known = self.journal.owner_of(header.id) is not None or self.journal.known(header.id) is not None
+            if header.problem or is_known or parse(note.text).value("id") != header.id:
+                return None
+            if (alike := self._alike(header.fingerprint, path)) is not None:
+                return Written(alike, changed=False)
+            label = owner_label(self.owner) if header.audience == "private" else None
+            data = rewrite(note.text, {"owner": label}) if claimed_owner(note.text) != (label or "") else None
+            data = as_bytes(note.text) if data is None else data
+            if not self.files.create(path, data):
+                return None
+            return Written(self._recorded(header.id, "create", path, data, reason=reason), is_new=True)
+
     def remove(self, note: str) -> str | None:
         """Remove the file of a note, and return where it was; the journal is not told. For forgetting."""
         with self._locked():
@@ -156,7 +199,7 @@ class Notebook:
         If another process holds the lock for long, nothing happens: that process looks for itself.
         """
         try:
-            if not self._by_hand.differing(paths) and (self._is_clean or paths is not None):
+            if not self._by_hand.differing(paths) and (self._is_clean or paths is not None or not self.files.list()):
                 return False
             with self._locked():
                 return self._recorded_by_hand(paths)
@@ -200,17 +243,22 @@ class Notebook:
     def _create(self, draft: NoteDraft, reason: str) -> Written:
         writer = self._writer()
         wanted = new_file(draft, new_note_id(), writer)
-        alike = self.view.headers(NoteFilter(fingerprint=wanted.fingerprint))
-        for header in alike:
-            same = header.path.split("/")[0] == wanted.path.split("/")[0] and not header.external
-            if same and (note := self.read(header.id)) is not None and note.header.fingerprint == wanted.fingerprint:
-                return Written(note, changed=False)
+        if (alike := self._alike(wanted.fingerprint, wanted.path)) is not None:
+            return Written(alike, changed=False)
         for _ in range(_TRIES):
             note_id = new_note_id()
             made = new_file(draft, note_id, writer)
             if self.files.create(made.path, made.data):
                 return Written(self._recorded(note_id, "create", made.path, made.data, reason=reason), is_new=True)
         raise PromptuaryError("the note could not be created: files with its name appear again and again; try again")
+
+    def _alike(self, fingerprint: str, path: str) -> Note | None:
+        """Return the note that says the same as one that would be written at ``path``, to the same audience."""
+        for header in self.view.headers(NoteFilter(fingerprint=fingerprint)):
+            same = header.path.split("/")[0] == path.split("/", maxsplit=1)[0] and not header.external
+            if same and (note := self.read(header.id)) is not None and note.header.fingerprint == fingerprint:
+                return note
+        return None
 
     def _update(
         self,
@@ -229,26 +277,21 @@ class Notebook:
                 return Written(note, changed=False)
             if self._put(note, path, data):
                 named = kind or _kind_of(note.header, data, path)
-                return Written(self._recorded(note.header.id, named, path, data, reason=reason, before=note.header.rev))
+                after = self._recorded(note.header.id, named, path, data, reason=reason, before=note.header.rev)
+                if path != note.header.path:
+                    self.files.remove(note.header.path)
+                return Written(after)
             self._recorded_by_hand([note.header.path])
         raise NoteConflictError(
             f"the note {key} is being edited right now; save it, then try again", self._current(key)
         )
 
     def _put(self, note: Note, path: str, data: bytes) -> bool:
-        """Write a note that is there, and move it if it is to lie elsewhere.
-
-        It is one file all the time: a second one would be anybody's if this process were killed before it was recorded.
-        """
-        now, was = note.header.path, as_bytes(note.text)
-        if path != now and self.files.stamp(path) is not None:
+        if path == note.header.path:
+            return self.files.replace(path, data, expected=as_bytes(note.text))
+        if not self.files.create(path, data):
             raise PromptuaryError(f"{path} exists already; move it elsewhere first")
-        if not self.files.replace(now, data, expected=was):
-            return False
-        if path == now or self.files.move(now, path):
-            return True
-        self.files.replace(now, was, expected=data)
-        return False
+        return True
 
     def _current(self, key: str) -> Note:
         """Return the note of an id as it is on disk, after what was done to it by hand is recorded."""
@@ -324,6 +367,14 @@ def _kind_of(before: NoteHeader, data: bytes, path: str) -> ChangeKind:
     if status != before.status:
         return "archive" if status == "archived" else "restore" if before.status == "archived" else "update"
     return "update"
+
+
+def _taken_path(header: NoteHeader) -> str:
+    """Return where a note from elsewhere is put: at the path that it had there, if it could have that here."""
+    _, folder, name = header.path.split("/")
+    if folder in KINDS and name.endswith(f"-{header.id}.md"):
+        return header.path
+    return note_path(header.audience, header.kind, header.title, header.id)
 
 
 def _texts(draft: NoteDraft) -> list[str]:

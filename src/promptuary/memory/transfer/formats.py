@@ -7,20 +7,30 @@ basic-memory, our own folders, and plain Markdown. Text that a model wrote there
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, get_args
+from typing import Final, get_args
 
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.notes import KINDS, LEGACY_KINDS, Audience, NoteDraft, NoteHeader, NoteKind, NoteTrust
+from promptuary.core.notes import (
+    KINDS,
+    LEGACY_KINDS,
+    SCOPES,
+    Audience,
+    ForeignForm,
+    Note,
+    NoteDraft,
+    NoteHeader,
+    NoteKind,
+    NoteTrust,
+)
 from promptuary.memory.files.front_matter import parse
-from promptuary.memory.files.note_file import Standing, as_bytes, normal_time, read_note
-
-ForeignForm = Literal["promptuary", "xpert", "claude-code", "codex", "basic-memory", "markdown"]
-"""Which program wrote the files."""
+from promptuary.memory.files.note_file import Standing, as_bytes, claimed_owner, normal_time, read_note
 
 FORMS: Final[tuple[ForeignForm, ...]] = get_args(ForeignForm)
 
 _XPERT: Final = re.compile(r"(?:^|/)xperts/([^/]+)/((?:private|shared)/[^/]+/[^/]+\.md)$")
-_OWN: Final = re.compile(r"(?:^|/)((?:private|shared)/(?:user|feedback|project|reference|profile|qa)/[^/]+\.md)$")
+_OWN: Final = re.compile(
+    r"(?:^|/)(?:(project|user)/)?((?:private|shared)/(?:user|feedback|project|reference|profile|qa)/[^/]+\.md)$"
+)
 _CODEX: Final = ("raw_memories.md", "memory_summary.md")
 _LOGS: Final = ("rollout_summaries/", "raw_memories.md")
 _ONLY_A_LINK: Final = re.compile(r"\s*[-*+]\s+\[[^\]\n]{0,500}\]\([^)\n]{0,1000}\)[^\n]*")
@@ -30,11 +40,15 @@ _LONGEST_SOURCE: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class ForeignNote:
-    """A note of another memory: where it is there, what it says, and whose it is said to be."""
+    """A note of another memory: where it is there, what it says, and whose it is said to be.
+
+    ``original`` is the note itself if it is one of ours, which can be taken over as it is.
+    """
 
     path: str
     draft: NoteDraft
     owner: str = ""
+    original: Note | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +105,11 @@ def _xpert(path: str, text: str) -> Iterator[ForeignNote]:
 
 def _promptuary(path: str, text: str) -> Iterator[ForeignNote]:
     if found := _OWN.search(path):
-        note = read_note(as_bytes(text), found[1], Standing("project"))
+        scope = next((one for one in SCOPES if one == found[1]), None)
+        note = read_note(as_bytes(text), found[2], Standing(scope or "project"))
         source = note.header.source_ref or f"promptuary:{note.header.id}"
-        yield ForeignNote(path, _draft(note.header, note.body, source, note.header.trust))
+        draft = replace(_draft(note.header, note.body, source, note.header.trust), scope=scope)
+        yield ForeignNote(path, draft, claimed_owner(text) if note.header.audience == "private" else "", note)
 
 
 def _claude_code(path: str, text: str) -> Iterator[ForeignNote]:

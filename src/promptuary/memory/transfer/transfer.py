@@ -5,26 +5,16 @@ there already are not written again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.notes import Note, NoteDraft, NoteHeader
-from promptuary.memory.transfer.formats import ForeignForm, ForeignMemory, ForeignNote
-
-
-@dataclass(frozen=True, slots=True)
-class ImportReport:
-    """What an import did: the notes that are new, how many were there already, and what was left out and why."""
-
-    form: ForeignForm
-    imported: Sequence[NoteHeader] = ()
-    known: int = 0
-    skipped: Mapping[str, str] | None = None
+from promptuary.core.notes import ImportReport, Note, NoteHeader
+from promptuary.memory.files.note_file import as_bytes, rewrite
+from promptuary.memory.transfer.formats import ForeignMemory, ForeignNote
 
 
 def import_memory(
     memory: ForeignMemory,
-    write: Callable[[NoteDraft], Note],
+    write: Callable[[ForeignNote], Note],
     existing: Sequence[NoteHeader],
     *,
     owner: str | None = None,
@@ -40,13 +30,13 @@ def import_memory(
     skipped, known = dict(memory.skipped or {}), 0
     before = {header.id for header in existing}
     for note in chosen:
-        if note.draft.source_ref in sources:
+        if note.draft.source_ref in sources or (note.original is not None and note.original.header.id in before):
             known += 1
         elif dry_run:
             imported.append(_preview(note))
         else:
             try:
-                header = write(note.draft).header
+                header = write(note).header
             except PromptuaryError as error:
                 skipped[note.path] = str(error)
                 continue
@@ -86,6 +76,13 @@ def _preview(note: ForeignNote) -> NoteHeader:
     )
 
 
-def exported_files(notes: Sequence[Note]) -> Mapping[str, str]:
-    """Return the files of an export by path: each note as it is on disk, below the name of its scope."""
-    return {f"{note.header.scope}/{note.header.path}": note.text for note in notes}
+def exported_files(notes: Sequence[Note]) -> Mapping[str, bytes]:
+    """Return the files of an export by path: each note as it is on disk, below the name of its scope.
+
+    One that came from elsewhere and that nobody adopted says so in its file, so that no import makes it trusted.
+    """
+    return {f"{note.header.scope}/{note.header.path}": _exported(note) for note in notes}
+
+
+def _exported(note: Note) -> bytes:
+    return rewrite(note.text, {"trust": "external"}) if note.header.external else as_bytes(note.text)

@@ -1,0 +1,65 @@
+"""The actions of ``promptuary memory`` that exchange notes with other memories: import and export."""
+
+import argparse
+
+from promptuary.blocking import Promptuary
+from promptuary.cli.common import print_json
+from promptuary.cli.memory.printing import DONE, NOTHING, header_table, say
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.json import import_json, note_header_json
+
+_NAMES = {
+    "promptuary": "Promptuary",
+    "xpert": "Xpert",
+    "claude-code": "Claude Code",
+    "codex": "Codex",
+    "basic-memory": "basic-memory",
+    "markdown": "plain Markdown",
+}
+_MOST_SHOWN = 20
+
+
+def import_notes(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Take over the notes of another memory, and print which are new."""
+    report = promptuary.memory.import_notes(
+        _place(options), form=options.form, owner=options.owner, dry_run=options.dry_run
+    )
+    skipped = report.skipped or {}
+    if options.json:
+        print_json(import_json(report, dry_run=options.dry_run))
+    elif report.imported:
+        print(header_table(report.imported))
+    for path, reason in list(skipped.items())[:_MOST_SHOWN]:
+        say(f"left out {path}: {reason}", quiet=options.quiet)
+    if len(skipped) > _MOST_SHOWN:
+        say(f"left out {len(skipped) - _MOST_SHOWN:,} more; --json lists them", quiet=options.quiet)
+    deed = "would import" if options.dry_run else "imported"
+    say(
+        f"{_NAMES[report.form]}: {deed} {_counted(len(report.imported))}, {report.known:,} known already, "
+        f"{len(skipped):,} left out",
+        quiet=options.quiet,
+    )
+    return DONE if report.imported or report.known else NOTHING
+
+
+def export(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Write every note to a folder."""
+    place = _place(options)
+    headers = promptuary.memory.export(place)
+    if options.json:
+        print_json([note_header_json(header) for header in headers])
+    private = sum(header.audience == "private" for header in headers)
+    mind = f", {private:,} of them private: mind who may read it" if private else ""
+    say(f"exported {_counted(len(headers))} to {place}{mind}", quiet=options.quiet)
+    return DONE
+
+
+def _counted(number: int) -> str:
+    return f"{number:,} note{'s' * (number != 1)}"
+
+
+def _place(options: argparse.Namespace) -> str:
+    if len(options.words) != 1 or not options.words[0].strip():
+        kind = "folder or file" if options.action == "import" else "folder"
+        raise PromptuaryError(f"memory {options.action} takes one {kind}: promptuary memory {options.action} --help")
+    return str(options.words[0])

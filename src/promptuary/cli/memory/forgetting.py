@@ -1,0 +1,75 @@
+"""``promptuary memory forget``: removes notes for good, after the person has seen where they stand."""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+
+from promptuary.blocking import Promptuary
+from promptuary.cli.common import print_json
+from promptuary.cli.memory.printing import DONE, NOTHING, say
+from promptuary.cli.memory.words import each, names
+from promptuary.cli.memory.writing import is_terminal
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.json import forget_json
+from promptuary.core.notes import ForgetReport, Place
+
+_MOST_SHOWN = 20
+
+
+def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Forget notes, or show what that would do."""
+    given = names(options)
+    if not (options.dry_run or options.yes or is_terminal(sys.stdin)):
+        raise PromptuaryError("forgetting cannot be undone; add --yes, or look first with --dry-run")
+
+    def forgotten(name: str) -> ForgetReport:
+        if options.dry_run or not options.yes:
+            report = promptuary.memory.forget(name, everywhere=options.everywhere, dry_run=True)
+            if options.dry_run or not _is_wanted(report, options):
+                return report
+            name = report.note
+        return promptuary.memory.forget(name, everywhere=options.everywhere)
+
+    reports, all_done = each(given, forgotten)
+    if options.json:
+        print_json([forget_json(report) for report in reports])
+    for report in () if options.json else reports:
+        _print(report, options)
+    kept = any(not report.done for report in reports) and not options.dry_run
+    return DONE if all_done and not kept else NOTHING
+
+
+def _is_wanted(report: ForgetReport, options: argparse.Namespace) -> bool:
+    """Ask the person, who sees what would be forgotten."""
+    for line in _remarks(report, options):
+        say(line)
+    print(f"forget {report.note} for good? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def _print(report: ForgetReport, options: argparse.Namespace) -> None:
+    print(f"{report.note}  {report.path}".rstrip())
+    if not report.done and not options.dry_run:
+        say(f"{report.note} is kept", quiet=options.quiet)
+        return
+    copies = f", and taken out of {report.prompts:,} stored prompts and states" if report.prompts else ""
+    say(f"{report.note} {'is' if report.done else 'would be'} forgotten{copies}", quiet=options.quiet)
+    if options.yes or options.dry_run:  # who was asked has seen it
+        for line in _remarks(report, options):
+            say(line, quiet=options.quiet)
+
+
+def _remarks(report: ForgetReport, options: argparse.Namespace) -> Iterator[str]:
+    places = list(_places(report.places))
+    yield from (f"it was also said in {place}" for place in places[:_MOST_SHOWN])
+    if len(places) > _MOST_SHOWN:
+        yield f"and in {len(places) - _MOST_SHOWN:,} more places; --json lists them"
+    if places and not options.everywhere:
+        yield "these keep what was said; --everywhere takes it out there, too"
+    if report.in_git:
+        yield "git tracks the file: what was committed stays in the history of git"
+
+
+def _places(places: Sequence[Place]) -> Iterator[str]:
+    for one in places:
+        yield f"{one.kind} {one.name}" + (f", turn {one.turn}" if one.turn else "")

@@ -1,0 +1,135 @@
+"""Folders of Markdown outside of the workspace: read whole for an import, written once for an export.
+
+Only what a person names is read, strictly beneath it, without following a link, and bounded in every way: how many
+files, how large, how deep. Promptuary's own folders stay closed: their notes belong to somebody, and an export has
+those that one may see.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from promptuary import durable
+from promptuary.core.errors import PromptuaryError, SourceError
+from promptuary.core.text import one_line
+from promptuary.workspace.disk.folders import Folders
+from promptuary.workspace.disk.own.closed_folders import ClosedFolders
+from promptuary.workspace.disk.policy import ReadPolicy
+from promptuary.workspace.disk.read import IsNote, read_text
+from promptuary.workspace.disk.root import Root
+
+MOST_FILES: Final = 20_000
+MOST_ENTRIES: Final = 500_000
+MOST_CHARACTERS: Final = 128 << 20
+DEEPEST: Final = 16
+_LARGEST: Final = 1 << 20
+_ENDINGS: Final = (".md", ".markdown")
+_LEFT_OUT: Final = frozenset({".git", ".hg", ".svn", ".obsidian", ".trash", "node_modules", ".venv"})
+"""Folders with files of programs and no notes."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkdownFiles:
+    """The texts of Markdown files by path, and those that were not read, each with the reason."""
+
+    texts: Mapping[str, str]
+    skipped: Mapping[str, str]
+
+
+def read_markdown(path: Path, *, is_note: IsNote) -> MarkdownFiles:
+    """Return the Markdown files below a folder, or the one file. Raises ``PromptuaryError`` for what is neither.
+
+    ``is_note`` recognises a file of somebody's notes under another name.
+    """
+    place = _existing(path)
+    top, only = (place, "") if place.is_dir() else (place.parent, place.name)
+    closed = ClosedFolders.of(top)
+    if closed.everything:
+        raise PromptuaryError(
+            f"{path} is among Promptuary's own files; export the notes first (promptuary memory export), or adopt them"
+        )
+    policy = ReadPolicy(max_bytes=_LARGEST, closed=closed)
+    texts: dict[str, str] = {}
+    skipped: dict[str, str] = {}
+    with Root(top) as root:
+        names = iter([(only, "")]) if only else _markdown_below(top, policy)
+        for name, refused in names:
+            if refused:
+                skipped[name] = refused
+                continue
+            try:
+                texts[name] = read_text(root, name, policy, is_note=is_note).text
+            except SourceError as error:
+                skipped[name] = error.reason
+            _check_amount(path, texts)
+    if not texts and not skipped:
+        raise PromptuaryError(f"there is no Markdown file in {path}; name the folder or the file with the notes")
+    return MarkdownFiles(texts, skipped)
+
+
+def _existing(path: Path) -> Path:
+    try:
+        return path.expanduser().resolve(strict=True)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise PromptuaryError(f"{one_line(str(path))} is not there; name a folder or a file of Markdown") from error
+
+
+def _check_amount(path: Path, texts: Mapping[str, str]) -> None:
+    # Adding up all lengths for each file would take long; each is bounded, so every hundredth will do.
+    if len(texts) > MOST_FILES or (len(texts) % 100 == 0 and sum(map(len, texts.values())) > MOST_CHARACTERS):
+        raise PromptuaryError(
+            f"{path} has more Markdown than an import takes ({MOST_FILES:,} files, {MOST_CHARACTERS >> 20} MB); "
+            "import its folders one by one"
+        )
+
+
+def _markdown_below(top: Path, policy: ReadPolicy) -> Iterator[tuple[str, str]]:
+    """Yield every Markdown file below ``top``, and why it is not read if it is a link."""
+    pending, entries = [""], 0
+    with Folders(top) as folders:
+        while pending:
+            folder = pending.pop()
+            found = folders.entries(folder) or []
+            entries += len(found)
+            if entries > MOST_ENTRIES:
+                raise PromptuaryError(f"{top} has more than {MOST_ENTRIES:,} files; import its folders one by one")
+            for name, kind in sorted(found):
+                path = folder + name
+                if kind == "folder":
+                    is_read = name not in _LEFT_OUT and not policy.closes(path) and folder.count("/") < DEEPEST
+                    pending += [f"{path}/"] if is_read else []
+                elif name.lower().endswith(_ENDINGS):
+                    yield path, "" if kind == "file" else "it is a link or no regular file, which is not followed"
+
+
+def write_new_folder(path: Path, files: Mapping[str, bytes]) -> None:
+    """Write files, by paths with ``/`` between names, to a folder that is new or empty; nothing is overwritten."""
+    place = Path(os.path.realpath(path.expanduser()))
+    if ClosedFolders.of(place).everything:
+        raise PromptuaryError(f"{path} is among Promptuary's own files; export to another folder")
+    try:
+        place.mkdir(mode=0o700, exist_ok=True)
+        folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            if os.listdir(folder):  # noqa: PTH208  (of the folder that is open, whatever has its name)
+                raise PromptuaryError(f"{path} is not empty, and an export overwrites nothing; name a new folder")
+            for name, content in files.items():
+                _write(folder, name.split("/"), content)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise PromptuaryError(
+            f"the notes could not be exported to {path} ({error.strerror}); check the folder, or name another"
+        ) from error
+
+
+def _write(folder: int, names: list[str], content: bytes) -> None:
+    with ExitStack() as opened:
+        for name in names[:-1]:
+            durable.make_folder(name, dir_fd=folder)
+            folder = opened.enter_context(durable.opened_folder(name, dir_fd=folder))
+        if not durable.create(names[-1], content, dir_fd=folder):
+            raise PromptuaryError(f"{'/'.join(names)} appeared while the notes were exported; name a new folder")
