@@ -49,6 +49,8 @@ def forget(memory: Memory, key: str, beside: Oblivion, *, everywhere: bool, dry_
     notebook.remove(note)
     memory.search.forget(hashes)
     beside.drop_other_indexes()
+    # Once more: a turn may have been prepared between the first time and the removal of the file.
+    prompts += beside.ledger.redact_note(address, texts)
     beside.ledger.purge()
     notebook.forget(note)
     memory.pages(notebook).refresh()
