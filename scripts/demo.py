@@ -29,6 +29,24 @@ def thread() -> str:
             return promptuary.threads.prepare("And how would @file:AGENTS.md have it?", thread="demo").receipt.explain()
 
 
+def memory() -> str:
+    """Remember two things, and return the account of a turn that needs one of them; nothing of it is left."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "HOME": folder, "XDG_STATE_HOME": folder, "XDG_DATA_HOME": folder}
+        environment |= {"PROMPTUARY_EMBEDDER": "none"}
+        told = []
+        for command in (
+            ["remember", "We decided to release on the first Monday of a month."],
+            ["remember", "I prefer tabs over spaces."],
+            ["expand", "--thread", "demo", "On which Monday do we release?"],
+        ):
+            program = [sys.executable, "-m", "promptuary", *command, "--workspace", folder]
+            done = subprocess.run(program, cwd=folder, env=environment, capture_output=True, text=True, check=True)
+            shown = done.stderr if command[0] == "expand" else done.stdout
+            told += [f"$ promptuary {' '.join(command)}", *shown.splitlines(), ""]
+        return "\n".join(told)
+
+
 def search(question: str) -> str:
     """Index a copy of the documents, by words alone, and return what a search prints."""
     with tempfile.TemporaryDirectory() as folder:
@@ -56,6 +74,8 @@ def main() -> int:
     print("\n".join(f"    {line}" for line in done.stderr.splitlines()))
     print("\nAnd a thread: instructions and files stay in view, and all of it is accounted for:\n")
     print("\n".join(f"    {line}" for line in thread().splitlines()))
+    print("\nAnd what is remembered, as files that a person can read, edit and forget:\n")
+    print("\n".join(f"    {line}" for line in memory().splitlines()))
     print("\nAnd a folder of notes, searched by words (with the extra embeddings, by meaning too):\n")
     print("\n".join(f"    {line}" for line in search("what happens when a file is too large").splitlines()))
     print(
@@ -65,6 +85,7 @@ def main() -> int:
         "    .venv/bin/promptuary complete 'look at @file:read'     what a menu would offer\n"
         "    .venv/bin/promptuary expand --thread t 'Sum up #README.md'  a turn of a thread\n"
         "    .venv/bin/promptuary index . && .venv/bin/promptuary search 'how are budgets shared'\n"
+        "    .venv/bin/promptuary remember 'We release on Mondays'  kept as a Markdown file\n"
         "    docs/references.md                                     every kind of reference\n"
     )
     return 0 if done.returncode == 1 and "PATH_TRAVERSAL" in done.stderr else 1

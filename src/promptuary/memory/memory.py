@@ -320,6 +320,12 @@ class Memory:
         self.search.changed([NoteKey(scope, note) for note in notes])
         self._list_later(scope)
 
+    def is_shared(self, note: str) -> bool:
+        """Return whether a note of the project is shared."""
+        notebook = self._roots.find("project")
+        header = None if notebook is None else notebook.view.header(note)
+        return header is not None and header.audience == "shared"
+
     def similar(self, text: str, limit: int) -> Sequence[str]:
         """Return the ids of notes that are about the same as a text, the nearest first."""
         return [hit.header.id for hit in self.search.find(NoteQuery(text, limit)).hits]

@@ -28,6 +28,7 @@ from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.wiring.search import notes_backend
 from promptuary.workspace.disk.own.closed_folders import FOLDER
 from promptuary.workspace.disk.own.notes_folders import person_notes, workspace_notes
+from promptuary.workspace.disk.own.private_folder import let_git_see
 from promptuary.workspace.user_folders import notes_folder
 from promptuary.workspace.workspace import Workspace
 
@@ -66,6 +67,8 @@ def open_memory(
 
     def changed(scope: NoteScope, notes: Collection[str]) -> None:
         memory.changed(scope, notes)
+        if scope == "project" and any(map(memory.is_shared, notes)):
+            let_git_see(workspace.root.path)
 
     def notebook(scope: NoteScope, base: Path, database: StateDatabase, tracked: Tracked) -> Notebook:
         files, journal = DiskNoteFiles(base, place.space), database.notes(place.space)
