@@ -56,7 +56,10 @@ class HandChanges:
         self._tracked, self._clock = tracked, clock
 
     def differing(self, paths: Collection[str] | None = None) -> Differing:
-        """Return what is different on disk from what the journal knows, of all files or of those at ``paths``."""
+        """Return what is different on disk from what the journal knows, of all files or of those at ``paths``.
+
+        Whoever names paths has seen that they differ, even where the clock of the file system was too coarse to tell.
+        """
         if paths is None:
             known, on_disk = self._journal.files(), self._files.list()
         else:
@@ -65,7 +68,7 @@ class HandChanges:
         changed = {
             path: stamp
             for path, stamp in on_disk.items()
-            if (path not in known or known[path].stamp != stamp) and not _is_page(path)
+            if (paths is not None or path not in known or known[path].stamp != stamp) and not _is_page(path)
         }
         return Differing(changed, {path: one for path, one in known.items() if path not in on_disk}, known)
 

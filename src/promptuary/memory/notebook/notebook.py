@@ -294,20 +294,25 @@ class Notebook:
         return True
 
     def _current(self, key: str) -> Note:
-        """Return the note of an id as it is on disk, after what was done to it by hand is recorded."""
+        """Return the note of an id as it is on disk, after what was done to it by hand is recorded.
+
+        What is returned is what was recorded, byte for byte: it is about to be replaced, and editors save meanwhile.
+        """
         if not is_note_id(key) and "/" not in key:
             raise PromptuaryError(f"{key[:80]!r} cannot be the id of a note")
         header = self.view.header(key)
         if header is None:
             raise _missing(key)
-        data = self.files.read(header.path)
-        if data is None or rev_of(data) != header.rev:
+        for _ in range(_TRIES):
+            data = self.files.read(header.path)
+            if data is not None and rev_of(data) == header.rev:
+                return _note(data, header)
             self._recorded_by_hand([header.path])
-            header = self.view.header(header.id)
-            data = self.files.read(header.path) if header is not None else None
-        if header is None or data is None:
-            raise NoteConflictError(f"the file of the note {key} is gone; `promptuary memory undo` brings it back")
-        return _note(data, header)
+            now = self.view.header(header.id)
+            if now is None:
+                raise NoteConflictError(f"the file of the note {key} is gone; `promptuary memory undo` brings it back")
+            header = now
+        raise NoteConflictError(f"the note {key} is being edited right now; save it, then try again")
 
     def _recorded(
         self, note: str, kind: ChangeKind, path: str, data: bytes, *, reason: str = "", before: str = ""
