@@ -16,6 +16,7 @@ BENCHMARKS = (
     "indexing",
     "embedding",
     "searching",
+    "memory",
 )
 
 

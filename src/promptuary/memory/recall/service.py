@@ -19,6 +19,9 @@ from promptuary.memory.recall.visible import NoteKey, VisibleNotes
 
 logger = logging.getLogger(__name__)
 
+_LINGER: Final = 0.25
+"""Seconds that notes wait to be indexed with those that are written next, unless somebody searches: each time costs the
+disk several syncs, which whoever writes would have to wait for."""
 _PATIENCE: Final = 1.0
 """Seconds that a search waits for notes that are being indexed: most are done much sooner."""
 
@@ -38,6 +41,7 @@ class NoteSearch:
         self._changed: set[NoteKey] = set()
         self._compared = False
         self._closing = False
+        self._hurry = threading.Event()
 
     def changed(self, keys: Iterable[NoteKey]) -> None:
         """Index these notes soon: they were written, changed, archived or deleted. Returns at once."""
@@ -47,7 +51,7 @@ class NoteSearch:
 
     def find(self, query: NoteQuery, *, timeout: float = _PATIENCE) -> MemoryResult:
         """Return the notes that answer best; ``timeout`` is how many seconds to wait for those being indexed."""
-        if (indexing := self._start()) is not None:
+        if (indexing := self._started()) is not None:
             indexing.wait(timeout)
         index = self._opened()
         return MemoryResult() if index is None else search_notes(query, index)
@@ -59,7 +63,7 @@ class NoteSearch:
 
     def rebuild(self) -> None:
         """Make the index anew, without what was forgotten. Raises ``PromptuaryError`` if another process writes it."""
-        if (indexing := self._start()) is not None:
+        if (indexing := self._started()) is not None:
             indexing.wait()
         index = self._opened()
         if index is not None and not index.sync(rebuild=True):
@@ -85,13 +89,14 @@ class NoteSearch:
 
     def settle(self) -> None:
         """Wait until everything that was written is indexed, unless another process is writing the index."""
-        if (indexing := self._start()) is not None:
+        if (indexing := self._started()) is not None:
             indexing.wait()
 
     def close(self) -> None:
         """Index what was written last, and close every file."""
         with self._lock:
             self._closing = True
+            self._hurry.set()
             indexing = self._start() if self._changed else self._indexing
         for task in (indexing, self._embedding):
             if task is not None:
@@ -115,10 +120,16 @@ class NoteSearch:
                 self._indexing = concurrency.begin(self._index_changes, daemon=False, name="promptuary-notes")
             return self._indexing
 
+    def _started(self) -> "concurrency.Task[None] | None":
+        """Do the same for somebody who waits for it."""
+        self._hurry.set()
+        return self._start()
+
     def _index_changes(self) -> None:
         while (batch := self._next_batch()) is not None:
             if not self._carried_out(*batch):
                 with self._lock:
+                    self._hurry.clear()
                     self._changed |= batch[0]
                     self._indexing = None
                 return
@@ -126,12 +137,15 @@ class NoteSearch:
 
     def _next_batch(self) -> tuple[set[NoteKey], bool] | None:
         """Return which notes to index, and whether to compare all; ``None`` if there is nothing to do."""
+        if self._compared and self._changed:
+            self._hurry.wait(_LINGER)
         with self._lock:
             keys, self._changed = self._changed, set()
             if keys or not self._compared:
                 return keys, not self._compared
             # Under the lock: what is added from now on starts another task.
             self._indexing = None
+            self._hurry.clear()
             return None
 
     def _carried_out(self, keys: set[NoteKey], everything: bool) -> bool:  # noqa: FBT001

@@ -152,7 +152,8 @@ class SqliteNoteView:
         """Return the notes that pass, pinned ones first, then the ones updated last."""
         # The query looks for one tag only, so with tags it cannot stop at the limit.
         limit = -1 if wanted.limit is None or wanted.tags else wanted.limit
-        found = self._headers("notes", _filter(wanted) | {"limit": limit})
+        query = "notes_alike" if wanted.fingerprint else "notes"
+        found = self._headers(query, _filter(wanted) | {"limit": limit})
         if not wanted.tags:
             return found
         return tuple(one for one in found if set(wanted.tags) <= set(one.tags))[: wanted.limit]

@@ -92,6 +92,21 @@ FROM (
 LEFT JOIN owner ON owner.id = note.owner
 ORDER BY pinned DESC, updated_at DESC, path;
 
+-- name: notes_alike
+-- The notes of one of two readers that say the same and pass, in order. There are few: the index finds them.
+SELECT
+    note.note, path, scope, audience, note.kind, title, rev, status, summary, tags, created_at, created_by, updated_at, updated_by, source,
+    source_ref, valid_from, valid_until, supersedes, pinned, confidence, trust, external, fingerprint, problem, owner.kind, owner.name, owner.agent
+FROM note INDEXED BY note_by_fingerprint
+LEFT JOIN owner ON owner.id = note.owner
+WHERE space = :space AND fingerprint = :fingerprint AND reader IN (0, :reader)
+    AND (:audiences = '' OR instr(:audiences, '|' || audience || '|'))
+    AND (:kinds = '' OR instr(:kinds, '|' || note.kind || '|'))
+    AND (:statuses = '' OR instr(:statuses, '|' || status || '|'))
+    AND (:tag = '' OR instr(tags, :tag))
+ORDER BY pinned DESC, updated_at DESC, path
+LIMIT :limit;
+
 -- name: count_notes
 -- How many notes of one of two readers pass.
 SELECT count(*) FROM note WHERE space = :space AND reader IN (0, :reader)

@@ -1,0 +1,138 @@
+"""Notes: what recalling them costs as they become more, a cold start, and durable writes beside the bare steps of one.
+
+The notes are written as files, all at once, and one look at them takes them over: that is what a person does who
+copies a memory here, and it is the only way to have 100,000 of them in minutes. The digest and the ranking are those of
+a turn. A write through ``Memory.put`` stands beside what it cannot do without: one file replaced and synced, and one
+commit to a database that syncs, in the same run, alternating.
+"""
+
+import os
+import sqlite3
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from bench.passages import passages, questions
+from bench.report import Row, report
+from promptuary import Counter, durable
+from promptuary.blocking import Promptuary
+from promptuary.core.notes import NoteDraft
+from promptuary.memory.memory import Memory
+from promptuary.memory.recall.digest import digest, remembered
+from promptuary.memory.recall.search import NoteQuery
+from promptuary.wiring.memory.notes import now
+
+SIZES = (1_000, 10_000, 100_000)
+QUESTIONS = 100
+WRITES = 150
+DIGEST = 2_000
+FOLDER = ".promptuary/memory/agents/default/private/reference"
+
+
+def main() -> None:
+    sizes = [int(one) for one in os.environ.get("PROMPTUARY_BENCH_NOTES", "").split()] or list(SIZES)
+    texts = passages(max(sizes))
+    asked = questions(texts, QUESTIONS)
+    before: dict[str, float] = {}
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["HOME"] = f"{folder}/home"
+            workspace = Path(folder) / "work"
+            fill(workspace, texts[:size])
+            before = measure(workspace, size, asked, before)
+
+
+def fill(workspace: Path, texts: Sequence[str]) -> None:
+    """Write a file for each text, as a person would copy them here."""
+    folder = workspace / FOLDER
+    folder.mkdir(parents=True)
+    at = now()
+    for number, text in enumerate(texts):
+        words = " ".join(text.split())
+        title = words[:40].encode("ascii", "ignore").decode()
+        head = f"---\nid: n{number:07}\ntitle: {number} {title!r}\nupdated_at: {at}\n---\n"
+        (folder / f"n{number:07}.md").write_text(f"{head}{words}\n", errors="replace")
+
+
+def measure(workspace: Path, size: int, asked: Sequence[str], before: dict[str, float]) -> dict[str, float]:
+    """Measure one size; ratios are to the size before, ``before``. Return what later sizes are compared with."""
+    rows = [Row(f"{size:,} notes: taken over and indexed, once", _seconds(lambda: _settled(workspace)), "s")]
+    rows.append(Row(f"{size:,} notes: a new process lists them, cold", _seconds(lambda: _listed(workspace)), "s"))
+    rows.append(
+        Row(f"{size:,} notes: a new process prepares a turn, cold", _seconds(lambda: _prepared(workspace)), "s")
+    )
+    found: dict[str, float] = {}
+    with Promptuary.open(workspace, exact=True, embedder="none") as promptuary:
+        memory = promptuary._core.memory()
+        memory.refresh()
+        memory.settle()
+        counter = Counter()
+        sides: dict[str, Callable[[str], object]] = {
+            "digest": lambda _: digest(remembered(memory.refreshed()), DIGEST, counter),
+            "ranking": lambda question: memory.search.find(NoteQuery(question, 5)),
+        }
+        for name, work in sides.items():
+            work(asked[0])
+            taken = [_seconds(lambda work=work, one=one: work(one)) * 1000 for one in asked]  # type: ignore[misc]
+            for percent in (50, 99):
+                key, value = f"{name}, p{percent}", statistics.quantiles(taken, n=100, method="inclusive")[percent - 1]
+                found[key] = value
+                rows.append(Row(f"{size:,} notes: {key}", value, "ms", value / before[key] if key in before else None))
+        rows += _writes(memory, workspace, size)
+    report(f"Notes: {size:,} (ratios to the size before; goal of recall: 3x from 10,000 to 100,000)", rows)
+    return found
+
+
+def _writes(memory: Memory, workspace: Path, size: int) -> list[Row]:
+    folder, text = workspace / "bare", "Deploys happen on Thursdays, after the tests. " * 8
+    folder.mkdir()
+    taken: dict[str, list[float]] = {"bare": [], "create": [], "update": []}
+    with closing(sqlite3.connect(folder / "bare.db", isolation_level=None)) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
+        database.execute("CREATE TABLE journal (number INTEGER PRIMARY KEY, note TEXT, text TEXT)")
+        for number in range(WRITES):
+
+            def bare(number: int = number) -> None:
+                said = f"{number} {text}"
+                durable.replace(folder / f"{number % 10}.md", said.encode())
+                database.execute("INSERT INTO journal (note, text) VALUES (?, ?)", ("note", said))
+
+            draft = NoteDraft(content=f"{number} {text}", kind="project", audience="private")
+            taken["bare"].append(_seconds(bare))
+            taken["create"].append(_seconds(lambda draft=draft: memory.put(draft)))  # type: ignore[misc]
+            change = NoteDraft(id=f"n{number:07}", content=f"{number} {text}")
+            taken["update"].append(_seconds(lambda change=change: memory.put(change)))  # type: ignore[misc]
+    each = {name: 1 / statistics.median(seconds) for name, seconds in taken.items()}
+    return [Row(f"{size:,} notes: {name}, durable", value, "/s", value / each["bare"]) for name, value in each.items()]
+
+
+def _settled(workspace: Path) -> None:
+    with Promptuary.open(workspace, exact=True, embedder="none") as promptuary:
+        memory = promptuary._core.memory()
+        memory.refresh(wait=True)
+        memory.settle()
+
+
+def _listed(workspace: Path) -> None:
+    with Promptuary.open(workspace, exact=True, embedder="none") as promptuary:
+        promptuary.memory.list(limit=20)
+
+
+def _prepared(workspace: Path) -> None:
+    with Promptuary.open(workspace, exact=True, embedder="none") as promptuary:
+        turn = promptuary.threads.prepare("When do deploys happen?")
+        promptuary.threads.abandon(turn)
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+if __name__ == "__main__":
+    main()
