@@ -17,6 +17,7 @@ LOADED_ON_USE = {
     "promptuary.core.json",
     "promptuary.core.references",
     "promptuary.memory.doors.mentions",
+    "promptuary.memory.doors.remembering",
     "promptuary.memory.forget",
     "promptuary.models.chat.openai_chat",
     "promptuary.models.chat.scripted_replies",

@@ -14,7 +14,7 @@ from promptuary.config.settings import SETTINGS, USER_ONLY, Settings
 from promptuary.context.assemble import Room
 from promptuary.context.history import CompactionPolicy
 from promptuary.core.errors import Code
-from promptuary.core.references import KEYWORDS, KINDS
+from promptuary.core.references import KEYWORDS, KINDS, WRITING_KINDS
 from promptuary.references.completion.menu import HELP
 from promptuary.references.kinds import KINDS as RESOLVERS
 from promptuary.wiring.threads import compaction_policy
@@ -38,7 +38,7 @@ def test_every_code_is_documented_and_every_documented_code_exists() -> None:
 def test_every_kind_is_resolved_offered_and_documented() -> None:
     documented = set(re.findall(r"^\| `@(\w+)[:`]", page("docs/references.md"), re.MULTILINE)) - {"src"}
 
-    assert documented == set(RESOLVERS) == set(HELP) == KINDS | KEYWORDS
+    assert documented == set(RESOLVERS) | WRITING_KINDS == set(HELP) == KINDS | KEYWORDS
 
 
 def test_every_setting_is_documented_with_its_default() -> None:

@@ -29,7 +29,7 @@ from promptuary.core.ids import new_id
 from promptuary.core.layers import Band, Between, Budget, Layer, LayerContext, Recall, RecallRequest
 from promptuary.core.messages import Item, Message, as_message
 from promptuary.core.principals import LOCAL
-from promptuary.threads.turn import Thread, ThreadOptions, Turn
+from promptuary.threads.turn import ExpandRequest, Thread, ThreadOptions, Turn
 from promptuary.tokens import Counter
 from tests.properties.test_compaction_properties import HISTORIES
 from tests.stores import MemoryStore, forged
@@ -141,9 +141,10 @@ ROOMS = st.tuples(st.one_of(st.integers(100, 1_500), st.integers(1_000, 20_000))
 MESSAGES = st.one_of(st.text(max_size=60), CONTENTS)
 
 
-def as_it_is(text: str, also: str, limit: int) -> Expansion:
+def as_it_is(asked: ExpandRequest) -> Expansion:
     """Attach nothing."""
-    return Expansion(text, ({"role": "user", "content": text},), (), (), Spend(0, limit, limit, limit))
+    spend = Spend(0, asked.limit, asked.limit, asked.limit)
+    return Expansion(asked.text, ({"role": "user", "content": asked.text},), (), (), spend)
 
 
 def thread_of(layers: Sequence[Layer], history: Sequence[Item], room: Room) -> tuple[Thread, MemoryStore]:

@@ -56,6 +56,8 @@ class Code(StrEnum):
     UNSUPPORTED_TYPE = "UNSUPPORTED_TYPE"
     RESPONSE_TOO_LARGE = "RESPONSE_TOO_LARGE"
     BUDGET_EXCEEDED = "BUDGET_EXCEEDED"
+    HOLDS_SECRET = "HOLDS_SECRET"  # noqa: S105  (a name)
+    NOT_REMEMBERED = "NOT_REMEMBERED"
     # Missing.
     NOT_FOUND = "NOT_FOUND"
     NO_MATCH = "NO_MATCH"
@@ -64,6 +66,7 @@ class Code(StrEnum):
     # Failed.
     PERMISSION_DENIED = "PERMISSION_DENIED"
     READ_FAILED = "READ_FAILED"
+    WRITE_FAILED = "WRITE_FAILED"
     GIT_FAILED = "GIT_FAILED"
     FETCH_FAILED = "FETCH_FAILED"
     TIMEOUT = "TIMEOUT"
@@ -85,6 +88,7 @@ _FAILED = frozenset(
     {
         Code.PERMISSION_DENIED,
         Code.READ_FAILED,
+        Code.WRITE_FAILED,
         Code.GIT_FAILED,
         Code.FETCH_FAILED,
         Code.TIMEOUT,

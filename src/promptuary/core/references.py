@@ -14,8 +14,11 @@ Sigil = Literal["@", "#"]
 KEYWORDS = frozenset({"diff", "staged", "status"})
 """Kinds without a value."""
 
-KINDS = frozenset({"file", "folder", "glob", "git", "commit", "url", "symbol", "search", "memory"})
+KINDS = frozenset({"file", "folder", "glob", "git", "commit", "url", "symbol", "search", "memory", "remember"})
 """Kinds that take a value after a colon."""
+
+WRITING_KINDS = frozenset({"remember"})
+"""Kinds that write something and attach nothing."""
 
 PATH_KINDS = frozenset({"file", "folder"})
 """Kinds whose value is a path in the workspace."""

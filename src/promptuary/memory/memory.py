@@ -36,7 +36,7 @@ from promptuary.core.text import one_line
 from promptuary.memory.files.note_file import as_bytes, as_text
 from promptuary.memory.near import near
 from promptuary.memory.notebook.defaults import scope_of
-from promptuary.memory.notebook.notebook import Notebook
+from promptuary.memory.notebook.notebook import Notebook, Written
 from promptuary.memory.notebook.pages import MemoryPages
 from promptuary.memory.notebook.past import found_at, moment, notes_at
 from promptuary.memory.recall.search import NoteQuery
@@ -182,30 +182,37 @@ class Memory:
 
     def remember(self, text: str, *, reason: str = "", **fields: Unpack[NoteFields]) -> Note:
         """Write a note whose kind, if it is not given, is what a statement in it is plainly about."""
+        return self.remembered(text, reason=reason, **fields).note
+
+    def remembered(self, text: str, *, reason: str = "", **fields: Unpack[NoteFields]) -> Written:
+        """Do the same, and tell whether the note is new."""
         kinds = {one.kind for one in statements(text)}
         if "kind" not in fields and len(kinds) == 1:
             fields["kind"] = kinds.pop()
-        return self.write(text, reason=reason, **fields)
+        return self._written(NoteDraft(content=text, **fields), None, reason)
 
     def put(self, draft: NoteDraft, *, if_rev: str | None = None, reason: str = "") -> Note:
         """Write a draft: the one path for people, tools and writeback. A note that is there already is returned.
 
         The note that it supersedes ends to be true, after the new one is written.
         """
+        return self._written(draft, if_rev, reason).note
+
+    def _written(self, draft: NoteDraft, if_rev: str | None, reason: str) -> Written:
         ended = self.known(draft.supersedes) if draft.supersedes else None
         if ended is not None:
             draft = replace(draft, supersedes=ended[1])
         if draft.id is None:
             scope = "project" if self._principal.group is not None and draft.scope is None else scope_of(draft)
-            note = self._roots.made(scope).write(draft, reason=reason).note
+            written = self._roots.made(scope).write(draft, reason=reason)
         else:
             notebook, known = self.known(draft.id)
             if draft.scope not in (None, notebook.scope):
                 raise PromptuaryError(f"the note {known} stays where it is; write a new one for {draft.scope}")
-            note = notebook.write(replace(draft, id=known), if_rev=if_rev, reason=reason).note
-        if ended is not None and ended[1] != note.header.id:
-            self._end(*ended, by=note.header.id)
-        return note
+            written = notebook.write(replace(draft, id=known), if_rev=if_rev, reason=reason)
+        if ended is not None and ended[1] != written.note.header.id:
+            self._end(*ended, by=written.note.header.id)
+        return written
 
     def _end(self, notebook: Notebook, note: str, *, by: str) -> None:
         header = notebook.view.header(note)

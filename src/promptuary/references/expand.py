@@ -8,11 +8,11 @@ from promptuary.core.blocks import Block, Detail, Source
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.excerpt import largest
 from promptuary.core.expansion import Expansion, Outcome, Spend
-from promptuary.core.references import PATH_KINDS, Reference
+from promptuary.core.references import PATH_KINDS, WRITING_KINDS, Reference
 from promptuary.core.render import masked_warnings, preamble, render_message
 from promptuary.core.text import one_line, unique_slug
 from promptuary.references.fit import RankedSource, fit
-from promptuary.references.resolve import Resolution, classify, resolve
+from promptuary.references.resolve import Resolution, classify, remember, resolve
 from promptuary.references.resolve_context import Kind, ResolveContext
 from promptuary.references.scan import MAX_REFERENCES, Span, scan
 from promptuary.references.selection import interpretations
@@ -51,7 +51,7 @@ def expand(
     """
     found = [one for one in (*scan(text, skip=pasted), *_elsewhere(also)) if tracked or one.sigil == "@"]
     references = classify(found, context.workspace)
-    resolutions = resolve(references, context, kinds, timeout=limits.timeout)
+    resolutions = _resolved(references, context, kinds, limits)
     links = _links(resolutions)
     sources = _SourceSet.of(resolutions, links)
     sent = _linked(text, resolutions, links)
@@ -83,6 +83,15 @@ def expand(
         attachments=message.attachments,
         words_start=message.words_start,
     )
+
+
+def _resolved(
+    references: Sequence[Reference], context: ResolveContext, kinds: Mapping[str, Kind], limits: Limits
+) -> list[Resolution]:
+    """Return what became of each reference, in order. What is to be remembered is written when all else is known."""
+    pointing = [one for one in references if one.kind not in WRITING_KINDS]
+    found = iter(resolve(pointing, context, kinds, timeout=limits.timeout))
+    return [remember(one, context) if one.kind in WRITING_KINDS else next(found) for one in references]
 
 
 def _listing_warnings(workspace: Workspace) -> list[str]:
@@ -174,6 +183,8 @@ class _SourceSet:
     def outcome(self, one: Resolution, blocks: Sequence[Block | None], target: str) -> Outcome:
         if one.error:
             return _failed(one.reference, one.error, target)
+        if one.done:
+            return Outcome(one.reference, "included", target=one.done.address, reason=one.done.reason)
         own = {source.key for source in one.sources if self.owners[source.key] is one.reference}
         mine = [blocks[self.places[source.key]] for source in one.sources]
         shown = [block for block in mine if block]

@@ -13,7 +13,7 @@ from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, PromptuaryError, SourceError
 from promptuary.core.languages import language_of
 from promptuary.core.references import Reference
-from promptuary.references.resolve_context import Kind, ResolveContext
+from promptuary.references.resolve_context import Kind, NoteKept, ResolveContext
 from promptuary.references.selection import interpretations
 from promptuary.workspace.workspace import Workspace
 
@@ -36,6 +36,8 @@ class Resolution:
     reference: Reference
     sources: tuple[Source, ...] = ()
     error: SourceError | None = None
+    done: NoteKept | None = None
+    """What a reference that attaches nothing has done instead."""
 
 
 def classify(references: Iterable[Reference], workspace: Workspace) -> list[Reference]:
@@ -75,6 +77,17 @@ def resolve(
     """Return the result of each reference, in order. ``timeout`` is in seconds for each, counted from its start."""
     race = _Race(references, lambda reference: _attempt(reference, context, kinds[reference.kind]), timeout)
     return race.run(context.stopped)
+
+
+def remember(reference: Reference, context: ResolveContext) -> Resolution:
+    """Return what became of an ``@remember:``. It has no timeout: the outcome must say what was done."""
+    if context.remember is None:
+        reason = 'this only shows a message and writes nothing; send it in a thread, or run `promptuary remember "…"`'
+        return Resolution(reference, error=SourceError(Code.NOT_REMEMBERED, reason))
+    try:
+        return Resolution(reference, done=context.remember(reference))
+    except SourceError as error:
+        return Resolution(reference, error=error)
 
 
 class _Race:

@@ -22,6 +22,8 @@ class ResolveContext:
     search: "Search | None" = None
     find_notes: "FindNotes | None" = None
     """Asks the durable memory of whoever sends the message; ``None`` where there is no memory."""
+    remember: "Remember | None" = None
+    """Writes what ``@remember:`` asks for; ``None`` where nothing is written, which is everywhere but in a thread."""
     stopped: Callable[[], bool] = lambda: False
     """Tells whether the caller wants this to end: then ``resolve`` raises ``PromptuaryError``."""
     notes: list[str] = field(default_factory=list)
@@ -46,6 +48,18 @@ FindNotes = Callable[[str], NotesFound]
 
 It knows who asks, and sees nothing of anybody else. It may raise ``SourceError`` to say why there is none.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class NoteKept:
+    """What was written, or was there already: the address of the note, and a sentence for the person."""
+
+    address: str
+    reason: str
+
+
+Remember = Callable[[Reference], NoteKept]
+"""Writes what a reference asks to be remembered, or raises ``SourceError``."""
 
 Kind = Callable[[Reference, ResolveContext], Sequence[Source]]
 """Fetches what a reference points at, or raises ``SourceError``.

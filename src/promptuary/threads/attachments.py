@@ -11,7 +11,7 @@ from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.layers import Json
 from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, ThreadStore
-from promptuary.core.references import Reference
+from promptuary.core.references import WRITING_KINDS, Reference
 from promptuary.core.threads import AttachmentList
 from promptuary.layers.tracked.layer import TrackedFiles
 from promptuary.references.scan import scan
@@ -38,6 +38,9 @@ class Attachments:
         """Track a path, or queue a reference; raise ``SourceError`` if it cannot be read or is neither."""
         found = _reference(word)
         if found and found.sigil == "@" and found.kind not in _PATHS:
+            if found.kind in WRITING_KINDS:
+                reason = "only what you type in a message is remembered; send it, or run `promptuary remember`"
+                raise SourceError(Code.NOT_REMEMBERED, reason)
             await concurrency.run(lambda: self._queue(found.raw))
             return
         before = await concurrency.run(self._tracked)

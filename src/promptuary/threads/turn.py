@@ -67,8 +67,22 @@ class Turn:
         return render.FORMS[provider](self.prompt)
 
 
-Expand = Callable[[str, str, int], Expansion]
-"""Expands a text and the references queued for it, within so many tokens. Blocks."""
+@dataclass(frozen=True, slots=True)
+class ExpandRequest:
+    """A message to expand within ``limit`` tokens, and the references queued for it.
+
+    ``said`` is the message as the person typed it; layers may have made another ``text`` of it.
+    """
+
+    text: str
+    said: str
+    also: str
+    limit: int
+    thread: str
+
+
+Expand = Callable[[ExpandRequest], Expansion]
+"""Expands a message, and writes what it asks to be remembered. Blocks."""
 
 
 class Learner(Protocol):
@@ -124,7 +138,7 @@ class Thread:
         rewritten = await self._runner.on_message(Incoming(text, text), log)
         stored = await concurrency.run(self._stored)
         queued = stored.queued
-        expansion = await self._expanded(rewritten, queued.value if queued else [])
+        expansion = await self._expanded(rewritten, text, queued.value if queued else [])
         message: Message = {"role": "user", "content": expansion.messages[-1]["content"]}
         spent = common.counter.count(message["content"]) + MESSAGE_OVERHEAD
         available = common.room.usable - spent
@@ -260,11 +274,12 @@ class Thread:
                 return after, done.replacements, (f"the history was compacted: {done.reason}",)
         return history, (), ()
 
-    async def _expanded(self, text: str, queued: Sequence[str]) -> Expansion:
+    async def _expanded(self, text: str, said: str, queued: Sequence[str]) -> Expansion:
         """Attach what the message points at, within its limit and what the message itself leaves."""
         words = self._common.counter.count(text) + MESSAGE_OVERHEAD
         limit = max(min(self._common.limit, self._common.room.usable - words), 0)
-        return await concurrency.run(lambda: self._common.expand(text, " ".join(queued), limit))
+        request = ExpandRequest(text, said, " ".join(queued), limit, self.name)
+        return await concurrency.run(lambda: self._common.expand(request))
 
     async def _shared(self, request: RecallRequest, history: PricedHistory, available: int, log: HookLog) -> "_Shared":
         """Recall every layer as if it had the window to itself, and share ``available`` tokens among them."""

@@ -25,16 +25,18 @@ if TYPE_CHECKING:
     from promptuary.core.notes import Examination, ForeignForm, ForgetReport, ImportReport, Note, NoteHeader
     from promptuary.core.ports.models import ChatModel
     from promptuary.core.ports.threads import StateDatabase
-    from promptuary.core.references import Completion
+    from promptuary.core.references import Completion, Reference
     from promptuary.core.search import SearchQuery, SearchResult
     from promptuary.memory.memory import Memory
     from promptuary.memory.writeback.proposals import Proposals
     from promptuary.memory.writeback.runner import Writeback
     from promptuary.models.named.store import ModelStore
+    from promptuary.references.completion.menu import NoteLine
     from promptuary.references.completion.sources import Completer
-    from promptuary.references.resolve_context import NotesFound
+    from promptuary.references.resolve_context import NoteKept, NotesFound
     from promptuary.search.service import SearchService
     from promptuary.threads.threads import Threads
+    from promptuary.threads.turn import ExpandRequest
     from promptuary.wiring.memory.notes import MemoryPlace
     from promptuary.workspace.workspace import Workspace
 
@@ -104,18 +106,26 @@ class Core:
         limit: int,
         *,
         pasted: Sequence[tuple[int, int]] = (),
-        also: str = "",
-        tracked: bool = True,
+        turn: ExpandRequest | None = None,
     ) -> Expansion:
+        """Expand a message; that of a ``turn`` of a thread has references queued, and may ask for a note."""
         from promptuary.references import expand, kinds, resolve_context  # noqa: PLC0415  (a search reads no message)
 
         window = self.settings.effective_window
         limits = expand.Limits(window, int(window * self.settings.warn_share), limit, self.settings.timeout)
         with self._workspace.visit() as visit:
             context = resolve_context.ResolveContext(
-                visit, self._counter, self._find, self._find_notes, stopped=self.stopping.is_set
+                visit,
+                self._counter,
+                self._find,
+                lambda value: self._find_notes(value, turn.thread if turn else "main"),
+                remember=None if turn is None else lambda reference: self._remember(reference, turn),
+                stopped=self.stopping.is_set,
             )
-            expansion = expand.expand(text, context, kinds.KINDS, limits, pasted=pasted, also=also, tracked=tracked)
+            also = turn.also if turn else ""
+            expansion = expand.expand(
+                text, context, kinds.KINDS, limits, pasted=pasted, also=also, tracked=turn is None
+            )
         if expansion.named:
             self._workspace.usage.record(expansion.named)
         return expansion
@@ -126,7 +136,9 @@ class Core:
         if completer is None:
             from promptuary.references.completion.sources import Completer  # noqa: PLC0415  (most expansions need none)
 
-            completer = Completer(self._workspace, self._counter, timeout=timeout, ignored=ignored)
+            completer = Completer(
+                self._workspace, self._counter, timeout=timeout, ignored=ignored, notes=self._offered_notes
+            )
             self._completers[ignored] = completer
         return completer.complete(text, limit=limit)
 
@@ -147,7 +159,7 @@ class Core:
                 self._workspace,
                 self.settings,
                 self._counter,
-                lambda text, also, limit: self._expand(text, limit, also=also, tracked=False),
+                lambda request: self._expand(request.text, request.limit, turn=request),
                 self._find,
                 database=state,
                 principal=self.principal,
@@ -276,10 +288,20 @@ class Core:
     def _find(self, query: SearchQuery) -> SearchResult:
         return self.search().find(query)
 
-    def _find_notes(self, value: str) -> NotesFound:
+    def _find_notes(self, value: str, thread: str) -> NotesFound:
         from promptuary.memory.doors.mentions import attached  # noqa: PLC0415  (few messages ask for notes)
 
-        return attached(self.memory(), value)
+        return attached(self.memory(thread), value)
+
+    def _offered_notes(self) -> Sequence[NoteLine]:
+        from promptuary.memory.doors.mentions import offered  # noqa: PLC0415  (few menus are of notes)
+
+        return offered(self.memory())
+
+    def _remember(self, reference: Reference, turn: ExpandRequest) -> NoteKept:
+        from promptuary.memory.doors.remembering import remember  # noqa: PLC0415  (few messages ask for notes)
+
+        return remember(self.memory(turn.thread), turn.said, reference)
 
     @property
     def uses_layers(self) -> bool:

@@ -22,7 +22,7 @@ from promptuary.core.messages import Item, Message, Replacement, Role
 from promptuary.core.ports.threads import ThreadChange
 from promptuary.core.principals import LOCAL
 from promptuary.layers.static import StaticContent
-from promptuary.threads.turn import Thread, ThreadOptions, Turn
+from promptuary.threads.turn import ExpandRequest, Thread, ThreadOptions, Turn
 from promptuary.tokens import Counter
 from tests.conftest import Files, git
 from tests.stores import FileStore, MemoryStore, forged, state_of, thread_state
@@ -43,8 +43,9 @@ def contents(turn: Turn) -> list[str]:
     return [message["content"] for message in turn.messages]
 
 
-def attach_nothing(text: str, also: str, limit: int) -> Expansion:
-    return Expansion(text, ({"role": "user", "content": text},), (), (), Spend(0, limit, limit, limit))
+def attach_nothing(asked: ExpandRequest) -> Expansion:
+    spend = Spend(0, asked.limit, asked.limit, asked.limit)
+    return Expansion(asked.text, ({"role": "user", "content": asked.text},), (), (), spend)
 
 
 def thread_in(store: MemoryStore, *layers: Layer, room: Room | None = None, name: str = "t") -> Thread:

@@ -1,4 +1,4 @@
-"""What messages have to do with durable memory: the notes that ``@memory:`` attaches.
+"""What messages have to do with durable memory: the notes that ``@memory:`` attaches, and those that its menu offers.
 
 Everything is asked of the memory of whoever sends the message. What belongs to others is not there: the answers do not
 differ by whether somebody else has such a note.
@@ -9,17 +9,21 @@ from dataclasses import replace
 from typing import Final
 
 from promptuary.core.blocks import Source
-from promptuary.core.errors import Code, SourceError
-from promptuary.core.notes import AUDIENCES, Note
+from promptuary.core.errors import Code, PromptuaryError, SourceError
+from promptuary.core.notes import AUDIENCES, Note, NoteHeader
 from promptuary.core.search import note_text
 from promptuary.memory.memory import ADDRESS, Memory
+from promptuary.memory.recall.digest import is_external
+from promptuary.memory.recall.freshness import age_in_days
 from promptuary.memory.recall.note_blocks import note_source
 from promptuary.memory.recall.search import answering
+from promptuary.references.completion.menu import NoteLine
 from promptuary.references.resolve_context import NotesFound
 
 MOST_NOTES: Final = 5
 """The most notes that one ``@memory:`` attaches."""
 
+_MOST_OFFERED: Final = 2_000
 _LIST: Final = "`promptuary memory list` shows which there are"
 _ID: Final = re.compile(r"(?=[0-9a-f-]*[0-9])[0-9a-f]{8}[0-9a-f-]{4,56}", re.IGNORECASE | re.ASCII)
 """What is clearly meant as an id: nobody searches for such a word."""
@@ -38,6 +42,29 @@ def attached(memory: Memory, value: str) -> NotesFound:
     if not sources:
         raise SourceError(Code.NO_MATCH, f"no note answers {value[:80]!r}; try other words: {_LIST}")
     return NotesFound(sources, list(map(note_text, found.notes)))
+
+
+def offered(memory: Memory) -> list[NoteLine]:
+    """Return the notes that a menu offers, the pinned and newest first; none where they cannot be read."""
+    try:
+        headers = memory.list(limit=_MOST_OFFERED).headers
+    except PromptuaryError:
+        return []
+    return [NoteLine(one.id, one.title, _hint(one, memory.visible.clock())) for one in headers]
+
+
+def _hint(header: NoteHeader, now: str) -> str:
+    days = age_in_days(header, now)
+    old = (
+        "of unknown age"
+        if days is None
+        else f"{int(days):,} days ago"
+        if days >= 2
+        else "yesterday"
+        if days >= 1
+        else "today"
+    )
+    return " · ".join([header.kind, old, *(["from elsewhere"] if is_external(header) else [])])
 
 
 def _is_name(value: str) -> bool:

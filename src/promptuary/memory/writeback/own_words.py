@@ -14,6 +14,10 @@ _QUOTED_LINE: Final = re.compile(
     r"[ \t]*(>|\|)|(from|to|subject|date|sent|von|an|betreff|de|asunto|objet)[ \t]*:", re.IGNORECASE
 )
 _QUOTED: Final = re.compile(r'"[^"\n]{12,}"|“[^”\n]{12,}”|„[^“\n]{12,}“|«[^»\n]{12,}»|「[^」\n]{6,}」|\'[^\'\n]{40,}\'')
+_ASKED: Final = re.compile(
+    r"""(@remember:(?:"(?:[^"\\\n]|\\[^\n])*"|'[^'\n]*'|`[^`\n]*`))|""" + _QUOTED.pattern, re.IGNORECASE
+)
+"""What the person asks to be remembered is in quotes and yet no quotation."""
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?;])\s+|[\n。！？；]+")
 
 
@@ -43,8 +47,10 @@ def own_words(message: str) -> OwnWords:
             kept.append(line)
     paragraphs = "\n".join(kept).split("\n\n")
     short = [one for one in paragraphs if len(one) <= _LONGEST_PARAGRAPH]
-    text, quotations = _QUOTED.subn(" … ", "\n\n".join(short))
-    return OwnWords(text.strip(), foreign or bool(quotations) or len(short) < len(paragraphs))
+    whole = "\n\n".join(short)
+    quotations = any(found[1] is None for found in _ASKED.finditer(whole))
+    text = _ASKED.sub(lambda found: found[1] or " … ", whole)
+    return OwnWords(text.strip(), foreign or quotations or len(short) < len(paragraphs))
 
 
 def _after(line: str, mark: re.Match[str] | None, fence: str) -> str:

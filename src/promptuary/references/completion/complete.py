@@ -186,6 +186,16 @@ def _symbols(token: Token, sources: CompletionSources, _limit: int) -> list[Menu
     ]
 
 
+def _notes(token: Token, sources: CompletionSources, _limit: int) -> list[MenuItem]:
+    """Offer the notes whose id begins with what is typed, or whose title has every word of it."""
+    typed, words = token.typed.lower(), token.typed.lower().split()
+    return [
+        MenuItem(spell_value("memory", one.id), one_line(one.title), "memory", f"{one.id} · {one.hint}")
+        for one in sources.notes()
+        if one.id.startswith(typed) or all(word in one.title.lower() for word in words)
+    ]
+
+
 _OFFERS: Mapping[str, Callable[[Token, CompletionSources, int], list[MenuItem]]] = {
     "file": _files,
     "folder": _folders,
@@ -194,4 +204,5 @@ _OFFERS: Mapping[str, Callable[[Token, CompletionSources, int], list[MenuItem]]]
     "commit": _commits,
     "url": _urls,
     "symbol": _symbols,
+    "memory": _notes,
 }

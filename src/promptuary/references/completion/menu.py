@@ -35,8 +35,18 @@ HELP: Mapping[str, str] = {
     "symbol": "a function or class, by name",
     "search": 'the best passages of indexed files: @search:"how do we deploy"',
     "memory": 'notes that answer, or one by its id: @memory:"deploy"',
+    "remember": 'write a note: @remember:"always use tabs"',
 }
 """Every kind with a one-line explanation, in menu order."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoteLine:
+    """A note as the menu offers it: what to write after ``@memory:``, its title, and what else there is to know."""
+
+    id: str
+    title: str
+    hint: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +63,8 @@ class CompletionSources:
     symbols: Callable[[str], Sequence[tuple[str, str]]] = lambda _query: ()
     """Returns symbols for a query: what to write after ``@symbol:``, and where it is defined."""
     urls: Callable[[], Sequence[str]] = tuple
+    notes: Callable[[], Sequence[NoteLine]] = tuple
+    """Returns the notes of whoever types, the pinned and newest first."""
     allowed: Callable[[str], bool] = lambda _path: True
     measure: Callable[[str], Size | None] = lambda _path: None
     measuring: float = 0.010

@@ -7,7 +7,7 @@ from typing import Final, Generic, TypeVar
 from promptuary.core.errors import SourceError
 from promptuary.core.references import Completion
 from promptuary.references.completion.complete import LIMIT, complete
-from promptuary.references.completion.menu import CompletionSources, Size, extensions_of
+from promptuary.references.completion.menu import CompletionSources, NoteLine, Size, extensions_of
 from promptuary.references.completion.symbols import Symbols
 from promptuary.references.selection import count_lines
 from promptuary.tokens import Counter
@@ -26,10 +26,18 @@ class Completer:
     """Completes references in one workspace. Keep it between keystrokes: it caches listing, ranking and symbols.
 
     ``timeout`` is how many seconds an answer may wait for the first listing. With ``ignored``, files that ignore files
-    hide are offered, too.
+    hide are offered, too. ``notes`` returns the notes of whoever types.
     """
 
-    def __init__(self, workspace: Workspace, counter: Counter, *, timeout: float = 0.0, ignored: bool = False) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        counter: Counter,
+        *,
+        timeout: float = 0.0,
+        ignored: bool = False,
+        notes: Callable[[], Sequence[NoteLine]] = tuple,
+    ) -> None:
         self._workspace = workspace
         self._listing = workspace.everything() if ignored else workspace.listing
         self._counter = counter
@@ -39,6 +47,7 @@ class Completer:
         # Git does not know our own ignore files.
         shown = (lambda paths: paths) if ignored else workspace.shown
         self._changed = _Cached(lambda: frozenset(shown(self._ask(Repository.changed) or ())))
+        self._notes = _Cached(notes)
         self._commits = _Cached(lambda: self._ask(lambda git: git.recent(_COMMITS)) or [])
         self._branches = _Cached(lambda: self._ask(lambda git: [*git.branches(), *git.tags()]) or [])
 
@@ -59,6 +68,7 @@ class Completer:
             commits=self._commits.get,
             branches=self._branches.get,
             symbols=lambda query: self._symbols.search(query, timeout=self._timeout),
+            notes=self._notes.get,
             allowed=self._allowed,
             measure=self._measure,
             # A caller that waits for the listing, such as a command, can wait for sizes, too.

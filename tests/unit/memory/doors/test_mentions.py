@@ -172,3 +172,26 @@ def test_a_note_that_a_message_attaches_is_not_recalled_besides(workspace: Path)
         turn = promptuary.threads.prepare(f"How do we deploy with the script? @memory:{header.id}")
 
     assert [entry.layer for entry in turn.receipt.entries if entry.source == header.address] == ["references"]
+
+
+def test_the_menu_offers_the_notes_of_whoever_types_with_kind_and_age(workspace: Path) -> None:
+    with opened(workspace, ADA) as promptuary:
+        promptuary.memory.write("The merger closes in June.", title="Merger", kind="project")
+    with opened(workspace, BOB) as promptuary:
+        lunch = promptuary.memory.write("Lunch is at noon.", title="Lunch at noon", kind="project").header
+        promptuary.memory.write("Deploy by script.", title="Deploying", kind="reference")
+        every = promptuary.complete("See @memory:").items
+        typed = ("noon", lunch.id[:5], '"lunch no', "Merg")
+        some = [promptuary.complete(f"See @memory:{one}").items for one in typed]
+
+    assert {one.label: one.hint.partition(" · ")[2] for one in every} == {
+        "Deploying": "reference · today",
+        "Lunch at noon": "project · today",
+    }
+    assert [[one.insert for one in items] for items in some] == [[f"@memory:{lunch.id}"]] * 3 + [[]]
+
+
+def test_the_menu_of_kinds_offers_to_remember(workspace: Path) -> None:
+    with opened(workspace) as promptuary:
+        assert "@remember:" in [item.insert for item in promptuary.complete("Please @rem").items]
+        assert promptuary.complete("Please @memory:").items == ()

@@ -1,0 +1,35 @@
+"""``@remember:"…"`` in a message: writes what the person asks to be remembered, in their own words.
+
+Only what the person typed counts. A reference that a layer, an attached text or a model brought in is refused, and so
+is one that stands in what looks like a quotation or a paste: whoever can get a text in front of a person must not be
+able to write into their memory.
+"""
+
+from typing import Final
+
+from promptuary.core.errors import Code, PromptuaryError, SecretError, SourceError
+from promptuary.core.references import Reference
+from promptuary.memory.memory import Memory
+from promptuary.memory.writeback.own_words import own_words
+from promptuary.references.resolve_context import NoteKept
+from promptuary.references.scan import scan
+
+_ADVICE: Final = 'write it in a short message of your own, or run `promptuary remember "…"`'
+
+
+def remember(memory: Memory, said: str, reference: Reference) -> NoteKept:
+    """Write what ``reference`` asks for. ``said`` is the message as the person typed it. Raises ``SourceError``."""
+    if reference.raw not in {one.raw for one in scan(said) if one.kind == reference.kind}:
+        raise SourceError(Code.NOT_REMEMBERED, f"it is not in the message as you typed it; {_ADVICE}")
+    if reference.raw not in own_words(said).text:
+        raise SourceError(Code.NOT_REMEMBERED, f"it stands in what looks like a quotation or a paste; {_ADVICE}")
+    try:
+        written = memory.remembered(reference.value + reference.suffix, reason="asked for in a message")
+    except SecretError as error:
+        raise SourceError(Code.HOLDS_SECRET, str(error)) from error
+    except PromptuaryError as error:
+        raise SourceError(Code.WRITE_FAILED, str(error)) from error
+    header = written.note.header
+    if written.is_new:
+        return NoteKept(header.address, f"remembered as {header.id} ({header.audience}, {header.kind})")
+    return NoteKept(header.address, f"the note {header.id} says it already")
