@@ -78,6 +78,16 @@ class InMemoryNoteFiles:
             self._put(path, content)
             return True
 
+    def move(self, path: str, to: str) -> bool:
+        """Give a file another path; return False if it is gone or the other is taken."""
+        with self._written:
+            content, taken = self.read(path), self.read(to)
+            if content is None or taken is not None:
+                return False
+            del self._files[path]
+            self._put(to, content)
+            return True
+
     def remove(self, path: str) -> bool:
         """Remove a file; return False if it is not there."""
         names_of(path)

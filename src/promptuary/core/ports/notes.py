@@ -59,6 +59,10 @@ class NoteFiles(Protocol):
         """
         ...
 
+    def move(self, path: str, to: str) -> bool:
+        """Give a file another path, in one step; return False, and change nothing, if it is gone or ``to`` is taken."""
+        ...
+
     def remove(self, path: str) -> bool:
         """Remove a file; return False if it is not there."""
         ...

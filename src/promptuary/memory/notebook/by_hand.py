@@ -131,6 +131,7 @@ class HandChanges:
         return FileFacts(
             owner_of=self._journal.owner_of,
             is_recorded=self._journal.is_recorded,
+            last_rev=self._last_rev,
             elsewhere=elsewhere,
             forgotten=self._is_forgotten,
             tracked=tracked,
@@ -140,6 +141,11 @@ class HandChanges:
 
     def _is_forgotten(self, note: str) -> bool:
         return note in self._journal.forgotten()
+
+    def _last_rev(self, note: str) -> str:
+        holder = self._journal.owner_of(note)
+        changes = () if holder is None else self._journal.view(holder).changes(note)
+        return changes[-1].rev if changes else ""
 
     def _is_alone(self) -> bool:
         """Return whether the person on this machine acts, and is the only principal there has been."""

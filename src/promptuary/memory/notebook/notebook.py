@@ -199,7 +199,7 @@ class Notebook:
         If another process holds the lock for long, nothing happens: that process looks for itself.
         """
         try:
-            if not self._by_hand.differing(paths) and (self._is_clean or paths is not None or not self.files.list()):
+            if not self._by_hand.differing(paths) and (self._is_clean or paths is not None):
                 return False
             with self._locked():
                 return self._recorded_by_hand(paths)
@@ -277,21 +277,26 @@ class Notebook:
                 return Written(note, changed=False)
             if self._put(note, path, data):
                 named = kind or _kind_of(note.header, data, path)
-                after = self._recorded(note.header.id, named, path, data, reason=reason, before=note.header.rev)
-                if path != note.header.path:
-                    self.files.remove(note.header.path)
-                return Written(after)
+                return Written(self._recorded(note.header.id, named, path, data, reason=reason, before=note.header.rev))
             self._recorded_by_hand([note.header.path])
         raise NoteConflictError(
             f"the note {key} is being edited right now; save it, then try again", self._current(key)
         )
 
     def _put(self, note: Note, path: str, data: bytes) -> bool:
-        if path == note.header.path:
-            return self.files.replace(path, data, expected=as_bytes(note.text))
-        if not self.files.create(path, data):
+        """Write a note that is there, and move it if it is to lie elsewhere.
+
+        It is one file all the time: a second one would be anybody's if this process were killed before it was recorded.
+        """
+        now, was = note.header.path, as_bytes(note.text)
+        if path != now and self.files.stamp(path) is not None:
             raise PromptuaryError(f"{path} exists already; move it elsewhere first")
-        return True
+        if not self.files.replace(now, data, expected=was):
+            return False
+        if path == now or self.files.move(now, path):
+            return True
+        self.files.replace(now, was, expected=data)
+        return False
 
     def _current(self, key: str) -> Note:
         """Return the note of an id as it is on disk, after what was done to it by hand is recorded.

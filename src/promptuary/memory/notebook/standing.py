@@ -41,13 +41,15 @@ class SeenFile:
 class FileFacts:
     """What the decision needs to know about one file. Each may cost something, so each is asked when it matters.
 
-    ``elsewhere`` returns the known file that has an id, and whether it is still there. ``forgotten``: the person had
-    the note of this id forgotten. ``tracked``: git tracks this file, so that a pull may have brought it. ``own``: it is
-    the file of the person on this machine. ``alone``: that person is the only principal there has been.
+    ``last_rev`` returns the revision that the journal has last of an id. ``elsewhere`` returns the known file that has
+    an id, and whether it is still there. ``forgotten``: the person had the note of this id forgotten. ``tracked``: git
+    tracks this file, so that a pull may have brought it. ``own``: it is the file of the person on this machine.
+    ``alone``: that person is the only principal there has been.
     """
 
     owner_of: Callable[[str], Owner | None]
     is_recorded: Callable[[str, str], bool]
+    last_rev: Callable[[str], str]
     elsewhere: Callable[[str], tuple[KnownFile, bool] | None]
     forgotten: Callable[[str], bool]
     tracked: Callable[[str], bool]
@@ -88,9 +90,11 @@ def _changed(seen: SeenFile, scope: NoteScope, known: KnownFile, facts: FileFact
     """Return what a known note is now: as it was, edited by hand, or changed by a pull."""
     standing = Standing(scope, facts.owner_of(known.note), id=known.note)
     note = read_note(seen.data, seen.path, standing)
-    if facts.is_recorded(known.note, note.header.rev):
+    if note.header.rev == (known.rev if known.recorded else facts.last_rev(known.note)):
         return Judged("same", note, known.rev)
-    if facts.tracked(seen.path):
+    # What it was earlier is no less of a change, whether a person put it back or an undo was killed before it was
+    # recorded: the history has to end with what the file is.
+    if not facts.is_recorded(known.note, note.header.rev) and facts.tracked(seen.path):
         return Judged("external", read_note(seen.data, seen.path, replace(standing, external=True)), known.rev)
     return Judged("edited", note, known.rev)
 

@@ -17,12 +17,13 @@ from promptuary import durable
 from promptuary.core.errors import NoteFileError
 from promptuary.core.notes import AUDIENCES, NoteStamp
 from promptuary.storage.notes.paths import FOLDERS, LARGEST, check_size, is_hidden, is_index, names_of, why_skipped
-from promptuary.storage.notes.swap import open_regular, read_all, recover, swap
+from promptuary.storage.notes.swap import open_regular, read_all, recover, rename, swap
 
 _NOT_A_FOLDER: Final = frozenset({errno.ELOOP, errno.ENOTDIR})
 _OTHERS: Final = 0o077
 """Permissions of anybody but the user."""
 _LOCK: Final = ".lock"
+_TRIES: Final = 20
 _IGNORED: Final = b"# Made by Promptuary: private notes are not for git.\n*\n"
 
 
@@ -102,6 +103,16 @@ class DiskNoteFiles:
                 return False
             with _translated(path):
                 return swap(folder, name, content, expected=expected)
+
+    def move(self, path: str, to: str) -> bool:
+        """Give a file another path, in one step; return False if it is gone or the other is taken."""
+        *folders, name = names_of(path)
+        *others, new_name = names_of(to)
+        with self._opened(*folders) as folder:
+            if folder is None:
+                return False
+            with self._made(*others) as other, _translated(to):
+                return rename(folder, name, other, new_name)
 
     def remove(self, path: str) -> bool:
         """Remove a file; return False if it is not there."""
@@ -257,9 +268,19 @@ def _folder(above: int, name: str, *, create: bool) -> int | None:
 
 
 def _ignore(folder: int) -> None:
-    """Have git ignore a folder, unless a person has put something else in that place."""
+    """Have git ignore a folder, unless a person has put something else in that place.
+
+    The lock lies in this folder, so it is not held: another process that has it may clean up our temporary file.
+    """
     try:
-        durable.create(".gitignore", _IGNORED, mode=0o644, dir_fd=folder)
+        for tries in range(_TRIES, 0, -1):
+            try:
+                durable.create(".gitignore", _IGNORED, mode=0o644, dir_fd=folder)
+            except FileNotFoundError:
+                if tries == 1:
+                    raise
+            else:
+                return
     except BaseException:
         os.close(folder)
         raise

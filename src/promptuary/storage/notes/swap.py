@@ -147,6 +147,23 @@ def _put_back(folder: int, name: str, temporary: str, placed: FileId | None) -> 
     durable.sync_folder(folder)
 
 
+def rename(folder: int, name: str, other: int, new_name: str) -> bool:
+    """Move a file to another folder; return False, and change nothing, if it is gone or the name there is taken.
+
+    Where the file system cannot refuse to replace a file, one that appears at the very moment of the move is replaced.
+    """
+    try:
+        if not _rename(folder, name, new_name, _NO_REPLACE, other=other):
+            if _id_at(other, new_name) is not None:
+                return False
+            os.rename(name, new_name, src_dir_fd=folder, dst_dir_fd=other)
+    except (FileNotFoundError, FileExistsError):
+        return False
+    durable.sync_folder(other)
+    durable.sync_folder(folder)
+    return True
+
+
 def recover(folder: int) -> int:
     """Remove the temporary files of killed writers, and return how many there were.
 
@@ -212,12 +229,12 @@ def _lease_holds(descriptor: int) -> bool:
     return fcntl.fcntl(descriptor, fcntl.F_GETLEASE) == fcntl.F_RDLCK
 
 
-def _rename(folder: int, source: str, target: str, flags: int) -> bool:
-    """Rename with flags; return False, and do nothing, where the system cannot."""
+def _rename(folder: int, source: str, target: str, flags: int, *, other: int | None = None) -> bool:
+    """Rename with flags, into the folder ``other`` if that is given; return False, and do nothing, if none can."""
     call = _renameat2()
     if call is None:
         return False
-    if call(folder, os.fsencode(source), folder, os.fsencode(target), flags) == 0:
+    if call(folder, os.fsencode(source), folder if other is None else other, os.fsencode(target), flags) == 0:
         return True
     code = ctypes.get_errno()
     if code in _UNSUPPORTED:

@@ -161,6 +161,8 @@ class NoteFilesConformance:
             files.stamp,
             files.remove,
             lambda path: files.create(path, b""),
+            lambda path: files.move(path, ONE),
+            lambda path: files.move(ONE, path),
             lambda path: files.replace(path, b"", expected=b""),
         )
         taken = [path for path in BAD_PATHS for call in calls if not raised(partial(call, path), NoteFileError)]

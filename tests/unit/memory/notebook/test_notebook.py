@@ -187,6 +187,19 @@ def test_a_sentence_about_a_secret_is_none(place: Place, text: str) -> None:
     assert written(place.of(), text).body == text
 
 
+def test_a_file_is_moved_where_there_is_none(place: Place) -> None:
+    one, other = "private/user/a.md", "shared/project/b.md"
+    place.files.create(one, b"text")
+    place.files.create(other, b"other")
+
+    assert not place.files.move(one, other)
+    assert (place.files.read(one), place.files.read(other)) == (b"text", b"other")
+    place.files.remove(other)
+    assert place.files.move(one, other)
+    assert (place.files.read(one), place.files.read(other)) == (None, b"text")
+    assert not place.files.move(one, other)
+
+
 def test_sharing_a_note_moves_it_and_others_see_nothing_of_what_it_was(place: Place) -> None:
     note = written(place.of(ADA), "Draft: salary is low.", title="Plan")
     shared = place.of(ADA).write(NoteDraft("The plan.", id=note.header.id, audience="shared")).note
@@ -318,6 +331,39 @@ def test_a_file_that_is_moved_by_hand_stays_the_same_note(place: Place) -> None:
     assert moved is not None
     assert moved.header.path == "private/project/renamed.md"
     assert place.of(BEN).read(note.header.id) is None
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_what_a_note_was_earlier_is_a_change_when_it_is_put_back_by_hand(place: Place, tracked: bool) -> None:
+    first = written(place.of(), title="Tabs")
+    path = first.header.path
+    second = place.of().write(NoteDraft("Use spaces.", id=first.header.id)).note
+    place.tracked = {path} if tracked else frozenset()
+    place.edit(path, first.text)
+    place.of().sync()
+
+    changes = place.of().view.changes(first.header.id)
+    assert [(one.kind, one.rev, one.before) for one in changes[1:]] == [
+        ("update", second.header.rev, first.header.rev),
+        ("edit", first.header.rev, second.header.rev),
+    ]
+    header = place.of().view.header(first.header.id)
+    assert header is not None
+    assert not header.external
+    place.edit(path, first.text)
+    assert not any(place.of().sync() and len(place.of().view.changes(first.header.id)) > 3 for _ in range(2))
+
+
+def test_a_pull_that_is_taken_back_leaves_nothing_in_the_history(place: Place) -> None:
+    note = written(place.of(), title="Deploys", audience="shared")
+    place.tracked = {note.header.path}
+    place.edit(note.header.path, note.text.replace("tabs", "evil"))
+    place.of().sync()
+    place.edit(note.header.path, note.text)
+    place.of().sync()
+
+    assert [change.kind for change in place.of().view.changes(note.header.id)] == ["create"]
+    assert place.of().read(note.header.id) == note
 
 
 def test_a_forgotten_note_does_not_come_back_with_its_file(place: Place) -> None:
