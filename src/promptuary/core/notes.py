@@ -50,7 +50,8 @@ INDEX_NAME: Final = "MEMORY.md"
 
 _ID: Final = re.compile(r"[a-z0-9](?:[a-z0-9_-]{2,62}[a-z0-9])", re.IGNORECASE | re.ASCII)
 _LONGEST_SLUG: Final = 48
-_FOLDER_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
+_FOLDER_NAME: Final = re.compile(r"(?!.*-[0-9a-f]{8}\Z)[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
+"""Names that are their own folders; none that could be the folder of another name, which ends with a hash."""
 _LONGEST_FOLDER: Final = 32
 _DAY: Final = len("2026-01-31")
 

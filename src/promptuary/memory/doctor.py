@@ -1,7 +1,7 @@
 """Examines the notes of one principal: every promise about them, compared with what is on disk.
 
-Nothing is said of a note that the principal may not see but its id. What is repaired loses nothing: temporary files of
-killed processes, permissions, lists and the index, which are made anew.
+Nothing is said of what may be somebody else's: no id, no name of a file, no count. What is repaired loses nothing:
+temporary files of killed processes, permissions, lists and the index, which are made anew.
 """
 
 import re
@@ -20,6 +20,7 @@ from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.notebook.standing import SAME_ID
 
 _EVERY: Final = NoteFilter(statuses=())
+_PRIVATE: Final = NoteFilter(audiences=("private",), statuses=())
 _LINK: Final = re.compile(r"\]\((?P<path>[^()\s:]{1,500}\.md)(?:#[^()\s]{0,200})?\)")
 _WIKI_LINK: Final = re.compile(r"\[\[(?P<name>[^\[\]|#\n]{1,200})(?:[|#][^\[\]\n]{0,200})?\]\]")
 
@@ -75,31 +76,39 @@ def _of_files(notebook: Notebook) -> Iterator[Finding]:
         yield Finding(
             code, said, _place(notebook, header.path), f"`promptuary memory adopt {header.id}` takes it over."
         )
-    if hidden := len(unadopted - shown.keys()):
-        yield Finding("UNADOPTED", f"{hidden} private notes name other people as their owners", notebook.scope)
-    for path, reason in notebook.files.skipped().items():
-        yield Finding("NOT_A_NOTE", f"it is left out: {reason}", _place(notebook, path), "Move it elsewhere.")
-    for path in sorted(path for path in notebook.in_git() if path.startswith("private/")):
-        advice = "`git rm --cached` it; what is committed stays in the history of git."
+    if unadopted - shown.keys() and notebook.is_of_this_machine:
+        yield Finding("UNADOPTED", "there are private notes that name other people as their owners", notebook.scope)
+    yield from _left_out(notebook)
+    tracked = sorted(path for path in notebook.in_git() if path.startswith("private/"))
+    advice = "`git rm --cached` it; what is committed stays in the history of git."
+    for path in filter(notebook.may_name, tracked):
         yield Finding("TRACKED_BY_GIT", "git tracks this private file", _place(notebook, path), advice)
-    for known in notebook.journal.files().values():
-        yield from _of_owner(notebook, known.path, known.note)
+    if not all(map(notebook.may_name, tracked)) and notebook.is_of_this_machine:
+        said = "git tracks private files that may be somebody else's"
+        yield Finding("TRACKED_BY_GIT", said, _place(notebook, "private"), advice)
+    for header in notebook.view.headers(_PRIVATE):
+        yield from _of_owner(notebook, header.path)
 
 
-def _of_owner(notebook: Notebook, path: str, note: str) -> Iterator[Finding]:
-    owner = notebook.journal.owner_of(note)
-    if owner is None or not path.startswith("private/"):
-        return
+def _left_out(notebook: Notebook) -> Iterator[Finding]:
+    """Yield what cannot be a note, by name unless the name may be somebody else's."""
+    skipped = notebook.files.skipped()
+    alone = notebook.is_alone()
+    named = {path: reason for path, reason in skipped.items() if alone or notebook.may_name(path)}
+    for path, reason in named.items():
+        yield Finding("NOT_A_NOTE", f"it is left out: {reason}", _place(notebook, path), "Move it elsewhere.")
+    if skipped.keys() - named.keys() and notebook.is_of_this_machine:
+        yield Finding("NOT_A_NOTE", "private files are left out that may be somebody else's", notebook.scope)
+
+
+def _of_owner(notebook: Notebook, path: str) -> Iterator[Finding]:
     try:
         claimed = claimed_owner(as_text(notebook.files.read(path) or b""))
     except NoteFileError:
         return
-    if claimed and claimed != owner_label(owner):
-        is_own = notebook.view.header(note) is not None
-        where = _place(notebook, path) if is_own else f"{notebook.scope}: {note}"
-        yield Finding(
-            "OTHER_OWNER", "the file names another owner than the journal, which counts", where, "Change it back."
-        )
+    if claimed and claimed != owner_label(notebook.owner):
+        said = "the file names another owner than the journal, which counts"
+        yield Finding("OTHER_OWNER", said, _place(notebook, path), "Change it back.")
 
 
 def _of_texts(notebook: Notebook) -> Iterator[Finding]:

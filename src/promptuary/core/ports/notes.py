@@ -44,7 +44,10 @@ class NoteFiles(Protocol):
         ...
 
     def is_own(self, path: str) -> bool:
-        """Return whether a file is there and belongs to the person on this machine, and not everybody may write it."""
+        """Return whether a file is there, belongs to the person on this machine, and has no second name.
+
+        One that everybody may write is not.
+        """
         ...
 
     def create(self, path: str, content: bytes) -> bool:

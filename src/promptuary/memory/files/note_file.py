@@ -26,6 +26,7 @@ from promptuary.core.notes import (
     NoteScope,
     NoteSource,
     NoteTrust,
+    folder_name,
     is_note_id,
 )
 from promptuary.core.principals import Owner
@@ -50,6 +51,7 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 
 _LONGEST: Final[Mapping[str, int]] = {"title": 200, "summary": 500}
 _LONGEST_TEXT: Final = 200
+_LONGEST_NAME: Final = 100
 _MOST_TAGS: Final = 50
 _LONGEST_HEADING_SEARCH: Final = 65_536
 _HEADING: Final = re.compile(r"^#{1,6}[ \t]+(\S[^\n]*)", re.MULTILINE)
@@ -162,8 +164,12 @@ def fingerprint(title: str, body: str) -> str:
 
 
 def owner_label(owner: Owner) -> str:
-    """Return how a file names its owner, for people."""
-    return owner.name if owner.kind == "user" else f"{owner.kind}:{owner.name}"
+    """Return how a file names its owner, for people. No two owners of an agent have the same label."""
+    name = owner.name
+    is_plain = ":" not in name and name == " ".join(name.split()) and len(name) <= _LONGEST_NAME
+    if owner.kind == "user" and is_plain:
+        return name
+    return f"{owner.kind}:{name if is_plain else folder_name(name)}"
 
 
 def claimed_owner(text: str) -> str:

@@ -136,7 +136,7 @@ class HandChanges:
             forgotten=self._is_forgotten,
             tracked=tracked,
             own=self._files.is_own,
-            alone=self._is_alone,
+            alone=self.is_alone,
         )
 
     def _is_forgotten(self, note: str) -> bool:
@@ -147,7 +147,7 @@ class HandChanges:
         changes = () if holder is None else self._journal.view(holder).changes(note)
         return changes[-1].rev if changes else ""
 
-    def _is_alone(self) -> bool:
+    def is_alone(self) -> bool:
         """Return whether the person on this machine acts, and is the only principal there has been."""
         everybody = (self._owner, *self._journal.owners())
         return all((one.kind, one.name) == ("user", LOCAL_USER) for one in everybody)

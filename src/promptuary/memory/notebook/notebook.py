@@ -13,6 +13,7 @@ from typing import Final
 from promptuary.core.errors import LockTimeoutError, NoteConflictError, PromptuaryError
 from promptuary.core.notes import (
     KINDS,
+    LEGACY_KINDS,
     ChangeKind,
     Note,
     NoteChange,
@@ -27,6 +28,7 @@ from promptuary.core.notes import (
 from promptuary.core.ports.notes import NoteFiles, NoteFilter, NoteJournal, NoteView
 from promptuary.core.principals import LOCAL_USER, Principal
 from promptuary.memory.files.front_matter import parse
+from promptuary.memory.files.index_page import page_path
 from promptuary.memory.files.note_file import (
     Standing,
     as_bytes,
@@ -91,6 +93,22 @@ class Notebook:
         """Return the files of notes that git tracks; none if git could not tell."""
         tracked = self._tracked() or ()
         return [path for path in self.files.list() if path in tracked]
+
+    @property
+    def is_of_this_machine(self) -> bool:
+        """Whether the person on this machine acts, to whom its files belong."""
+        return self.owner.kind == "user" and self.owner.name == LOCAL_USER
+
+    def may_name(self, path: str) -> bool:
+        """Return whether the principal may know of a file: the names of private ones tell the titles of their notes."""
+        if path.startswith("shared/") or path == page_path("private", self.owner):
+            return True
+        is_folder = path in {"shared", "private", *(f"private/{kind}" for kind in (*KINDS, *LEGACY_KINDS))}
+        return is_folder or self.view.header(path) is not None or path in {one.path for one in self.unadopted()}
+
+    def is_alone(self) -> bool:
+        """Return whether the person on this machine is the only principal there has been."""
+        return self._by_hand.is_alone()
 
     def clean(self) -> int:
         """Remove what killed processes left behind, and return how many files that were."""
@@ -223,8 +241,7 @@ class Notebook:
     def _may_own(self, header: NoteHeader) -> bool:
         data = self.files.read(header.path)
         claimed = claimed_owner(as_text(data)) if data is not None else ""
-        is_local = self.owner.kind == "user" and self.owner.name == LOCAL_USER
-        return claimed == owner_label(self.owner) or (is_local and not claimed)
+        return claimed == owner_label(self.owner) or (self.is_of_this_machine and not claimed)
 
     def _adopted(self, header: NoteHeader) -> NoteHeader | None:
         stamp, data = self.files.stamp(header.path), self.files.read(header.path)

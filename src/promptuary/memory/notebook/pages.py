@@ -34,20 +34,28 @@ class MemoryPages:
                 self._refresh(audience)
 
     def read(self) -> list[MemoryPage]:
-        """Return what the person wrote on the pages; what git tracks may be anybody's words."""
+        """Return what the person wrote on the pages. What git tracks may be anybody's words: not read if private."""
         found: list[MemoryPage] = []
         for audience in AUDIENCES:
             path = page_path(audience, self._owner)
             with suppress(NoteFileError):
-                data = self._notebook.files.read(path)
+                data = self._notebook.files.read(path) if self._is_used(path) else None
                 text = human_text(as_text(data)) if data is not None else ""
-                if text and text not in STANDARD_TEXTS:
-                    found.append(MemoryPage(self._notebook.scope, path, text, external=self._is_external(path)))
+                if not text or text in STANDARD_TEXTS:
+                    continue
+                external = self._is_external(path)
+                if audience == "shared" or not external:
+                    found.append(MemoryPage(self._notebook.scope, path, text, external=external))
         return found
 
     def _is_external(self, path: str) -> bool:
         tracked = self._tracked()
         return tracked is None or path in tracked or not self._notebook.files.is_own(path)
+
+    def _is_used(self, path: str) -> bool:
+        """Return whether a page is read and written: a private one that may be a second name of another's is not."""
+        files = self._notebook.files
+        return path.startswith("shared/") or files.is_own(path) or files.stamp(path) is None
 
     def outdated(self) -> list[str]:
         """Return the pages whose lists are not those of the notes."""
@@ -56,13 +64,15 @@ class MemoryPages:
             path = page_path(audience, self._owner)
             with suppress(NoteFileError):
                 now = self._notebook.files.read(path)
-                if self._wanted(audience, now) != now:
+                if self._is_used(path) and self._wanted(audience, now) != now:
                     found.append(path)
         return found
 
     def _refresh(self, audience: Audience) -> None:
         files, path = self._notebook.files, page_path(audience, self._owner)
         for _ in range(_TRIES):
+            if not self._is_used(path):
+                return
             now = files.read(path)
             page = self._wanted(audience, now)
             if page is None or page == now:

@@ -66,9 +66,14 @@ class DiskNoteFiles:
         return _stamp(found)
 
     def is_own(self, path: str) -> bool:
-        """Return whether a file belongs to the person, or to root, and not everybody may write it."""
+        """Return whether a file belongs to the person, or to root, and nobody else can have written it.
+
+        A file with a second name may be somebody else's note, or lie where others write.
+        """
         found = self._status(path)
-        return found is not None and found.st_uid in {os.geteuid(), 0} and not found.st_mode & stat.S_IWOTH
+        if found is None or found.st_nlink > 1:
+            return False
+        return found.st_uid in {os.geteuid(), 0} and not found.st_mode & stat.S_IWOTH
 
     def read(self, path: str) -> bytes | None:
         """Return the content of a file."""

@@ -47,7 +47,9 @@ class MemoryPlace:
     @classmethod
     def of(cls, principal: Principal, template: str, thread: str) -> "MemoryPlace":
         """Return the place for a principal in a thread; ``template`` names a folder below that of the agent."""
-        filled = {"thread": thread, "user": principal.group or principal.user}
+        # No user can have the name of a group: names are printable.
+        user = principal.user if principal.group is None else f"group\0{principal.group}"
+        filled = {"thread": thread, "user": user}
         parts = [
             folder_name(_PLACEHOLDER.sub(lambda found: filled[found[1]], part)) for part in template.split("/") if part
         ]

@@ -415,5 +415,12 @@ def test_human_text_around_a_list_is_kept_and_read(place: Place) -> None:
     assert text.startswith("My own words.\n")
     assert text.count("Tabs") == 1
     assert [(page.text, page.external) for page in pages(place).read()] == [("My own words.", False)]
-    place.tracked = {"private/MEMORY.md"}
-    assert [page.external for page in pages(place).read()] == [True]
+
+
+def test_a_page_that_git_tracks_may_be_anybodys_words(place: Place) -> None:
+    written(place.of(), "Use tabs.", audience="shared")
+    for audience in ("private", "shared"):
+        place.edit(f"{audience}/MEMORY.md", f"{audience} words.\n")
+    place.tracked = {"private/MEMORY.md", "shared/MEMORY.md"}
+
+    assert [(page.text, page.external) for page in pages(place).read()] == [("shared words.", True)]
