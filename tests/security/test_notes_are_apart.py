@@ -20,7 +20,7 @@ from promptuary import Principal
 from promptuary.blocking import Promptuary
 from promptuary.cli.main import main
 from promptuary.core.blocks import Trust
-from promptuary.core.errors import PromptuaryError
+from promptuary.core.errors import PromptuaryError, UnknownNoteError
 from promptuary.core.notes import AUDIENCES, KINDS, STATUSES, NoteHeader, folder_name
 from promptuary.core.principals import LOCAL
 from promptuary.memory.files.index_page import END, START, page_path
@@ -43,6 +43,8 @@ class World:
 
     folder: Path
     written: dict[Principal, list[NoteHeader]] = field(default_factory=dict)
+    told: set[str] = field(default_factory=set)
+    """Ids that a forger wrote down where others may read."""
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -77,7 +79,7 @@ class World:
         """Return what ``who`` must not see: words, ids and paths of others."""
         others = [one for one in PRINCIPALS if OWNERS[one] != OWNERS[who]]
         names = [name for one in others for header in self.written[one] for name in (header.id, Path(header.path).name)]
-        return [*map(word, others), *names]
+        return [*map(word, others), *(name for name in names if name not in self.told)]
 
 
 def word(principal: Principal) -> str:
@@ -244,6 +246,7 @@ def ids_of_others(world: World) -> None:
             file = world.notes() / audience / "feedback" / f"forged-{number}.md"
             file.parent.mkdir(exist_ok=True)
             note = world.written[principal][0].id
+            world.told.add(note)
             file.write_text(f"---\nid: {note}\nowner: local\ntitle: Forged\n---\nForged gazette.\n")
 
 
@@ -348,7 +351,7 @@ def test_the_check_sees_what_one_may_see(world: World) -> None:
         seen = seen_by(p, [world.written[LOCAL][0].id])
 
     silent = {"counts", "files", "git", "find_files", "complete", "examine"}
-    silent |= {"unadopted", "proposals", "adopt", "accept", "reject", "edit_proposal", "forget"}
+    silent |= {"unadopted", "proposals", "adopt", "accept", "reject", "edit_proposal", "forget", "edit", "import_notes"}
     assert {path.split(" ")[0] for path, text in seen.items() if word(LOCAL) not in text} <= silent
 
 
@@ -530,7 +533,9 @@ def test_a_link_to_anothers_note_is_as_broken_as_one_to_nothing(world: World) ->
     for path, title, note in ((ada.path, ada.title, ada.id), (f"private/feedback/{missing}.md", missing, missing)):
         with opened(world.folder) as p:
             text = f"See [it](../../{path}), [[{title}]], [[{note}]] and @memory:{note}."
-            made = p.memory.write(text, title="Links", supersedes=note, kind="project")
+            made = p.memory.write(text, title="Links", kind="project")
             found = [one for one in p.examine().findings if one.code == "BROKEN_LINK"]
-            assert len(found) == 4
+            assert len(found) == 3
             p.memory.forget(made.header.id)
+            with pytest.raises(UnknownNoteError, match="there is no note"):
+                p.memory.write("It replaces another.", supersedes=note)
