@@ -18,7 +18,7 @@ from promptuary.wiring.core import Core
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Event
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
     from concurrent.futures import Future
     from pathlib import Path
     from types import TracebackType
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         SyncReport,
     )
     from promptuary.core.threads import AttachmentList, HistoryStats, Replay
+    from promptuary.memory.doors.tools import ToolForm
     from promptuary.memory.memory import Memory
     from promptuary.memory.writeback.proposals import Proposals
     from promptuary.search.service import SearchService
@@ -365,6 +366,25 @@ class BlockingMemory:
     def export(self, path: str | Path) -> Sequence[NoteHeader]:
         """Write every note that the principal may see to a new or empty folder, and return which these are."""
         return self._calls.run(lambda: self._core.export_notes(path))
+
+    def tools(self, form: ToolForm = "openai") -> Sequence[Mapping[str, object]]:
+        """Return the tools with which an agent reads and writes notes, as a provider wants them described."""
+        return self._calls.run(lambda: self._core.memory_tools(form))
+
+    def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, object] | str,
+        *,
+        turn: Turn | None = None,
+        messages: Sequence[Message] | None = None,
+    ) -> Mapping[str, object]:
+        """Return what a tool answers, as JSON can represent it; a mistake of the model is an answer, too.
+
+        ``turn`` and the ``messages`` since it was prepared say what the model has read. Without them, or where text of
+        others is among it, what the model writes is labelled as words from elsewhere.
+        """
+        return self._calls.run(lambda: self._core.call_tool(name, arguments, turn, messages))
 
     def unadopted(self) -> Sequence[NoteHeader]:
         """Return the notes that came by hand, by a clone or from a lost state, and wait for ``adopt``."""

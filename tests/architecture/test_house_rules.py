@@ -18,6 +18,7 @@ LOADED_ON_USE = {
     "promptuary.core.references",
     "promptuary.memory.doors.mentions",
     "promptuary.memory.doors.remembering",
+    "promptuary.memory.doors.tools",
     "promptuary.memory.forget",
     "promptuary.models.chat.openai_chat",
     "promptuary.models.chat.scripted_replies",

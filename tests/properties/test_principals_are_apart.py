@@ -151,6 +151,10 @@ MEMORY_READS: Final[dict[str, Callable[[Promptuary, str], object]]] = {
     "undo": lambda p, key: p.memory.undo(key),
     "write": lambda p, key: p.memory.write(id=key, pinned=True),
     "adopt": lambda p, key: p.memory.adopt([key]),
+    "call_tool": lambda p, key: [
+        p.memory.call_tool("search_recall_memories", {name: value})
+        for name, value in (("memory_id", key), ("relative_path", key), ("query", "secret"))
+    ],
     "forget": lambda p, key: p.memory.forget(key, dry_run=True),
     "accept": lambda p, key: p.memory.accept(key),
     "reject": lambda p, key: p.memory.reject(key),
@@ -160,7 +164,7 @@ MEMORY_READS: Final[dict[str, Callable[[Promptuary, str], object]]] = {
     "edit_proposal": lambda p, key: p.memory.edit_proposal(key, content="mine now"),
 }
 """Each with the id or the path of a note of everybody: what changes a note must not change, or tell of, another's."""
-MEMORY_WRITES: Final = {"remember"}
+MEMORY_WRITES: Final = {"tools", "remember"}
 """It takes no id, so there is nothing of others that it could return."""
 
 COMMAND_READS: Final[dict[str, Sequence[Sequence[str]]]] = {

@@ -81,6 +81,21 @@ class ExpandRequest:
     thread: str
 
 
+def asked_item(turn: Turn) -> Item:
+    """Return the message of a turn as the history has it.
+
+    Its id is derived from the turn's, so of two that finish it at the same time the store refuses the second.
+    """
+    return Item(
+        f"item-of-{turn.id}",
+        "user",
+        turn.prompt.message["content"],
+        turn=turn.id,
+        attachments=turn.expansion.attachments,
+        words_start=turn.expansion.words_start,
+    )
+
+
 Expand = Callable[[ExpandRequest], Expansion]
 """Expands a message, and writes what it asks to be remembered. Blocks."""
 
@@ -185,15 +200,7 @@ class Thread:
         await self._runner.after_model(said, log)
         await self._runner.store(said, log)
         await self._runner.complete("finished", log)
-        # The id is derived from the turn's, so of two that finish it at the same time the store refuses the second.
-        asked = Item(
-            f"item-of-{turn.id}",
-            "user",
-            turn.prompt.message["content"],
-            turn=turn.id,
-            attachments=turn.expansion.attachments,
-            words_start=turn.expansion.words_start,
-        )
+        asked = asked_item(turn)
         receipt = replace(
             turn.receipt,
             hooks=[*turn.receipt.hooks, *log.hooks],

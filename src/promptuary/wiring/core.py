@@ -18,15 +18,17 @@ from promptuary.tokens import Counter
 from promptuary.wiring.workspace import open_door
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from promptuary.core.expansion import Expansion
     from promptuary.core.layers import Layer
+    from promptuary.core.messages import Message
     from promptuary.core.notes import Examination, ForeignForm, ForgetReport, ImportReport, Note, NoteHeader
     from promptuary.core.ports.models import ChatModel
     from promptuary.core.ports.threads import StateDatabase
     from promptuary.core.references import Completion, Reference
     from promptuary.core.search import SearchQuery, SearchResult
+    from promptuary.memory.doors.tools import ToolForm
     from promptuary.memory.memory import Memory
     from promptuary.memory.writeback.proposals import Proposals
     from promptuary.memory.writeback.runner import Writeback
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from promptuary.references.resolve_context import NoteKept, NotesFound
     from promptuary.search.service import SearchService
     from promptuary.threads.threads import Threads
-    from promptuary.threads.turn import ExpandRequest
+    from promptuary.threads.turn import ExpandRequest, Turn
     from promptuary.wiring.memory.notes import MemoryPlace
     from promptuary.workspace.workspace import Workspace
 
@@ -208,6 +210,29 @@ class Core:
                     forget_copies(self._workspace, memory, beside_notes(self._workspace, place, state))
             return self._memories[place]
 
+    def memory_tools(self, form: ToolForm) -> Sequence[Mapping[str, object]]:
+        """Return the tools of memory as a provider wants them described."""
+        from promptuary.memory.doors.tools import tool_schemas  # noqa: PLC0415  (only agents need it)
+
+        return tool_schemas(form)
+
+    def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, object] | str,
+        turn: Turn | None,
+        messages: Sequence[Message] | None,
+    ) -> dict[str, object]:
+        """Return what a tool of memory answers, in ``turn`` after ``messages``."""
+        from promptuary.memory.doors.tools import MemoryTools  # noqa: PLC0415  (only agents need it)
+        from promptuary.wiring.memory.writeback import turn_so_far  # noqa: PLC0415
+
+        memory = self.memory(turn.thread if turn is not None else "main")
+        said = None
+        if turn is not None and messages is not None:
+            said = turn_so_far(turn, self.threads().history(thread=turn.thread, everything=False), messages)
+        return MemoryTools(memory, self.proposals(create=True), self._counter).call(name, arguments, said)
+
     def forget(self, key: str, *, everywhere: bool, dry_run: bool) -> ForgetReport:
         """Forget a note with everything that is stored of it."""
         from promptuary.memory.forget import forget  # noqa: PLC0415  (seldom needed)
@@ -238,11 +263,11 @@ class Core:
 
         return exported(self.memory(), Path(path))
 
-    def proposals(self) -> Proposals:
-        """Return what waits for the person before it is remembered. Creates no database."""
+    def proposals(self, *, create: bool = False) -> Proposals:
+        """Return what waits for the person before it is remembered. Unless ``create`` is set, creates no database."""
         from promptuary.wiring.memory.writeback import open_proposals  # noqa: PLC0415  (most expansions need none)
 
-        return open_proposals(self.state(create=False), self.principal, self.memory())
+        return open_proposals(self.state(create=create), self.principal, self.memory())
 
     def writeback(self) -> Writeback:
         """Return what learns from finished turns."""

@@ -58,8 +58,8 @@ class NoteQueue(Protocol):
 ProposalAction = Literal["write", "archive"]
 """What a proposal would do: write a note, or archive one."""
 
-ProposalOrigin = Literal["writeback", "extract"]
-"""Who proposes: a model after a turn, or the local extractor."""
+ProposalOrigin = Literal["writeback", "extract", "tool"]
+"""Who proposes: a model after a turn, the local extractor, or an agent by its tool."""
 
 
 @dataclass(frozen=True, slots=True)

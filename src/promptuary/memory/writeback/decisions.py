@@ -63,9 +63,10 @@ class Propose:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Do nothing, and why."""
+    """Do nothing, and why; ``note`` is the id of the note that says it already."""
 
     why: str
+    note: str = ""
 
 
 Outcome = Write | Archive | Propose | Drop
@@ -79,6 +80,18 @@ class Known:
     target: Note | None = None
     superseded: Note | None = None
     similar: Note | None = None
+
+
+def known_for(
+    decision: Decision, get: Callable[[str], Note | None], similar: Callable[[str, int], Sequence[str]]
+) -> Known:
+    """Return the notes that a decision is about; ``similar`` finds the ids of notes that are about the same."""
+    text = f"{decision.draft.title or ''}\n{decision.draft.content or ''}".strip()
+    alike = similar(text, 1) if decision.action == "upsert" and text and not decision.id else ()
+    target, ended, near = (
+        get(key) if key else None for key in (decision.id, decision.supersedes, alike[0] if alike else "")
+    )
+    return Known(target, ended, near)
 
 
 def parsed(answer: Mapping[str, Any]) -> list[Decision]:
@@ -147,11 +160,11 @@ def _upserted(decision: Decision, snapshot: TurnSnapshot, known: Known, new_id: 
     text = f"{draft.title}\n{draft.content}"
     if similar is not None and not decision.supersedes and target is None:
         if says_no_more(draft.content or "", _text_of(similar)):
-            return Drop("a note says it already")
+            return Drop("a note says it already", similar.header.id)
         if says_no_more(similar.body, text):
             target = similar  # the new text says more: it takes the place of the old one
     if target is not None and says_no_more(draft.content or "", _text_of(target)):
-        return Drop("the note says it already")
+        return Drop("the note says it already", target.header.id)
     changed = [note.header for note in (target, known.superseded) if note is not None]
     ends = known.superseded.header if known.superseded else None
     draft = replace(draft, id=target.header.id if target else None, supersedes=ends.id if ends else None)
@@ -213,7 +226,7 @@ def _proposed(decision: Decision, draft: NoteDraft, proposal_id: str, *, at: str
             proposal_id,
             action,
             at,
-            "writeback",
+            "tool" if draft.source == "tool" else "writeback",
             draft,
             proposal_fingerprint(action, draft),
             rev=rev,

@@ -32,6 +32,7 @@ from promptuary.memory.writeback.decisions import (
     Propose,
     Write,
     dispose,
+    known_for,
     parsed,
     proposal_fingerprint,
 )
@@ -190,7 +191,8 @@ class Writeback:
             raise PromptuaryError("writeback was closed before the model answered")
         done = []
         for decision in parsed(answer):
-            outcome = dispose(decision, one, self._about(decision), has_secret=self._has_secret, new_id=new_note_id())
+            about = known_for(decision, self._memory.get, self._similar)
+            outcome = dispose(decision, one, about, has_secret=self._has_secret, new_id=new_note_id())
             done.append(self._act(outcome))
         return done
 
@@ -207,15 +209,6 @@ class Writeback:
         keys = [*self._similar(one.persons_words[-2_000:], _MOST_CANDIDATES), *self._similar(last[:2_000], 3)]
         found = [self._memory.get(key) for key in dict.fromkeys(keys)]
         return [note for note in found if note is not None and note.header.status == "active"][:_MOST_CANDIDATES]
-
-    def _about(self, decision: Decision) -> Known:
-        text = f"{decision.draft.title or ''}\n{decision.draft.content or ''}".strip()
-        alike = self._similar(text, 1) if decision.action == "upsert" and text and not decision.id else ()
-        target, ended, similar = (
-            self._memory.get(key) if key else None
-            for key in (decision.id, decision.supersedes, alike[0] if alike else "")
-        )
-        return Known(target, ended, similar)
 
     def _act(self, outcome: Outcome) -> Outcome:
         try:

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Sequence
 
 from promptuary.config.settings import Settings
+from promptuary.core.ids import new_id
 from promptuary.core.layers import Layer
+from promptuary.core.messages import Item, Message
 from promptuary.core.ports.threads import StateDatabase
 from promptuary.core.principals import Principal
 from promptuary.layers.memory_digest import MemoryDigest
@@ -16,7 +18,9 @@ from promptuary.memory.secret_texts import has_secret
 from promptuary.memory.writeback.prompts import Prompts
 from promptuary.memory.writeback.proposals import Proposals
 from promptuary.memory.writeback.runner import Writeback
-from promptuary.wiring.memory.notes import recall_policy
+from promptuary.memory.writeback.snapshot import TurnSnapshot, snapshot
+from promptuary.threads.turn import Turn, asked_item
+from promptuary.wiring.memory.notes import now, recall_policy
 from promptuary.wiring.models import chat_model
 
 
@@ -57,3 +61,9 @@ def open_writeback(state: StateDatabase, settings: Settings, principal: Principa
         prompts=Prompts(qa=settings.writeback_qa_prompt, profile=settings.writeback_profile_prompt),
         soft_drain=settings.writeback_wait_policy == "soft_drain",
     )
+
+
+def turn_so_far(turn: Turn, history: Sequence[Item], messages: Sequence[Message]) -> TurnSnapshot:
+    """Return what was said in a turn that is not finished: ``messages`` followed its prompt."""
+    said = [Item(new_id("item"), one["role"], one.get("content") or "", turn=turn.id) for one in messages]
+    return snapshot(turn.id, turn.thread, now(), [*history, asked_item(turn), *said], turn.receipt)
