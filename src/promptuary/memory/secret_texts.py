@@ -17,6 +17,7 @@ _NAMES: Final = (
 )
 _SPOKEN: Final = rf"(?<![\w-])(?:{_NAMES})(?!\w)[ \t]{{0,3}}(?:is|ist|est|es|é|=|:|：|是|为|為)[ \t]{{0,3}}[\"'`]?"
 _VALUE: Final = r"(?=[^\s\"'`]{0,80}[\d!$%&*+?@^~])[^\s\"'`<>(\[{][^\s\"'`]{3,200}"
+_MASK: Final = "***"
 _NO_SECRET: Final = re.compile(r"\*+|x+|\.+|…|\$\{?\w+\}?|%\w+%|\d{4}-\d{2}-\d{2}\S*", re.IGNORECASE)
 
 
@@ -25,6 +26,16 @@ def has_secret(text: str) -> bool:
     if mask_secrets(text) != text:
         return True
     return any(_NO_SECRET.fullmatch(found[1].rstrip(".,;")) is None for found in _spoken().finditer(text))
+
+
+def without_secrets(text: str) -> str:
+    """Return a text with a mark in the place of everything in it that looks like a secret."""
+
+    def masked(found: re.Match[str]) -> str:
+        value = found[1].rstrip(".,;")
+        return found[0] if _NO_SECRET.fullmatch(value) else found[0][: -len(found[1])] + _MASK
+
+    return _spoken().sub(masked, mask_secrets(text))
 
 
 def refuse_secrets(*texts: str) -> None:

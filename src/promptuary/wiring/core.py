@@ -230,7 +230,7 @@ class Core:
         memory = self.memory(turn.thread if turn is not None else "main")
         said = None
         if turn is not None and messages is not None:
-            said = turn_so_far(turn, self.threads().history(thread=turn.thread, everything=False), messages)
+            said = turn_so_far(turn, self.state().threads(self.principal), messages)
         return MemoryTools(memory, self.proposals(create=True), self._counter).call(name, arguments, said)
 
     def forget(self, key: str, *, everywhere: bool, dry_run: bool) -> ForgetReport:
@@ -267,7 +267,7 @@ class Core:
         """Return what waits for the person before it is remembered. Unless ``create`` is set, creates no database."""
         from promptuary.wiring.memory.writeback import open_proposals  # noqa: PLC0415  (most expansions need none)
 
-        return open_proposals(self.state(create=create), self.principal, self.memory())
+        return open_proposals(self.state(create=create), self.principal, self.memory)
 
     def writeback(self) -> Writeback:
         """Return what learns from finished turns."""
@@ -275,7 +275,7 @@ class Core:
 
         with self._opening:
             if self._writeback is None:
-                self._writeback = open_writeback(self.state(), self.settings, self.principal, self.memory())
+                self._writeback = open_writeback(self.state(), self.settings, self.principal, self.memory)
             return self._writeback
 
     def examine(self, *, fix: bool = False) -> Examination:

@@ -145,7 +145,7 @@ class MemoryTools:
         decision = Decision("upsert", draft, id=given.get("memory_id") or "")
         nothing = TurnSnapshot("", "", self._memory.visible.clock(), (), external=True)
         turn = said or nothing
-        about = known_for(decision, self._memory.exact, self._memory.similar)
+        about = known_for(decision, self._memory.exact, self._memory.similar, self._memory.history)
         # Whether the words stem from elsewhere decides their label here, and not whether they are written.
         outcome = dispose(decision, replace(turn, external=False), about, has_secret=has_secret, new_id=new_note_id())
         match outcome:

@@ -6,10 +6,10 @@ not become its author.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, get_args
 
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.notes import Note, NoteDraft, note_path
+from promptuary.core.notes import Note, NoteDraft, NoteTrust, note_path
 from promptuary.core.principals import Owner
 from promptuary.memory.files.front_matter import NewValue
 from promptuary.memory.files.note_file import as_text, fingerprint, normal_time, owner_label, rewrite, write_new
@@ -73,7 +73,9 @@ def changed_file(note: Note, draft: NoteDraft, writer: Writer) -> bytes:
         values["audience"] = draft.audience
         values["owner"] = owner_label(writer.owner) if draft.audience == "private" else None
     if _says_something_else(note, draft):
-        values |= {"source": draft.source, "trust": draft.trust}
+        values |= {"source": draft.source, "trust": _trust_after(note, draft)}
+    elif note.header.external:
+        values["trust"] = note.header.trust  # the file may say otherwise: it is somebody else's
     same = rewrite(note.text, values, draft.content)
     if as_text(same) == note.text:
         return same
@@ -93,6 +95,14 @@ def moved_path(note: Note, draft: NoteDraft) -> str:
 def _says_something_else(note: Note, draft: NoteDraft) -> bool:
     texts = ((draft.content, note.body), (draft.title, note.header.title), (draft.summary, note.header.summary))
     return any(given is not None and given.strip() != now.strip() for given, now in texts)
+
+
+def _trust_after(note: Note, draft: NoteDraft) -> NoteTrust:
+    """Return how far a note is trusted that says something else now: no more than the words of it that stay."""
+    content = draft.content is not None and draft.content.strip() != note.body.strip()
+    if content and (draft.trust == "person" or draft.title is not None):
+        return draft.trust
+    return max(draft.trust, note.header.trust, key=get_args(NoteTrust).index)
 
 
 def _given(draft: NoteDraft) -> dict[str, NewValue]:

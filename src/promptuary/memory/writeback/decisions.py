@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from promptuary.core.notes import Note, NoteDraft, NoteHeader, NoteTrust, is_note_id
+from promptuary.core.notes import Note, NoteChange, NoteDraft, NoteHeader, NoteTrust, is_note_id
 from promptuary.core.ports.writeback import Proposal, ProposalAction
 from promptuary.memory.writeback.prompts import MOST_DECISIONS
 from promptuary.memory.writeback.snapshot import TurnSnapshot
@@ -75,15 +75,26 @@ Outcome = Write | Archive | Propose | Drop
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The notes that a decision is about: those that it names, if they are visible, and one that says the same."""
+    """The notes that a decision is about: those that it names, if they are visible, and one that says the same.
+
+    ``by_hand`` are the ids of those that a person edited, whatever their files say of who wrote them.
+    """
 
     target: Note | None = None
     superseded: Note | None = None
     similar: Note | None = None
+    by_hand: frozenset[str] = frozenset()
+
+    def is_persons(self, note: NoteHeader) -> bool:
+        """Return whether a model may not touch a note."""
+        return note.id in self.by_hand or is_persons(note)
 
 
 def known_for(
-    decision: Decision, get: Callable[[str], Note | None], similar: Callable[[str, int], Sequence[str]]
+    decision: Decision,
+    get: Callable[[str], Note | None],
+    similar: Callable[[str, int], Sequence[str]],
+    history: Callable[[str], Sequence[NoteChange]],
 ) -> Known:
     """Return the notes that a decision is about; ``similar`` finds the ids of notes that are about the same."""
     text = f"{decision.draft.title or ''}\n{decision.draft.content or ''}".strip()
@@ -91,7 +102,9 @@ def known_for(
     target, ended, near = (
         get(key) if key else None for key in (decision.id, decision.supersedes, alike[0] if alike else "")
     )
-    return Known(target, ended, near)
+    ids = {note.header.id for note in (target, ended, near) if note is not None}
+    by_hand = (one for one in ids if any(change.kind in {"edit", "adopt"} for change in history(one)))
+    return Known(target, ended, near, frozenset(by_hand))
 
 
 def parsed(answer: Mapping[str, Any]) -> list[Decision]:
@@ -173,7 +186,7 @@ def _upserted(decision: Decision, snapshot: TurnSnapshot, known: Known, new_id: 
             draft, title=None if target is None else target.header.title, tags=None
         )  # not a word but theirs
     rev = target.header.rev if target else ""
-    if why := _needs_consent(draft, snapshot, changed):
+    if why := _needs_consent(draft, snapshot, changed, known):
         trust: NoteTrust = "external" if snapshot.external and not _is_spoken(draft, snapshot) else "agent"
         return _proposed(decision, replace(draft, trust=trust), new_id, at=snapshot.at, rev=rev, why=why)
     return Write(draft, rev, ends, _said(decision))
@@ -183,9 +196,9 @@ def _text_of(note: Note) -> str:
     return f"{note.header.title}\n{note.body}"
 
 
-def _needs_consent(draft: NoteDraft, snapshot: TurnSnapshot, changed: Sequence[NoteHeader]) -> str:
+def _needs_consent(draft: NoteDraft, snapshot: TurnSnapshot, changed: Sequence[NoteHeader], known: Known) -> str:
     """Return why the person must be asked before a draft is written; empty if they need not be."""
-    if any(map(is_persons, changed)):
+    if any(map(known.is_persons, changed)):
         return "It would change a note that is yours."
     if draft.audience == "shared":
         return "Everybody here would see it."
@@ -211,7 +224,7 @@ def _archived(decision: Decision, snapshot: TurnSnapshot, known: Known, new_id: 
     if known.target is None:
         return Drop("it names a note that is not there")
     header = known.target.header
-    persons = is_persons(header)
+    persons = known.is_persons(header)
     if persons or snapshot.external:
         why = "The note is yours." if persons else "The conversation held text from elsewhere."
         draft = NoteDraft(id=header.id, title=header.title, source="writeback", source_ref=decision.draft.source_ref)

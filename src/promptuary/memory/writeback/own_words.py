@@ -10,6 +10,8 @@ from typing import Final, NamedTuple
 _LONGEST_MESSAGE: Final = 2_000
 _LONGEST_PARAGRAPH: Final = 600
 _FENCE: Final = re.compile(r"[ \t]*(`{3,}|~{3,})")
+_MAIL: Final = 2
+"""So many lines of a head, one after the other, are that of a mail."""
 _QUOTED_LINE: Final = re.compile(
     r"[ \t]*(>|\|)|(from|to|subject|date|sent|von|an|betreff|de|asunto|objet)[ \t]*:", re.IGNORECASE
 )
@@ -33,14 +35,17 @@ def own_words(message: str) -> OwnWords:
     if len(message) > _LONGEST_MESSAGE:
         return OwnWords("", foreign=True)
     kept: list[str] = []
-    foreign, fence = False, ""
+    foreign, fence, headers = False, "", 0
     for line in message.splitlines():
         mark = _FENCE.match(line)
+        quoted = _QUOTED_LINE.match(line)
+        if headers < _MAIL:  # after the head of a mail comes its text
+            headers = headers + 1 if quoted and quoted[2] else 0
         if fence or mark:
             foreign = True
             fence = _after(line, mark, fence)
             kept.append("")
-        elif _QUOTED_LINE.match(line):
+        elif quoted or headers >= _MAIL:
             foreign = True
             kept.append("")
         else:

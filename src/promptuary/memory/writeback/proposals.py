@@ -4,12 +4,12 @@ What is accepted goes through the same write path as everything else, as the per
 long as it takes; it is never accepted, and never lost, by itself.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final, Protocol, Unpack
 
 from promptuary.core.errors import NoteConflictError, PromptuaryError
-from promptuary.core.notes import Note, NoteDraft
+from promptuary.core.notes import Note, NoteChange, NoteDraft
 from promptuary.core.ports.writeback import Proposal, ProposalFields, ProposalStore
 from promptuary.memory.writeback.decisions import HasSecret, proposal_fingerprint
 
@@ -32,11 +32,29 @@ class NoteWriter(Protocol):
         """Archive a note."""
         ...
 
+    def history(self, key: str) -> Sequence[NoteChange]:
+        """Return what happened to a note, the oldest change first."""
+        ...
+
+    def similar(self, text: str, limit: int) -> Sequence[str]:
+        """Return the ids of at most so many notes that are about the same as a text, the nearest first."""
+        ...
+
+
+MemoryOf = Callable[[str], NoteWriter]
+"""Returns the memory of a thread: settings may isolate threads."""
+_THREAD: Final = "thread:"
+
+
+def thread_reference(thread: str) -> str:
+    """Return how a note names the thread that it stems from."""
+    return f"{_THREAD}{thread}"
+
 
 class Proposals:
     """The proposals of one principal. Every method blocks."""
 
-    def __init__(self, store: ProposalStore, memory: NoteWriter, *, has_secret: HasSecret) -> None:
+    def __init__(self, store: ProposalStore, memory: MemoryOf, *, has_secret: HasSecret) -> None:
         self._store = store
         self._memory = memory
         self._has_secret = has_secret
@@ -59,7 +77,7 @@ class Proposals:
             note = self._archived(found)
         else:
             draft = replace(found.draft, trust="person")
-            note = self._memory.put(draft, if_rev=found.rev or None, reason=f"accepted {found.id}")
+            note = self._memory_of(found).put(draft, if_rev=found.rev or None, reason=f"accepted {found.id}")
         self._store.remove(found.id, rejected=False)
         return note
 
@@ -83,12 +101,16 @@ class Proposals:
         return edited
 
     def _archived(self, found: Proposal) -> Note:
-        current = self._memory.get(found.draft.id or "")
+        memory = self._memory_of(found)
+        current = memory.get(found.draft.id or "")
         if current is None or current.header.rev != found.rev:
             raise NoteConflictError(
                 "the note has changed since this was proposed; look at it, then archive it", current
             )
-        return self._memory.archive(current.header.id, reason=f"accepted {found.id}")
+        return memory.archive(current.header.id, reason=f"accepted {found.id}")
+
+    def _memory_of(self, proposal: Proposal) -> NoteWriter:
+        return self._memory((proposal.draft.source_ref or "").removeprefix(_THREAD) or "main")
 
     def _found(self, proposal: str) -> Proposal:
         found = self._store.get(proposal)

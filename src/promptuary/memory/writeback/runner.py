@@ -9,7 +9,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, assert_never
 
@@ -19,6 +19,7 @@ from promptuary.core.messages import Item
 from promptuary.core.notes import Note, NoteDraft, new_note_id
 from promptuary.core.ports.json_answers import complete_json
 from promptuary.core.ports.models import ChatModel, JsonChatModel
+from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, ThreadStore
 from promptuary.core.ports.writeback import NoteQueue, Proposal, QueuedTurn
 from promptuary.core.receipts import Receipt
 from promptuary.core.text import one_line
@@ -38,8 +39,15 @@ from promptuary.memory.writeback.decisions import (
 )
 from promptuary.memory.writeback.extract import statements
 from promptuary.memory.writeback.prompts import SCHEMA, Prompts, question
-from promptuary.memory.writeback.proposals import NoteWriter, Proposals
-from promptuary.memory.writeback.snapshot import TurnSnapshot, from_text, snapshot, to_text, wrote_a_note
+from promptuary.memory.writeback.proposals import MemoryOf, NoteWriter, Proposals, thread_reference
+from promptuary.memory.writeback.snapshot import (
+    TurnSnapshot,
+    from_text,
+    held_foreign_text,
+    snapshot,
+    to_text,
+    wrote_a_note,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -53,13 +61,14 @@ _MOST_TRIES: Final = 7
 _MOST_CANDIDATES: Final = 8
 _LONGEST_ERROR: Final = 300
 
-Similar = Callable[[str, int], Sequence[str]]
-"""Returns the ids of at most so many notes that are about the same as a text, the nearest first."""
+_FOREIGN: Final = "writeback"
+"""The state in which a thread keeps which of its turns had foreign text in their prompts."""
 
 
 class Writeback:
     """Writeback of one principal. ``record`` belongs into the transaction that stores a finished turn.
 
+    ``threads`` keeps which turns had foreign text in their prompts. ``memory`` returns the memory of a thread.
     ``model`` of ``None`` leaves the local extractor. ``timeout`` is how many seconds the model has for one turn. The
     model is asked on an event loop of its own, in a thread of its own.
     """
@@ -68,18 +77,18 @@ class Writeback:
         self,
         queue: NoteQueue,
         proposals: Proposals,
-        memory: NoteWriter,
+        memory: MemoryOf,
         *,
+        threads: ThreadStore,
         model: ChatModel | JsonChatModel | None,
-        similar: Similar,
         has_secret: HasSecret,
         prompts: Prompts = Prompts(),  # noqa: B008  (frozen)
         soft_drain: bool = False,
         timeout: float = 120.0,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._queue, self._proposals, self._memory = queue, proposals, memory
-        self._model, self._similar, self._has_secret = model, similar, has_secret
+        self._queue, self._proposals, self._memory, self._threads = queue, proposals, memory, threads
+        self._model, self._has_secret = model, has_secret
         self._prompts, self._soft_drain, self._timeout, self._clock = prompts, soft_drain, timeout, clock
         self._lock = threading.Lock()
         self._worker: threading.Thread | None = None
@@ -91,13 +100,26 @@ class Writeback:
         If the agent wrote a note itself in the turn, nothing is left to write.
         """
         own = [item for item in history if item.turn == turn]
+        foreign = self._foreign_turns(turn, thread, history, receipt)
         if wrote_a_note(own):
             return
         if self._model is None and not any(statements(item.words) for item in own if item.role == "user"):
             return
         at = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")
-        one = snapshot(turn, thread, at, history, receipt)
+        one = snapshot(turn, thread, at, history, receipt, foreign_turns=foreign)
         self._queue.add(QueuedTurn(turn, thread, at, to_text(one), due=self._clock()))
+
+    def _foreign_turns(self, turn: str, thread: str, history: Sequence[Item], receipt: Receipt) -> Collection[str]:
+        """Return the turns of a history whose prompts held foreign text, this one too, and keep them.
+
+        What a layer showed is in no later prompt, but what the model made of it is.
+        """
+        before = foreign_turns(self._threads, thread)
+        standing = {item.turn for item in history}
+        found = [one for one in before if one in standing] + ([turn] if held_foreign_text(receipt) else [])
+        if found != before:
+            self._threads.apply(ThreadChange(thread, states=[LayerState(_foreign_key(thread), 1, found)]))
+        return found
 
     def begin(self) -> None:
         """Work off what waits, in the background, also what an earlier process left behind."""
@@ -128,20 +150,21 @@ class Writeback:
         """Propose what the person stated in the turn itself, which is the last message of theirs."""
         words = next((part.text for part in reversed(one.said) if part.speaker == "person"), "")
         done: list[Outcome] = []
+        memory = self._memory(one.thread)
         for found in statements(words):
-            if self._has_secret(found.text) or self._known(found.text):
+            if self._has_secret(found.text) or self._known(found.text, memory):
                 continue
-            draft = NoteDraft(found.text, kind=found.kind, source_ref=f"thread:{one.thread}")
+            draft = NoteDraft(found.text, kind=found.kind, source_ref=thread_reference(one.thread))
             mark = proposal_fingerprint("write", draft)
             proposal = Proposal(new_note_id(), "write", one.at, "extract", draft, mark, evidence=found.text)
-            done.append(self._act(Propose(proposal)))
+            done.append(self._act(Propose(proposal), memory))
         return done
 
-    def _known(self, text: str) -> bool:
+    def _known(self, text: str, memory: NoteWriter) -> bool:
         """Return whether a note says this already."""
         one = Decision("upsert", NoteDraft(text, title=text))
         nothing = TurnSnapshot("", "", "", (), external=False)
-        notes = [note for key in self._similar(text, 1) if (note := self._memory.get(key))]
+        notes = [note for key in memory.similar(text, 1) if (note := memory.get(key))]
         known = Known(similar=notes[0] if notes else None)
         return isinstance(dispose(one, nothing, known, has_secret=self._has_secret, new_id=""), Drop)
 
@@ -185,15 +208,16 @@ class Writeback:
         """
         if self._model is None:
             return self._extract(one)
-        notes = self._candidates(one)
+        memory = self._memory(one.thread)
+        notes = _candidates(one, memory)
         answer = self._answer(self._model, one, notes)
         if self._closed.is_set():
             raise PromptuaryError("writeback was closed before the model answered")
         done = []
         for decision in parsed(answer):
-            about = known_for(decision, self._memory.get, self._similar)
-            outcome = dispose(decision, one, about, has_secret=self._has_secret, new_id=new_note_id())
-            done.append(self._act(outcome))
+            known = known_for(decision, memory.get, memory.similar, memory.history)
+            outcome = dispose(decision, one, known, has_secret=self._has_secret, new_id=new_note_id())
+            done.append(self._act(outcome, memory))
         return done
 
     def _answer(self, model: ChatModel | JsonChatModel, one: TurnSnapshot, notes: Sequence[Note]) -> dict[str, Any]:
@@ -203,20 +227,13 @@ class Writeback:
 
         return asyncio.run(ask())
 
-    def _candidates(self, one: TurnSnapshot) -> list[Note]:
-        """Return the notes that the conversation may be about: by what was said last, and by what the person said."""
-        last = one.said[-1].text if one.said else ""
-        keys = [*self._similar(one.persons_words[-2_000:], _MOST_CANDIDATES), *self._similar(last[:2_000], 3)]
-        found = [self._memory.get(key) for key in dict.fromkeys(keys)]
-        return [note for note in found if note is not None and note.header.status == "active"][:_MOST_CANDIDATES]
-
-    def _act(self, outcome: Outcome) -> Outcome:
+    def _act(self, outcome: Outcome, memory: NoteWriter) -> Outcome:
         try:
             match outcome:
                 case Write(draft, rev, _, reason):
-                    self._memory.put(draft, if_rev=rev or None, reason=reason)
+                    memory.put(draft, if_rev=rev or None, reason=reason)
                 case Archive(note, reason):
-                    self._memory.archive(note.id, reason=reason)
+                    memory.archive(note.id, reason=reason)
                 case Propose(proposal):
                     return outcome if self._proposals.add(proposal) else Drop("the same was proposed before")
                 case Drop():
@@ -228,3 +245,25 @@ class Writeback:
         except PromptuaryError as error:  # the note was changed meanwhile, or the write path refuses it
             return Drop(one_line(str(error)))
         return outcome
+
+
+def foreign_turns(threads: ThreadStore, thread: str) -> list[str]:
+    """Return the finished turns of a thread whose prompts held foreign text."""
+    (stored,) = threads.states([_foreign_key(thread)])
+    return list(stored.value) if stored is not None and isinstance(stored.value, list) else []
+
+
+def _foreign_key(thread: str) -> StateKey:
+    return StateKey(_FOREIGN, "thread", thread)
+
+
+def _candidates(one: TurnSnapshot, memory: NoteWriter) -> list[Note]:
+    """Return the notes that the conversation may be about: by what was said last, and by what the person said.
+
+    Notes from elsewhere are not among them: the model would do what they ask for, in a conversation that held none.
+    """
+    last = one.said[-1].text if one.said else ""
+    keys = [*memory.similar(one.persons_words[-2_000:], _MOST_CANDIDATES), *memory.similar(last[:2_000], 3)]
+    found = [note for key in dict.fromkeys(keys) if (note := memory.get(key)) is not None]
+    usable = [note for note in found if note.header.status == "active" and note.header.trust != "external"]
+    return usable[:_MOST_CANDIDATES]

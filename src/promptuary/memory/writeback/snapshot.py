@@ -13,8 +13,8 @@ from promptuary.core.blocks import Trust
 from promptuary.core.errors import StorageError
 from promptuary.core.messages import Item
 from promptuary.core.receipts import Receipt
+from promptuary.memory.secret_texts import without_secrets
 from promptuary.memory.writeback.own_words import own_words
-from promptuary.workspace.disk.secret_values import mask_secrets
 
 Speaker = Literal["person", "assistant", "tool"]
 """Who said something."""
@@ -65,14 +65,23 @@ def snapshot(
     history: Sequence[Item],
     receipt: Receipt,
     *,
-    own_parts: Collection[str] = OWN_PARTS,
+    foreign_turns: Collection[str] = (),
 ) -> TurnSnapshot:
-    """Return the snapshot of a turn. ``history`` ends with the turn's own messages."""
-    external = any(map(_is_foreign, history)) or any(
+    """Return the snapshot of a turn. ``history`` ends with the turn's own messages.
+
+    ``foreign_turns`` are earlier turns whose prompts held foreign text: what the model replied may repeat it.
+    """
+    repeated = any(item.turn in foreign_turns for item in history)
+    external = repeated or any(map(_is_foreign, history)) or held_foreign_text(receipt)
+    return TurnSnapshot(turn, thread, at, _bounded(history), external)
+
+
+def held_foreign_text(receipt: Receipt, own_parts: Collection[str] = OWN_PARTS) -> bool:
+    """Return whether a prompt held text that is neither the person's nor the model's."""
+    return any(
         entry.status != "out" and (entry.trust is Trust.EXTERNAL or entry.layer not in own_parts)
         for entry in receipt.entries
     )
-    return TurnSnapshot(turn, thread, at, _bounded(history), external)
 
 
 def _is_foreign(item: Item) -> bool:
@@ -91,7 +100,7 @@ def _bounded(history: Sequence[Item]) -> tuple[Said, ...]:
         most = min(_LONGEST_RESULT if speaker == "tool" else _LONGEST_MESSAGE, left)
         if most < 80 and kept:
             break
-        kept.append(Said(speaker, _shortened(mask_secrets(item.words), most)))
+        kept.append(Said(speaker, _shortened(without_secrets(item.words), most)))
         left -= len(kept[-1].text)
     return tuple(reversed(kept))
 

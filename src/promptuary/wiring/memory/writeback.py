@@ -6,7 +6,7 @@ from promptuary.config.settings import Settings
 from promptuary.core.ids import new_id
 from promptuary.core.layers import Layer
 from promptuary.core.messages import Item, Message
-from promptuary.core.ports.threads import StateDatabase
+from promptuary.core.ports.threads import StateDatabase, ThreadStore
 from promptuary.core.principals import Principal
 from promptuary.layers.memory_digest import MemoryDigest
 from promptuary.layers.memory_recall import MemoryRecall
@@ -17,7 +17,7 @@ from promptuary.memory.recall.select import Selector
 from promptuary.memory.secret_texts import has_secret
 from promptuary.memory.writeback.prompts import Prompts
 from promptuary.memory.writeback.proposals import Proposals
-from promptuary.memory.writeback.runner import Writeback
+from promptuary.memory.writeback.runner import Writeback, foreign_turns
 from promptuary.memory.writeback.snapshot import TurnSnapshot, snapshot
 from promptuary.threads.turn import Turn, asked_item
 from promptuary.wiring.memory.notes import now, recall_policy
@@ -44,26 +44,39 @@ def memory_layers(settings: Settings, memory: Callable[[str], Memory]) -> Sequen
     return [digest("main"), recall("main")]
 
 
-def open_proposals(state: StateDatabase, principal: Principal, memory: Memory) -> Proposals:
-    """Return the proposals that wait for ``principal``."""
+def open_proposals(state: StateDatabase, principal: Principal, memory: Callable[[str], Memory]) -> Proposals:
+    """Return the proposals that wait for ``principal``. ``memory`` is that of a thread."""
     return Proposals(state.proposals(principal), memory, has_secret=has_secret)
 
 
-def open_writeback(state: StateDatabase, settings: Settings, principal: Principal, memory: Memory) -> Writeback:
-    """Return what learns from the finished turns of ``principal``."""
+def open_writeback(
+    state: StateDatabase, settings: Settings, principal: Principal, memory: Callable[[str], Memory]
+) -> Writeback:
+    """Return what learns from the finished turns of ``principal``. ``memory`` is that of a thread."""
+    main = memory("main")
+    if "{thread}" not in settings.memory_folder:
+        return _writeback(state, settings, principal, lambda _: main)
+    return _writeback(state, settings, principal, memory)
+
+
+def _writeback(
+    state: StateDatabase, settings: Settings, principal: Principal, memory: Callable[[str], Memory]
+) -> Writeback:
     return Writeback(
         state.writeback_queue(principal),
         open_proposals(state, principal, memory),
         memory,
         model=chat_model(settings, settings.writeback_model) if settings.writeback_model else None,
-        similar=memory.similar,
+        threads=state.threads(principal),
         has_secret=has_secret,
         prompts=Prompts(qa=settings.writeback_qa_prompt, profile=settings.writeback_profile_prompt),
         soft_drain=settings.writeback_wait_policy == "soft_drain",
     )
 
 
-def turn_so_far(turn: Turn, history: Sequence[Item], messages: Sequence[Message]) -> TurnSnapshot:
+def turn_so_far(turn: Turn, threads: ThreadStore, messages: Sequence[Message]) -> TurnSnapshot:
     """Return what was said in a turn that is not finished: ``messages`` followed its prompt."""
     said = [Item(new_id("item"), one["role"], one.get("content") or "", turn=turn.id) for one in messages]
-    return snapshot(turn.id, turn.thread, now(), [*history, asked_item(turn), *said], turn.receipt)
+    history = [*threads.history(turn.thread), asked_item(turn), *said]
+    foreign = foreign_turns(threads, turn.thread)
+    return snapshot(turn.id, turn.thread, now(), history, turn.receipt, foreign_turns=foreign)
