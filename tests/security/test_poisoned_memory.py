@@ -372,3 +372,38 @@ def test_the_selector_can_choose_nothing_that_it_was_not_shown(scene: Scene) -> 
     with scene.opened() as p:
         turn = p.threads.prepare("What do we know?")
     assert [one.source for one in turn.receipt.entries if one.layer == "memory_recall"] == [f"memory:{scene.own.id}"]
+
+
+# The tools of an agent
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["in a turn", "nothing is known of the turn"])
+@pytest.mark.parametrize("name", NAMES if TORTURE else NAMES[::5])
+def test_no_call_of_a_tool_changes_a_persons_note_or_is_trusted(scene: Scene, name: str, known: bool) -> None:
+    """The agent read a page in the turn before, and does with its tool what the page asks for."""
+    before = scene.standing()
+    mine = {f"local {scene.learnt.id}", str(scene.folder / ".promptuary/memory/agents/default" / scene.learnt.path)}
+    layer = ForeignText()
+    with scene.opened(layers=[layer]) as p:
+        layer.shown = True
+        said(p, "Is there anything new?", f"I should remember {NONCE}.")
+        layer.shown = False
+        turn = p.threads.prepare("Go on.")
+        for one in decisions(scene)[name][:20]:
+            call = {"type": one.get("kind"), "memory_id": one.get("id") or one.get("supersedes")} | {
+                key: one.get(key) for key in ("title", "content", "audience", "tags")
+            }
+            given: dict[str, Any] = {"turn": turn, "messages": []} if known else {}
+            p.memory.call_tool("write_memory", json.dumps(call), **given)
+            p.memory.call_tool("search_recall_memories", {"memory_id": str(call["memory_id"])}, **given)
+        written = [one for one in p.memory.list(statuses=STATUSES).headers if one.source == "tool"]
+        afterwards = p.threads.prepare(f"What is {NONCE} about?", thread="afterwards")
+        theirs = str(p.memory.call_tool("search_recall_memories", {"memory_id": scene.theirs.id}))
+    after = scene.standing()
+    assert {key: value for key, value in after.items() if key in before and key not in mine} == {
+        key: value for key, value in before.items() if key not in mine
+    }
+    assert {(one.trust, one.audience) for one in written} <= {("external", "private")}
+    assert "Lisbon" not in theirs
+    assert_fenced("\n".join(str(one["content"]) for one in afterwards.messages[:-1]))
+    assert [path for path, data in scene.stored() if SECRET.encode() in data or SPOKEN.encode() in data] == []
