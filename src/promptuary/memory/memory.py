@@ -83,6 +83,7 @@ class Memory:
         self.visible = VisibleNotes(roots.views(), self._read, self._page_texts, clock)
         self.search = open_search(self.visible)
         self._lock = threading.Lock()
+        self._refreshing = threading.Lock()
         self._upkeep: concurrency.Task[None] | None = None
         self._stale: set[NoteScope] = set()
         self._synced: dict[NoteScope, tuple[float, float]] = {}
@@ -306,21 +307,30 @@ class Memory:
 
     def refresh(self, *, wait: bool = False) -> None:
         """Look for what was done to the files by hand, unless that was just done; ``wait`` looks in any case."""
-        for notebook in self._roots.existing():
-            began = time.monotonic()
-            ended, took = self._synced.get(notebook.scope, (float("-inf"), 0.0))
-            if not wait and began - ended < max(_LEAST_BETWEEN, _REST * took):
-                continue
-            notebook.sync()
-            is_first = notebook.scope not in self._synced
-            self._synced[notebook.scope] = (time.monotonic(), time.monotonic() - began)
-            if is_first:  # an earlier process may have been killed before its list was written
-                self._list_later(notebook.scope)
+        with self._refreshing:  # whoever comes meanwhile waits for it, and need not look again
+            for notebook in self._roots.existing():
+                self._refresh(notebook, wait=wait)
+
+    def _refresh(self, notebook: Notebook, *, wait: bool) -> None:
+        began = time.monotonic()
+        ended, took = self._synced.get(notebook.scope, (float("-inf"), 0.0))
+        if not wait and began - ended < max(_LEAST_BETWEEN, _REST * took):
+            return
+        notebook.sync()
+        is_first = notebook.scope not in self._synced
+        self._synced[notebook.scope] = (time.monotonic(), time.monotonic() - began)
+        if is_first:  # an earlier process may have been killed before its list was written
+            self._list_later(notebook.scope)
 
     def refreshed(self) -> VisibleNotes:
         """Return what the principal may see, after a look at what was done by hand."""
         self.refresh()
         return self.visible
+
+    def search_now(self, query: NoteQuery) -> MemoryResult:
+        """Return the notes that answer best, after a look at what was done by hand."""
+        self.refresh()
+        return self.search.find(query)
 
     def changed(self, scope: NoteScope, notes: Collection[str]) -> None:
         """Have the index and the lists follow a change. Returns at once."""

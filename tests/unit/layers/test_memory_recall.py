@@ -391,3 +391,82 @@ def test_a_small_window_gets_a_shorter_digest_and_the_turn_goes_on(tmp_path: Pat
 
     assert turn.receipt.tokens <= 700
     assert any("more than the digest lists" in entry.reason for entry in turn.receipt.entries)
+
+
+# Through the settings of the person, and real files
+
+
+CONFIG = """
+[models.chooser]
+scripted = ['{answer}']
+
+[recall]
+model = "chooser"
+mode = "legacy_blocking"
+timeout_ms = 20000
+max_selected = {most}
+prompt = "Choose birds only."
+"""
+
+
+def configured(text: str) -> None:
+    path = Path.home() / ".config" / "promptuary" / "config.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def birds(folder: Path) -> list[str]:
+    """Write notes, and return their ids."""
+    with Promptuary.open(folder, exact=True, embedder="none") as p:
+        return [
+            p.memory.write(f"The {one} eats.", title=one, kind="project").header.id for one in ("owl", "tit", "jay")
+        ]
+
+
+def test_a_model_of_the_persons_configuration_selects_as_many_as_it_says(tmp_path: Path) -> None:
+    ids = birds(tmp_path)
+    configured(CONFIG.format(answer=json.dumps({"ids": ids}), most=2))
+    with Promptuary.open(tmp_path, exact=True, embedder="none") as p:
+        turn = p.threads.prepare("What is for lunch?")
+
+    assert recalled(turn) == ids[:2]
+    assert {entry.reason for entry in entries(turn)} == {"selected by the model"}
+
+
+@pytest.mark.parametrize("name", ["promptuary.toml", ".promptuary/config.toml"])
+def test_a_workspace_chooses_no_model_and_no_prompt_for_recall_and_the_person_is_told(
+    tmp_path: Path, name: str
+) -> None:
+    ids = birds(tmp_path)
+    (tmp_path / name).write_text(CONFIG.format(answer=json.dumps({"ids": ids}), most=2))
+    with Promptuary.open(tmp_path, exact=True, embedder="none") as p:
+        turn = p.threads.prepare("What is for lunch?")
+        told, settings = [*p.notes], p.settings
+
+    assert recalled(turn) == []
+    assert (settings.recall_model, settings.recall_prompt) == ("", "")
+    for setting in ("models", "recall_model", "recall_prompt"):
+        assert any(note.startswith(setting) and "a workspace cannot set it" in note for note in told)
+
+
+def test_by_default_a_turn_does_not_wait_for_the_model_and_five_notes_are_recalled(tmp_path: Path) -> None:
+    with Promptuary.open(tmp_path, exact=True, embedder="none") as p:
+        for number in range(9):
+            p.memory.write(f"The raven number {number} of the tower eats bread.", title=f"R{number}", kind="project")
+    slow = choosing(["nothing"], delay=float("inf"))
+    options: dict[str, Any] = {"models": {"slow": slow}, "recall_model": "slow", "embedder": "none"}
+    with Promptuary.open(tmp_path, exact=True, **options) as p:
+        turn = p.threads.prepare("What does the raven of the tower eat?")
+
+    assert len(slow.asked) == 1
+    assert len(recalled(turn)) == 5
+
+
+def test_a_note_that_was_made_by_hand_a_moment_ago_is_recalled(tmp_path: Path) -> None:
+    place = tmp_path / ".promptuary" / "memory" / "agents" / "default" / "private" / "project"
+    place.mkdir(parents=True)
+    (place / "raven.md").write_text("# Raven\n\nThe raven of the tower is called Merlina.\n")
+    with Promptuary.open(tmp_path, exact=True, embedder="none") as p:
+        turn = p.threads.prepare("What is the raven of the tower called?")
+
+    assert [entry.label for entry in entries(turn)] == ["Raven"]

@@ -37,7 +37,7 @@ def memory_layers(settings: Settings, memory: Callable[[str], Memory]) -> Sequen
 
     def recall(thread: str) -> Layer:
         own = memory(thread)
-        return MemoryRecall(Selector(own.search.find, own.visible, policy, model), own.visible)
+        return MemoryRecall(Selector(own.search_now, own.visible, policy, model), own.visible)
 
     if "{thread}" in settings.memory_folder:
         return [PerThread(digest), PerThread(recall)]
