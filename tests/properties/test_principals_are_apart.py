@@ -452,5 +452,6 @@ def test_the_check_of_notes_sees_what_one_may_see(tmp_path: Path, monkeypatch: p
         "edit",
         "export",
         "forget",
+        "call_tool",
     }
     assert {name.split()[0] for name, text in seen.items() if "secret-of-0" in text} == showing

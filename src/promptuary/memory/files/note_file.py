@@ -278,7 +278,7 @@ def _title_of_path(path: str) -> str:
 
 
 def _normal(text: str) -> str:
-    folded = unicodedata.normalize("NFKC", text).casefold()
+    folded = unicodedata.normalize("NFKC", valid_unicode(text)).casefold()
     return " ".join(folded.split()).rstrip(_END_OF_A_SENTENCE)
 
 

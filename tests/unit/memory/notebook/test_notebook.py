@@ -88,6 +88,13 @@ def test_a_new_note_lies_where_its_audience_kind_and_title_say(place: Place) -> 
     assert place.changed == [note.header.id]
 
 
+def test_half_a_character_that_a_model_wrote_is_no_reason_to_fail(place: Place) -> None:
+    note = written(place.of(), "Tabs \ud800.", title="Half \udfff")
+    again = place.of().write(NoteDraft("Tabs \ud800.", title="Half \udfff"))
+
+    assert (again.note.header.id, again.changed) == (note.header.id, False)
+
+
 def test_an_update_keeps_the_path_and_what_it_does_not_name(place: Place) -> None:
     first = written(place.of(), title="Tabs", tags=["style"], kind="project")
     second = place.of().write(NoteDraft("Use four spaces.", id=first.header.id, title="Spaces", kind="feedback")).note
