@@ -57,6 +57,8 @@ _PAGES_AFTER: Final = 0.3
 _LEAST_BETWEEN: Final = 1.0
 _MOST_COMPARED: Final = 2_000
 """Titles that a name which no note has is compared with."""
+_PATIENCE: Final = 1.0
+"""Seconds for which a call waits until the files are looked at."""
 _REST: Final = 10
 """Looking at all files rests at least this many times as long as it took."""
 
@@ -83,10 +85,10 @@ class Memory:
         self.visible = VisibleNotes(roots.views(), self._read, self._page_texts, clock)
         self.search = open_search(self.visible)
         self._lock = threading.Lock()
-        self._refreshing = threading.Lock()
         self._upkeep: concurrency.Task[None] | None = None
         self._stale: set[NoteScope] = set()
         self._synced: dict[NoteScope, tuple[float, float]] = {}
+        self._syncing: dict[NoteScope, concurrency.Task[None]] = {}
         self._closing = threading.Event()
 
     # Reading
@@ -306,16 +308,31 @@ class Memory:
         return self._roots.existing()
 
     def refresh(self, *, wait: bool = False) -> None:
-        """Look for what was done to the files by hand, unless that was just done; ``wait`` looks in any case."""
-        with self._refreshing:  # whoever comes meanwhile waits for it, and need not look again
-            for notebook in self._roots.existing():
-                self._refresh(notebook, wait=wait)
+        """Look for what was done to the files by hand, unless that was just done; ``wait`` looks in any case.
 
-    def _refresh(self, notebook: Notebook, *, wait: bool) -> None:
+        Looking at very many files goes on in the background; what is found serves the next call.
+        """
+        for notebook in self._roots.existing():
+            if wait:
+                self._sync(notebook)
+            elif (looking := self._looking(notebook)) is not None:
+                looking.wait(_PATIENCE)
+
+    def _looking(self, notebook: Notebook) -> "concurrency.Task[None] | None":
+        """Return what looks at the files; ``None`` if that was just done."""
+        with self._lock:
+            task = self._syncing.get(notebook.scope)
+            if task is not None and not task.wait(0):
+                return task
+            ended, took = self._synced.get(notebook.scope, (float("-inf"), 0.0))
+            if time.monotonic() - ended < max(_LEAST_BETWEEN, _REST * took):
+                return None
+            task = concurrency.begin(lambda: self._sync(notebook), daemon=False, name="promptuary-notes-by-hand")
+            self._syncing[notebook.scope] = task
+            return task
+
+    def _sync(self, notebook: Notebook) -> None:
         began = time.monotonic()
-        ended, took = self._synced.get(notebook.scope, (float("-inf"), 0.0))
-        if not wait and began - ended < max(_LEAST_BETWEEN, _REST * took):
-            return
         notebook.sync()
         is_first = notebook.scope not in self._synced
         self._synced[notebook.scope] = (time.monotonic(), time.monotonic() - began)
@@ -360,6 +377,8 @@ class Memory:
     def close(self) -> None:
         """Write the lists and the index that are still to be written, and close every file."""
         self._closing.set()
+        for task in tuple(self._syncing.values()):
+            task.wait()
         with self._lock:
             upkeep = self._upkeep
         if upkeep is not None:

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator, Mapping
 
-from promptuary.core.errors import PromptuaryError
+from promptuary.core.errors import NoteFileError, PromptuaryError
 from promptuary.core.notes import NoteScope
 from promptuary.core.ports.notes import NoteView
 from promptuary.memory.notebook.notebook import Notebook
@@ -46,10 +46,17 @@ class Roots:
     def _open(self, scope: NoteScope, *, create: bool) -> Notebook | None:
         with self._lock:
             if scope not in self._opened and scope in self._openers:
-                found = self._openers[scope](create)
+                found = self._opened_by(self._openers[scope], create=create)
                 if found is not None:
                     self._opened[scope] = found
             return self._opened.get(scope)
+
+    @staticmethod
+    def _opened_by(opener: OpenRoot, *, create: bool) -> Notebook | None:
+        try:
+            return opener(create)
+        except OSError as error:
+            raise NoteFileError(f"The notes cannot be looked at ({error.strerror}); check the disk.") from error
 
 
 class RootViews(Mapping[NoteScope, NoteView]):

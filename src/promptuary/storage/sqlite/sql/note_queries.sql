@@ -51,7 +51,11 @@ SELECT path, note, rev, size, modified, changed, inode, recorded FROM note WHERE
 -- The file of an id or at a path; of several that claim an id, the one that is visible.
 SELECT path, note, rev, size, modified, changed, inode, recorded
 FROM note
-WHERE space = :space AND (note = :key OR path = :key)
+WHERE number IN (
+    SELECT number FROM note INDEXED BY note_by_id WHERE space = :space AND note = :key
+    UNION ALL
+    SELECT number FROM note WHERE space = :space AND path = :key
+)
 ORDER BY reader IS NULL, path
 LIMIT 1;
 
@@ -62,7 +66,11 @@ SELECT
     source_ref, valid_from, valid_until, supersedes, pinned, confidence, trust, external, fingerprint, problem, owner.kind, owner.name, owner.agent
 FROM note
 LEFT JOIN owner ON owner.id = note.owner
-WHERE space = :space AND reader IN (0, :reader) AND (note = :key OR path = :key)
+WHERE reader IN (0, :reader) AND number IN (
+    SELECT number FROM note INDEXED BY note_by_id WHERE space = :space AND note = :key
+    UNION ALL
+    SELECT number FROM note WHERE space = :space AND path = :key
+)
 LIMIT 1;
 
 -- name: notes
