@@ -34,6 +34,7 @@ from promptuary.layers.sections import escaped, readable, unescaped
 from promptuary.layers.tracked.links import linked, without
 from promptuary.layers.tracked.scoring import RelevanceQuestion, judge
 from promptuary.layers.tracked.scoring import parse as parse_score
+from promptuary.memory.doctor import broken_links
 from promptuary.memory.files.index_page import human_text, updated_page
 from promptuary.memory.files.note_file import Standing, read_note, rewrite
 from promptuary.memory.notebook.defaults import title_of
@@ -241,7 +242,8 @@ def note(text: str) -> object:
         with suppress(PromptuaryError):
             found.append((read, rewrite(read.text, {"title": text[:100]}, text)))
     page = updated_page(text, "private", [read.header for read, _ in found], 1)
-    return found, page, human_text(page), title_of(NoteDraft(text))
+    links = [broken_links(read, set(), set()) for read, _ in found]
+    return found, links, page, human_text(page), title_of(NoteDraft(text))
 
 
 def said(text: str) -> object:

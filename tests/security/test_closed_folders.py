@@ -109,6 +109,7 @@ MESSAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "symbol": ("@symbol:platypus", f"@symbol:.promptuary/memory/{NAME}.py#platypus"),
     "search": ("@search:platypus", "@search:wombat", "@search:numbat", f"@search:{NAME}"),
     "memory": ("@memory:platypus", "@memory:wombat", f"@memory:{NAME}"),
+    "remember": (f"@remember:{NAME}",),
     "url": (f"@url:file:///.promptuary/{PRIVATE}",),
     "diff": ("@diff",),
     "staged": ("@staged",),
@@ -140,7 +141,7 @@ def expanded(root: Path, text: str) -> tuple[object, object, object]:
 
 
 def completed(root: Path) -> Iterator[object]:
-    typed = ("@", "#", "@file:", "@folder:", "@glob:", "@symbol:", "@symbol:platy", "@memory:", "@search:")
+    typed = ("@", "#", "@file:", "@folder:", "@glob:", "@symbol:", "@symbol:platy", "@search:")
     words = ("", NAME, "md", ".promptuary/", "promptuary", "memory", "data/", "sub/.", "1a2b")
     with opened(root) as promptuary:
         for text in (*typed, *(f"{start}{word}" for start in ("@", "#", "@file:", "@folder:") for word in words)):

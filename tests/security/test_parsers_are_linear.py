@@ -31,6 +31,8 @@ NOT_MEASURED = {
     "core/references.py": "patterns for references/scan.py",
     "layers/runner.py": JSON,
     "memory/doors/mentions.py": SHORT,
+    "memory/doors/tools.py": "JSON of a model, by the standard library",
+    "memory/near.py": "a name that somebody typed, cut to a length",
     "memory/writeback/snapshot.py": JSON,
     "models/file_hashes.py": JSON,
     "models/named/catalogue.py": "the name of a model, an option",
@@ -40,16 +42,21 @@ NOT_MEASURED = {
     "references/resolve.py": SHORT,
     "search/filters.py": "patterns of an option, which listing/glob.py matches",
     "storage/in_memory.py": JSON,
+    "storage/in_memory_forgetting.py": JSON,
     "storage/index/catalog/rows.py": JSON,
     "storage/index/fulltext/files.py": "names and JSON of our own index",
     "storage/notes/paths.py": "names of at most 255 bytes",
     "storage/notes/swap.py": "names of at most 255 bytes",
+    "storage/redaction.py": "measured by test_forgetting_is_linear.py",
+    "storage/sqlite/notes/forgetting.py": JSON,
     "storage/sqlite/queries.py": "our own SQL",
     "storage/sqlite/notes/rows.py": JSON,
     "storage/sqlite/notes/writeback.py": JSON,
     "storage/sqlite/threads/rows.py": JSON,
+    "storage/sqlite/threads/threads.py": JSON,
     "testing/in_memory_index.py": "for tests",
     "testing/loopback.py": "for tests",
+    "testing/suites/forgetting.py": "for tests",
     "testing/word_embedder.py": "for tests",
     "wiring/memory/notes.py": "a setting of the person, which is short",
     "workspace/changes/mounts.py": "written by the kernel",
@@ -81,7 +88,7 @@ def test_every_module_that_takes_text_apart_is_measured_or_says_why_not() -> Non
     takes_apart = [path for path in package.rglob("*.py") if TAKES_APART.search(path.read_text(encoding="utf-8"))]
     missing = {path.relative_to(package).as_posix() for path in takes_apart if str(path) not in reached}
 
-    assert missing == set(NOT_MEASURED)
+    assert sorted(missing ^ set(NOT_MEASURED)) == []
 
 
 def families(parser: str) -> list[str]:

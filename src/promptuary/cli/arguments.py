@@ -30,7 +30,7 @@ references:
   @file:src/app.py  @file:src/app.py:10-50  @file:src/app.py#main  @folder:src
   @glob:src/**/*.py  @diff  @staged  @status  @git:5  @git:main..HEAD
   @commit:abc123  @symbol:Class.method  @url:https://...  #docs/style.md
-  @search:"how do we deploy"  @memory:"deploy"
+  @search:"how do we deploy"  @memory:"deploy"  @remember:"we deploy on Mondays"
 """
 _EPILOG = """\
 examples:

@@ -35,7 +35,7 @@ from promptuary.core.principals import Principal
 from promptuary.core.text import one_line
 from promptuary.memory.files.note_file import as_bytes, as_text
 from promptuary.memory.near import near
-from promptuary.memory.notebook.defaults import scope_of
+from promptuary.memory.notebook.defaults import check_choices, scope_of
 from promptuary.memory.notebook.notebook import Notebook, Written
 from promptuary.memory.notebook.pages import MemoryPages
 from promptuary.memory.notebook.past import found_at, moment, notes_at
@@ -149,6 +149,8 @@ class Memory:
             selection.get("kinds") or (),
             lexical_only,
         )
+        if not lexical_only:
+            self.search.embed_few()
         found = self.search.find(asked)
         hits = [hit for hit in found.hits if tags <= set(hit.header.tags)][:limit]
         return replace(found, hits=hits)
@@ -202,6 +204,7 @@ class Memory:
         return self._written(draft, if_rev, reason).note
 
     def _written(self, draft: NoteDraft, if_rev: str | None, reason: str) -> Written:
+        check_choices(draft)
         ended = self.known(draft.supersedes) if draft.supersedes else None
         if ended is not None:
             draft = replace(draft, supersedes=ended[1])
@@ -452,7 +455,12 @@ class Memory:
             return found[0], found[1].id
         wanted = key.strip().removeprefix(ADDRESS)
         for notebook in self._roots.existing():
-            if is_note_id(wanted) and notebook.view.changes(wanted):
+            changes = notebook.view.changes(wanted) if is_note_id(wanted) else ()
+            if changes and changes[-1].kind == "forget":
+                raise UnknownNoteError(
+                    f"the note {wanted} was forgotten on {changes[-1].at[:10]}; nothing of it is left"
+                )
+            if changes:
                 return notebook, wanted
         raise UnknownNoteError(f"there is no note {key[:80]!r}; {self._advice(wanted)}")
 

@@ -47,6 +47,11 @@ class InMemoryQueue(NoteQueue):
                 self._turns[turn] = replace(found, tries=found.tries + 1, error=error, due=due)
                 self._leases.pop(turn, None)
 
+    def release(self, turn: str) -> None:
+        """Give a turn back that was taken."""
+        with self._lock:
+            self._leases.pop(turn, None)
+
     def waiting(self) -> Sequence[QueuedTurn]:
         """Return every turn that is not done, the oldest first."""
         with self._lock:

@@ -81,6 +81,11 @@ class ExpandRequest:
     thread: str
 
 
+def _wrote_a_note(turn: Turn) -> bool:
+    """Return whether the message had a note written on purpose: then nothing is left to learn from it."""
+    return any(one.reference.kind == "remember" and one.code is None for one in turn.expansion.outcomes)
+
+
 def asked_item(turn: Turn) -> Item:
     """Return the message of a turn as the history has it.
 
@@ -219,7 +224,7 @@ class Thread:
 
     def _store_finished(self, turn: Turn, change: ThreadChange, receipt: Receipt) -> None:
         common = self._common
-        if common.learner is None:
+        if common.learner is None or _wrote_a_note(turn):
             common.store.apply(change)
             return
         history = [*common.store.history(self.name), *change.items]

@@ -231,7 +231,10 @@ class Core:
         said = None
         if turn is not None and messages is not None:
             said = turn_so_far(turn, self.state().threads(self.principal), messages)
-        return MemoryTools(memory, self.proposals(create=True), self._counter).call(name, arguments, said)
+        answer = MemoryTools(memory, self.proposals(create=True), self._counter).call(name, arguments, said)
+        if turn is not None and "written" in answer:
+            self.writeback().skip(turn.id)
+        return answer
 
     def forget(self, key: str, *, everywhere: bool, dry_run: bool) -> ForgetReport:
         """Forget a note with everything that is stored of it."""

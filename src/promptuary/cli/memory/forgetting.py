@@ -65,7 +65,7 @@ def _remarks(report: ForgetReport, options: argparse.Namespace) -> Iterator[str]
     if len(places) > _MOST_SHOWN:
         yield f"and in {len(places) - _MOST_SHOWN:,} more places; --json lists them"
     if places and not options.everywhere:
-        yield "these keep what was said; --everywhere takes it out there, too"
+        yield "these keep what was said" + ("" if report.done else "; --everywhere takes it out there, too")
     if report.in_git:
         yield "git tracks the file: what was committed stays in the history of git"
 

@@ -50,6 +50,10 @@ class NoteQueue(Protocol):
         """Note that an attempt failed, and when the turn is due again; ``None`` for never by itself."""
         ...
 
+    def release(self, turn: str) -> None:
+        """Give a turn back that was taken: others may take it at once, and no attempt is counted."""
+        ...
+
     def waiting(self) -> Sequence[QueuedTurn]:
         """Return every turn that is not done, the oldest first."""
         ...

@@ -151,7 +151,7 @@ class MemoryTools:
         match outcome:
             case Write(wanted, rev, _, reason):
                 trusted = wanted if not turn.external else replace(wanted, trust="external")
-                note = self._memory.put(trusted, if_rev=rev or None, reason=reason)
+                note = self._memory.put(trusted, if_rev=rev or None, reason=reason or f"by the tool {WRITE_TOOL}")
                 return _header(note.header, self._memory.visible.clock()) | {"written": True}
             case Propose(proposal):
                 self._proposals.add(proposal)

@@ -3,10 +3,22 @@
 import re
 from typing import Final
 
-from promptuary.core.notes import Audience, NoteDraft, NoteKind, NoteScope
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.notes import AUDIENCES, KINDS, SCOPES, STATUSES, Audience, NoteDraft, NoteKind, NoteScope
 
 _LONGEST_TITLE: Final = 80
+_CHOICES: Final = {"kind": KINDS, "audience": AUDIENCES, "scope": SCOPES, "status": STATUSES}
 _MARKS: Final = re.compile(r"[#>*+\-\s]*")
+
+
+def check_choices(draft: NoteDraft) -> None:
+    """Raise ``PromptuaryError`` for a value that is none of its choices: not every caller has a type checker."""
+    for name, choices in _CHOICES.items():
+        value = getattr(draft, name)
+        if value is not None and value not in choices:
+            raise PromptuaryError(f"{name} is one of {', '.join(choices)}, not {str(value)[:40]!r}")
+    if isinstance(draft.tags, str):
+        raise PromptuaryError(f"tags are a list, such as [{draft.tags[:40]!r}]")
 
 
 def kind_of(draft: NoteDraft) -> NoteKind:

@@ -12,6 +12,7 @@ from typing import Final
 
 from promptuary.core.errors import LockTimeoutError, NoteConflictError, PromptuaryError
 from promptuary.core.notes import (
+    HAND,
     KINDS,
     LEGACY_KINDS,
     ChangeKind,
@@ -294,11 +295,19 @@ class Notebook:
                 return Written(note, changed=False)
             if self._put(note, path, data):
                 named = kind or _kind_of(note.header, data, path)
+                if not self.journal.is_recorded(note.header.id, note.header.rev):
+                    self._keep(note)
                 return Written(self._recorded(note.header.id, named, path, data, reason=reason, before=note.header.rev))
             self._recorded_by_hand([note.header.path])
         raise NoteConflictError(
             f"the note {key} is being edited right now; save it, then try again", self._current(key)
         )
+
+    def _keep(self, note: Note) -> None:
+        """Have the history know a text that nobody recorded, such as that of a clone, before it is gone."""
+        data = as_bytes(note.text)
+        before = NoteChange(note.header.id, "edit", self._clock(), HAND, rev_of(data), note.header.path, note.text)
+        self.journal.record([(before, None, None)])
 
     def _put(self, note: Note, path: str, data: bytes) -> bool:
         """Write a note that is there, and move it if it is to lie elsewhere.

@@ -7,6 +7,7 @@ wrote. Nothing is embedded while somebody waits.
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
@@ -22,6 +23,7 @@ logger = logging.getLogger(__name__)
 _LINGER: Final = 0.25
 """Seconds that notes wait to be indexed with those that are written next, unless somebody searches: each time costs the
 disk several syncs, which whoever writes would have to wait for."""
+_FEW: Final = 64
 _PATIENCE: Final = 1.0
 """Seconds that a search waits for notes that are being indexed: most are done much sooner."""
 
@@ -55,6 +57,14 @@ class NoteSearch:
             indexing.wait(timeout)
         index = self._opened()
         return MemoryResult() if index is None else search_notes(query, index)
+
+    def embed_few(self) -> None:
+        """Embed what lacks a vector if that is soon done; a process that ends quickly does not get to it otherwise."""
+        try:
+            began = time.monotonic()
+            self.embed(lambda count: count < _FEW and time.monotonic() - began < _PATIENCE)
+        except PromptuaryError as error:  # searches go on by words
+            logger.warning("notes could not be embedded: %s", error)
 
     def embed(self, progress: Callable[[int], bool] | None = None) -> int:
         """Embed what lacks a vector, until ``progress`` returns false; return how many chunks were done."""

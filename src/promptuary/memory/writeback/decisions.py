@@ -174,7 +174,7 @@ def _upserted(decision: Decision, snapshot: TurnSnapshot, known: Known, new_id: 
     if similar is not None and not decision.supersedes and target is None:
         if says_no_more(draft.content or "", _text_of(similar)):
             return Drop("a note says it already", similar.header.id)
-        if says_no_more(similar.body, text):
+        if says_no_more(similar.body, text) and draft.audience in (None, similar.header.audience):
             target = similar  # the new text says more: it takes the place of the old one
     if target is not None and says_no_more(draft.content or "", _text_of(target)):
         return Drop("the note says it already", target.header.id)

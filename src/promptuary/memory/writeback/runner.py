@@ -93,6 +93,8 @@ class Writeback:
         self._lock = threading.Lock()
         self._worker: threading.Thread | None = None
         self._woken, self._idle, self._closed = threading.Event(), threading.Event(), threading.Event()
+        self._taken = ""
+        self._written: set[str] = set()
 
     def record(self, turn: str, thread: str, history: Sequence[Item], receipt: Receipt) -> None:
         """Store what a finished turn said, for writeback. ``history`` ends with its messages.
@@ -101,7 +103,7 @@ class Writeback:
         """
         own = [item for item in history if item.turn == turn]
         foreign = self._foreign_turns(turn, thread, history, receipt)
-        if wrote_a_note(own):
+        if turn in self._written or wrote_a_note(own):
             return
         if self._model is None and not any(statements(item.words) for item in own if item.role == "user"):
             return
@@ -120,6 +122,10 @@ class Writeback:
         if found != before:
             self._threads.apply(ThreadChange(thread, states=[LayerState(_foreign_key(thread), 1, found)]))
         return found
+
+    def skip(self, turn: str) -> None:
+        """Leave a turn out: a note was written in it on purpose."""
+        self._written.add(turn)
 
     def begin(self) -> None:
         """Work off what waits, in the background, also what an earlier process left behind."""
@@ -142,9 +148,14 @@ class Writeback:
         return self._idle.wait(timeout)
 
     def close(self) -> None:
-        """Stop after the model's present answer, which is dropped: its turn is tried again by the next process."""
-        self._closed.set()
-        self._woken.set()
+        """Wait shortly for the model's present answer; if it comes later, the next process tries that turn again."""
+        if self._worker is not None and self._worker.is_alive():
+            self._idle.wait(SOFT_DRAIN)
+        with self._lock:
+            self._closed.set()
+            self._woken.set()
+            if self._taken:
+                self._queue.release(self._taken)
 
     def _extract(self, one: TurnSnapshot) -> list[Outcome]:
         """Propose what the person stated in the turn itself, which is the last message of theirs."""
@@ -180,7 +191,8 @@ class Writeback:
                         self._idle.set()
                 self._woken.wait(pause)
         except Exception:  # the outermost loop: the database may have been closed or removed
-            logger.exception("writeback stopped; what waits is done by the next process")
+            if not self._closed.is_set():
+                logger.exception("writeback stopped; what waits is done by the next process")
         finally:
             self._idle.set()
 
@@ -190,16 +202,22 @@ class Writeback:
         return max(min(due) - self._clock(), 1.0) if due else None
 
     def _attempt(self, turn: QueuedTurn) -> None:
+        self._taken = turn.id
+        failure: Exception | None = None
         try:
             self.process(from_text(turn.text))
-        except Exception as error:  # the outermost loop: whatever a model or its client raises
-            logger.exception("writeback of a turn failed")
-            if not self._closed.is_set():
-                due = None if turn.tries + 1 >= _MOST_TRIES else self._clock() + _FIRST_PAUSE * 4**turn.tries
-                self._queue.failed(turn.id, error=one_line(str(error))[:_LONGEST_ERROR], due=due)
-        else:
-            if not self._closed.is_set():
+        except Exception as error:  # noqa: BLE001  (the outermost loop: whatever a model or its client raises)
+            failure = error
+        with self._lock:  # once it is closed, the turn was given back
+            if self._closed.is_set():
+                return
+            self._taken = ""
+            if failure is None:
                 self._queue.done(turn.id)
+                return
+            logger.warning("writeback of a turn failed: %s", one_line(str(failure)))
+            due = None if turn.tries + 1 >= _MOST_TRIES else self._clock() + _FIRST_PAUSE * 4**turn.tries
+            self._queue.failed(turn.id, error=one_line(str(failure))[:_LONGEST_ERROR], due=due)
 
     def process(self, one: TurnSnapshot) -> list[Outcome]:
         """Ask the model about a turn and do what may be done of its answer; return what became of each decision.

@@ -22,6 +22,16 @@ TWO: Final = QueuedTurn("turn-2", "other", "2026-01-02T03:04:06+00:00", "two", d
 class NoteQueueConformance:
     """The contract of a ``NoteQueue``."""
 
+    def test_a_turn_that_is_given_back_can_be_taken_at_once(self, queue: NoteQueue) -> None:
+        queue.add(QueuedTurn("one", "main", "now", "text", due=1.0))
+        assert queue.take(2.0, lease=100.0) is not None
+        assert queue.take(3.0, lease=100.0) is None
+
+        queue.release("one")
+        again = queue.take(3.0, lease=100.0)
+        assert again is not None
+        assert (again.id, again.tries) == ("one", 0)
+
     def test_what_is_added_waits_as_it_is_the_oldest_first(self, queue: NoteQueue) -> None:
         assert [queue.add(TWO), queue.add(ONE)] == [True, True]
         assert list(queue.waiting()) == [TWO, ONE]

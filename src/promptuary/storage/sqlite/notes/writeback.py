@@ -86,6 +86,10 @@ class SqliteQueue(_OfOwner, NoteQueue):
         """Note that an attempt failed, and when the turn is due again."""
         self._changed("failed_turn", {"turn": to_column(turn), "error": to_column(error), "due": due})
 
+    def release(self, turn: str) -> None:
+        """Give a turn back that was taken."""
+        self._changed("lease_turn", {"turn": to_column(turn), "leased": 0})
+
     def waiting(self) -> Sequence[QueuedTurn]:
         """Return every turn that is not done, the oldest first."""
         return [self._turn(row) for row in self._rows("waiting_turns")]
