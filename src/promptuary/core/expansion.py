@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from promptuary.core.blocks import Block, Detail
 from promptuary.core.errors import Code, Status
 from promptuary.core.messages import Attachment, Message
-from promptuary.core.references import Reference
+from promptuary.core.references import WRITING_KINDS, Reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,6 @@ class Expansion:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The general warnings, then one for each reference that failed."""
-        failed = (f"{one.reference.raw}: {one.reason}" for one in self.outcomes if one.code)
-        return tuple(dict.fromkeys((*self.general_warnings, *failed)))
+        """The general warnings, then one for each reference that failed, or wrote something."""
+        told = [one for one in self.outcomes if one.code or one.reference.kind in WRITING_KINDS]
+        return tuple(dict.fromkeys((*self.general_warnings, *(f"{one.reference.raw}: {one.reason}" for one in told))))
