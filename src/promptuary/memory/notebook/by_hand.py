@@ -83,10 +83,11 @@ class HandChanges:
             (one.note.header, stamp, one.verdict != "unadopted") for one, stamp in found if one.verdict not in _KINDS
         ]
         changes = [*(self._entry(one, stamp) for one, stamp in found if one.verdict in _KINDS), *map(self._lost, lost)]
-        if observed or dropped:
-            self._journal.observe(observed, dropped)
+        # What happened first: a process that is killed in between must not have lost where a moved note was.
         if changes:
             self._journal.record(changes)
+        if observed or dropped:
+            self._journal.observe(observed, dropped)
         return here | {known.note for known in gone}
 
     def _judged(self, differing: Differing) -> list[tuple[Judged, NoteStamp]]:
@@ -104,12 +105,17 @@ class HandChanges:
     def _entry(self, one: Judged, stamp: NoteStamp) -> _Entry:
         header, data = one.note.header, as_bytes(one.note.text)
         actor = self._actor if one.verdict == "taken_over" else HAND
-        kind, at = _KINDS[one.verdict], self._clock()
+        kind, at, before = _KINDS[one.verdict], self._clock(), one.before or self._last(header)
         return (
-            NoteChange(header.id, kind, at, actor, rev_of(data), header.path, as_text(data), before=one.before),
+            NoteChange(header.id, kind, at, actor, rev_of(data), header.path, as_text(data), before=before),
             header,
             stamp,
         )
+
+    def _last(self, header: NoteHeader) -> str:
+        """Return the revision that the history of a note ends with; empty if it has none, or the note was deleted."""
+        changes = self._journal.view(header.owner).changes(header.id) if header.owner is not None else ()
+        return changes[-1].rev if changes else ""
 
     def _lost(self, known: KnownFile) -> _Entry:
         return NoteChange(known.note, "delete", self._clock(), HAND, "", known.path, before=known.rev), None, None

@@ -306,8 +306,11 @@ class Notebook:
     def _keep(self, note: Note) -> None:
         """Have the history know a text that nobody recorded, such as that of a clone, before it is gone."""
         data = as_bytes(note.text)
-        before = NoteChange(note.header.id, "edit", self._clock(), HAND, rev_of(data), note.header.path, note.text)
-        self.journal.record([(before, None, None)])
+        changes = self.view.changes(note.header.id)
+        last = changes[-1].rev if changes else ""
+        header = note.header
+        kept = NoteChange(header.id, "edit", self._clock(), HAND, rev_of(data), header.path, note.text, before=last)
+        self.journal.record([(kept, None, None)])
 
     def _put(self, note: Note, path: str, data: bytes) -> bool:
         """Write a note that is there, and move it if it is to lie elsewhere.
