@@ -225,6 +225,8 @@ def history_problems(memory: Memory, acks: Sequence[Ack]) -> Iterator[str]:
                 yield f"{note}: {later.kind} {later.number} does not follow {earlier.kind} {earlier.number}"
         lost = [ack for ack in acks if ack.note == note and ack.rev and ack.rev not in revs]
         yield from (f"{note}: {ack.operation} {ack.rev} is not in the journal" for ack in lost)
+        if not revs:  # a file by hand that nobody adopted or changed has no history
+            continue
         found = memory.get(note)
         if found is None or found.header.rev != revs[-1]:
             there = "missing" if found is None else f"{found.header.rev[:8]} at {found.header.path}"
