@@ -240,6 +240,8 @@ class Memory:
         """
         notebook, note = self.known(key)
         changes = [one for one in notebook.view.changes(note) if one.kind != "forget"]
+        if not changes:
+            raise PromptuaryError(f"nothing was done to the note {note} here, so there is nothing to undo")
         if number is not None:
             chosen = next((one for one in changes if one.number == number), None)
             if chosen is None or chosen.text is None:
