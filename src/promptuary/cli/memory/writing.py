@@ -11,7 +11,7 @@ from promptuary.cli.memory.printing import DONE, NOTHING, cut_table, say
 from promptuary.cli.memory.words import each, fields, names, one_name
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.json import memory_note_json, note_header_json
-from promptuary.core.notes import Note, NoteHeader
+from promptuary.core.notes import STATUSES, Note, NoteHeader
 from promptuary.core.text import one_line
 
 _SHORTEST_REV = 8
@@ -26,9 +26,25 @@ def write(promptuary: Promptuary, options: argparse.Namespace) -> int:
     content = None if options.id is not None and not options.text else message(options)
     if content is None and len(about) == 1:
         raise PromptuaryError("there is nothing to change: give a text (- reads standard input), or flags")
+    before = count_notes(promptuary)
     note = promptuary.memory.write(content, if_rev=_revision(promptuary, options), reason=options.reason, **about)
-    print_written([note], options)
+    print_new([note], options, is_new=options.id is not None or count_notes(promptuary) > before)
     return DONE
+
+
+def count_notes(promptuary: Promptuary) -> int:
+    """Return how many notes there are: one that says the same is not written again."""
+    return promptuary.memory.list(limit=0, statuses=STATUSES).total
+
+
+def print_new(notes: Sequence[Note], options: argparse.Namespace, *, is_new: bool) -> None:
+    """Print a note that was written, or the one that says it already, which must not be undone."""
+    if is_new or options.json:
+        print_written(notes, options)
+        return
+    for note in notes:
+        print(f"{note.header.id}  {note.header.path}")
+    say("a note says that already; nothing was written", quiet=options.quiet)
 
 
 def _revision(promptuary: Promptuary, options: argparse.Namespace) -> str | None:
