@@ -59,6 +59,8 @@ class Source:
     of ``text`` if the lines follow one another, so that an excerpt can say what it left out. ``outlines`` gives shorter
     forms, the richest first. ``read_on`` is the reference that brings a part of it, for the person and the model to go
     on with. ``anchor`` is the target of links in the message. ``partial`` says that the text is not all there was.
+    ``asked`` is the reference that a person wrote for it, empty if one brought it along with others, and ``None`` if
+    nobody asked: the head of its block repeats it, with the cost.
     """
 
     key: str
@@ -80,6 +82,7 @@ class Source:
     path: str = ""
     origin: str = ""
     partial: bool = False
+    asked: str | None = None
 
     @property
     def address(self) -> str:
@@ -161,3 +164,26 @@ def path_of(address: str) -> str:
 def content_hash(text: str) -> str:
     """Return the SHA-256 of ``text``, whatever characters it has."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """Something that was attached to a message, as data beside the text that was sent.
+
+    ``source`` says where it came from (``file:src/a.py``), ``revision`` is the SHA-256 of what was fetched, ``lines``
+    are the first and last line that were attached. The body that the model saw is ``content[start:end]`` of the item;
+    ``start == end`` if only its name was shown.
+    """
+
+    source: str
+    label: str
+    revision: str
+    detail: Detail
+    lines: tuple[int, int] | None
+    start: int
+    end: int
+
+    @property
+    def path(self) -> str:
+        """The file it came from; empty if it came from none."""
+        return path_of(self.source)

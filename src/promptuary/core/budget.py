@@ -16,6 +16,11 @@ class TokenCounter(Protocol):
         ...
 
 
+def most_tokens(text: str) -> int:
+    """Return no fewer tokens than ``text`` has in any vocabulary: each is a byte or more, but for one in front."""
+    return 4 * len(text) + 1
+
+
 def water_fill(wants: Sequence[int], total: int, weights: Sequence[int] = ()) -> list[int]:
     """Return how much of ``total`` each gets: small wants are met in full, large ones share the rest by weight.
 

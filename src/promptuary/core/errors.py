@@ -9,6 +9,8 @@
     ├── ConflictError                a thread was changed by somebody else since it was read
     ├── NoteConflictError            a note was changed by somebody else since it was read
     ├── UnknownNoteError             there is no note of that name, or none that the principal may see
+    ├── UnknownExperienceError       there is no experience of that id, or none of the principal
+    ├── UnknownSessionError          there is no session of that name
     ├── SecretError                  what was to be remembered holds a secret
     ├── FrontMatterError             the front matter of a note cannot be read, or cannot be written
     └── StorageError                 something stored cannot be used
@@ -26,7 +28,7 @@ loses the rest of a message: inside ``expand`` it becomes the outcome of its ref
 """
 
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 Status = Literal["included", "degraded", "refused", "missing", "failed"]
 """How a reference ended: whole, in less detail, refused by a rule, not there, or failed."""
@@ -45,6 +47,7 @@ class Code(StrEnum):
     FILE_TOO_LARGE = "FILE_TOO_LARGE"
     SENSITIVE_PATH = "SENSITIVE_PATH"
     CLOSED_FOLDER = "CLOSED_FOLDER"
+    OUTSIDE_SESSION = "OUTSIDE_SESSION"
     NOT_A_FILE = "NOT_A_FILE"
     NOT_A_FOLDER = "NOT_A_FOLDER"
     BINARY = "BINARY"
@@ -96,6 +99,10 @@ _FAILED = frozenset(
         Code.INTERNAL,
     }
 )
+
+
+CLOSED: Final = "This Promptuary is closed; open the workspace again."
+"""What is said to who uses it after it was closed."""
 
 
 class PromptuaryError(Exception):
@@ -151,6 +158,14 @@ class UnknownNoteError(PromptuaryError):
     """There is no note of that id or path, or none that the principal may see."""
 
 
+class UnknownExperienceError(PromptuaryError):
+    """There is no experience of that id, or none that belongs to the principal."""
+
+
+class UnknownSessionError(PromptuaryError):
+    """There is no session of that name."""
+
+
 class SecretError(PromptuaryError):
     """What was to be remembered holds a secret. Nothing was stored."""
 
@@ -193,3 +208,11 @@ class LockTimeoutError(StorageError):
 
 class NoteFileError(StorageError):
     """A file of the memory cannot be used: it is a link, or too large, or outside the folder, or the disk fails."""
+
+
+def how_to_install(extra: str, *, again: bool = False) -> str:
+    """Return the command that adds an extra to the installation that runs: with pipx if that made it, else with pip."""
+    import sys  # noqa: PLC0415  (only for hints)
+
+    command = "pipx runpip promptuary install" if "pipx" in sys.prefix.replace("\\", "/").split("/") else "pip install"
+    return f"{command}{' --force-reinstall' if again else ''} 'promptuary[{extra}]'"

@@ -1,11 +1,21 @@
 """What ``expand`` returns: the message as sent, the outcome of each reference, and the cost."""
 
-from dataclasses import dataclass
+from __future__ import annotations
 
-from promptuary.core.blocks import Block, Detail
-from promptuary.core.errors import Code, Status
-from promptuary.core.messages import Attachment, Message
-from promptuary.core.references import WRITING_KINDS, Reference
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from promptuary.core.budget import most_tokens
+
+if TYPE_CHECKING:
+    from promptuary.core.blocks import Attachment, Block, Detail
+    from promptuary.core.errors import Code, Status
+    from promptuary.core.messages import Message
+    from promptuary.core.references import Reference
+
+
+_MARKS: Final = ("@", "#", "[[")
+"""No reference begins without one of these, nor does what only looks like one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +35,23 @@ class Outcome:
     sha256: str | None = None
     code: Code | None = None
     reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Slip:
+    """Text that is no reference but was probably meant as one; ``meant`` is how that would be written.
+
+    It is sent as it is, and the model is not told: only the person knows what was meant.
+    """
+
+    raw: str
+    start: int
+    end: int
+    meant: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.raw} is sent as text: {self.reason}. Did you mean {self.meant}?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +84,25 @@ class Expansion:
     """The files that were named outright: completion prefers them later."""
     attachments: tuple[Attachment, ...] = ()
     words_start: int = 0
+    slips: tuple[Slip, ...] = ()
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether a reference failed, or something that was probably meant as one is none."""
+        return self.blocked or bool(self.slips) or any(one.code for one in self.outcomes)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The general warnings, then one for each reference that failed, or wrote something."""
+        """The general warnings, then one for each slip and each reference that failed, or wrote something."""
+        from promptuary.core.references import WRITING_KINDS  # noqa: PLC0415  (a plain message refers to nothing)
+
         told = [one for one in self.outcomes if one.code or one.reference.kind in WRITING_KINDS]
-        return tuple(dict.fromkeys((*self.general_warnings, *(f"{one.reference.raw}: {one.reason}" for one in told))))
+        failed = (f"{one.reference.raw}: {one.reason}" for one in told)
+        return tuple(dict.fromkeys((*self.general_warnings, *map(str, self.slips), *failed)))
+
+
+def sent_alone(text: str, spend: Spend) -> Expansion | None:
+    """Return ``text`` as it is sent; ``None`` if it may refer to something, or may be too long for the window."""
+    if any(mark in text for mark in _MARKS) or most_tokens(text) > spend.window - spend.limit:
+        return None
+    return Expansion(text, ({"role": "user", "content": text},), outcomes=(), blocks=(), spend=spend)

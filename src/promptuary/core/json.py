@@ -7,11 +7,20 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from promptuary.core.blocks import Detail, Trust
 from promptuary.core.errors import Code
 from promptuary.core.expansion import Expansion, Outcome
+from promptuary.core.experiences import (
+    Experience,
+    ExperienceHit,
+    ExperienceList,
+    ExperienceResult,
+    PruneReport,
+    strength,
+)
+from promptuary.core.ledger import Audit, AuditRow, KeptReport, Pruned
 from promptuary.core.messages import Item, Message, as_message
 from promptuary.core.notes import (
     Examination,
@@ -24,7 +33,7 @@ from promptuary.core.notes import (
     NoteList,
 )
 from promptuary.core.ports.models import ModelInfo
-from promptuary.core.ports.threads import ThreadInfo
+from promptuary.core.ports.threads import ThreadInfo, Totals, TurnRecord
 from promptuary.core.ports.writeback import Proposal
 from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry
 from promptuary.core.references import Completion
@@ -33,6 +42,7 @@ from promptuary.core.search import (
     FilesSkipped,
     FilesSynced,
     FilesUnparsed,
+    FilesUnpinned,
     FolderHeld,
     Hit,
     IgnoreRulesCut,
@@ -50,7 +60,10 @@ from promptuary.core.search import (
     Why,
     note_text,
 )
-from promptuary.core.threads import AttachmentList, HistoryStats, Replay
+from promptuary.core.threads import AttachmentList, HistoryStats, ImportedThread, Replay, Rerun
+
+if TYPE_CHECKING:
+    from promptuary.core.sessions import Session, SessionReport
 
 
 def expansion_json(expansion: Expansion) -> dict[str, Any]:
@@ -59,6 +72,7 @@ def expansion_json(expansion: Expansion) -> dict[str, Any]:
         "text": expansion.text,
         "messages": list(expansion.messages),
         "references": [_outcome(one) for one in expansion.outcomes],
+        "slips": [_fields(one) for one in expansion.slips],
         "tokens": _fields(expansion.spend),
         "warnings": list(expansion.warnings),
         "blocked": expansion.blocked,
@@ -127,6 +141,55 @@ def threads_json(threads: Sequence[ThreadInfo]) -> list[dict[str, Any]]:
     return [_fields(thread) for thread in threads]
 
 
+def totals_json(totals: Totals) -> dict[str, Any]:
+    """Return the JSON object of the figures of a thread."""
+    return _fields(totals)
+
+
+def audit_json(audit: Audit) -> dict[str, Any]:
+    """Return the JSON object of the turns that a source influenced."""
+    return {"sources": list(audit.sources), "turns": audit_rows_json(audit.rows), "more": audit.more}
+
+
+def audit_rows_json(rows: Sequence[AuditRow]) -> list[dict[str, Any]]:
+    """Return the JSON array of what a turn was based on."""
+    return [_fields(row) for row in rows]
+
+
+def pruned_json(pruned: Pruned, *, dry_run: bool) -> dict[str, Any]:
+    """Return the JSON object of what was removed, or would be."""
+    return {**_fields(pruned), "done": not dry_run}
+
+
+def reply_json(
+    number: int, receipt: Receipt, proposed: Sequence[Proposal], learnt: Sequence[Experience]
+) -> dict[str, Any]:
+    """Return what ``reply --json`` prints: the turn that is finished, its receipt, and what came of it."""
+    return {
+        "thread": receipt.thread,
+        "turn": number,
+        "status": "finished",
+        "receipt": receipt_json(receipt),
+        "proposals": [proposal_json(one) for one in proposed],
+        "experiences": [experience_json(one, one.last_used_at) for one in learnt],
+    }
+
+
+def abandoned_json(thread: str, number: int) -> dict[str, Any]:
+    """Return what ``abandon --json`` prints."""
+    return {"thread": thread, "turn": number, "status": "abandoned"}
+
+
+def renamed_json(before: str, thread: str) -> dict[str, Any]:
+    """Return what ``thread rename --json`` prints."""
+    return {"thread": thread, "before": before}
+
+
+def imported_json(imported: ImportedThread) -> dict[str, Any]:
+    """Return what ``thread import --json`` prints."""
+    return _fields(imported)
+
+
 def history_json(items: Sequence[Item]) -> list[dict[str, Any]]:
     """Return the JSON array of a history."""
     return [{"id": item.id, "kind": item.kind, "pinned": item.pinned, **as_message(item)} for item in items]
@@ -145,6 +208,27 @@ def replay_json(replay: Replay, *, prompt: bool) -> dict[str, Any]:
         **shown,
         "drift": [_fields(one) for one in replay.drift],
         "forgotten": list(replay.forgotten),
+    }
+
+
+def rerun_json(rerun: Rerun) -> dict[str, Any]:
+    """Return the JSON object of a past turn that was run again."""
+    return {
+        "turn": rerun.turn.number,
+        "messages": list(rerun.messages),
+        "receipt": receipt_json(rerun.receipt) if rerun.receipt else None,
+        "differences": [
+            {
+                "layer": one.layer,
+                "label": one.label,
+                "before": _fields(one.before) if one.before else None,
+                "after": _fields(one.after) if one.after else None,
+            }
+            for one in rerun.differences
+        ],
+        "answer": rerun.answer,
+        "drift": [_fields(one) for one in rerun.drift],
+        "forgotten": list(rerun.turn.forgotten),
     }
 
 
@@ -213,6 +297,7 @@ def hit_json(hit: Hit, *, explain: bool = False) -> dict[str, Any]:
         "score": hit.score,
         "text": hit.text,
         "sha256": hit.sha256,
+        "copies": list(hit.copies),
         **({"why": why} if why else {}),
     }
 
@@ -238,6 +323,8 @@ def note_json(note: SearchNote) -> dict[str, Any]:
             return {"code": "SEARCHED_BY_WORDS_ONLY", "text": text, "reason": reason}
         case NotReranked(reason):
             return {"code": "NOT_RERANKED", "text": text, "reason": reason}
+        case FilesUnpinned(session, paths):
+            return {"code": "FILES_UNPINNED", "text": text, "session": session, "files": list(paths)}
         case _:
             assert_never(note)
 
@@ -307,6 +394,47 @@ def forget_json(report: ForgetReport) -> dict[str, Any]:
     return {**_fields(report), "places": [_fields(place) for place in report.places]}
 
 
+def experience_json(one: Experience, now: str) -> dict[str, Any]:
+    """Return the JSON object of an experience with its strength at a time."""
+    left_out = {"fingerprint", "topic"}
+    plain = {name: value for name, value in _fields(one).items() if name not in left_out}
+    return {**plain, "tags": list(one.tags), "strength": strength(one, now)}
+
+
+def experience_list_json(listed: ExperienceList, now: str) -> dict[str, Any]:
+    """Return what ``experience list --json`` prints."""
+    return {"total": listed.total, "experiences": [experience_json(one, now) for one in listed.experiences]}
+
+
+def experience_search_json(query: str, result: ExperienceResult, *, explain: bool = False) -> dict[str, Any]:
+    """Return what ``experience find --json`` prints; ``explain`` adds the parts of each score."""
+
+    def hit_object(hit: ExperienceHit) -> dict[str, Any]:
+        known = experience_json(hit.experience, hit.experience.last_used_at)
+        why = {**_why_json(hit.why), "strength": hit.strength, "success": hit.experience.success_score}
+        shared = {"prior": hit.prior, "shared_tags": list(hit.shared_tags)}
+        return {"score": hit.score, **known, "strength": hit.strength} | ({"why": why | shared} if explain else {})
+
+    return {
+        "query": query,
+        "mode": result.mode,
+        "confidence": round(result.confidence, 3),
+        "notes": [note_json(note) for note in result.notes],
+        "hits": list(map(hit_object, result.hits)),
+    }
+
+
+def experiences_changed_json(changed: int, half_life_days: float) -> dict[str, Any]:
+    """Return what ``experience decay --json`` prints."""
+    return {"changed": changed, "half_life_days": half_life_days}
+
+
+def prune_json(report: PruneReport, now: str) -> dict[str, Any]:
+    """Return what ``experience prune --json`` prints."""
+    weak = [experience_json(one, now) for one in report.experiences]
+    return {"min_weight": report.min_weight, "done": report.done, "experiences": weak}
+
+
 def proposal_json(proposal: Proposal) -> dict[str, Any]:
     """Return the JSON object of a proposal: what it would do, and why."""
     plain = {name: value for name, value in _fields(proposal).items() if name not in {"draft", "fingerprint"}}
@@ -335,6 +463,7 @@ def sync_json(report: SyncReport, status: IndexStatus, *, seconds: float) -> dic
         "skipped": {str(code): count for code, count in sorted(Counter(report.skipped.values()).items())},
         "skipped_files": _files_json(report.skipped),
         "unparsed_files": list(report.unparsed),
+        "left_out": report.left_out,
         "cut_ignore_files": list(report.cut_rules),
         "held": [note_json(held) for held in report.held],
         "rebuilt": report.rebuilt,
@@ -363,13 +492,54 @@ def event_json(event: str, time: str, about: Mapping[str, Any]) -> dict[str, Any
     return {"event": event, "time": time, **about}
 
 
+def session_json(session: "Session") -> dict[str, Any]:
+    """Return the JSON object of a session."""
+    counts = {name: getattr(session, f"{name}_pinned") for name in ("files", "notes", "experiences")}
+    left_out = {"roots", *(f"{name}_pinned" for name in counts)}
+    plain = {name: value for name, value in _fields(session).items() if name not in left_out}
+    return {**plain, "roots": list(session.roots), "counts": counts}
+
+
+def sessions_json(sessions: "Sequence[tuple[Session, Totals]]") -> list[dict[str, Any]]:
+    """Return what ``session list --json`` prints: each session with the figures of its thread."""
+    return [{**session_json(session), "totals": totals_json(totals)} for session, totals in sessions]
+
+
+def session_report_json(
+    report: "SessionReport", totals: Totals | None = None, window: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the JSON object of a session with what has changed since it was pinned.
+
+    ``totals`` are the figures of its thread, ``window`` that of its last turn, where these are wanted.
+    """
+    since = {"files": report.files, "notes": report.notes, "experiences": report.experiences}
+    changes = {name: {kind: list(value) for kind, value in _fields(one).items()} for name, one in since.items()}
+    used = {} if totals is None else {"totals": totals_json(totals), "window": window}
+    return {"session": session_json(report.session), "current": report.is_current, "since": changes, **used}
+
+
+def session_window_json(turn: TurnRecord | None) -> dict[str, Any] | None:
+    """Return the JSON object of the window of a turn: how many tokens each layer has of it."""
+    if turn is None:
+        return None
+    receipt = turn.receipt
+    return {"turn": turn.number, "window": receipt.window, "tokens": receipt.tokens, "layers": receipt.by_layer()}
+
+
 def examination_json(examination: Examination) -> dict[str, Any]:
     """Return what ``doctor --json`` prints."""
     return {
         "counts": dict(examination.counts),
         "findings": [_fields(one) for one in examination.findings],
+        "threads": [_fields(one) for one in examination.threads],
         "well": examination.is_well,
     }
+
+
+def kept_json(report: KeptReport) -> dict[str, Any]:
+    """Return what ``backup --json``, ``restore --json`` and ``purge --json`` print."""
+    files = [_fields(one) for one in report.files]
+    return {"files": files, "bytes": report.bytes, "done": report.done, "notes": list(report.notes)}
 
 
 def _counts_json(report: SyncReport) -> dict[str, int]:

@@ -6,6 +6,7 @@ State is JSON; the engine stores it per scope, in the same transaction as the tu
 
     init          once per process and scope, before all others; ``context.state`` is the stored state, or ``None``
     on_message    the person's text, before any recall; may rewrite it and ask for a new recall
+    refresh       before each further request of a turn, in which tools were called; then ``recall`` is asked again
     recall        returns what to put into the window, at most ``request.budget`` tokens
     after_model   the reply, as soon as it is there
     store         saves what was learnt; all layers run concurrently
@@ -14,16 +15,19 @@ State is JSON; the engine stores it per scope, in the same transaction as the tu
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from promptuary.core.blocks import Block, Passage
 from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import ConfigError
 from promptuary.core.messages import Item
 from promptuary.core.principals import LOCAL, Principal
+
+if TYPE_CHECKING:
+    from promptuary.core.sessions import Sight
 
 
 class Slot(IntEnum):
@@ -51,11 +55,12 @@ One thread, all threads of the principal, all threads of a resource, everything,
 the scopes ``thread`` and ``user`` is private to the principal; in a group it belongs to the group.
 """
 
-Hook = Literal["init", "on_message", "recall", "after_model", "store", "complete", "dispose"]
+Hook = Literal["init", "on_message", "refresh", "recall", "after_model", "store", "complete", "dispose"]
 
 TIMEOUTS: Mapping[Hook, float] = {
     "init": 10.0,
     "on_message": 5.0,
+    "refresh": 5.0,
     "recall": 5.0,
     "after_model": 10.0,
     "store": 30.0,
@@ -80,6 +85,14 @@ Json = Any
 """A value that JSON can represent; layer state is one."""
 
 
+Earlier = Callable[[str], Awaitable[str]]
+"""Returns the message of the thread's last request that has this SHA-256; an empty text if there is none."""
+
+
+async def _nothing_earlier(_: str) -> str:
+    return ""
+
+
 @dataclass(slots=True)
 class LayerContext:
     """What a hook gets. A hook sets ``state`` to change it; one that fails or is late changes nothing."""
@@ -92,14 +105,23 @@ class LayerContext:
     window: int
     turn: str = ""
     principal: Principal = LOCAL
+    sight: "Sight | None" = None
+    """What the session of the thread may see, if it has one: a layer shows nothing else."""
+    earlier: Earlier = _nothing_earlier
+    """What was sent before, from the ledger: a layer that repeats it need not store it, and what was forgotten is not
+    there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """The person's message before recall. Layers of smaller slots may have rewritten ``text``."""
+    """The person's message before recall. Layers of smaller slots may have rewritten ``text``.
+
+    ``pasted`` are the parts of ``text`` in which nothing is a reference.
+    """
 
     text: str
     original: str
+    pasted: Sequence[tuple[int, int]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,19 +168,32 @@ class Omitted:
 class Recall:
     """What a layer puts into the window: ``heading`` first, then its blocks, with an empty line between them.
 
-    ``notes`` are for the person and not for the model: they become warnings of the turn.
+    ``notes`` are for the person and not for the model: they become warnings of the turn. ``updates`` say what has
+    changed since the blocks were first sent: they stand after the history, as a message of their own that begins with
+    ``updates_heading``, so that a stable layer can repeat its bytes and be current all the same.
     """
 
     blocks: Sequence[Block] = ()
     heading: str = ""
     omitted: Sequence[Omitted] = ()
     notes: Sequence[str] = ()
+    updates: Sequence[Block] = ()
+    updates_heading: str = ""
 
     @property
     def text(self) -> str:
         """Exactly what goes into the prompt; empty if there is nothing to say."""
-        bodies = [block.text for block in self.blocks if block.text]
-        return "\n\n".join([self.heading, *bodies] if self.heading else bodies) if bodies else ""
+        return _below(self.heading, self.blocks)
+
+    @property
+    def updates_text(self) -> str:
+        """Exactly what goes into the prompt after the history; empty if nothing has changed."""
+        return _below(self.updates_heading, self.updates)
+
+
+def _below(heading: str, blocks: Sequence[Block]) -> str:
+    bodies = [block.text for block in blocks if block.text]
+    return "\n\n".join([heading, *bodies] if heading else bodies) if bodies else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +233,12 @@ class Layer:
 
     async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
         """Look at the person's message; return a change, or ``None``."""
+
+    async def refresh(self, context: LayerContext) -> None:
+        """Look again at what tools may have changed.
+
+        A layer that has this hook is recalled for every request of a turn; what others said stands as it is.
+        """
 
     async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | str | None:
         """Return what to put into the window; a plain text becomes one block, ``None`` adds nothing."""

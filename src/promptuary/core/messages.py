@@ -1,10 +1,10 @@
 """What is said in a thread: the items of a conversation, and the messages that a chat API takes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NotRequired, TypedDict
+from typing import Any, Final, Literal, NotRequired, Protocol, TypedDict
 
-from promptuary.core.blocks import Detail, Passage, path_of
+from promptuary.core.blocks import Attachment, Passage
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 """Who speaks, in the words of the chat APIs."""
@@ -14,12 +14,16 @@ SPEAKERS: Final = frozenset({"user", "assistant", "tool"})
 
 
 class Message(TypedDict):
-    """One message, in the shape every chat API takes; the two optional keys are those of tool use."""
+    """One message, in the shape every chat API takes; the optional keys are those of tool use.
+
+    ``is_error`` says of the result of a tool whether the tool failed; only some APIs take it.
+    """
 
     role: Role
     content: str
     tool_calls: NotRequired[list["WireToolCall"]]
     tool_call_id: NotRequired[str]
+    is_error: NotRequired[bool]
 
 
 class WireToolCall(TypedDict):
@@ -28,6 +32,22 @@ class WireToolCall(TypedDict):
     id: str
     name: str
     arguments: str
+
+
+class Dumpable(Protocol):
+    """An object that can say what its fields are, as those of OpenAI's and Anthropic's clients can."""
+
+    def model_dump(self) -> Any:
+        """Return the fields and their values."""
+        ...
+
+
+_Part = Dumpable | Mapping[str, Any]
+Answer = str | _Part | Iterable[_Part | Iterable[_Part]]
+"""What a model answered, with what tools answered it: text, or what an API returned, or messages or parts of them."""
+
+EMPTY: Final = "(empty)"
+"""What is sent in the place of an empty message to a provider that takes none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,31 +59,11 @@ class ToolCall:
     arguments: str
 
 
+IMPORTED: Final = "imported"
+"""What the ids of turns begin with that were read from a file, and made by nobody here."""
+
 ItemKind = Literal["message", "summary"]
 """A message as it was sent or received, or a summary that replaces compacted messages."""
-
-
-@dataclass(frozen=True, slots=True)
-class Attachment:
-    """Something that was attached to a message, as data beside the text that was sent.
-
-    ``source`` says where it came from (``file:src/a.py``), ``revision`` is the SHA-256 of what was fetched, ``lines``
-    are the first and last line that were attached. The body that the model saw is ``content[start:end]`` of the item;
-    ``start == end`` if only its name was shown.
-    """
-
-    source: str
-    label: str
-    revision: str
-    detail: Detail
-    lines: tuple[int, int] | None
-    start: int
-    end: int
-
-    @property
-    def path(self) -> str:
-        """The file it came from; empty if it came from none."""
-        return path_of(self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,8 @@ class Item:
     ``content`` is exactly what was sent or received. ``pinned`` items are never compacted. ``stands_for`` holds the ids
     of the items that a summary replaces; they stay in the ledger. ``attachments`` are what was attached to it, in the
     order of ``content``, and ``words_start`` is where the person's own words begin. Items of earlier versions have no
-    attachments: all of their content counts as words.
+    attachments: all of their content counts as words. ``is_error`` says of a tool's result whether the tool failed;
+    ``None`` if nobody said.
     """
 
     id: str
@@ -87,6 +88,12 @@ class Item:
     turn: str = ""
     attachments: tuple[Attachment, ...] = ()
     words_start: int = 0
+    is_error: bool | None = None
+
+    @property
+    def imported(self) -> bool:
+        """Whether it was read from a file: whoever wrote that may have written anything."""
+        return self.turn.startswith(f"{IMPORTED}-")
 
     @property
     def words(self) -> str:
@@ -121,19 +128,26 @@ def as_message(item: Item) -> Message:
         ]
     if item.tool_call_id:
         message["tool_call_id"] = item.tool_call_id
+    if item.is_error is not None:
+        message["is_error"] = item.is_error
     return message
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Standing content, the conversation so far, what is live, and the person's message with what it points at."""
+    """Standing content, the conversation so far, what is live, and the person's message with what it points at.
+
+    ``loop`` is what followed the message within the turn: the model's calls and what the tools answered, and behind
+    them what has changed meanwhile.
+    """
 
     stable: Sequence[Message]
     history: Sequence[Message]
     live: Sequence[Message]
     message: Message
+    loop: Sequence[Message] = ()
 
     @property
     def messages(self) -> list[Message]:
         """Every message, in order."""
-        return [*self.stable, *self.history, *self.live, self.message]
+        return [*self.stable, *self.history, *self.live, self.message, *self.loop]

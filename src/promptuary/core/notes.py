@@ -9,12 +9,13 @@ import hashlib
 import re
 import secrets
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypedDict
 
+from promptuary.core.ledger import ThreadSize
 from promptuary.core.principals import Owner
-from promptuary.core.search import SearchNote, Why
+from promptuary.core.search import RecordResult, Why
 
 Audience = Literal["private", "shared"]
 """Who may read a note: its owner alone, or everybody who uses the agent in that place."""
@@ -177,19 +178,10 @@ class NoteHit:
     why: Why
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryResult:
-    """The notes that a search found, the best first. See ``SearchResult`` for the other fields."""
+class MemoryResult(RecordResult[NoteHit]):
+    """The notes that a search found."""
 
-    hits: Sequence[NoteHit] = ()
-    mode: Literal["lexical", "hybrid"] = "lexical"
-    confidence: float = 1.0
-    notes: tuple[SearchNote, ...] = ()
-
-    @property
-    def answers(self) -> bool:
-        """Whether the first hits probably answer the query."""
-        return bool(self.hits) and self.confidence >= 1
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +190,14 @@ class NoteList:
 
     headers: Sequence[NoteHeader]
     total: int
+
+    def __iter__(self) -> Iterator[NoteHeader]:
+        """Iterate over the notes."""
+        return iter(self.headers)
+
+    def __len__(self) -> int:
+        """Return how many notes there are here; ``total`` may be more."""
+        return len(self.headers)
 
 
 ForeignForm = Literal["promptuary", "xpert", "claude-code", "codex", "basic-memory", "markdown"]
@@ -293,6 +293,7 @@ FindingCode = Literal[
     "LEFTOVERS",
     "LIST_OUTDATED",
     "INDEX_OUTDATED",
+    "FORGETTING_UNFINISHED",
     "WRITEBACK_FAILED",
     "DATABASE",
 ]
@@ -316,10 +317,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What was looked at, by name with a count, and what was found."""
+    """What was looked at, by name with a count, and what was found. ``threads`` says what each takes."""
 
     counts: Sequence[tuple[str, int]] = ()
     findings: Sequence[Finding] = ()
+    threads: Sequence[ThreadSize] = ()
 
     @property
     def is_well(self) -> bool:

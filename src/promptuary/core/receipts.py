@@ -55,7 +55,10 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What went into one turn, what did not, and why."""
+    """What went into one request of a turn, what did not, and why.
+
+    ``earlier`` are the receipts of the requests before it, if tools were called.
+    """
 
     turn: str
     thread: str
@@ -67,14 +70,35 @@ class Receipt:
     failures: Sequence[Failure] = ()
     warnings: Sequence[str] = ()
     blocked: bool = False
+    earlier: Sequence["Receipt"] = ()
 
     def __post_init__(self) -> None:
-        for name in ("entries", "hooks", "failures", "warnings"):
+        for name in ("entries", "hooks", "failures", "warnings", "earlier"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
+
+    @property
+    def requests(self) -> tuple["Receipt", ...]:
+        """The receipts of all requests of the turn, this one last."""
+        return (*self.earlier, self)
+
+    @property
+    def total(self) -> int:
+        """The tokens of all requests of the turn together."""
+        return sum(one.tokens for one in self.requests)
+
+    def by_layer(self) -> dict[str, int]:
+        """Return how many tokens each layer has of the prompt, in the order of the prompt."""
+        tokens: dict[str, int] = {}
+        for entry in self.entries:
+            if entry.status != "out" and entry.tokens:
+                tokens[entry.layer] = tokens.get(entry.layer, 0) + entry.tokens
+        return tokens
 
     def explain(self) -> str:
         """Return the receipt as a table: what went in, what was cut and why, and what failed."""
         used = f"{self.tokens:,} of {self.window:,} tokens"
+        if self.earlier:
+            used += f" in request {len(self.requests)}, {self.total:,} in all of them"
         lines = [f"turn {self.turn} of thread {one_line(self.thread)}: {used}, {self.reserve:,} kept for the reply"]
         lines.append(table(_COLUMNS, [_row(entry) for entry in self.entries]))
         lines += [f"failed: {one.layer}.{one.hook}: {one.code}: {one_line(one.reason)}" for one in self.failures]

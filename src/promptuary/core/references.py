@@ -1,20 +1,26 @@
-"""What a reference in a message is, how one is written, and the menu that completes one.
+"""What a reference in a message is, how one is written, the menu that completes one, and where none is looked for.
 
 A reference is ``@kind:value``, a bare keyword (``@diff``), a bare ``@path`` or a tracked ``#path``.
 ``references.scan`` finds references in a text; ``references.completion`` fills the menu.
 """
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
+
+from promptuary.core.errors import ConfigError
 
 Sigil = Literal["@", "#"]
 """``@`` attaches a snapshot to this message; ``#`` tracks a file for the thread."""
 
-KEYWORDS = frozenset({"diff", "staged", "status"})
-"""Kinds without a value."""
+KEYWORDS = frozenset({"clipboard", "diff", "staged", "status"})
+"""Kinds that need no value."""
 
-KINDS = frozenset({"file", "folder", "glob", "git", "commit", "url", "symbol", "search", "memory", "remember"})
+KINDS = frozenset(
+    {"diff", "staged", "file", "folder", "glob", "git", "commit", "url", "symbol", "search", "memory", "remember"}
+)
 """Kinds that take a value after a colon."""
 
 WRITING_KINDS = frozenset({"remember"})
@@ -30,7 +36,8 @@ class Reference:
 
     ``raw`` is the text from ``start`` to ``end``. ``value`` is without quotes; ``suffix`` is what follows the closing
     quote (``:10-50``). It is empty for an unquoted value: only the resolver can tell a suffix from a path there.
-    ``bare`` marks ``@path`` and ``#path``, which count only if the path exists.
+    ``bare`` marks ``@path`` and ``#path``, which count only if the path exists. ``rooted``: its path counts from the
+    workspace, wherever the person is. ``remark`` tells the person which of two files is meant.
     """
 
     raw: str
@@ -42,6 +49,8 @@ class Reference:
     suffix: str = ""
     quoted: bool = False
     bare: bool = False
+    rooted: bool = False
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +83,26 @@ ENDS_VALUE = (
 PUNCTUATION = r",;!?*'()\[\]{}"
 """Characters that an unquoted value may contain, but not before a sigil, nor unbalanced at its end."""
 
-GLUED = re.compile(
+_GLUED = (
     r"\.[A-Za-z][A-Za-z0-9]{0,9}(?:[:#][0-9LC:,\-]{1,99})?"
     r"(?=[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3041-\u312f\u3131-\u318f\u3400-\u9fff\uac00-\ud7af])"
 )
-"""A file extension, perhaps with lines, directly followed by a script without spaces: the value ends there."""
 
-_PLAIN = re.compile(rf"(?![:~]+[@#])[^{ENDS_VALUE}{PUNCTUATION}\\]+(?<![.:~_])")
+
+@cache
+def glued() -> re.Pattern[str]:
+    """Return a file extension, perhaps with lines, directly before a script without spaces: the value ends there."""
+    return re.compile(_GLUED)
+
+
+@cache
+def _plain() -> re.Pattern[str]:
+    return re.compile(rf"(?![:~]+[@#])[^{ENDS_VALUE}{PUNCTUATION}\\]+(?<![.:~_])")
 
 
 def quote(value: str) -> str:
     """Return ``value`` as it is written after the colon of a reference, in quotes if it needs any."""
-    plain = _PLAIN.fullmatch(value) and value.isprintable() and not GLUED.search(value)
+    plain = _plain().fullmatch(value) and value.isprintable() and not glued().search(value)
     return value if plain else _quoted(value)
 
 
@@ -100,7 +117,7 @@ def _quoted(value: str) -> str:
 
 def format_reference(kind: str, value: str = "", suffix: str = "") -> str:
     """Return the canonical spelling of an ``@`` reference."""
-    if kind in KEYWORDS:
+    if kind in KEYWORDS and not value:
         return f"@{kind}"
     # If the path has a colon, only quotes show where the suffix begins.
     written = _quoted(value) if suffix and ":" in value else quote(value)
@@ -109,13 +126,18 @@ def format_reference(kind: str, value: str = "", suffix: str = "") -> str:
 
 @dataclass(frozen=True, slots=True)
 class MenuItem:
-    """One line of a menu. ``insert`` replaces what is being typed; ``matches`` are offsets in ``label``."""
+    """One line of a menu. ``insert`` replaces what is being typed; ``matches`` are offsets in ``label``.
+
+    ``path`` is the file that the line stands for, if it does. Its ``hint`` may be empty because measuring would have
+    kept the menu waiting.
+    """
 
     insert: str
     label: str
     kind: str
     hint: str = ""
     matches: tuple[int, ...] = ()
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,3 +151,50 @@ class Completion:
     prefix: str
     items: tuple[MenuItem, ...] = ()
     scanning: bool = False
+
+
+Span = tuple[int, int]
+"""The first position of a part of a text, and the one after its last."""
+
+Pasted = Sequence[Span | str]
+"""Parts of a message that were pasted: nothing in them is a reference.
+
+They are spans, or texts, each of which is meant wherever it stands.
+"""
+
+
+def pasted_spans(text: str, pasted: Pasted) -> tuple[Span, ...]:
+    """Return where ``pasted`` stands in ``text``, in order. Raises ``ConfigError`` if it does not stand there."""
+    if isinstance(pasted, str):
+        raise ConfigError("pasted is a list of texts or of spans; write [text] for a single one")
+    return tuple(sorted({span for one in pasted for span in _spans(text, one)}))
+
+
+def carried_spans(spans: Sequence[Span], before: str, after: str) -> tuple[Span, ...]:
+    """Return where what stood at ``spans`` stands after the text was rewritten: wherever the same words are."""
+    if before == after:
+        return tuple(spans)
+    texts = {before[start:end] for start, end in spans}
+    return tuple(sorted({span for text in texts for span in _found(after, text)}))
+
+
+def _spans(text: str, one: object) -> Iterator[Span]:
+    match one:
+        case str() if one and one in text:
+            yield from _found(text, one)
+        case str():
+            raise ConfigError(f"pasted text that is not in the message: {one[:60]!r}")
+        case (int(start), int(end)) if 0 <= start <= end <= len(text):
+            yield start, end
+        case _:
+            raise ConfigError(
+                f"pasted is made of texts of the message and of spans (start, end) in its {len(text):,} characters, "
+                f"not of {one!r:.60}"
+            )
+
+
+def _found(text: str, part: str) -> Iterator[Span]:
+    position = text.find(part) if part else -1
+    while position >= 0:
+        yield position, position + len(part)
+        position = text.find(part, position + len(part))

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from posixpath import dirname, join, normpath
-from typing import Final, Literal, NamedTuple, TypeAlias, assert_never
+from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar, assert_never
 from unicodedata import normalize
 
 from promptuary.core.errors import Code, ConfigError
@@ -34,6 +34,11 @@ def _spelled(path: str) -> str:
     """Return a path in one spelling, without the ending of a note."""
     plain = normalize("NFC", path).casefold()
     return plain.removesuffix(next((one for one in _NOTE_ENDINGS if plain.endswith(one)), ""))
+
+
+def as_tag(text: str) -> str:
+    """Return a tag as it is compared: without ``#``, in one spelling. ``work/plans`` is below *work*."""
+    return normalize("NFC", text).casefold().strip().lstrip("#").strip("/")
 
 
 class NoteLink(NamedTuple):
@@ -127,13 +132,17 @@ UNREAD: Final = "0" * 64
 
 @dataclass(frozen=True, slots=True)
 class IndexedFile:
-    """A file as the index knows it. ``date`` is seconds since 1970: a date of its own, else its last change."""
+    """A file as the index knows it. ``date`` is seconds since 1970: a date of its own, else its last change.
+
+    ``tags`` are those of a note, as ``as_tag`` spells them.
+    """
 
     path: str
     stamp: Stamp
     sha256: str
     kind: FileKind
     date: int
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +150,9 @@ class Filters:
     """What may be found at all. Empty means everything; ``since`` and ``until`` are seconds since 1970.
 
     ``paths`` are globs, files or folders, with ``!`` before what is excluded: relative to the workspace, relative to
-    the indexed folder, or absolute.
+    the indexed folder, or absolute. ``current_folder`` (absolute) is where a relative one counts from before that, if
+    it matches any file there; ``workspace`` is filled in by the search. ``tags``: notes with one of them, or with one
+    below it.
     """
 
     folders: tuple[str, ...] = ()
@@ -150,13 +161,18 @@ class Filters:
     labels: tuple[str, ...] = ()
     since: int | None = None
     until: int | None = None
+    current_folder: str = ""
+    workspace: str = ""
+    tags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("folders", "paths", "kinds", "labels"):
+        for name in ("folders", "paths", "kinds", "labels", "tags"):
             if isinstance(value := getattr(self, name), str):
                 raise ConfigError(f"{name} of a search are a tuple of strings: {name}=({value!r},)")
         if unknown := [kind for kind in self.kinds if kind not in FILE_KINDS]:
             raise ConfigError(f"{unknown[0]!r} is no kind of file; use {', '.join(FILE_KINDS)}")
+        if not all(map(as_tag, self.tags)):
+            raise ConfigError("a tag of a search has no name; use one such as work or work/plans")
 
     def __bool__(self) -> bool:
         return self != Filters()
@@ -166,13 +182,16 @@ class Filters:
 class SearchQuery:
     """A question as any text, the most hits to return, and what may be among them.
 
-    ``lexical_only`` compares words and not meaning.
+    ``lexical_only`` compares words and not meaning. ``per_file`` is how many hits of one file are returned at most; 0
+    means any number. ``merge_copies`` makes one hit of those with the same text.
     """
 
     text: str
     limit: int = 10
     filters: Filters = Filters()
     lexical_only: bool = False
+    per_file: int = 0
+    merge_copies: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +251,7 @@ class Hit:
 
     ``folder`` is the indexed folder and ``path`` the file in it; ``workspace`` is the root of the workspace that was
     searched. ``date`` is that of the chunk if it has one, else that of the file. ``said_at`` is when it was said, if it
-    is a part of a dated chat.
+    is a part of a dated chat. ``copies`` are the places at which the same text stands, too.
     """
 
     folder: str
@@ -248,6 +267,7 @@ class Hit:
     why: Why
     workspace: str = ""
     said_at: int | None = None
+    copies: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
@@ -332,6 +352,14 @@ class NotReranked:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class FilesUnpinned:
+    """Files of a session, by their paths in the workspace, that are left out: they changed since it was pinned."""
+
+    session: str
+    files: tuple[str, ...]
+
+
 SearchNote: TypeAlias = (
     FolderHeld
     | FilesSkipped
@@ -341,6 +369,7 @@ SearchNote: TypeAlias = (
     | IndexRebuilt
     | SearchedByWordsOnly
     | NotReranked
+    | FilesUnpinned
 )
 """What a person should know about the result of a search or a sync."""
 
@@ -373,6 +402,9 @@ def note_text(note: SearchNote) -> str:
             return f"searched by words only: {reason}"
         case NotReranked(reason):
             return f"not reranked: {reason}"
+        case FilesUnpinned(session, paths):
+            pin = f"`promptuary session refresh {session}` pins them as they are now"
+            return f"left out, since they changed after the session {session!r} was pinned: {_some(paths)}; {pin}"
         case _:
             assert_never(note)
 
@@ -416,6 +448,24 @@ class SearchResult:
         return bool(self.hits) and self.confidence >= 1
 
 
+RecordHit = TypeVar("RecordHit")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordResult(Generic[RecordHit]):
+    """What a search found of something else than files, the best first. See ``SearchResult`` for the fields."""
+
+    hits: Sequence[RecordHit] = ()
+    mode: Literal["lexical", "hybrid"] = "lexical"
+    confidence: float = 1.0
+    notes: tuple[SearchNote, ...] = ()
+
+    @property
+    def answers(self) -> bool:
+        """Whether the first hits probably answer the query."""
+        return bool(self.hits) and self.confidence >= 1
+
+
 Search = Callable[[SearchQuery], SearchResult]
 """Answers a query from the index. Raises ``PromptuaryError`` if nothing is indexed."""
 
@@ -431,7 +481,8 @@ class SyncReport:
     absolute paths, and why: a file that is no text is reported once and tried again when it has changed; one that is
     too large is reported by every sync of its folder. ``held`` are folders whose files were not deleted from the index
     although they cannot be seen. ``rebuilt``: the index was damaged. ``unparsed`` files of code took too long to parse
-    and were indexed by paragraphs. ``cut_rules`` are ignore files that have more rules than are applied.
+    and were indexed by paragraphs. ``cut_rules`` are ignore files that have more rules than are applied. ``left_out``
+    counts files that tools hide or write, among those that were looked at.
     """
 
     added: int = 0
@@ -444,6 +495,7 @@ class SyncReport:
     rebuilt: bool = False
     unparsed: tuple[str, ...] = ()
     cut_rules: tuple[str, ...] = ()
+    left_out: int = 0
 
     @property
     def has_changes(self) -> bool:
@@ -475,6 +527,7 @@ class SyncReport:
             self.rebuilt or other.rebuilt,
             (*self.unparsed, *other.unparsed),
             (*self.cut_rules, *other.cut_rules),
+            self.left_out + other.left_out,
         )
 
 

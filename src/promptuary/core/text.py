@@ -43,11 +43,15 @@ _LEGITIMATE = (
 
 def valid_unicode(text: str) -> str:
     """Return ``text`` with U+FFFD for lone surrogates, so that it can be encoded."""
+    if text.isascii():
+        return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def visible(text: str) -> tuple[str, int]:
     """Return ``text`` with hidden characters spelled out as ``⟨U+200B⟩``, and their number."""
+    if text.isascii() and text.isprintable():  # most titles and names
+        return text, 0
     if not any(char in text for char in _ASCII_HIDDEN) and (text.isascii() or not _HIDDEN_BEYOND_ASCII.search(text)):
         return text, 0
     shown = 0

@@ -1,10 +1,13 @@
 """Values that describe threads: what is attached to them, how long their histories are, and past turns."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
+from promptuary.core.messages import Item, Message
 from promptuary.core.ports.threads import TurnRecord
+from promptuary.core.receipts import Receipt, ReceiptEntry
 
 FileState = Literal["ok", "empty", "missing", "deleted", "error"]
 """``missing``: it never existed; ``deleted``: it existed before."""
@@ -42,13 +45,33 @@ class AttachmentList:
     queued: Sequence[str]
 
 
-DriftKind = Literal["changed", "gone", "not readable"]
-"""How a source differs from what the model saw."""
+ExportForm = Literal["json", "md"]
+"""How a thread is written: JSON, which can be imported, or Markdown for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedThread:
+    """A thread that was imported: its name, how many messages it has, and what was not taken over.
+
+    ``tracked`` are the files that were tracked where it was exported; ``turns`` is how many turns its ledger had.
+    """
+
+    thread: str
+    messages: int
+    tracked: Sequence[str]
+    turns: int
+
+
+DriftKind = Literal["changed", "gone", "not readable", "archived", "forgotten", "not fetched again", "not compared"]
+"""How a source differs from what the model saw, or why that is not known."""
+
+UNKNOWN_DRIFT: Final[frozenset[DriftKind]] = frozenset({"not fetched again", "not compared"})
+"""What says that nobody looked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """A source that is no longer what the model saw."""
+    """A source that is no longer what the model saw: the path of a file, the address of anything else."""
 
     path: str
     kind: DriftKind
@@ -63,5 +86,78 @@ class Replay:
 
     @property
     def forgotten(self) -> Sequence[str]:
-        """The addresses of notes that were forgotten since; marks stand in their place."""
+        """The addresses of sources that were forgotten since; marks stand in their place."""
         return self.turn.forgotten
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedTurn:
+    """What may be learnt from: the history of the thread, which ends with the messages of the turn, and its receipt.
+
+    ``noted`` says that the message had a note written on purpose.
+    """
+
+    turn: str
+    thread: str
+    history: Sequence[Item]
+    receipt: Receipt
+    noted: bool = False
+
+    @property
+    def items(self) -> list[Item]:
+        """The messages of the turn."""
+        return [item for item in self.history if item.turn == self.turn]
+
+
+@dataclass(frozen=True, slots=True)
+class EntryChange:
+    """A line of a receipt that differs in another: ``None`` where it is missing."""
+
+    layer: str
+    label: str
+    before: ReceiptEntry | None
+    after: ReceiptEntry | None
+
+
+def differences(before: Receipt, after: Receipt) -> list[EntryChange]:
+    """Return what is in, shortened or out in one receipt and not so in the other, in the order of the receipts."""
+
+    def lines(receipt: Receipt) -> dict[tuple[str, str, int], ReceiptEntry]:
+        found: dict[tuple[str, str, int], ReceiptEntry] = {}
+        seen: Counter[tuple[str, str]] = Counter()
+        for entry in receipt.entries:
+            name = (entry.layer, entry.source or entry.label)
+            found[(*name, seen[name])] = entry
+            seen[name] += 1
+        return found
+
+    then, now = lines(before), lines(after)
+    return [
+        EntryChange(key[0], (now.get(key) or then[key]).label, then.get(key), now.get(key))
+        for key in dict.fromkeys((*then, *now))
+        if _shape(then.get(key)) != _shape(now.get(key))
+    ]
+
+
+def _shape(entry: ReceiptEntry | None) -> tuple[object, ...] | None:
+    return None if entry is None else (entry.status, entry.tokens, entry.revision)
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """A past turn that was run again; nothing of it is recorded.
+
+    ``messages`` is what would be sent now: exactly what was sent, or the turn prepared anew for another window, and
+    then ``receipt`` says what is in it. ``answer`` is what the model said, if one was asked.
+    """
+
+    turn: TurnRecord
+    messages: Sequence[Message]
+    receipt: Receipt | None
+    answer: str | None
+    drift: Sequence[Drift]
+
+    @property
+    def differences(self) -> Sequence[EntryChange]:
+        """What is in or out of the window now and was not so then."""
+        return differences(self.turn.receipt, self.receipt) if self.receipt else ()

@@ -15,6 +15,7 @@ from promptuary.core.errors import NoteFileError, PromptuaryError
 from promptuary.core.notes import Examination, Finding, FindingCode, Note
 from promptuary.core.ports.notes import NoteFilter
 from promptuary.memory.files.note_file import as_text, claimed_owner, owner_label
+from promptuary.memory.forget import Oblivion, finish
 from promptuary.memory.memory import Memory
 from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.notebook.standing import SAME_ID
@@ -28,7 +29,7 @@ Repair = Callable[[], object]
 """Does what a finding advises."""
 
 
-def examined(memory: Memory, *, fix: bool) -> Examination:
+def examined(memory: Memory, beside: Oblivion, *, fix: bool) -> Examination:
     """Return what is wrong with the notes; with ``fix``, what can be repaired is."""
     counts: list[tuple[str, int]] = []
     findings: list[Finding] = []
@@ -44,6 +45,7 @@ def examined(memory: Memory, *, fix: bool) -> Examination:
         findings += _of_texts(notebook)
         findings += _repaired(_of_upkeep(memory, notebook), fix=fix)
     findings += _repaired(_of_index(memory), fix=fix)
+    findings += _repaired(_of_forgetting(memory, beside), fix=fix)
     return Examination(counts, findings)
 
 
@@ -77,7 +79,10 @@ def _of_files(notebook: Notebook) -> Iterator[Finding]:
             code, said, _place(notebook, header.path), f"`promptuary memory adopt {header.id}` takes it over."
         )
     if unadopted - shown.keys() and notebook.is_of_this_machine:
-        yield Finding("UNADOPTED", "there are private notes that name other people as their owners", notebook.scope)
+        said = "there are private notes that name other people as their owners"
+        named = f"`owner: {owner_label(notebook.owner)}`"
+        advice = f"If one is yours, write {named} in its file; `promptuary memory adopt` lists it then."
+        yield Finding("UNADOPTED", said, _place(notebook, "private"), advice)
     yield from _left_out(notebook)
     tracked = sorted(path for path in notebook.in_git() if path.startswith("private/"))
     advice = "`git rm --cached` it; what is committed stays in the history of git."
@@ -178,6 +183,13 @@ def _of_index(memory: Memory) -> Iterator[tuple[Finding, Repair]]:
             "INDEX_OUTDATED", "the index of notes is not that of the files", advice="It is made anew.", fixable=True
         )
         yield finding, memory.search.rebuild
+
+
+def _of_forgetting(memory: Memory, beside: Oblivion) -> Iterator[tuple[Finding, Repair]]:
+    if unfinished := beside.ledger.unfinished():
+        said = f"something may be left of notes that are being forgotten: {', '.join(unfinished)}"
+        advice = "Check the disk: forgetting them failed. It is finished when the notes are next opened."
+        yield Finding("FORGETTING_UNFINISHED", said, advice=advice, fixable=True), lambda: finish(memory, beside)
 
 
 def _place(notebook: Notebook, path: str) -> str:

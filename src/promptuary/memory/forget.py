@@ -1,60 +1,145 @@
 """Forgets a note: its file, its history, its rows in the index, its vectors, and its copies in stored prompts.
 
-Each step may be repeated, and the journal forgets last: after a kill, the note can be forgotten again. What git has in
-its history is not reached, and the report says so.
+That it is being forgotten is recorded from before the first step until after the last. Each step may be repeated, and
+the journal forgets after all others: what a kill or a failing disk left undone is done when the note is forgotten
+again, or when the next process opens the notes. What git has in its history is not reached, and the report says so.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, replace
 from typing import Final
 
-from promptuary.core.errors import PromptuaryError
+from promptuary.core.errors import LockTimeoutError, PromptuaryError, StorageError, UnknownNoteError
 from promptuary.core.notes import ForgetReport, Note, NoteChange
 from promptuary.core.ports.forgetting import Forgetting
 from promptuary.memory.files.note_file import Standing, as_bytes, read_note
-from promptuary.memory.memory import Memory
+from promptuary.memory.memory import ADDRESS, Memory
 from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.recall.visible import NoteKey
 
 _TELLING: Final = 20
 """Characters that a title must have to be looked for where people said something: a short one is just a name."""
 
+_PATIENCE: Final = 30.0
+"""Seconds for which to wait while another process forgets."""
+
 
 @dataclass(frozen=True, slots=True)
 class Oblivion:
-    """What forgets beside the notes themselves: the ledger of the workspace, and the indexes of other principals."""
+    """What forgets beside the notes themselves: the ledger of the workspace, and the indexes of other principals.
+
+    ``alone`` waits for so many seconds until no other process forgets anything here, and raises ``LockTimeoutError``.
+    """
 
     ledger: Forgetting
     drop_other_indexes: Callable[[], object]
+    alone: Callable[[float], AbstractContextManager[None]]
 
 
 def forget(memory: Memory, key: str, beside: Oblivion, *, everywhere: bool, dry_run: bool) -> ForgetReport:
     """Forget a note, or say what that would do. Raises ``PromptuaryError`` if it is not the principal's to forget."""
-    notebook, note = memory.known(key)
-    owner = notebook.journal.owner_of(note)
-    if owner is not None and owner != notebook.owner:
-        raise PromptuaryError(f"the note {note} is shared by {owner.name}, who alone can have it forgotten")
-    changes, current = notebook.view.changes(note), notebook.read(note)
-    texts = _texts(notebook, changes, current)
-    spoken = [text for text in texts if len(text) >= _TELLING]
-    address, path = f"memory:{note}", current.header.path if current else ""
-    places = beside.ledger.places(address, spoken)
-    report = ForgetReport(note, path, 0, places, redacted=everywhere, in_git=path in notebook.in_git(), done=False)
+    try:
+        notebook, note = memory.known(key)
+    except UnknownNoteError:
+        if not dry_run:
+            _forget_rest(memory, key, beside, _PATIENCE)
+        raise
     if dry_run:
-        return report
-    prompts = beside.ledger.redact_note(address, texts)
-    if everywhere:
-        beside.ledger.redact_places(address, spoken)
-    hashes = memory.search.hashes(NoteKey(notebook.scope, note))
-    notebook.remove(note)
+        return _Forgotten(memory, notebook, note, beside).report(everywhere=everywhere)
+    with beside.alone(_PATIENCE):
+        return _Forgotten(memory, notebook, note, beside).run(everywhere=everywhere)
+
+
+def finish(memory: Memory, beside: Oblivion) -> None:
+    """Forget the notes that an earlier process began to forget, unless another one is just doing that.
+
+    Raises ``PromptuaryError`` if it fails again.
+    """
+    for note, everywhere in beside.ledger.unfinished().items():
+        with suppress(LockTimeoutError):
+            try:
+                notebook, _ = memory.known(note)
+            except UnknownNoteError:  # or it is in the memory of another thread, which forgets it when that is opened
+                _forget_rest(memory, note, beside, 0)
+            else:
+                with beside.alone(0):
+                    _Forgotten(memory, notebook, note, beside).run(everywhere=everywhere)
+
+
+class _Forgotten:
+    """A note on its way out."""
+
+    def __init__(self, memory: Memory, notebook: Notebook, note: str, beside: Oblivion) -> None:
+        owner = notebook.journal.owner_of(note)
+        if owner is not None and owner != notebook.owner:
+            raise PromptuaryError(f"the note {note} is shared by {owner.name}, who alone can have it forgotten")
+        self._memory, self._notebook, self._note, self._beside = memory, notebook, note, beside
+        self._address = f"{ADDRESS}{note}"
+        current = notebook.read(note)
+        self._path = current.header.path if current else ""
+        self._texts = _texts(notebook, notebook.view.changes(note), current)
+        self._spoken = [text for text in self._texts if len(text) >= _TELLING]
+
+    def report(self, *, everywhere: bool) -> ForgetReport:
+        """Return what forgetting would do."""
+        places = self._beside.ledger.places(self._address, self._spoken)
+        in_git = self._path in self._notebook.in_git()
+        return ForgetReport(self._note, self._path, 0, places, redacted=everywhere, in_git=in_git, done=False)
+
+    def run(self, *, everywhere: bool) -> ForgetReport:
+        """Forget it, and return what was done."""
+        memory, notebook, note, ledger = self._memory, self._notebook, self._note, self._beside.ledger
+        report = self.report(everywhere=everywhere)
+        ledger.begin(note, everywhere=everywhere)
+        prompts = ledger.redact_note(self._address, self._texts)
+        if everywhere:
+            ledger.redact_places(self._address, self._spoken)
+        with _telling(note):
+            hashes = memory.search.hashes(NoteKey(notebook.scope, note))
+            # Before the file goes, too: only the index knows the hashes, and it follows the files after a kill.
+            memory.search.remove_vectors(hashes)
+            notebook.remove(note)
+            _drop_indexes(memory, self._beside, hashes)
+        # Once more: a turn may have been prepared between the first time and the removal of the file.
+        prompts += ledger.redact_note(self._address, self._texts)
+        ledger.purge()
+        notebook.forget(note)
+        memory.pages(notebook).refresh()
+        ledger.end(note)
+        return replace(report, prompts=prompts, done=True)
+
+
+@contextmanager
+def _telling(note: str) -> Iterator[None]:
+    """Have a disk that fails under the index say what it means for the note: no index is told to be damaged by it."""
+    try:
+        yield
+    except (OSError, StorageError) as error:
+        raise PromptuaryError(
+            f"the note {note} is not forgotten whole, since its index could not be made anew; check the disk. The next "
+            "command that opens the notes finishes it"
+        ) from error
+
+
+def _drop_indexes(memory: Memory, beside: Oblivion, hashes: Sequence[str]) -> None:
     memory.search.forget(hashes)
     beside.drop_other_indexes()
-    # Once more: a turn may have been prepared between the first time and the removal of the file.
-    prompts += beside.ledger.redact_note(address, texts)
-    beside.ledger.purge()
-    notebook.forget(note)
-    memory.pages(notebook).refresh()
-    return ForgetReport(note, path, prompts, places, redacted=everywhere, in_git=report.in_git)
+
+
+def _forget_rest(memory: Memory, key: str, beside: Oblivion, patience: float) -> None:
+    """Remove what may be left of a note that the journal has forgotten: in free pages, indexes and lists."""
+    wanted = key.strip().removeprefix(ADDRESS)
+    for notebook in memory.notebooks():
+        if wanted in notebook.journal.forgotten() and notebook.journal.owner_of(wanted) == notebook.owner:
+            with beside.alone(patience):
+                with _telling(wanted):
+                    _drop_indexes(memory, beside, ())
+                beside.ledger.redact_note(f"{ADDRESS}{wanted}")
+                beside.ledger.purge()
+                notebook.forget(wanted)
+                memory.pages(notebook).refresh()
+                beside.ledger.end(wanted)
 
 
 def _texts(notebook: Notebook, changes: Sequence[NoteChange], current: Note | None) -> list[str]:

@@ -9,9 +9,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from difflib import unified_diff
+from functools import partial
 from typing import Final, Unpack
 
 from promptuary import concurrency
@@ -35,7 +36,8 @@ from promptuary.core.principals import Principal
 from promptuary.core.text import one_line
 from promptuary.memory.files.note_file import as_bytes, as_text
 from promptuary.memory.near import near
-from promptuary.memory.notebook.defaults import check_choices, scope_of
+from promptuary.memory.notebook.defaults import check_choices, check_selection, scope_of
+from promptuary.memory.notebook.drafting import Writer
 from promptuary.memory.notebook.notebook import Notebook, Written
 from promptuary.memory.notebook.pages import MemoryPages
 from promptuary.memory.notebook.past import found_at, moment, notes_at
@@ -44,8 +46,9 @@ from promptuary.memory.recall.service import NoteSearch
 from promptuary.memory.recall.visible import MemoryPage, NoteKey, VisibleNotes
 from promptuary.memory.roots import Roots
 from promptuary.memory.transfer.formats import ForeignMemory, ForeignNote
-from promptuary.memory.transfer.transfer import import_memory
+from promptuary.memory.transfer.transfer import import_memory, preview
 from promptuary.memory.writeback.extract import statements
+from promptuary.memory.writeback.proposals import EditCopy
 
 logger = logging.getLogger(__name__)
 
@@ -53,18 +56,19 @@ ADDRESS: Final = "memory:"
 """How prompts and receipts name a note, before its id."""
 _SHORTEST_PREFIX: Final = 4
 _PAGES_AFTER: Final = 0.3
-"""Seconds after a write until the lists of notes follow; what is written meanwhile needs no list of its own."""
+"""Seconds without a write until the lists of notes follow: they take the lock and the disk, for which writes wait."""
+_PAGES_AT_LAST: Final = 5.0
+"""Seconds after which they follow even while more is written."""
 _LEAST_BETWEEN: Final = 1.0
+_SHORTEST_ID: Final = 12
+_EVER: Final = "9999"
+"""A time after every change."""
 _MOST_COMPARED: Final = 2_000
 """Titles that a name which no note has is compared with."""
 _PATIENCE: Final = 1.0
 """Seconds for which a call waits until the files are looked at."""
 _REST: Final = 10
 """Looking at all files rests at least this many times as long as it took."""
-
-
-EditCopy = Callable[[bytes, str], AbstractContextManager[bytes]]
-"""Lets a person edit a copy of a file of that name, and yields what it is then."""
 
 
 class Memory:
@@ -90,6 +94,7 @@ class Memory:
         self._synced: dict[NoteScope, tuple[float, float]] = {}
         self._syncing: dict[NoteScope, concurrency.Task[None]] = {}
         self._closing = threading.Event()
+        self._writes = concurrency.Bustle(_PAGES_AFTER, _PAGES_AT_LAST)
 
     # Reading
 
@@ -100,7 +105,7 @@ class Memory:
 
     def exact(self, key: str) -> Note | None:
         """Return the note of exactly this id or path, or ``memory:ID``; ``None`` if there is none."""
-        found = self._exact(*self._places(key))
+        found = self._exact(key)
         return None if found is None else found[0].read(found[1].id)
 
     def list(
@@ -110,10 +115,13 @@ class Memory:
 
         ``as_of`` is a day or a time: then it is what was known at that time.
         """
+        check_selection(selection)
         self.refresh()
         scopes = selection.get("scopes") or ()
         books = [one for one in self._roots.existing() if not scopes or one.scope in scopes]
         if as_of is not None:
+            if selection.get("statuses"):
+                raise PromptuaryError("what was known at a time is what was active then; leave out statuses")
             at = moment(as_of)
             past = [note.header for one in books for note in notes_at(one.view, one.scope, at)]
             chosen = [header for header in past if _selected(header, selection)]
@@ -135,6 +143,9 @@ class Memory:
         **selection: Unpack[NoteSelection],
     ) -> MemoryResult:
         """Return the active notes that answer a question best; ``as_of`` searches what was known at a time."""
+        check_selection(selection)
+        if selection.get("statuses"):
+            raise PromptuaryError("a search finds active notes alone; leave out statuses, or list the notes with them")
         self.refresh()
         if as_of is not None:
             at = moment(as_of)
@@ -153,7 +164,7 @@ class Memory:
             self.search.embed_few()
         found = self.search.find(asked)
         hits = [hit for hit in found.hits if tags <= set(hit.header.tags)][:limit]
-        return replace(found, hits=hits)
+        return MemoryResult(hits, found.mode, found.confidence, found.notes)
 
     def history(self, key: str) -> Sequence[NoteChange]:
         """Return what happened to a note, the oldest change first, also to one whose file is gone."""
@@ -272,22 +283,28 @@ class Memory:
     def import_notes(self, found: ForeignMemory, *, owner: str | None = None, dry_run: bool = False) -> ImportReport:
         """Write the notes of another memory that are not here yet; with ``dry_run`` only say which."""
         existing = self.list(statuses=STATUSES).headers
-        return import_memory(found, self._take_in, existing, owner=owner, dry_run=dry_run)
+        writer = Writer(self._principal.owner, "", self._clock())
+        told = partial(self._foretold, writer=writer, existing=[one for one in existing if not one.external])
+        return import_memory(found, told if dry_run else self._taken_in, existing, owner=owner)
 
     def everything(self) -> Sequence[Note]:
         """Return every note that the principal may see, whatever its status."""
         headers = self.list(statuses=STATUSES).headers
         return [note for one in headers if (note := self._read(NoteKey(one.scope, one.id))) is not None]
 
-    def _take_in(self, note: ForeignNote) -> Note:
-        draft, reason = note.draft, f"imported from {note.path}"
-        if self._principal.group is not None:
-            draft = replace(draft, scope="project")
+    def _foretold(self, note: ForeignNote, writer: Writer, existing: Sequence[NoteHeader]) -> NoteHeader:
+        return preview(note, self._imported_draft(note), writer, existing)
+
+    def _imported_draft(self, note: ForeignNote) -> NoteDraft:
+        return note.draft if self._principal.group is None else replace(note.draft, scope="project")
+
+    def _taken_in(self, note: ForeignNote) -> NoteHeader:
+        draft, reason = self._imported_draft(note), f"imported from {note.path}"
         if note.original is not None:
             taken = self._roots.made(draft.scope or scope_of(draft)).take_in(note.original, reason=reason)
             if taken is not None:
-                return taken.note
-        return self.put(draft, reason=reason)
+                return taken.note.header
+        return self.put(draft, reason=reason).header
 
     # Notes that nobody recorded
 
@@ -359,12 +376,6 @@ class Memory:
         self.search.changed([NoteKey(scope, note) for note in notes])
         self._list_later(scope)
 
-    def is_shared(self, note: str) -> bool:
-        """Return whether a note of the project is shared."""
-        notebook = self._roots.find("project")
-        header = None if notebook is None else notebook.view.header(note)
-        return header is not None and header.audience == "shared"
-
     def similar(self, text: str, limit: int) -> Sequence[str]:
         """Return the ids of notes that are about the same as a text, the nearest first."""
         return [hit.header.id for hit in self.search.find(NoteQuery(text, limit)).hits]
@@ -392,6 +403,7 @@ class Memory:
         self._roots.close()
 
     def _list_later(self, scope: NoteScope) -> None:
+        self._writes.stir()
         with self._lock:
             self._stale.add(scope)
             if self._upkeep is None:
@@ -399,7 +411,7 @@ class Memory:
 
     def _write_lists(self) -> None:
         while True:
-            self._closing.wait(_PAGES_AFTER)
+            self._writes.wait_for_a_pause(self._closing)
             with self._lock:
                 scopes, self._stale = self._stale, set()
                 if not scopes:
@@ -423,20 +435,29 @@ class Memory:
         return [page for one in self._roots.existing() for page in self.pages(one).read()]
 
     def _found(self, key: str) -> tuple[Notebook, NoteHeader] | None:
+        if (found := self._exact(key)) is not None:
+            return found
         wanted, books = self._places(key)
-        found = self._exact(wanted, books)
-        is_prefix = found is None and len(wanted) >= _SHORTEST_PREFIX and is_note_id(wanted)
-        return self._by_prefix(wanted, books) if is_prefix else found
+        is_prefix = len(wanted) >= _SHORTEST_PREFIX and is_note_id(wanted)
+        return self._by_prefix(wanted, books) if is_prefix else None
 
     def _places(self, key: str) -> tuple[str, Sequence[Notebook]]:
         """Return the id or path that a key is, and where to look for it: a path may begin with the scope."""
-        self.refresh()
-        wanted = key.strip().removeprefix(ADDRESS)
-        scope = next((one.scope for one in self._roots.existing() if wanted.startswith(f"{one.scope}/")), None)
+        wanted, books = key.strip().removeprefix(ADDRESS), self._roots.existing()
+        scope = next((one.scope for one in books if wanted.startswith(f"{one.scope}/")), None)
         wanted = wanted.removeprefix(f"{scope}/") if scope else wanted
-        return wanted, [one for one in self._roots.existing() if scope in (None, one.scope)]
+        return wanted, [one for one in books if scope in (None, one.scope)]
 
-    def _exact(self, wanted: str, books: Sequence[Notebook]) -> tuple[Notebook, NoteHeader] | None:
+    def _exact(self, key: str) -> tuple[Notebook, NoteHeader] | None:
+        """Return a note by its id or path. Only for one that is not known are all files looked at."""
+        found = self._recorded(key)
+        if found is None:
+            self.refresh()
+            found = self._recorded(key)
+        return found
+
+    def _recorded(self, key: str) -> tuple[Notebook, NoteHeader] | None:
+        wanted, books = self._places(key)
         for notebook in books:
             with suppress(PromptuaryError):
                 if (header := notebook.view.header(wanted)) is not None:
@@ -457,14 +478,22 @@ class Memory:
             return found[0], found[1].id
         wanted = key.strip().removeprefix(ADDRESS)
         for notebook in self._roots.existing():
-            changes = notebook.view.changes(wanted) if is_note_id(wanted) else ()
+            changes = self._changes_of(notebook, wanted) if is_note_id(wanted) else ()
             if changes and changes[-1].kind == "forget":
                 raise UnknownNoteError(
                     f"the note {wanted} was forgotten on {changes[-1].at[:10]}; nothing of it is left"
                 )
             if changes:
-                return notebook, wanted
+                return notebook, changes[-1].note
         raise UnknownNoteError(f"there is no note {key[:80]!r}; {self._advice(wanted)}")
+
+    def _changes_of(self, notebook: Notebook, wanted: str) -> Sequence[NoteChange]:
+        """Return the history of a note whose file is gone, by its id or, if there is but one, the beginning of it."""
+        if (changes := notebook.view.changes(wanted)) or not _SHORTEST_PREFIX <= len(wanted) < _SHORTEST_ID:
+            return changes
+        gone = [one.note for one in notebook.view.changed_until(_EVER) if one.text is None and one.kind != "forget"]
+        near = [note for note in gone if note.startswith(wanted)]
+        return notebook.view.changes(near[0]) if len(near) == 1 else ()
 
     def _advice(self, wanted: str) -> str:
         """Return what to do about a name that no note has: the notes whose titles are near it, among those visible."""

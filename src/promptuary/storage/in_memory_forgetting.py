@@ -1,7 +1,7 @@
 """Forgetting in dictionaries: for tests, and to compare other stores with."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from promptuary.core.json import receipt_from_json, receipt_json
@@ -13,9 +13,9 @@ from promptuary.core.ports.writeback import NoteQueue, Proposal, ProposalStore, 
 from promptuary.core.principals import Owner
 from promptuary.storage.in_memory_tables import Tables, turn_without_blocks
 from promptuary.storage.redaction import (
-    SCHEME,
     Passages,
     holds,
+    id_of,
     item_without_blocks,
     item_without_words,
     message_without_words,
@@ -35,10 +35,24 @@ class InMemoryForgetting(Forgetting):
         write: Callable[[Callable[[Tables, str], None]], None],
         owner: Owner,
         waiting: tuple[NoteQueue, ProposalStore],
+        begun: dict[str, bool],
     ) -> None:
         self._tables, self._write = tables, write
         self._owner = owner
         self._queue, self._proposals = waiting
+        self._begun = begun
+
+    def begin(self, note: str, *, everywhere: bool) -> None:
+        """Record that the principal has a note forgotten."""
+        self._begun[note] = everywhere or self._begun.get(note, False)
+
+    def unfinished(self) -> Mapping[str, bool]:
+        """Return the notes that the principal has begun to forget, and whether everywhere."""
+        return dict(sorted(self._begun.items()))
+
+    def end(self, note: str) -> None:
+        """Record that nothing is left of a note."""
+        self._begun.pop(note, None)
 
     def redact_note(self, address: str, texts: Sequence[str] = ()) -> int:
         """Take a note out of the prompts, receipts and states of every owner."""
@@ -53,6 +67,9 @@ class InMemoryForgetting(Forgetting):
                 if (after := item_without_blocks(item, address)) != item:
                     tables.items[name] = after
                     changed.append(name)
+            for name, origins in tables.origins.items():
+                told = (one.without_content if one.source == address else one for one in origins)
+                tables.origins[name] = tuple(dict.fromkeys(told))
             for key, (version, text) in tables.states.items():
                 if (cleaned := without_words(text, address, passages(texts))) != text:
                     tables.states[key] = (version, cleaned)
@@ -98,6 +115,26 @@ class InMemoryForgetting(Forgetting):
             self._proposals.remove(one.id, rejected=False)
         return count
 
+    def redact_source(self, address: str) -> int:
+        """Take the blocks of a file out of what the principal owns."""
+        changed: list[str] = []
+
+        def redacted(tables: Tables, _: str) -> None:
+            for turn in self._turns():
+                if (left := turn_without_blocks(turn, address, ())) != turn:
+                    tables.turns[turn.id] = left
+                    changed.append(turn.id)
+            for item in self._items():
+                if (after := item_without_blocks(item, address)) != item:
+                    tables.items[item.id] = after
+                    changed.append(item.id)
+            for name in [*(turn.id for turn in self._turns()), *(item.id for item in self._items())]:
+                told = (one.without_content if one.source == address else one for one in tables.origins.get(name, ()))
+                tables.origins[name] = tuple(dict.fromkeys(told))
+
+        self._write(redacted)
+        return len(changed)
+
     def purge(self) -> None:
         """Do nothing: what is taken out of a dictionary is gone."""
 
@@ -129,7 +166,7 @@ class InMemoryForgetting(Forgetting):
 
     def _proposed(self, address: str, wanted: Passages) -> Iterator[Proposal]:
         for one in self._proposals.all():
-            if one.draft.id == address.removeprefix(SCHEME) or holds(to_text(asdict(one)), wanted):
+            if one.draft.id == id_of(address) or holds(to_text(asdict(one)), wanted):
                 yield one
 
 

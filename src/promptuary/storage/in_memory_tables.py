@@ -1,18 +1,23 @@
 """The tables of a database in memory, and what a change does to them: plain functions over dictionaries."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+from promptuary.core.ledger import Origin, Pruned, carried, in_prompt, shown
 from promptuary.core.messages import Item, Replacement
 from promptuary.core.ports.threads import StateKey, ThreadChange, TurnRecord
 from promptuary.core.principals import Owner
+from promptuary.storage.in_memory_experiences import ExperienceTable
 from promptuary.storage.redaction import item_without_blocks, receipt_without, without_blocks
 from promptuary.storage.values import (
     cannot_compact_error,
+    cannot_continue_error,
     duplicate_item_error,
     frozen,
     missing_item_error,
+    missing_thread_error,
+    taken_thread_error,
     turn_id_conflict,
     turn_number_conflict,
 )
@@ -27,6 +32,8 @@ class _Thread:
     updated: str
     history: tuple[str, ...] = ()
     turns: tuple[str, ...] = ()
+    removed: int = 0
+    """The highest number among turns that were removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +45,21 @@ class Tables:
     homes: dict[str, ThreadKey]
     turns: dict[str, TurnRecord]
     states: dict[tuple[Owner | None, StateKey], tuple[int, str]]
+    experiences: dict[Owner, ExperienceTable]
+    origins: dict[str, tuple[Origin, ...]]
+    """The sources of each turn."""
 
     def copy(self) -> Self:
         """Return a copy that can be changed without changing this one; the values themselves are immutable."""
+        own = {owner: table.copy() for owner, table in self.experiences.items()}
         return type(self)(
-            self.threads.copy(), self.items.copy(), self.homes.copy(), self.turns.copy(), self.states.copy()
+            self.threads.copy(),
+            self.items.copy(),
+            self.homes.copy(),
+            self.turns.copy(),
+            self.states.copy(),
+            own,
+            self.origins.copy(),
         )
 
 
@@ -53,8 +70,83 @@ def change(tables: Tables, key: ThreadKey, wanted: ThreadChange, *, user: str, t
     _pin(tables, key, wanted.pinned)
     for replacement in wanted.replacements:
         _compact(tables, key, replacement)
+    if wanted.continued:
+        pending = tables.turns.get(wanted.continued)
+        if pending is None or pending.id not in tables.threads[key].turns or pending.status != "prepared":
+            raise cannot_continue_error(wanted.thread, wanted.continued)
+        tables.turns[pending.id] = replace(pending, status="continued")
     if wanted.turn is not None:
         _record(tables, key, wanted.turn, user)
+
+
+def prune(tables: Tables, owner: Owner, before: str, name: str | None) -> Pruned:
+    """Remove the turns of an owner that are older than ``before``."""
+    threads = turns = items = 0
+    taken = _taken(tables)
+    for key, thread in list(tables.threads.items()):
+        if key[0] != owner or name not in {None, key[1]}:
+            continue
+        whole = thread.updated[: len(before)] < before
+        old = {one for one in thread.turns if whole or tables.turns[one].created[: len(before)] < before}
+        going = [one for one, home in tables.homes.items() if home == key] if whole else _left(tables, key, old)
+        removed = max((tables.turns[one].number for one in old), default=0)
+        _drop(tables, old, going)
+        threads, turns, items = threads + whole, turns + len(old), items + len(going)
+        if whole:
+            del tables.threads[key]
+            private = StateKey("", "thread", key[1])[1:]
+            for state in [one for one in tables.states if one[0] == owner and one[1][1:] == private]:
+                del tables.states[state]
+        else:
+            stay = tuple(one for one in thread.turns if one not in old)
+            tables.threads[key] = replace(thread, turns=stay, removed=max(thread.removed, removed))
+    return Pruned(threads, turns, items, taken - _taken(tables))
+
+
+def rename(tables: Tables, owner: Owner, thread: str, name: str) -> None:
+    """Give a thread of an owner another name, in its place among the others."""
+    old, new = (owner, thread), (owner, name)
+    if old not in tables.threads:
+        raise missing_thread_error(thread)
+    if new in tables.threads:
+        raise taken_thread_error(name)
+    threads = {new if key == old else key: one for key, one in tables.threads.items()}
+    tables.threads.clear()
+    tables.threads.update(threads)
+    for item in [one for one, home in tables.homes.items() if home == old]:
+        tables.homes[item] = new
+    for one in tables.threads[new].turns:
+        turn = tables.turns[one]
+        tables.turns[one] = replace(turn, thread=name, receipt=replace(turn.receipt, thread=name))
+    for key in [one for one in tables.states if one[0] == owner and one[1][1:] == ("thread", thread)]:
+        tables.states[owner, StateKey(key[1].layer, "thread", name)] = tables.states.pop(key)
+
+
+def _taken(tables: Tables) -> int:
+    """Return how many bytes all texts take."""
+    texts = {item.content for item in tables.items.values()}
+    for turn in tables.turns.values():
+        texts |= {turn.text, *(message["content"] for message in turn.messages)}
+    return sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+
+
+def _left(tables: Tables, key: ThreadKey, turns: Collection[str]) -> list[str]:
+    """Return the items of turns that have left the history, and summaries of their time."""
+    said = [tables.items[one] for one, home in tables.homes.items() if home == key]
+    own = (place for place, item in enumerate(said) if item.turn in turns and not item.stands_for)
+    last = max(own, default=-1)
+    return [
+        item.id
+        for place, item in enumerate(said)
+        if item.id not in tables.threads[key].history and (item.turn in turns or (not item.turn and place <= last))
+    ]
+
+
+def _drop(tables: Tables, turns: Collection[str], items: Collection[str]) -> None:
+    for one in turns:
+        del tables.turns[one], tables.origins[one]
+    for one in items:
+        del tables.items[one], tables.homes[one]
 
 
 def _touch(tables: Tables, thread: ThreadKey, time: str) -> None:
@@ -108,7 +200,22 @@ def _record(tables: Tables, key: ThreadKey, turn: TurnRecord, user: str) -> None
         tables.threads[key] = replace(thread, turns=(*thread.turns, turn.id))
     created, acting = (before.created, before.user) if before else (turn.created, user)
     turn = replace(turn, created=created, user=acting, forgotten=())
-    tables.turns[turn.id] = frozen(_without_forgotten(turn, before) if before else turn)
+    kept = tables.turns[turn.id] = frozen(_without_forgotten(turn, before) if before else turn)
+    carried_before = [one for one in tables.origins.get(turn.id, ()) if one.how != "direct"]
+    past = carried_before if before else _carried(tables, tables.threads[key].history, kept)
+    tables.origins[turn.id] = tuple(dict.fromkeys((*shown(kept.receipt), *past)))
+
+
+def _carried(tables: Tables, history: Sequence[str], turn: TurnRecord) -> list[Origin]:
+    """Return the sources that the history brings into the prompt of a turn."""
+    contents = (message["content"] for message in turn.messages[:-1])
+    sent = in_prompt(contents, (tables.items[one] for one in history))
+    return [origin for item in sent for origin in _brought(tables, item)]
+
+
+def _brought(tables: Tables, item: Item) -> list[Origin]:
+    behind = (tables.items[one] for one in item.stands_for if tables.homes.get(one) == tables.homes[item.id])
+    return carried(item, [origin for one in behind for origin in _brought(tables, one)])
 
 
 def _without_forgotten(turn: TurnRecord, before: TurnRecord) -> TurnRecord:

@@ -57,6 +57,12 @@ class InMemoryQueue(NoteQueue):
         with self._lock:
             return list(self._turns.values())
 
+    def rename_thread(self, thread: str, name: str) -> None:
+        """Note that the thread of turns has another name."""
+        with self._lock:
+            for one in [turn for turn in self._turns.values() if turn.thread == thread]:
+                self._turns[one.id] = replace(one, thread=name)
+
 
 class InMemoryProposals(ProposalStore):
     """A ``ProposalStore`` for as long as the process lives."""

@@ -12,15 +12,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from promptuary.core.messages import Attachment, Item, Message, ToolCall
+from promptuary.core.blocks import Attachment
+from promptuary.core.messages import Item, Message, ToolCall
 from promptuary.core.receipts import Receipt, ReceiptEntry
 
-SCHEME: Final = "memory:"
-"""How the address of a note begins."""
+_SCHEMES: Final = ("memory:", "experience:")
+"""How the address of what can be forgotten begins: of a note, of an experience."""
 
 _ID: Final = r"[A-Za-z0-9](?:[A-Za-z0-9_-]{2,62}[A-Za-z0-9])"
-_ADDRESS: Final = re.compile(rf"memory:({_ID})(?![A-Za-z0-9_-])")
-_MARK: Final = re.compile(rf"\[forgotten: (memory:{_ID})\]")
+_ADDRESS: Final = re.compile(rf"(?:memory|experience):({_ID})(?![A-Za-z0-9_-])")
+_MARK: Final = re.compile(
+    rf"\[forgotten: ((?:memory|experience):{_ID}|(?:file|index):[^\n]{{1,1024}}?(?=\](?:[\s\"]|$)))\]"
+)
 _TICKS: Final = re.compile("`{3,}")
 _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+")
@@ -85,8 +88,13 @@ def marked(text: str) -> list[str]:
 
 
 def mentioned(text: str) -> set[str]:
-    """Return the ids of all notes whose address stands in ``text``."""
-    return set(_ADDRESS.findall(text)) if SCHEME in text else set()
+    """Return the ids of all notes and experiences whose address stands in ``text``."""
+    return set(_ADDRESS.findall(text)) if any(one in text for one in _SCHEMES) else set()
+
+
+def id_of(address: str) -> str:
+    """Return the id that an address has after its scheme."""
+    return address.partition(":")[2]
 
 
 def attached_notes(item: Item) -> set[str]:
@@ -130,7 +138,11 @@ def word_edits(text: str, address: str, wanted: Passages) -> Edits:
 
 def block_edits(text: str, address: str) -> Edits:
     """Return what takes the blocks of a note out of a prompt's message, and the lines that list it."""
-    return _edits(text, list(_blocks(text, address)) if text.startswith("# ") and address in text else [], address)
+    path = _path(address)
+    if path and text.startswith("<instructions "):
+        return _edits(text, list(_instructions(text, path)), address)
+    named = text.startswith("# ") and (path or address) in text
+    return _edits(text, list(_blocks(text, address)) if named else [], address)
 
 
 def without_words(text: str, address: str, wanted: Passages) -> str:
@@ -241,10 +253,14 @@ def _blocks(text: str, address: str) -> Iterator[tuple[int, int]]:
                 yield begin, end
             if line == "# Message":
                 return
-            begin = found.start() if _label(line) == address else -1
+            begin = found.start() if _is_of(_label(line), address) else -1
             heading = True
             end = found.start() + len(line)
             continue
+        elif begin >= 0 and text.endswith("\n\n", 0, found.start()) and _MARK.fullmatch(line):
+            # It stands for a block of its own, which had a heading.
+            yield begin, end
+            begin = -1
         else:
             if heading and line.partition(";")[0] == address:
                 begin = _line_before(text, found.start())
@@ -258,6 +274,29 @@ def _blocks(text: str, address: str) -> Iterator[tuple[int, int]]:
 
 def _label(heading: str) -> str:
     return heading.removeprefix("## ").partition(" {#")[0]
+
+
+def _path(address: str) -> str:
+    """Return the path of the file that an address means, nothing if it means something else."""
+    scheme, _, path = address.partition(":")
+    return path if scheme in {"file", "index"} else ""
+
+
+def _is_of(label: str, address: str) -> bool:
+    """Return whether a block with this label shows what ``address`` means: of a file, all of it, lines or a symbol."""
+    path = _path(address)
+    return label == address or (path != "" and (label == path or label.startswith((f"{path}:", f"{path}#"))))
+
+
+def _instructions(text: str, path: str) -> Iterator[tuple[int, int]]:
+    """Yield where a file stands among the instructions."""
+    opening, closing = f'<instructions source="{path}"', "\n</instructions>"
+    start = text.find(opening)
+    while start >= 0:
+        end = text.find(closing, start)
+        end = len(text) if end < 0 else end + len(closing)
+        yield start, end
+        start = text.find(opening, end)
 
 
 def _line_before(text: str, position: int) -> int:

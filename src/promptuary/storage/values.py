@@ -44,6 +44,16 @@ def duplicate_item_error(item: str) -> ConflictError:
     return ConflictError(f"Item {item!r} is there already; read the thread again before you repeat.")
 
 
+def missing_thread_error(thread: str) -> ConflictError:
+    """Return the error for renaming a thread that is not there."""
+    return ConflictError(f"There is no thread {thread!r}.")
+
+
+def taken_thread_error(thread: str) -> ConflictError:
+    """Return the error for the name of a thread that is in use."""
+    return ConflictError(f"There is a thread {thread!r} already; choose another name, or remove that thread.")
+
+
 def missing_item_error(thread: str, item: str) -> ConflictError:
     """Return the error for pinning an item that is not in the thread."""
     return ConflictError(f"Thread {thread!r} has no item {item!r} to pin; read the thread again.")
@@ -61,6 +71,11 @@ def turn_number_conflict(turn: TurnRecord) -> ConflictError:
     return ConflictError(
         f"Thread {turn.thread!r} has moved on: turn {turn.number} was taken by somebody else; read it again and repeat."
     )
+
+
+def cannot_continue_error(thread: str, turn: str) -> ConflictError:
+    """Return the error for continuing a turn that is over."""
+    return ConflictError(f"Thread {thread!r} has moved on: turn {turn!r} is not pending; read it again and repeat.")
 
 
 def turn_id_conflict(turn: TurnRecord) -> ConflictError:

@@ -4,7 +4,7 @@ A note that was recalled stands in stored prompts, in those of other people too 
 also stand where somebody said them: these places are shown to the person, who decides.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from promptuary.core.notes import Place
@@ -17,6 +17,18 @@ class Forgetting(Protocol):
     Each method may be repeated: what is done already is not found again. What was taken out may lie in free pages and
     in the log until ``purge``.
     """
+
+    def begin(self, note: str, *, everywhere: bool) -> None:
+        """Record, before anything else is done, that the principal has a note forgotten, ``everywhere`` or not."""
+        ...
+
+    def unfinished(self) -> Mapping[str, bool]:
+        """Return the ids of the notes that the principal has begun to forget, and whether everywhere."""
+        ...
+
+    def end(self, note: str) -> None:
+        """Record that nothing is left of a note."""
+        ...
 
     def redact_note(self, address: str, texts: Sequence[str] = ()) -> int:
         """Take a note out of the prompts, receipts and states of every owner; return how many texts were changed.
@@ -36,6 +48,15 @@ class Forgetting(Protocol):
 
     def redact_places(self, address: str, texts: Sequence[str]) -> int:
         """Put a mark into all those places; return how many there were. A proposal to write it is removed."""
+        ...
+
+    def redact_source(self, address: str) -> int:
+        """Take the blocks of a file (``file:…``, ``index:…``) out of what the principal owns; return how many texts.
+
+        A mark stands in the place of each, in prompts, histories and receipts, and the turn names the file in
+        ``TurnRecord.forgotten``. Words that somebody said, or a summary holds, stay. A turn under way stores what it
+        shows when it is finished.
+        """
         ...
 
     def purge(self) -> None:

@@ -1,7 +1,7 @@
 """What search needs of an index and of a store of vectors. Backends implement these; ``wiring`` chooses one.
 
 Vectors cross these borders as bytes: little-endian 32-bit floats of length one, so that the core needs no library.
-``promptuary.testing`` has ``index_conformance``, ``words_conformance`` and ``vector_conformance``: they test what the
+``promptuary.testing`` has ``index_conformance``, ``suites.words`` and ``suites.vectors``: they test what the
 docstrings here promise.
 """
 

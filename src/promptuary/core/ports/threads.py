@@ -8,18 +8,26 @@ theirs. No method takes an owner, so none can be asked for somebody else's.
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 from promptuary.core.layers import Json
+from promptuary.core.ledger import Pruned, SourceUse, ThreadSize
 from promptuary.core.messages import SPEAKERS, Item, Message, Replacement
+from promptuary.core.ports.experiences import ExperienceStore, OnChange
 from promptuary.core.ports.forgetting import Forgetting
 from promptuary.core.ports.notes import NoteJournal
 from promptuary.core.ports.writeback import NoteQueue, ProposalStore
 from promptuary.core.principals import Principal
 from promptuary.core.receipts import Receipt
 
-TurnStatus = Literal["prepared", "finished", "failed", "abandoned"]
-"""A prepared turn has been shown to somebody; only a finished one has a reply in the history."""
+if TYPE_CHECKING:
+    from promptuary.core.ports.sessions import SessionStore
+
+TurnStatus = Literal["prepared", "continued", "finished", "failed", "abandoned"]
+"""A prepared turn has been shown to somebody; only a finished one has a reply in the history.
+
+One that is continued was answered with calls of tools: the turn with the next number has their results.
+"""
 
 
 StateScope = Literal["thread", "user", "resource", "global"]
@@ -52,6 +60,7 @@ class TurnRecord:
 
     ``user`` is who acted. The store sets it from its principal when the turn is added, whatever it is given.
     ``forgotten`` are the addresses of notes that were forgotten since: a mark stands in their place. The store sets it.
+    ``reply_tokens`` is what the model answered; ``cost`` is what the person was charged, in their own currency.
     """
 
     id: str
@@ -64,6 +73,33 @@ class TurnRecord:
     receipt: Receipt
     user: str = ""
     forgotten: tuple[str, ...] = ()
+    reply_tokens: int = 0
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """A thread in figures: what was sent to models in all its turns, what they answered, and what that cost.
+
+    ``turns`` does not count those that were continued by another. ``messages`` counts what was said, compacted messages
+    too. ``cost`` is ``None`` if no turn has one. ``recent`` is
+    what each of the last turns sent, the oldest first. Replies of earlier versions were not counted.
+    """
+
+    turns: int = 0
+    finished: int = 0
+    messages: int = 0
+    tokens: int = 0
+    reply_tokens: int = 0
+    cost: float | None = None
+    recent: tuple[int, ...] = ()
+
+
+USES_AT_ONCE: Final = 100
+"""How many uses of a source are returned at once."""
+
+RECENT_TURNS: Final = 60
+"""How many turns ``Totals.recent`` has at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +119,9 @@ class ThreadChange:
 
     The parts are applied in this order. ``items`` are appended to the history. ``pinned`` sets and removes pins.
     ``replacements`` take items out of the history and put others in their place; the old ones stay in the ledger.
-    ``states`` overwrite what was stored. ``turn`` is added, or, if a turn of its id exists, its status, text, messages
-    and receipt are updated.
+    ``states`` overwrite what was stored. ``turn`` is added, or, if a turn of its id exists, its status, text, messages,
+    receipt, tokens of the reply and cost are updated. ``continued`` is the id of the prepared turn that it continues:
+    nothing of that but its status is changed.
     """
 
     thread: str
@@ -93,6 +130,7 @@ class ThreadChange:
     replacements: Sequence[Replacement] = ()
     pinned: Sequence[tuple[str, bool]] = ()
     states: Sequence[LayerState] = ()
+    continued: str = ""
 
     def __post_init__(self) -> None:
         if self.turn is not None and self.turn.thread != self.thread:
@@ -116,9 +154,9 @@ class ThreadStore(Protocol):
     def apply(self, change: ThreadChange) -> None:
         """Write ``change`` as a whole or not at all, and return when it is persistent. Creates the thread if needed.
 
-        Raises ``ConflictError``, and changes nothing, if the number of a new turn is taken, if an item of that id
-        exists, if an item to be pinned is not in the thread, or if an item to be replaced is pinned or is not in its
-        history.
+        Raises ``ConflictError``, and changes nothing, if the number of a new turn is taken, if the turn to be continued
+        is not a prepared one of the thread, if an item of that id exists, if an item to be pinned is not in the thread,
+        or if an item to be replaced is pinned or is not in its history.
         """
         ...
 
@@ -130,12 +168,16 @@ class ThreadStore(Protocol):
         """Return these items, compacted ones too, in the order of ``ids``; unknown ids are skipped."""
         ...
 
+    def said(self, thread: str) -> Sequence[Item]:
+        """Return every item of a thread, compacted ones too, in the order in which they were added."""
+        ...
+
     def turn(self, thread: str, number: int | None = None) -> TurnRecord | None:
         """Return the turn of this number, or the last turn if no number is given."""
         ...
 
     def last_number(self, thread: str) -> int:
-        """Return the highest number of a turn; 0 if there is none."""
+        """Return the highest number that a turn has or had; 0 if there was none."""
         ...
 
     def turns(self, thread: str) -> Sequence[TurnRecord]:
@@ -144,6 +186,48 @@ class ThreadStore(Protocol):
 
     def threads(self) -> Sequence[ThreadInfo]:
         """Return every thread of the owner, the most recently used first."""
+        ...
+
+    def uses(
+        self, sources: Sequence[str], *, finished_only: bool = False, limit: int = USES_AT_ONCE
+    ) -> Sequence[SourceUse]:
+        """Return which turns of all threads had one of these sources in their prompts, the turn added last first.
+
+        ``sources`` are addresses as receipts have them. A turn is there once for each way in which it had a source.
+        What it carried with its history is what stood there when the turn was added.
+        """
+        ...
+
+    def sources(self, thread: str, number: int) -> Sequence[SourceUse]:
+        """Return every source that stands in the prompt of a turn, and how it got there; empty if there is no turn."""
+        ...
+
+    def addresses(self, limit: int = USES_AT_ONCE) -> Sequence[str]:
+        """Return the addresses of sources that were in any prompt, the one seen last for the first time first."""
+        ...
+
+    def sizes(self) -> Sequence[ThreadSize]:
+        """Return what each thread takes, the largest first."""
+        ...
+
+    def prune(self, before: str, *, thread: str | None = None, dry_run: bool = False) -> Pruned:
+        """Remove the turns that are older than ``before``, of one thread or of all; return what went, or would go.
+
+        ``before`` is a time in UTC without a zone (``2026-01-31T15:00:00``). A thread that was used since keeps its
+        history and the numbers of its turns; messages that had left the history go with the turns. Any other thread
+        goes as a whole. What is removed is on no page of a file any more when this returns.
+        """
+        ...
+
+    def rename(self, thread: str, name: str) -> None:
+        """Give a thread another name, with all that it has: history, turns, the states of layers.
+
+        Raises ``ConflictError``, and changes nothing, if there is no such thread, or if one has that name.
+        """
+        ...
+
+    def totals(self, thread: str) -> Totals:
+        """Return the figures of a thread; zeros if there is none of that name."""
         ...
 
     def states(self, keys: Sequence[StateKey]) -> Sequence[LayerState | None]:
@@ -175,8 +259,20 @@ class StateDatabase(Protocol):
         """Return the proposals that wait for ``principal``."""
         ...
 
+    def experiences(self, principal: Principal, on_change: OnChange = ...) -> ExperienceStore:
+        """Return the experiences of ``principal``; ``on_change`` is called after they were changed by this store."""
+        ...
+
     def forgetting(self, principal: Principal) -> Forgetting:
         """Return what takes notes out of this database: of all owners, or with all else that ``principal`` has."""
+        ...
+
+    def has_session(self, principal: Principal, thread: str) -> bool:
+        """Return whether a session says what a thread of ``principal`` may see. Every turn asks: it is one lookup."""
+        ...
+
+    def sessions(self, principal: Principal) -> "SessionStore":
+        """Return the sessions of ``principal``."""
         ...
 
     def transaction(self) -> AbstractContextManager[None]:

@@ -58,6 +58,10 @@ class NoteQueue(Protocol):
         """Return every turn that is not done, the oldest first."""
         ...
 
+    def rename_thread(self, thread: str, name: str) -> None:
+        """Note that the thread of turns has another name. Their texts stay as they are."""
+        ...
+
 
 ProposalAction = Literal["write", "archive"]
 """What a proposal would do: write a note, or archive one."""

@@ -12,6 +12,8 @@ from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, PromptuaryError, SourceError
 from promptuary.core.notes import AUDIENCES, Note, NoteHeader
 from promptuary.core.search import note_text
+from promptuary.core.text import one_line
+from promptuary.memory.doors.turn_memory import TurnMemory
 from promptuary.memory.memory import ADDRESS, Memory
 from promptuary.memory.recall.digest import is_external
 from promptuary.memory.recall.freshness import age_in_days
@@ -29,7 +31,7 @@ _ID: Final = re.compile(r"(?=[0-9a-f-]*[0-9])[0-9a-f]{8}[0-9a-f-]{4,56}", re.IGN
 """What is clearly meant as an id: nobody searches for such a word."""
 
 
-def attached(memory: Memory, value: str) -> NotesFound:
+def attached(memory: TurnMemory, value: str) -> NotesFound:
     """Return the note whose id or path ``value`` is, else the notes that answer it. Raises ``SourceError``."""
     note = memory.exact(value)
     if note is not None:
@@ -53,6 +55,11 @@ def offered(memory: Memory) -> list[NoteLine]:
     return [NoteLine(one.id, one.title, _hint(one, memory.visible.clock())) for one in headers]
 
 
+def in_thread(line: NoteLine, thread: str) -> NoteLine:
+    """Return a line of a menu for a note that is known in one thread alone."""
+    return replace(line, hint=f"{line.hint} · in thread {one_line(thread)}")
+
+
 def _hint(header: NoteHeader, now: str) -> str:
     days = age_in_days(header, now)
     old = (
@@ -71,7 +78,7 @@ def _is_name(value: str) -> bool:
     return value.startswith((ADDRESS, *(f"{audience}/" for audience in AUDIENCES))) or _ID.fullmatch(value) is not None
 
 
-def _source(note: Note, memory: Memory) -> Source:
+def _source(note: Note, memory: TurnMemory) -> Source:
     source = note_source(note, memory.visible.clock())
     if note.header.status == "active":
         return source

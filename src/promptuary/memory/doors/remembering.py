@@ -9,7 +9,7 @@ from typing import Final
 
 from promptuary.core.errors import Code, PromptuaryError, SecretError, SourceError
 from promptuary.core.references import Reference
-from promptuary.memory.memory import Memory
+from promptuary.memory.doors.turn_memory import TurnMemory
 from promptuary.memory.writeback.own_words import own_words
 from promptuary.references.resolve_context import NoteKept
 from promptuary.references.scan import scan
@@ -17,7 +17,7 @@ from promptuary.references.scan import scan
 _ADVICE: Final = 'write it in a short message of your own, or run `promptuary remember "…"`'
 
 
-def remember(memory: Memory, said: str, reference: Reference) -> NoteKept:
+def remember(memory: TurnMemory, said: str, reference: Reference) -> NoteKept:
     """Write what ``reference`` asks for. ``said`` is the message as the person typed it. Raises ``SourceError``."""
     if reference.raw not in {one.raw for one in scan(said) if one.kind == reference.kind}:
         raise SourceError(Code.NOT_REMEMBERED, f"it is not in the message as you typed it; {_ADVICE}")

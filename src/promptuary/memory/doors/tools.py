@@ -15,7 +15,7 @@ from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.notes import LEGACY_KINDS, Note, NoteDraft, NoteHeader, new_note_id
 from promptuary.core.ports.json_answers import mismatch
-from promptuary.memory.memory import Memory
+from promptuary.memory.doors.turn_memory import TurnMemory
 from promptuary.memory.recall.digest import is_external
 from promptuary.memory.recall.freshness import freshness
 from promptuary.memory.recall.note_blocks import note_source
@@ -85,14 +85,14 @@ def tool_schemas(form: ToolForm) -> list[dict[str, Any]]:
             return [{"name": name, "description": said, "input_schema": schema} for name, said, schema in _TOOLS]
         case "mcp":
             return [{"name": name, "description": said, "inputSchema": schema} for name, said, schema in _TOOLS]
-        case _:
-            assert_never(form)
+        case _:  # not every caller has a type checker
+            raise PromptuaryError(f"the form of the tools is openai, anthropic or mcp, not {str(form)[:40]!r}")
 
 
 class MemoryTools:
     """The tools over the memory of one principal. Every method blocks."""
 
-    def __init__(self, memory: Memory, proposals: Proposals, counter: TokenCounter) -> None:
+    def __init__(self, memory: TurnMemory, proposals: Proposals, counter: TokenCounter) -> None:
         self._memory, self._proposals, self._counter = memory, proposals, counter
 
     def call(
@@ -170,10 +170,10 @@ def _arguments(name: str, arguments: Mapping[str, object] | str) -> Mapping[str,
     if schema is None:
         raise PromptuaryError(f"there is no tool {name[:80]!r}; there are {SEARCH_TOOL} and {WRITE_TOOL}")
     try:
-        given = json.loads(arguments) if isinstance(arguments, str) else dict(arguments)
+        given = json.loads(arguments) if isinstance(arguments, str) else arguments
     except (ValueError, RecursionError) as error:
         raise PromptuaryError("the arguments are not JSON") from error
-    if not isinstance(given, dict):
+    if not isinstance(given, Mapping):
         raise PromptuaryError("the arguments are not an object")
     named = {_SEED_NAMES.get(str(key), str(key)): value for key, value in given.items() if value is not None}
     if problem := mismatch(named, schema, "arguments"):

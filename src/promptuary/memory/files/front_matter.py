@@ -14,7 +14,8 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NoReturn
+from functools import lru_cache
+from typing import Final, NamedTuple, NoReturn
 
 from promptuary.core.errors import FrontMatterError
 from promptuary.core.text import split_lines, valid_unicode
@@ -37,6 +38,8 @@ _ENDS: Final = ("---", "...")
 _LONGEST_KEY: Final = 100
 
 _COLON: Final = re.compile(r":(?=[ \t]|\Z)")
+_ONE_LINE: Final = re.compile(r'([A-Za-z_][\w-]{0,60}): (?:([^\W_](?:[^:#\s]|:(?=\S)| (?=\S))*)|"([^"\\]*)")')
+"""A key with a text that is all of its value if the next line begins with a letter or a digit."""
 _COMMENT: Final = re.compile(r"[ \t]+#|\A#")
 _DOUBLE: Final = re.compile(r'(?:[^"\\]++|\\.)*+"')
 _SINGLE: Final = re.compile(r"(?:[^']++|'')*+'")
@@ -54,8 +57,7 @@ _NOT_TEXT: Final = frozenset({"true", "false", "yes", "no", "on", "off", "null",
 _UNPRINTABLE: Final = re.compile(r"[\x7f-\x9f\u2028\u2029\ufeff]")
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(NamedTuple):
     """A key with its value, which is ``None`` for a mapping, and its lines. ``item``: how a line of its list begins."""
 
     value: FieldValue | None
@@ -159,10 +161,18 @@ def parse(text: str) -> NoteText:
         return NoteText(bom, (), rest, f"its front matter does not end within {MAX_SIZE:,} characters")
     matter = tuple(lines[: end + 1])
     body = rest[sum(map(len, matter)) :]
+    problem, fields = _scanned(matter)
+    return NoteText(bom, matter, body, problem, fields)
+
+
+# A write reads the same lines several times, of the old file and of the new one: to compare, to change, to check.
+@lru_cache(maxsize=32)
+def _scanned(matter: tuple[str, ...]) -> tuple[str, Mapping[str, _Field]]:
+    """Return what is wrong with the lines of front matter, and its fields if nothing is."""
     try:
-        return NoteText(bom, matter, body, fields=_Scanner(matter).fields())
+        return "", _Scanner(matter).fields()
     except FrontMatterError as error:
-        return NoteText(bom, matter, body, str(error))
+        return str(error), {}
 
 
 class _Scanner:
@@ -177,7 +187,7 @@ class _Scanner:
 
     def fields(self) -> Mapping[str, _Field]:
         found: dict[str, _Field] = {}
-        while (first := self._meaningful()) < len(self._lines):
+        while (first := self._after_plain_lines(found)) < len(self._lines):
             self._at = first
             if self._lines[first][0] in " \t":
                 self._fail("is indented and belongs to no key")
@@ -190,6 +200,21 @@ class _Scanner:
             comment = self._comment if self._at == first + 1 else ""
             found[key] = _Field(value, first, self._at, written, comment, self._item)
         return found
+
+    def _after_plain_lines(self, found: dict[str, _Field]) -> int:
+        """Add the fields of the lines that need no thought, and return the number of the next line that says something.
+
+        Nearly every line is one of them, and a note is read several times whenever it is written.
+        """
+        lines, end = self._lines, len(self._lines)
+        while self._at < end and (plain := _ONE_LINE.fullmatch(lines[self._at])):
+            key, text, quoted = plain.groups()
+            if key in found or (self._at + 1 < end and not lines[self._at + 1][:1].isalnum()):
+                break
+            self._count()
+            found[key] = _Field(quoted if text is None else text, self._at, self._at + 1, f"{key}:", "", "")
+            self._at += 1
+        return self._meaningful()
 
     def _fail(self, what: str) -> NoReturn:
         raise FrontMatterError(f"line {min(self._at, len(self._lines) - 1) + 1} of its front matter {what}")

@@ -45,7 +45,8 @@ def updated_page(page: str | None, audience: Audience, headers: Sequence[NoteHea
     Without a page a new one is made; a page without a list gets one at its end.
     """
     text = _TITLES[audience] if page is None else page
-    newline = "\r\n" if "\r\n" in text else "\n"
+    # A page that ends in \r would have a \r\n as soon as a line follows.
+    newline = "\r\n" if "\r\n" in text or text.endswith("\r") else "\n"
     block = newline.join([START, *_entries(headers, total), END]) + newline
     lines = split_lines(text)
     for start, end in _blocks(lines):

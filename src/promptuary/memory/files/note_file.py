@@ -140,6 +140,12 @@ def read_note(data: bytes, path: str, standing: Standing) -> Note:
     return Note(header, body, text)
 
 
+def note_as(header: NoteHeader, data: bytes) -> Note:
+    """Return a file as the note whose header is known: it was made of these very bytes."""
+    text = as_text(data)
+    return Note(header, _body(parse(text)), text)
+
+
 def write_new(content: str, values: Mapping[str, NewValue]) -> bytes:
     """Return the file of a new note; ``values`` are those of its front matter, in this order."""
     return _checked(NoteText("", (), _as_body(content, "\n")).with_values(values))
@@ -204,6 +210,8 @@ def _value(document: NoteText, key: str) -> str | tuple[str, ...]:
 def _line(document: NoteText, key: str) -> str:
     """Return a value as one short line."""
     found = _value(document, key)
+    if not found:
+        return ""
     text = found if isinstance(found, str) else ", ".join(found)
     return valid_unicode(" ".join(text[:4_000].split())[: _LONGEST.get(key, _LONGEST_TEXT)])
 

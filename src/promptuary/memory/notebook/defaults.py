@@ -4,7 +4,17 @@ import re
 from typing import Final
 
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.notes import AUDIENCES, KINDS, SCOPES, STATUSES, Audience, NoteDraft, NoteKind, NoteScope
+from promptuary.core.notes import (
+    AUDIENCES,
+    KINDS,
+    SCOPES,
+    STATUSES,
+    Audience,
+    NoteDraft,
+    NoteKind,
+    NoteScope,
+    NoteSelection,
+)
 
 _LONGEST_TITLE: Final = 80
 _CHOICES: Final = {"kind": KINDS, "audience": AUDIENCES, "scope": SCOPES, "status": STATUSES}
@@ -19,6 +29,20 @@ def check_choices(draft: NoteDraft) -> None:
             raise PromptuaryError(f"{name} is one of {', '.join(choices)}, not {str(value)[:40]!r}")
     if isinstance(draft.tags, str):
         raise PromptuaryError(f"tags are a list, such as [{draft.tags[:40]!r}]")
+    if draft.pinned not in (None, True, False):
+        raise PromptuaryError(f"pinned is true or false, not {str(draft.pinned)[:40]!r}")
+
+
+def check_selection(selection: NoteSelection) -> None:
+    """Raise ``PromptuaryError`` for a choice that no note can have: an empty list would look like an answer."""
+    for name, choices in _CHOICES.items():
+        plural = f"{name}es" if name == "status" else f"{name}s"
+        given: object = selection.get(plural) or ()
+        wrong = given if isinstance(given, str) else next((one for one in given if one not in choices), None)  # type: ignore[attr-defined]
+        if wrong is not None:
+            raise PromptuaryError(f"{plural} are a list of {', '.join(choices)}, not {str(wrong)[:40]!r}")
+    if isinstance(selection.get("tags"), str):
+        raise PromptuaryError("tags are a list of words, not a text")
 
 
 def kind_of(draft: NoteDraft) -> NoteKind:

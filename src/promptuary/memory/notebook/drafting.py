@@ -11,7 +11,7 @@ from typing import Final, get_args
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.notes import Note, NoteDraft, NoteTrust, note_path
 from promptuary.core.principals import Owner
-from promptuary.memory.files.front_matter import NewValue
+from promptuary.memory.files.front_matter import NewValue, parse
 from promptuary.memory.files.note_file import as_text, fingerprint, normal_time, owner_label, rewrite, write_new
 from promptuary.memory.notebook.defaults import audience_of, kind_of, title_of
 
@@ -66,6 +66,11 @@ def changed_file(note: Note, draft: NoteDraft, writer: Writer) -> bytes:
     """Return the file of a note after a change; what the draft does not name stays as it is, byte for byte."""
     if draft.content is not None and not draft.content.strip():
         raise PromptuaryError("a note needs content; to be rid of it, archive or forget it")
+    if problem := parse(note.text).problem:
+        raise PromptuaryError(
+            f"the front matter of the note {note.header.id} cannot be read ({problem}), so it would get a second one; "
+            f"mend it first: `promptuary memory edit {note.header.id}`"
+        )
     values = _given(draft)
     if draft.kind is not None and draft.kind != note.header.kind:
         values["kind"] = draft.kind
@@ -77,10 +82,10 @@ def changed_file(note: Note, draft: NoteDraft, writer: Writer) -> bytes:
     elif note.header.external:
         values["trust"] = note.header.trust  # the file may say otherwise: it is somebody else's
     same = rewrite(note.text, values, draft.content)
-    if as_text(same) == note.text:
+    if (changed := as_text(same)) == note.text:
         return same
     at = _moment(draft.updated_at, "updated_at") or writer.at
-    return rewrite(note.text, values | {"updated_at": at, "updated_by": writer.actor}, draft.content)
+    return rewrite(changed, {"updated_at": at, "updated_by": writer.actor})
 
 
 def moved_path(note: Note, draft: NoteDraft) -> str:
@@ -114,6 +119,7 @@ def _given(draft: NoteDraft) -> dict[str, NewValue]:
     for key in ("valid_from", "valid_until"):
         if (text := getattr(draft, key)) is not None:
             values[key] = _moment(text, key) or None
+    _check_order(values.get("valid_from"), values.get("valid_until"))
     if draft.tags is not None:
         values["tags"] = [tag for tag in (" ".join(tag.split()).lstrip("#") for tag in draft.tags) if tag] or None
     if draft.status is not None:
@@ -125,6 +131,14 @@ def _given(draft: NoteDraft) -> dict[str, NewValue]:
             raise PromptuaryError(f"confidence is a number from 0 to 1, not {draft.confidence}")
         values["confidence"] = draft.confidence
     return values
+
+
+def _check_order(since: NewValue, until: NewValue) -> None:
+    """Refuse what would never be true. A day is compared as a day: it lasts until its end."""
+    if isinstance(since, str) and isinstance(until, str):
+        shared = min(len(since), len(until))
+        if until[:shared] < since[:shared]:
+            raise PromptuaryError(f"valid_until ({until}) is before valid_from ({since}), so it would never be true")
 
 
 def _moment(text: str | None, name: str) -> str:

@@ -5,9 +5,10 @@ acknowledged then. Whatever lists or indexes notes follows later, and is told by
 people did to them is recorded before a note is changed, and whenever ``sync`` is called.
 """
 
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Final
 
 from promptuary.core.errors import LockTimeoutError, NoteConflictError, PromptuaryError
@@ -27,7 +28,7 @@ from promptuary.core.notes import (
     note_path,
 )
 from promptuary.core.ports.notes import NoteFiles, NoteFilter, NoteJournal, NoteView
-from promptuary.core.principals import LOCAL_USER, Principal
+from promptuary.core.principals import LOCAL_USER, Owner, Principal
 from promptuary.memory.files.front_matter import parse
 from promptuary.memory.files.index_page import page_path
 from promptuary.memory.files.note_file import (
@@ -35,6 +36,7 @@ from promptuary.memory.files.note_file import (
     as_bytes,
     as_text,
     claimed_owner,
+    note_as,
     owner_label,
     read_note,
     rev_of,
@@ -46,6 +48,10 @@ from promptuary.memory.secret_texts import refuse_secrets
 
 _TRIES: Final = 5
 """How often a write starts over because an editor saved the file at the same moment."""
+_AT_ONCE: Final = 1_000
+"""How many files are recorded at once that were changed by hand: a second or two, for which writers wait."""
+_GIVE_WAY: Final = 0.06
+"""Seconds without the lock after that: longer than those who wait for it sleep between two tries."""
 _UNKNOWN: Final = NoteStamp(-1, -1, -1, -1)
 """The stamp of a file that must be read again: somebody wrote it while we did."""
 
@@ -126,10 +132,10 @@ class Notebook:
         for _ in range(_TRIES):
             data = self.files.read(header.path)
             if data is not None and rev_of(data) == header.rev:
-                return _note(data, header)
-            self.sync([header.path])
+                return note_as(header, data)
+            self.sync(None if data is None else [header.path])  # one that is gone may have been moved
             now = self.view.header(header.id)
-            if now is None or (now.rev == header.rev and data is None):
+            if now is None or (data is None and (now.rev, now.path) == (header.rev, header.path)):
                 return None
             header = now
         return None
@@ -161,13 +167,16 @@ class Notebook:
             path = next(one.path for one in reversed(last) if one.path)
             if not self.files.create(path, as_bytes(text)):
                 raise PromptuaryError(f"{path} exists and is not the note {note}; move it elsewhere first")
-            return Written(self._recorded(note, "undo", path, as_bytes(text), reason=reason, before=""))
+            written = read_note(as_bytes(text), path, Standing(self.scope, self._holder(note), id=note))
+            return Written(self._recorded(written, "undo", reason=reason))
 
     def replace_text(self, note: str, text: str, *, if_rev: str, reason: str) -> Written:
         """Make a note what a person wrote with an editor: all of the file, but for when and by whom it was changed."""
         refuse_secrets(text)
 
         def changed(found: Note, writer: Writer) -> tuple[str, bytes]:
+            if parse(text).problem:  # there is nothing to put a date into
+                return found.header.path, as_bytes(text)
             return found.header.path, rewrite(text, {"updated_at": writer.at, "updated_by": writer.actor})
 
         with self._locked():
@@ -190,9 +199,11 @@ class Notebook:
             label = owner_label(self.owner) if header.audience == "private" else None
             data = rewrite(note.text, {"owner": label}) if claimed_owner(note.text) != (label or "") else None
             data = as_bytes(note.text) if data is None else data
-            if not self.files.create(path, data):
-                return None
-            return Written(self._recorded(header.id, "create", path, data, reason=reason), is_new=True)
+            with self._telling(data, path, is_new=True):
+                if not self.files.create(path, data):
+                    return None
+                written = read_note(data, path, Standing(self.scope, self.owner, id=header.id))
+                return Written(self._recorded(written, "create", reason=reason), is_new=True)
 
     def remove(self, note: str) -> str | None:
         """Remove the file of a note, and return where it was; the journal is not told. For forgetting."""
@@ -215,18 +226,36 @@ class Notebook:
     def sync(self, paths: Collection[str] | None = None) -> bool:
         """Look for files that were changed, added, moved or removed by hand, all or some; return whether any was.
 
-        If another process holds the lock for long, nothing happens: that process looks for itself.
+        If another process holds the lock for long, nothing happens: that process looks for itself. Where very many
+        files are different, whoever wants to write gets the lock in between.
         """
         try:
-            if not self._by_hand.differing(paths) and (self._is_clean or paths is not None):
+            found = self._by_hand.differing(paths)
+            if not found:
+                if not self._is_clean and paths is None:
+                    with self._locked():  # removes what killed processes left
+                        pass
                 return False
-            with self._locked():
-                return self._recorded_by_hand(paths)
+            # What is new comes first: a file that is missing may be one that was moved.
+            every = [*sorted(found.changed), *found.missing]
+            if len(every) <= _AT_ONCE:
+                with self._locked():
+                    return self._recorded_by_hand(paths)
+            return self._recorded_in_turns(every)
         except LockTimeoutError:
             return False
 
+    def _recorded_in_turns(self, paths: Sequence[str]) -> bool:
+        any_touched = False
+        for start in range(0, len(paths), _AT_ONCE):
+            if start:
+                time.sleep(_GIVE_WAY)
+            with self._locked():
+                any_touched |= self._recorded_by_hand(paths[start : start + _AT_ONCE])
+        return any_touched
+
     def adopt(self, keys: Collection[str] = ()) -> list[NoteHeader]:
-        """Take over unadopted notes, by id or path, or all of them, as the principal's own; return them."""
+        """Take over unadopted notes as the principal's own, by id or path, or all of them; return them."""
         self.sync()
         with self._locked():
             chosen = [one for one in self.unadopted() if not keys or one.id in keys or one.path in keys]
@@ -248,7 +277,7 @@ class Notebook:
         stamp, data = self.files.stamp(header.path), self.files.read(header.path)
         if stamp is None or data is None:
             return None
-        holder = self.journal.owner_of(header.id) or self.owner
+        holder = self._holder(header.id)
         if holder != self.owner and header.audience == "private":
             return None
         taken = read_note(data, header.path, Standing(self.scope, holder, id=header.id))
@@ -260,14 +289,15 @@ class Notebook:
 
     def _create(self, draft: NoteDraft, reason: str) -> Written:
         writer = self._writer()
-        wanted = new_file(draft, new_note_id(), writer)
-        if (alike := self._alike(wanted.fingerprint, wanted.path)) is not None:
-            return Written(alike, changed=False)
-        for _ in range(_TRIES):
+        for tried in range(_TRIES):
             note_id = new_note_id()
             made = new_file(draft, note_id, writer)
-            if self.files.create(made.path, made.data):
-                return Written(self._recorded(note_id, "create", made.path, made.data, reason=reason), is_new=True)
+            if not tried and (alike := self._alike(made.fingerprint, made.path)) is not None:
+                return Written(alike, changed=False)
+            with self._telling(made.data, made.path, is_new=True):
+                if self.files.create(made.path, made.data):
+                    written = read_note(made.data, made.path, Standing(self.scope, self.owner, id=note_id))
+                    return Written(self._recorded(written, "create", reason=reason), is_new=True)
         raise PromptuaryError("the note could not be created: files with its name appear again and again; try again")
 
     def _alike(self, fingerprint: str, path: str) -> Note | None:
@@ -293,15 +323,40 @@ class Notebook:
             path, data = change(note, self._writer())
             if data == as_bytes(note.text) and path == note.header.path:
                 return Written(note, changed=False)
-            if self._put(note, path, data):
-                named = kind or _kind_of(note.header, data, path)
-                if not self.journal.is_recorded(note.header.id, note.header.rev):
-                    self._keep(note)
-                return Written(self._recorded(note.header.id, named, path, data, reason=reason, before=note.header.rev))
+            with self._telling(data, path, note.header.path):
+                if self._put(note, path, data):
+                    if not self.journal.is_recorded(note.header.id, note.header.rev):
+                        self._keep(note)
+                    holder = note.header.owner or self.owner
+                    written = read_note(data, path, Standing(self.scope, holder, id=note.header.id))
+                    named = kind or _kind_of(note.header, written.header)
+                    return Written(self._recorded(written, named, reason=reason, before=note.header.rev))
             self._recorded_by_hand([note.header.path])
         raise NoteConflictError(
             f"the note {key} is being edited right now; save it, then try again", self._current(key)
         )
+
+    @contextmanager
+    def _telling(self, data: bytes, *paths: str, is_new: bool = False) -> Iterator[None]:
+        """Have an error say so if ``data`` is in place nevertheless; a new file is taken away again, which is nothing.
+
+        A disk that is full has room to remove a file, but none to write what was there before.
+        """
+        try:
+            yield
+        except PromptuaryError as error:
+            there = [path for path in paths if self._holds(path, data)]
+            if is_new:
+                with suppress(PromptuaryError):
+                    there = [path for path in there if not self.files.remove(path)]
+            if there:
+                raise PromptuaryError(f"{there[0]} was written, but the step was not completed: {error}") from error
+            raise
+
+    def _holds(self, path: str, data: bytes) -> bool:
+        with suppress(PromptuaryError):
+            return self.files.read(path) == data
+        return False
 
     def _keep(self, note: Note) -> None:
         """Have the history know a text that nobody recorded, such as that of a clone, before it is gone."""
@@ -340,26 +395,26 @@ class Notebook:
         for _ in range(_TRIES):
             data = self.files.read(header.path)
             if data is not None and rev_of(data) == header.rev:
-                return _note(data, header)
-            self._recorded_by_hand([header.path])
+                return note_as(header, data)
+            self._recorded_by_hand(None if data is None else [header.path])
             now = self.view.header(header.id)
             if now is None:
                 raise NoteConflictError(f"the file of the note {key} is gone; `promptuary memory undo` brings it back")
             header = now
         raise NoteConflictError(f"the note {key} is being edited right now; save it, then try again")
 
-    def _recorded(
-        self, note: str, kind: ChangeKind, path: str, data: bytes, *, reason: str = "", before: str = ""
-    ) -> Note:
-        """Record what was just written, and return the note."""
-        stamp = self.files.stamp(path)
-        if stamp is None or self.files.read(path) != data:
+    def _recorded(self, written: Note, kind: ChangeKind, *, reason: str = "", before: str = "") -> Note:
+        """Record a note that was just written, and return it."""
+        header, data = written.header, as_bytes(written.text)
+        stamp = self.files.stamp(header.path)
+        if stamp is None or self.files.read(header.path) != data:
             stamp = _UNKNOWN
-        holder = self.journal.owner_of(note) or self.owner
-        written = read_note(data, path, Standing(self.scope, holder, id=note))
-        change = self._change(note, kind, path, data, reason=reason, before=before)
-        self._record([(change, written.header, stamp)])
+        change = self._change(header.id, kind, header.path, data, reason=reason, before=before)
+        self._record([(change, header, stamp)])
         return written
+
+    def _holder(self, note: str) -> Owner:
+        return self.journal.owner_of(note) or self.owner
 
     def _change(
         self, note: str, kind: ChangeKind, path: str, data: bytes, *, reason: str = "", before: str = ""
@@ -389,20 +444,15 @@ class Notebook:
             yield
 
 
-def _note(data: bytes, header: NoteHeader) -> Note:
-    """Return a file as the note that the journal knows it to be."""
-    return replace(read_note(data, header.path, Standing(header.scope, id=header.id)), header=header)
-
-
 def _change(note: Note, draft: NoteDraft, writer: Writer) -> tuple[str, bytes]:
     if note.header.status == "frozen" and draft.source != "manual":
         raise PromptuaryError(f"the note {note.header.id} is frozen: only the person may change it")
     return moved_path(note, draft), changed_file(note, draft, writer)
 
 
-def _kind_of(before: NoteHeader, data: bytes, path: str) -> ChangeKind:
+def _kind_of(before: NoteHeader, after: NoteHeader) -> ChangeKind:
     """Return what a change is called in the history."""
-    status = read_note(data, path, Standing(before.scope, before.owner, id=before.id)).header.status
+    status = after.status
     if status != before.status:
         return "archive" if status == "archived" else "restore" if before.status == "archived" else "update"
     return "update"

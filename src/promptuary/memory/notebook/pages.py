@@ -4,6 +4,7 @@ The list follows what is written, off the path on which a write is acknowledged;
 good. Only the list between the marks is ever changed, and never what an editor saved at that moment.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
@@ -22,16 +23,20 @@ _TRIES: Final = 3
 
 
 class MemoryPages:
-    """The pages of one notebook that ``owner`` may see."""
+    """The pages of one notebook that ``owner`` may see. ``on_shared`` is called while there are shared notes."""
 
-    def __init__(self, notebook: Notebook, owner: Owner, *, tracked: Tracked) -> None:
-        self._notebook, self._owner, self._tracked = notebook, owner, tracked
+    def __init__(
+        self, notebook: Notebook, owner: Owner, *, tracked: Tracked, on_shared: Callable[[], object] = lambda: None
+    ) -> None:
+        self._notebook, self._owner, self._tracked, self._on_shared = notebook, owner, tracked, on_shared
 
     def refresh(self) -> None:
         """Make the lists equal to the notes. An audience without notes gets no page, but keeps one that it has."""
         for audience in AUDIENCES:
             with self._notebook.files.locked():
                 self._refresh(audience)
+        if self._notebook.view.headers(NoteFilter(audiences=("shared",), statuses=(), limit=1)):
+            self._on_shared()
 
     def read(self) -> list[MemoryPage]:
         """Return what the person wrote on the pages. What git tracks may be anybody's words: not read if private."""

@@ -40,6 +40,10 @@ _GROUPS: Final[Mapping[NoteKind, str]] = {
 }
 
 
+_Line = tuple[NoteHeader, str]
+"""A note, and how it is listed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Remembered:
     """What a digest is made of: notes, the most important first, how many there are in all, and people's own pages."""
@@ -51,7 +55,7 @@ class Remembered:
 
 def remembered(notes: VisibleNotes) -> Remembered:
     """Return what a digest is made of. Reads the journals, and the ``MEMORY.md`` files."""
-    headers, total = notes.newest(MOST_NOTES), notes.count()
+    headers, total = notes.listed(MOST_NOTES)
     return Remembered(headers, max(total, len(headers)), notes.pages())
 
 
@@ -62,18 +66,19 @@ def digest(known: Remembered, budget: int, counter: TokenCounter) -> Recall | No
         room = min(budget - counter.count(recall.text), int(budget * _PAGE_SHARE))
         if (block := _page(page, room, counter)) is not None:
             recall = _fitting(replace(recall, blocks=[*recall.blocks, block]), budget, counter) or recall
-    headers, pages = known.headers[:MOST_NOTES], recall.blocks
+    # Made once, for what fits is found by trying.
+    lines, pages = [(one, _line(one)) for one in known.headers[:MOST_NOTES]], recall.blocks
 
     def listing(count: int) -> Recall:
         unlisted = known.total - count
-        blocks = [*pages, *_lists(headers[:count], unlisted, counter)]
+        blocks = [*pages, *_lists(lines[:count], unlisted, counter)]
         omitted = [Omitted(f"{unlisted:,} notes", "more than the digest lists")] if unlisted else []
         return replace(recall, blocks=blocks, omitted=omitted)
 
     def cost(made: Recall) -> int:
         return counter.count(made.text)
 
-    fitted = largest(listing, cost, budget, most=len(headers)) or _fitting(listing(0), budget, counter)
+    fitted = largest(listing, cost, budget, most=len(lines)) or _fitting(listing(0), budget, counter)
     made = fitted or replace(recall, omitted=listing(0).omitted)
     return made if made.blocks or made.omitted else None
 
@@ -88,10 +93,10 @@ def _page(page: MemoryPage, room: int, counter: TokenCounter) -> Block | None:
     return None if block is None else without_gap(block, counter)
 
 
-def _lists(headers: Sequence[NoteHeader], unlisted: int, counter: TokenCounter) -> Iterator[Block]:
+def _lists(lines: Sequence[_Line], unlisted: int, counter: TokenCounter) -> Iterator[Block]:
     """Yield the list of the notes that were made here, and that of those which came from elsewhere."""
-    own = [one for one in headers if not is_external(one)]
-    others = [one for one in headers if is_external(one)]
+    own = [line for line in lines if not is_external(line[0])]
+    others = [line for line in lines if is_external(line[0])]
     last = [f"… and {unlisted:,} more, which are recalled when a message is about them"] if unlisted else []
     if own or last:
         text = "\n".join([*_grouped(own), *last])
@@ -106,12 +111,20 @@ def is_external(header: NoteHeader) -> bool:
     return header.external or header.trust == "external"
 
 
-def _grouped(headers: Sequence[NoteHeader]) -> Iterator[str]:
+def _grouped(lines: Sequence[_Line]) -> Iterator[str]:
     """Yield the lines of a list: the pinned notes, then those of each kind, the oldest first."""
-    ordered = sorted(headers, key=lambda one: (not one.pinned, KINDS.index(one.kind), one.created_at, one.id))
-    for group, notes in groupby(ordered, key=lambda one: _PINNED if one.pinned else _GROUPS[one.kind]):
+    for group, notes in groupby(sorted(lines, key=_place), key=lambda line: _group(line[0])):
         yield f"{group}:"
-        yield from map(_line, notes)
+        yield from (text for _, text in notes)
+
+
+def _place(line: _Line) -> tuple[bool, int, str, str]:
+    header, _ = line
+    return not header.pinned, KINDS.index(header.kind), header.created_at, header.id
+
+
+def _group(header: NoteHeader) -> str:
+    return _PINNED if header.pinned else _GROUPS[header.kind]
 
 
 def _line(header: NoteHeader) -> str:

@@ -8,14 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from promptuary.core.errors import IndexDamagedError, PromptuaryError
 from promptuary.core.notes import Audience, MemoryResult, NoteHeader, NoteHit, NoteKind, NoteScope
-from promptuary.core.search import Filters, Hit, IndexRebuilt, SearchedByWordsOnly, SearchNote, SearchQuery
+from promptuary.core.search import Filters, Hit, SearchQuery
 from promptuary.memory.recall.freshness import age_in_days
 from promptuary.memory.recall.index import NoteIndex, folders, key_at
-from promptuary.search.answer import Answer, answer
-from promptuary.search.ranking import FEWEST, luck
-from promptuary.search.vectors.scale import measured
+from promptuary.records.answer import answered
 
 MOST: Final = 60
 """How many hits are ranked with what is known of their notes. More are found if more are asked for, in plain order."""
@@ -24,8 +21,6 @@ _FAR: Final = 0.5
 """A note answers if its score is at least this share of the best."""
 _BOUND: Final = 0.05
 """What pinned and recent together are worth, as a share of the best score."""
-_FEWEST: Final = 20
-"""So many chunks count at least: with fewer notes than that, any of them is likely to be what is asked for."""
 _PINNED: Final = 0.6
 _HALF_LIFE: Final = 30.0
 """Days after which being recent is worth half."""
@@ -60,19 +55,10 @@ class NoteQuery:
 
 def search_notes(query: NoteQuery, index: NoteIndex) -> MemoryResult:
     """Return the notes that answer ``query`` best, as far as they are indexed. A damaged index is rebuilt first."""
-    wanted = SearchQuery(query.text, max(query.limit, MOST) if query.limit > 0 else 0, query.filters)
-    found, remarks = _answered(wanted, index, lexical_only=query.lexical_only)
-    hits, reranking = found.hits, index.backend.reranking
-    if reranking is not None and not query.lexical_only:
-        hits, problems = reranking.reranked(wanted, hits)
-        remarks += problems
-    notes = with_priors(_one_a_note(hits, query, index), index.notes.clock())
-    return MemoryResult(
-        notes[: max(0, query.limit)],
-        "hybrid" if found.hybrid else "lexical",
-        among_few(found.confidence, index.backend.index.size()) if found.hybrid else found.confidence,
-        tuple(remarks),
-    )
+    limit = max(query.limit, MOST) if query.limit > 0 else 0
+    answer = answered(SearchQuery(query.text, limit, query.filters, query.lexical_only), index, "notes")
+    notes = with_priors(_one_a_note(answer.found.hits, query, index), index.notes.clock())
+    return MemoryResult(notes[: max(0, query.limit)], answer.mode, answer.confidence, answer.remarks)
 
 
 def answering(found: MemoryResult, most: int) -> list[NoteHit]:
@@ -80,31 +66,6 @@ def answering(found: MemoryResult, most: int) -> list[NoteHit]:
     best = max((hit.score for hit in found.hits), default=0.0)
     near = [hit for hit in found.hits if hit.score >= _FAR * best]
     return near[:most] if found.answers else []
-
-
-def _answered(wanted: SearchQuery, index: NoteIndex, *, lexical_only: bool) -> tuple[Answer, list[SearchNote]]:
-    """Return what the index answers, by words only if the query cannot be embedded, and what a person should know."""
-    chunks, embedder = index.backend.index, None if lexical_only else index.backend.embedder
-    try:
-        scale = measured(index.backend.store, embedder)
-        return answer(wanted, chunks, embedder if embedder and chunks.has_vectors() else None, scale=scale), []
-    except IndexDamagedError:
-        if not index.sync(rebuild=True):
-            raise PromptuaryError("another process is rebuilding the index of notes; try again soon") from None
-        return answer(wanted, chunks, None), [IndexRebuilt()]
-    except PromptuaryError as error:
-        if embedder is None:
-            raise
-        return answer(wanted, chunks, None), [SearchedByWordsOnly(str(error))]
-
-
-def among_few(confidence: float, chunks: int) -> float:
-    """Return how sure an answer from an index of few ``chunks`` is.
-
-    The ranking of files knows no index so small, and takes it for a larger one, in which chance would find more.
-    """
-    few, more = max(_FEWEST, chunks), max(FEWEST, chunks)
-    return confidence * luck(more) / luck(few)
 
 
 def _one_a_note(hits: Sequence[Hit], query: NoteQuery, index: NoteIndex) -> list[NoteHit]:

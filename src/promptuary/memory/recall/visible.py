@@ -63,15 +63,29 @@ class VisibleNotes:
 
     def newest(self, limit: int | None = None) -> list[NoteHeader]:
         """Return the notes that can be recalled, at most ``limit``: first the pinned, then the ones updated last."""
+        return self._looked_at(limit)[0]
+
+    def listed(self, limit: int | None = None) -> tuple[list[NoteHeader], int]:
+        """Return the same, and how many there are in all.
+
+        Active notes that are not true now are left out of that number as far as they were looked at: those that ended
+        were updated then, so they are among the first. To look at all of them would cost every turn too much.
+        """
+        newest, left_out = self._looked_at(limit)
+        return newest, self.count() - left_out
+
+    def _looked_at(self, limit: int | None) -> tuple[list[NoteHeader], int]:
+        """Return the newest that can be recalled, and how many were left out on the way."""
         wanted = replace(ACTIVE, limit=limit)
-        every = [one for view in self.views.values() for one in view.headers(wanted) if self.is_recallable(one)]
+        seen = [one for view in self.views.values() for one in view.headers(wanted)]
+        every = [one for one in seen if self.is_recallable(one)]
         if len(self.views) > 1:
             every.sort(key=lambda one: one.updated_at or one.created_at, reverse=True)
             every.sort(key=lambda one: not one.pinned)
-        return every[:limit]
+        return every[:limit], len(seen) - len(every)
 
     def count(self) -> int:
-        """Return how many active notes there are."""
+        """Return how many active notes there are, also those that are not true now."""
         return sum(view.count(ACTIVE) for view in self.views.values())
 
 

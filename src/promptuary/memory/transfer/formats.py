@@ -22,7 +22,7 @@ from promptuary.core.notes import (
     NoteKind,
     NoteTrust,
 )
-from promptuary.memory.files.front_matter import parse
+from promptuary.memory.files.front_matter import NoteText, parse
 from promptuary.memory.files.note_file import Standing, as_bytes, claimed_owner, normal_time, read_note
 
 FORMS: Final[tuple[ForeignForm, ...]] = get_args(ForeignForm)
@@ -36,6 +36,9 @@ _LOGS: Final = ("rollout_summaries/", "raw_memories.md")
 _ONLY_A_LINK: Final = re.compile(r"\s*[-*+]\s+\[[^\]\n]{0,500}\]\([^)\n]{0,1000}\)[^\n]*")
 _HEADING: Final = re.compile(r"^(#{1,2})[ \t]+(\S[^\n]*)$", re.MULTILINE)
 _LONGEST_SOURCE: Final = 200
+_BY_PATH: Final[tuple[ForeignForm, ...]] = ("claude-code", "codex", "basic-memory", "markdown")
+"""Forms that know a note by its place, which is one within its folder only."""
+_NESTED_TYPE: Final = re.compile(r"[ \t]+type:[ \t]*(\w{1,20})[ \t]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +79,11 @@ def form_of(files: Mapping[str, str]) -> ForeignForm:
     return "markdown"
 
 
-def read_memory(files: Mapping[str, str], form: ForeignForm | None = None) -> ForeignMemory:
-    """Return the notes in ``files``, which are texts by path, as the program of ``form`` writes them."""
+def read_memory(files: Mapping[str, str], form: ForeignForm | None = None, folder: str = "") -> ForeignMemory:
+    """Return the notes in ``files``, which are texts by path, as the program of ``form`` writes them.
+
+    ``folder`` tells their folder from all others: files of the same name in two of them are two notes.
+    """
     chosen = form or form_of(files)
     notes: list[ForeignNote] = []
     skipped: dict[str, str] = {}
@@ -87,10 +93,16 @@ def read_memory(files: Mapping[str, str], form: ForeignForm | None = None) -> Fo
         except PromptuaryError as error:
             skipped[path] = str(error)
             continue
-        notes += found
+        notes += [_in_folder(one, folder) for one in found] if chosen in _BY_PATH else found
         if not found:
-            skipped[path] = "it has no note"
+            skipped[path] = "it has no text that could be a note"
     return ForeignMemory(chosen, notes, skipped)
+
+
+def _in_folder(note: ForeignNote, folder: str) -> ForeignNote:
+    program, _, place = (note.draft.source_ref or "").partition(":")
+    source = f"{program}:{folder}/{place}"[:_LONGEST_SOURCE]
+    return replace(note, draft=replace(note.draft, source_ref=source)) if folder else note
 
 
 def _xpert(path: str, text: str) -> Iterator[ForeignNote]:
@@ -119,7 +131,8 @@ def _claude_code(path: str, text: str) -> Iterator[ForeignNote]:
         yield from _sections(path, kept, "claude-code")
         return
     document = parse(text)
-    title, summary, kind = (_text(document.value(*names)) for names in (("name", "title"), ("description",), ("type",)))
+    title, summary = (_text(document.value(*names)) for names in (("name", "title"), ("description",)))
+    kind = _text(document.value("type")) or _nested_type(document)
     body = document.body.strip()
     yield ForeignNote(
         path,
@@ -133,6 +146,14 @@ def _claude_code(path: str, text: str) -> Iterator[ForeignNote]:
             trust="agent",
         ),
     )
+
+
+def _nested_type(document: NoteText) -> str:
+    """Return the type of a note that names it below ``metadata``, as later versions do."""
+    if (field := document.fields.get("metadata")) is None:
+        return ""
+    found = (_NESTED_TYPE.fullmatch(line.rstrip("\r\n")) for line in document.lines[field.first + 1 : field.end])
+    return next((one[1] for one in found if one), "")
 
 
 def _codex(path: str, text: str) -> Iterator[ForeignNote]:

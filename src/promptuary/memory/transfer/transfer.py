@@ -5,22 +5,29 @@ there already are not written again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
 
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.notes import ImportReport, Note, NoteHeader
-from promptuary.memory.files.note_file import as_bytes, rewrite
+from promptuary.core.notes import ImportReport, Note, NoteDraft, NoteHeader, new_note_id
+from promptuary.memory.files.note_file import Standing, as_bytes, as_text, read_note, rewrite
+from promptuary.memory.notebook.defaults import audience_of, check_choices, scope_of
+from promptuary.memory.notebook.drafting import Writer, new_file
+from promptuary.memory.secret_texts import refuse_secrets
 from promptuary.memory.transfer.formats import ForeignMemory, ForeignNote
+
+_NO_ID: Final = "-"
+"""The id of a note that a trial would write."""
 
 
 def import_memory(
     memory: ForeignMemory,
-    write: Callable[[ForeignNote], Note],
+    write: Callable[[ForeignNote], NoteHeader],
     existing: Sequence[NoteHeader],
     *,
     owner: str | None = None,
-    dry_run: bool = False,
 ) -> ImportReport:
-    """Write the notes of ``memory``; with ``dry_run`` only say what would be written.
+    """Have ``write`` write the notes of ``memory``; one that only tells what it would write makes this a trial.
 
     Private notes of several owners are not mixed: ``owner`` says whose are wanted.
     """
@@ -32,19 +39,25 @@ def import_memory(
     for note in chosen:
         if note.draft.source_ref in sources or (note.original is not None and note.original.header.id in before):
             known += 1
-        elif dry_run:
-            imported.append(_preview(note))
         else:
             try:
-                header = write(note).header
+                header = write(note)
             except PromptuaryError as error:
                 skipped[note.path] = str(error)
                 continue
-            if header.id in before:
-                known += 1  # the same was written already
+            if (key := _key(header, note)) in before:
+                known += 1  # the same was written already, or just now
             else:
                 imported.append(header)
+                before.add(key)
     return ImportReport(memory.form, imported, known, skipped)
+
+
+def _key(header: NoteHeader, note: ForeignNote) -> str:
+    """Return what tells a note from others: its id, or in a trial what would make it the same as another."""
+    if header.id != _NO_ID:
+        return header.id
+    return note.path if note.original else f"{header.scope}/{header.audience}/{header.fingerprint}"
 
 
 def _of_owner(notes: Sequence[ForeignNote], owner: str | None) -> list[ForeignNote]:
@@ -57,23 +70,20 @@ def _of_owner(notes: Sequence[ForeignNote], owner: str | None) -> list[ForeignNo
     return [note for note in notes if not note.owner or owner is None or note.owner == owner]
 
 
-def _preview(note: ForeignNote) -> NoteHeader:
-    draft = note.draft
-    return NoteHeader(
-        id="-",
-        path=note.path,
-        scope=draft.scope or "project",
-        audience=draft.audience or "private",
-        kind=draft.kind or "reference",
-        title=draft.title or note.path,
-        rev="",
-        tags=tuple(draft.tags or ()),
-        created_at=draft.created_at or "",
-        updated_at=draft.updated_at or "",
-        source="import",
-        source_ref=draft.source_ref or "",
-        trust=draft.trust,
-    )
+def preview(note: ForeignNote, draft: NoteDraft, writer: Writer, existing: Sequence[NoteHeader]) -> NoteHeader:
+    """Return what writing a note would return. Raises ``PromptuaryError`` where that would.
+
+    A new one has no id yet, and the path that it has where it comes from.
+    """
+    check_choices(draft)
+    made = new_file(draft, new_note_id(), writer)
+    refuse_secrets(as_text(made.data) if note.original is None else note.original.text)
+    scope = scope_of(draft)
+    for one in existing:
+        if (one.fingerprint, one.scope, one.audience) == (made.fingerprint, scope, audience_of(draft)):
+            return one
+    header = read_note(made.data, made.path, Standing(scope, writer.owner, id=_NO_ID)).header
+    return replace(header, id=_NO_ID, path=note.path, rev="")
 
 
 def exported_files(notes: Sequence[Note]) -> Mapping[str, bytes]:

@@ -13,7 +13,7 @@ from typing import Final
 from promptuary.core.notes import NoteKind
 from promptuary.memory.writeback.own_words import own_words, sentences
 
-_LONGEST: Final = 300
+LONGEST_STATEMENT: Final = 300
 _SHORTEST: Final = 3
 """Words that a statement has at least; characters, where words are not set apart."""
 _MOST: Final = 5
@@ -94,7 +94,7 @@ def statements(message: str) -> list[Statement]:
 
 
 def _statement(sentence: str) -> Statement | None:
-    if len(sentence) > _LONGEST or sentence.endswith(("?", "？")) or "…" in sentence:
+    if len(sentence) > LONGEST_STATEMENT or sentence.endswith(("?", "？")) or "…" in sentence:
         return None
     asked = _remember().match(sentence)
     text = sentence[asked.end() :] if asked else sentence

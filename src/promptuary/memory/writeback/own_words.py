@@ -16,10 +16,15 @@ _QUOTED_LINE: Final = re.compile(
     r"[ \t]*(>|\|)|(from|to|subject|date|sent|von|an|betreff|de|asunto|objet)[ \t]*:", re.IGNORECASE
 )
 _QUOTED: Final = re.compile(r'"[^"\n]{12,}"|“[^”\n]{12,}”|„[^“\n]{12,}“|«[^»\n]{12,}»|「[^」\n]{6,}」|\'[^\'\n]{40,}\'')
-_ASKED: Final = re.compile(
-    r"""(@remember:(?:"(?:[^"\\\n]|\\[^\n])*"|'[^'\n]*'|`[^`\n]*`))|""" + _QUOTED.pattern, re.IGNORECASE
+_NO_QUOTATION: Final = (
+    r"""(@remember:(?:"(?:[^"\\\n]|\\[^\n])*"|'[^'\n]*'|`[^`\n]*`)"""
+    r"""|(?<![^\s(:])"[^"\n]{1,11}"(?=[\s.,;:!?)]|$))"""
 )
-"""What the person asks to be remembered is in quotes and yet no quotation."""
+"""What is in quotes and yet no quotation: what the person asks to be remembered, and a word or two.
+
+Where the quotes of a word are not read as a pair, its second one would begin a quotation of what the person says.
+"""
+_ASKED: Final = re.compile(f"{_NO_QUOTATION}|{_QUOTED.pattern}", re.IGNORECASE | re.MULTILINE)
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?;])\s+|[\n。！？；]+")
 
 
@@ -56,6 +61,27 @@ def own_words(message: str) -> OwnWords:
     quotations = any(found[1] is None for found in _ASKED.finditer(whole))
     text = _ASKED.sub(lambda found: found[1] or " … ", whole)
     return OwnWords(text.strip(), foreign or quotations or len(short) < len(paragraphs))
+
+
+def own_beginning(message: str) -> str:
+    """Return what the person says before anything that they quote or paste: what follows a paste may belong to it.
+
+    A long paragraph counts as a paste; if the message begins with one, its first line does not.
+    """
+    kept: list[str] = []
+    for paragraph in message[:_LONGEST_MESSAGE].split("\n\n"):
+        is_long = len(paragraph) > _LONGEST_PARAGRAPH
+        if is_long and kept:
+            break
+        for line in paragraph.splitlines()[: 1 if is_long else None]:
+            said = own_words(line)
+            if said.foreign and not said.text:
+                return "\n".join(kept)
+            kept.append(said.text)
+        if is_long:
+            break
+        kept.append("")
+    return "\n".join(kept).strip()
 
 
 def _after(line: str, mark: re.Match[str] | None, fence: str) -> str:

@@ -94,10 +94,8 @@ def question(snapshot: TurnSnapshot, notes: Sequence[Note], prompts: Prompts) ->
     """Return the messages that ask a model what to write after a turn."""
     rules = _RULES.format(qa=prompts.qa.strip() or QA_PROMPT, profile=prompts.profile.strip() or PROFILE_PROMPT)
     known = "\n\n".join(map(_shown, notes)) or "(none)"
-    spoken = "\n\n".join(f"{one.speaker}: {visible(one.text)[0]}" for one in snapshot.said)
-    content = (
-        f"The conversation was at {snapshot.at}.\n\n{_bounded('notes', known)}\n\n{_bounded('conversation', spoken)}"
-    )
+    said = bounded("conversation", spoken(snapshot))
+    content = f"The conversation was at {snapshot.at}.\n\n{bounded('notes', known)}\n\n{said}"
     return [{"role": "system", "content": rules}, {"role": "user", "content": content}]
 
 
@@ -108,6 +106,12 @@ def _shown(note: Note) -> str:
     return f"id {header.id} ({header.kind}, {header.audience}): {one_line(header.title)}\n{text}"
 
 
-def _bounded(name: str, text: str) -> str:
+def spoken(snapshot: TurnSnapshot) -> str:
+    """Return what was said, as a model reads it."""
+    return "\n\n".join(f"{one.speaker}: {visible(one.text)[0]}" for one in snapshot.said)
+
+
+def bounded(name: str, text: str) -> str:
+    """Return a text between marks that it cannot forge."""
     mark = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return f"<{name} {mark}>\n{text}\n</{name} {mark}>"

@@ -5,12 +5,14 @@ long as it takes; it is never accepted, and never lost, by itself.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Final, Protocol, Unpack
 
 from promptuary.core.errors import NoteConflictError, PromptuaryError
 from promptuary.core.notes import Note, NoteChange, NoteDraft
 from promptuary.core.ports.writeback import Proposal, ProposalFields, ProposalStore
+from promptuary.memory.files.note_file import as_bytes, as_text
 from promptuary.memory.writeback.decisions import HasSecret, proposal_fingerprint
 
 MOST_WAITING: Final = 200
@@ -43,6 +45,8 @@ class NoteWriter(Protocol):
 
 MemoryOf = Callable[[str], NoteWriter]
 """Returns the memory of a thread: settings may isolate threads."""
+EditCopy = Callable[[bytes, str], AbstractContextManager[bytes]]
+"""Lets a person edit a copy of a file of that name, and yields what it is then."""
 _THREAD: Final = "thread:"
 
 
@@ -99,6 +103,13 @@ class Proposals:
         if not self._store.replace(edited):
             raise self._unknown(proposal)
         return edited
+
+    def edit_text(self, proposal: str, edited: EditCopy) -> Proposal:
+        """Let a person edit the text that a proposal would write, and return it as it is then."""
+        found = self._found(proposal)
+        text = (found.draft.content or "").strip() + "\n"
+        with edited(as_bytes(text), f"{found.id}.md") as data:
+            return found if data == as_bytes(text) else self.edit(found.id, content=as_text(data).strip())
 
     def _archived(self, found: Proposal) -> Note:
         memory = self._memory_of(found)

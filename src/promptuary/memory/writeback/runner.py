@@ -9,20 +9,23 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, Final, assert_never
 
 from promptuary import concurrency
 from promptuary.core.errors import PromptuaryError, StorageError
-from promptuary.core.messages import Item
+from promptuary.core.messages import Item, Message
 from promptuary.core.notes import Note, NoteDraft, new_note_id
-from promptuary.core.ports.json_answers import complete_json
+from promptuary.core.ports.json_answers import Schema, complete_json
 from promptuary.core.ports.models import ChatModel, JsonChatModel
 from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, ThreadStore
 from promptuary.core.ports.writeback import NoteQueue, Proposal, QueuedTurn
 from promptuary.core.receipts import Receipt
 from promptuary.core.text import one_line
+from promptuary.core.threads import FinishedTurn
 from promptuary.memory.writeback.decisions import (
     Archive,
     Decision,
@@ -41,9 +44,12 @@ from promptuary.memory.writeback.extract import statements
 from promptuary.memory.writeback.prompts import SCHEMA, Prompts, question
 from promptuary.memory.writeback.proposals import MemoryOf, NoteWriter, Proposals, thread_reference
 from promptuary.memory.writeback.snapshot import (
+    NOTES,
+    OwnFile,
     TurnSnapshot,
     from_text,
     held_foreign_text,
+    nobodys,
     snapshot,
     to_text,
     wrote_a_note,
@@ -65,13 +71,20 @@ _FOREIGN: Final = "writeback"
 """The state in which a thread keeps which of its turns had foreign text in their prompts."""
 
 
+TurnReader = Callable[[TurnSnapshot], object]
+"""Reads a finished turn for another purpose than notes. Blocks; if it raises, it is called again, later."""
+
+
 class Writeback:
     """Writeback of one principal. ``record`` belongs into the transaction that stores a finished turn.
 
     ``threads`` keeps which turns had foreign text in their prompts. ``memory`` returns the memory of a thread.
-    ``model`` of ``None`` leaves the local extractor. ``timeout`` is how many seconds the model has for one turn. The
-    model is asked on an event loop of its own, in a thread of its own.
+    ``own_file`` tells which files of instructions are the person's own. ``model`` of ``None`` leaves the local
+    extractor. ``readers`` read each turn for other purposes than notes, by the name of the purpose. ``timeout`` is how
+    many seconds the model has for one turn. The model is asked on an event loop of its own, in a thread of its own.
     """
+
+    name = "writeback"
 
     def __init__(
         self,
@@ -82,13 +95,16 @@ class Writeback:
         threads: ThreadStore,
         model: ChatModel | JsonChatModel | None,
         has_secret: HasSecret,
+        own_file: OwnFile = nobodys,
         prompts: Prompts = Prompts(),  # noqa: B008  (frozen)
+        readers: Mapping[str, TurnReader] = MappingProxyType({}),
         soft_drain: bool = False,
         timeout: float = 120.0,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._queue, self._proposals, self._memory, self._threads = queue, proposals, memory, threads
-        self._model, self._has_secret = model, has_secret
+        self._model, self._has_secret, self._own_file = model, has_secret, own_file
+        self._readers = readers
         self._prompts, self._soft_drain, self._timeout, self._clock = prompts, soft_drain, timeout, clock
         self._lock = threading.Lock()
         self._worker: threading.Thread | None = None
@@ -96,20 +112,28 @@ class Writeback:
         self._taken = ""
         self._written: set[str] = set()
 
-    def record(self, turn: str, thread: str, history: Sequence[Item], receipt: Receipt) -> None:
-        """Store what a finished turn said, for writeback. ``history`` ends with its messages.
+    def record(self, finished: FinishedTurn) -> None:
+        """Store what a finished turn said, for writeback.
 
-        If the agent wrote a note itself in the turn, nothing is left to write.
+        If the person or the agent had a note written in the turn, nothing is left to write.
         """
-        own = [item for item in history if item.turn == turn]
+        turn, thread, history, receipt = finished.turn, finished.thread, finished.history, finished.receipt
+        own = finished.items
         foreign = self._foreign_turns(turn, thread, history, receipt)
-        if turn in self._written or wrote_a_note(own):
-            return
-        if self._model is None and not any(statements(item.words) for item in own if item.role == "user"):
+        purposes = list(self._readers)
+        if not (finished.noted or turn in self._written or wrote_a_note(own)) and self._may_teach(own):
+            purposes.append(NOTES)
+        if not purposes:
             return
         at = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")
-        one = snapshot(turn, thread, at, history, receipt, foreign_turns=foreign)
-        self._queue.add(QueuedTurn(turn, thread, at, to_text(one), due=self._clock()))
+        one = snapshot(turn, thread, at, history, receipt, foreign_turns=foreign, own_file=self._own_file)
+        for purpose in purposes:
+            name = turn if purpose == NOTES else f"{turn}#{purpose}"
+            said = to_text(replace(one, purpose=purpose))
+            self._queue.add(QueuedTurn(name, thread, at, said, due=self._clock()))
+
+    def _may_teach(self, own: Sequence[Item]) -> bool:
+        return self._model is not None or any(statements(item.words) for item in own if item.role == "user")
 
     def _foreign_turns(self, turn: str, thread: str, history: Sequence[Item], receipt: Receipt) -> Collection[str]:
         """Return the turns of a history whose prompts held foreign text, this one too, and keep them.
@@ -118,7 +142,9 @@ class Writeback:
         """
         before = foreign_turns(self._threads, thread)
         standing = {item.turn for item in history}
-        found = [one for one in before if one in standing] + ([turn] if held_foreign_text(receipt) else [])
+        found = [one for one in before if one in standing] + (
+            [turn] if held_foreign_text(receipt, self._own_file) else []
+        )
         if found != before:
             self._threads.apply(ThreadChange(thread, states=[LayerState(_foreign_key(thread), 1, found)]))
         return found
@@ -139,7 +165,8 @@ class Writeback:
 
     async def settle(self) -> None:
         """Begin the work after a turn was stored; with ``soft_drain``, and without a model, wait for it shortly."""
-        wait = SOFT_DRAIN if self._soft_drain or self._model is None else 0.0
+        asks_nobody = self._model is None and not self._readers
+        wait = SOFT_DRAIN if self._soft_drain or asks_nobody else 0.0
         await concurrency.run(lambda: self.drain(wait))
 
     def drain(self, timeout: float) -> bool:
@@ -205,7 +232,8 @@ class Writeback:
         self._taken = turn.id
         failure: Exception | None = None
         try:
-            self.process(from_text(turn.text))
+            # The thread may have another name since.
+            self._read(replace(from_text(turn.text), thread=turn.thread))
         except Exception as error:  # noqa: BLE001  (the outermost loop: whatever a model or its client raises)
             failure = error
         with self._lock:  # once it is closed, the turn was given back
@@ -218,6 +246,12 @@ class Writeback:
             logger.warning("writeback of a turn failed: %s", one_line(str(failure)))
             due = None if turn.tries + 1 >= _MOST_TRIES else self._clock() + _FIRST_PAUSE * 4**turn.tries
             self._queue.failed(turn.id, error=one_line(str(failure))[:_LONGEST_ERROR], due=due)
+
+    def _read(self, one: TurnSnapshot) -> None:
+        if one.purpose == NOTES:
+            self.process(one)
+        elif one.purpose in self._readers:  # if not, it was switched off since
+            self._readers[one.purpose](one)
 
     def process(self, one: TurnSnapshot) -> list[Outcome]:
         """Ask the model about a turn and do what may be done of its answer; return what became of each decision.
@@ -239,11 +273,7 @@ class Writeback:
         return done
 
     def _answer(self, model: ChatModel | JsonChatModel, one: TurnSnapshot, notes: Sequence[Note]) -> dict[str, Any]:
-        async def ask() -> dict[str, Any]:
-            asked = complete_json(model, question(one, notes, self._prompts), SCHEMA, max_tokens=_ANSWER_TOKENS)
-            return await asyncio.wait_for(asked, self._timeout)
-
-        return asyncio.run(ask())
+        return answered(model, question(one, notes, self._prompts), SCHEMA, timeout=self._timeout)
 
     def _act(self, outcome: Outcome, memory: NoteWriter) -> Outcome:
         try:
@@ -263,6 +293,18 @@ class Writeback:
         except PromptuaryError as error:  # the note was changed meanwhile, or the write path refuses it
             return Drop(one_line(str(error)))
         return outcome
+
+
+def answered(
+    model: ChatModel | JsonChatModel, asked: Sequence[Message], schema: Schema, *, timeout: float
+) -> dict[str, Any]:
+    """Return what a model answers in the form of ``schema``, asked on an event loop of its own. Blocks."""
+
+    async def ask() -> dict[str, Any]:
+        answer = complete_json(model, asked, schema, max_tokens=_ANSWER_TOKENS)
+        return await asyncio.wait_for(answer, timeout)
+
+    return asyncio.run(ask())
 
 
 def foreign_turns(threads: ThreadStore, thread: str) -> list[str]:

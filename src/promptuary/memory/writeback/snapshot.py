@@ -5,14 +5,14 @@ person's nor the model's own words, decide how far the snapshot is trusted.
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from promptuary.core.blocks import Trust
 from promptuary.core.errors import StorageError
 from promptuary.core.messages import Item
-from promptuary.core.receipts import Receipt
+from promptuary.core.receipts import Receipt, ReceiptEntry
 from promptuary.memory.secret_texts import without_secrets
 from promptuary.memory.writeback.own_words import own_words
 
@@ -28,6 +28,16 @@ WRITE_TOOL: Final = "write_memory"
 """The tool with which an agent writes a note itself."""
 OWN_PARTS: Final = frozenset({"message", "history", "instructions", "memory_digest", "memory_recall"})
 """Parts of a prompt that the person stands behind, unless a block in them is labelled as external."""
+INSTRUCTIONS: Final = "instructions"
+"""The part with ``AGENTS.md`` and its like. Those of a clone are obeyed, but what they say is not the person's."""
+
+OwnFile = Callable[[str], bool]
+"""Returns whether only the person can have written the file of an address, such as ``file:AGENTS.md``."""
+
+
+def nobodys(_: str) -> bool:
+    """Take no file for the person's own."""
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +48,16 @@ class Said:
     text: str
 
 
+NOTES: Final = "notes"
+"""What turns wait for of which notes may be made."""
+
+
 @dataclass(frozen=True, slots=True)
 class TurnSnapshot:
     """The last messages of a thread after a turn.
 
     ``external``: the prompt held text that is neither the person's nor the model's, so whatever was said may stem from
-    it.
+    it. ``purpose`` is what it waits for in the queue.
     """
 
     turn: str
@@ -51,6 +65,7 @@ class TurnSnapshot:
     at: str
     said: tuple[Said, ...]
     external: bool
+    purpose: str = NOTES
 
     @property
     def persons_words(self) -> str:
@@ -66,27 +81,31 @@ def snapshot(
     receipt: Receipt,
     *,
     foreign_turns: Collection[str] = (),
+    own_file: OwnFile = nobodys,
 ) -> TurnSnapshot:
     """Return the snapshot of a turn. ``history`` ends with the turn's own messages.
 
     ``foreign_turns`` are earlier turns whose prompts held foreign text: what the model replied may repeat it.
     """
     repeated = any(item.turn in foreign_turns for item in history)
-    external = repeated or any(map(_is_foreign, history)) or held_foreign_text(receipt)
+    external = repeated or any(map(_is_foreign, history)) or held_foreign_text(receipt, own_file)
     return TurnSnapshot(turn, thread, at, _bounded(history), external)
 
 
-def held_foreign_text(receipt: Receipt, own_parts: Collection[str] = OWN_PARTS) -> bool:
+def held_foreign_text(receipt: Receipt, own_file: OwnFile = nobodys) -> bool:
     """Return whether a prompt held text that is neither the person's nor the model's."""
-    return any(
-        entry.status != "out" and (entry.trust is Trust.EXTERNAL or entry.layer not in own_parts)
-        for entry in receipt.entries
-    )
+    return any(entry.status != "out" and _is_foreign_entry(entry, own_file) for entry in receipt.entries)
+
+
+def _is_foreign_entry(entry: ReceiptEntry, own_file: OwnFile) -> bool:
+    if entry.trust is Trust.EXTERNAL or entry.layer not in OWN_PARTS:
+        return True
+    return entry.layer == INSTRUCTIONS and not own_file(entry.source)
 
 
 def _is_foreign(item: Item) -> bool:
     """Return whether an entry of a history holds more than the person's and the model's words."""
-    if item.attachments or item.role == "tool" or item.kind == "summary":
+    if item.imported or item.attachments or item.role == "tool" or item.kind == "summary":
         return True
     return item.role == "user" and own_words(item.words).foreign
 
@@ -120,7 +139,8 @@ def wrote_a_note(items: Sequence[Item]) -> bool:
 def to_text(one: TurnSnapshot) -> str:
     """Return a snapshot as a queue keeps it."""
     said = [[part.speaker, part.text] for part in one.said]
-    return json.dumps({"turn": one.turn, "thread": one.thread, "at": one.at, "said": said, "external": one.external})
+    about = {"turn": one.turn, "thread": one.thread, "at": one.at, "purpose": one.purpose}
+    return json.dumps({**about, "said": said, "external": one.external})
 
 
 def from_text(text: str) -> TurnSnapshot:
@@ -130,6 +150,7 @@ def from_text(text: str) -> TurnSnapshot:
         said = tuple(Said(speaker, str(words)) for speaker, words in stored["said"])
         # Whatever is not plainly said to be clean is not.
         external = stored["external"] is not False
-        return TurnSnapshot(str(stored["turn"]), str(stored["thread"]), str(stored["at"]), said, external)
+        purpose = str(stored.get("purpose", NOTES))
+        return TurnSnapshot(str(stored["turn"]), str(stored["thread"]), str(stored["at"]), said, external, purpose)
     except (ValueError, KeyError, TypeError) as error:
         raise StorageError("a turn that waits for writeback cannot be read") from error

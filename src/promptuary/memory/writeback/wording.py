@@ -58,6 +58,11 @@ def wording(text: str) -> str:
     return " ".join(words_of(text))
 
 
+def telling_wording(text: str) -> str:
+    """Return the same without the words of grammar."""
+    return " ".join(_telling(text))
+
+
 def fingerprint(*parts: str) -> str:
     """Return a hash that is equal for parts with the same wording."""
     return sha256("\0".join(map(wording, parts)).encode()).hexdigest()

@@ -7,7 +7,7 @@ in the folders.
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,8 @@ from promptuary.core.errors import LockTimeoutError, StorageError
 
 _CURRENT: Final = "current"
 _LOCK: Final = "lock"
+_TRIES: Final = 3
+"""How often a folder is removed: a reader may just have put a file there."""
 
 
 class Generations:
@@ -48,7 +50,7 @@ class Generations:
 
     def begin(self) -> Path:
         """Create the folder of the next generation. Only the writer may call this."""
-        taken = [int(path.name) for path in self.folder.iterdir() if _is_number(path.name)]
+        taken = [int(path.name) for path in self._numbered()]
         path = self.folder / str(max(taken, default=0) + 1)
         path.mkdir(mode=0o700)
         return path
@@ -57,13 +59,17 @@ class Generations:
         """Make ``path`` the current generation."""
         durable.replace(self.folder / _CURRENT, f"{path.name}\n".encode(), mode=0o600)
 
-    def sweep(self) -> None:
-        """Remove all other generations. Readers that have one open can continue. Only the writer may call this."""
+    def sweep(self, *, whole: bool = False) -> None:
+        """Remove all other generations. Readers that have one open can continue. Only the writer may call this.
+
+        ``whole`` raises ``StorageError`` if anything of them is left; otherwise the next writer tries again.
+        """
         current = self.current()
-        for path in self.folder.iterdir():
-            if _is_number(path.name) and path != current and path.is_dir() and not path.is_symlink():
-                _remove(path)
+        _remove([path for path in self._numbered() if path != current], whole=whole)
         durable.remove_leftovers(self.folder)
+
+    def _numbered(self) -> list[Path]:
+        return [path for path in self.folder.iterdir() if _is_number(path.name)]
 
     @contextmanager
     def lock(self) -> Iterator[bool]:
@@ -86,22 +92,40 @@ class Generations:
 
 
 def remove_indexes(folder: Path, prefix: str, *, but: str = "") -> None:
-    """Remove the indexes in a folder whose names begin with ``prefix``, ``but`` one; they are made anew when needed."""
-    for path in folder.iterdir():
-        if path.name.startswith(prefix) and path.name != but and path.is_dir() and not path.is_symlink():
-            _remove(path)
+    """Remove the indexes in a folder whose names begin with ``prefix``, ``but`` one; they are made anew when needed.
+
+    Raises ``StorageError`` if anything of them is left.
+    """
+    _remove([path for path in folder.iterdir() if path.name.startswith(prefix) and path.name != but], whole=True)
 
 
 def _is_number(name: str) -> bool:
     return name.isascii() and name.isdigit() and len(name) < 19
 
 
-def _remove(folder: Path) -> None:
-    """Remove a folder and its content as far as possible; the next writer tries again."""
-    with suppress(OSError):
-        for path in sorted(folder.rglob("*"), reverse=True):
-            if path.is_dir() and not path.is_symlink():
-                path.rmdir()
+def _remove(folders: Sequence[Path], *, whole: bool) -> None:
+    """Remove folders with all that is in them; what is no folder stays. ``whole`` raises if something is left."""
+    for folder in folders:
+        for left in reversed(range(_TRIES)):
+            try:
+                _remove_one(folder)
+            except FileNotFoundError:  # another process removes it, too
+                continue
+            except OSError as error:
+                if whole and not left:
+                    raise StorageError(
+                        f"An old index, {folder}, cannot be removed ({error.strerror}); check the disk, then try again."
+                    ) from error
             else:
-                path.unlink(missing_ok=True)
-        folder.rmdir()
+                break
+
+
+def _remove_one(folder: Path) -> None:
+    if not folder.is_dir() or folder.is_symlink():
+        return
+    for path in sorted(folder.rglob("*"), reverse=True):
+        if path.is_dir() and not path.is_symlink():
+            path.rmdir()
+        else:
+            path.unlink(missing_ok=True)
+    folder.rmdir()

@@ -70,7 +70,7 @@ class DiskIndex:
                 writer.close()
             if rebuild:
                 # What the old one had may have been forgotten: it is gone when this ends.
-                self._generations.sweep()
+                self._generations.sweep(whole=True)
 
     def exists(self) -> bool:
         """Return whether there is an index."""

@@ -8,6 +8,7 @@ it had. Knows nothing of what is in a note, nor whose it is.
 import errno
 import os
 import stat
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Final
 
 from promptuary import durable
 from promptuary.core.errors import NoteFileError
-from promptuary.core.notes import AUDIENCES, NoteStamp
+from promptuary.core.notes import AUDIENCES, KINDS, NoteStamp
 from promptuary.storage.notes.paths import FOLDERS, LARGEST, check_size, is_hidden, is_index, names_of, why_skipped
 from promptuary.storage.notes.swap import open_regular, read_all, recover, rename, swap
 
@@ -24,7 +25,12 @@ _OTHERS: Final = 0o077
 """Permissions of anybody but the user."""
 _LOCK: Final = ".lock"
 _TRIES: Final = 20
+_STRAY: Final = f"notes lie directly in the folders {', '.join(KINDS)}, and nowhere else"
 _IGNORED: Final = b"# Made by Promptuary: private notes are not for git.\n*\n"
+
+
+_Folders = dict[tuple[str, ...], int]
+"""Open folders: their names below that of the agent, and their descriptors."""
 
 
 class DiskNoteFiles:
@@ -39,6 +45,7 @@ class DiskNoteFiles:
         self._space = tuple(space.split("/"))
         if any(name in {"", ".", ".."} or "\x00" in name for name in self._space):
             raise NoteFileError(f"{space!r} is not a folder of notes.")
+        self._kept = _Kept()
 
     @contextmanager
     def locked(self, timeout: float = 10.0) -> Iterator[None]:
@@ -46,7 +53,8 @@ class DiskNoteFiles:
         with self._made("private") as folder, ExitStack() as held:
             with _translated(_LOCK):
                 held.enter_context(durable.locked(_LOCK, timeout=timeout, dir_fd=folder))
-            yield
+            with self._kept.starting_with(folder):
+                yield
 
     def list(self) -> Mapping[str, NoteStamp]:
         """Return every Markdown file with its stamp."""
@@ -54,7 +62,8 @@ class DiskNoteFiles:
 
     def skipped(self) -> Mapping[str, str]:
         """Return what cannot be a note, each with the reason."""
-        return {path: found for path, found in self._entries() if isinstance(found, str)}
+        found = {path: reason for path, reason in self._entries() if isinstance(reason, str)}
+        return dict(self._strays()) | found
 
     def stamp(self, path: str) -> NoteStamp | None:
         """Return the stamp of a file."""
@@ -191,6 +200,31 @@ class DiskNoteFiles:
                 else:
                     yield from self._entries_in(audience, inner)
 
+    def _strays(self) -> Iterator[tuple[str, str]]:
+        """Yield what lies where no note is looked for: whoever put it there waits for it in vain."""
+        for audience in AUDIENCES:
+            if self._is_skipped(audience):
+                continue
+            yield from self._strays_in(audience)
+            for inner in FOLDERS:
+                if not self._is_skipped(audience, inner):
+                    yield from self._strays_in(audience, inner)
+
+    def _strays_in(self, *folders: str) -> Iterator[tuple[str, str]]:
+        is_audience = len(folders) == 1
+        with self._opened(*folders) as folder:
+            if folder is None:
+                return
+            with _translated("/".join(folders)), os.scandir(folder) as entries:
+                for entry in entries:
+                    name = entry.name
+                    if entry.is_dir(follow_symlinks=False):
+                        is_stray = not name.startswith(".") and not (is_audience and name in FOLDERS)
+                    else:
+                        is_stray = is_audience and not is_hidden(name) and not is_index(name)
+                    if is_stray:
+                        yield _readable(f"{'/'.join(folders)}/{name}"), _STRAY
+
     def _entries_in(self, *folders: str) -> Iterator[tuple[str, NoteStamp | str]]:
         prefix = "/".join(folders)
         with self._opened(*folders) as folder:
@@ -221,6 +255,9 @@ class DiskNoteFiles:
     @contextmanager
     def _opened(self, *folders: str) -> Iterator[int | None]:
         """Yield the descriptor of a folder; ``None`` if it does not exist."""
+        if self._kept.folders is not None:
+            yield self._kept_folder(self._kept.folders, folders, create=False)
+            return
         descriptor = self._descend(folders, create=False)
         try:
             yield descriptor
@@ -231,13 +268,31 @@ class DiskNoteFiles:
     @contextmanager
     def _made(self, *folders: str) -> Iterator[int]:
         """Yield the descriptor of a folder that is created if it does not exist."""
-        descriptor = self._descend(folders, create=True)
+        kept = self._kept.folders
+        descriptor = (
+            self._descend(folders, create=True) if kept is None else self._kept_folder(kept, folders, create=True)
+        )
         if descriptor is None:
             raise NoteFileError("The folder of the memory was removed while it was in use; repeat this step.")
         try:
             yield descriptor
         finally:
-            os.close(descriptor)
+            if kept is None:
+                os.close(descriptor)
+
+    def _kept_folder(self, kept: _Folders, folders: tuple[str, ...], *, create: bool) -> int | None:
+        """Return the descriptor of a folder, which stays open while the lock is held."""
+        if folders not in kept:
+            if not folders:
+                found = self._descend((), create=create)
+            else:
+                above = self._kept_folder(kept, folders[:-1], create=create)
+                with _translated("/".join((*self._space, *folders))):
+                    found = None if above is None else _folder(above, folders[-1], create=create)
+            if found is None:
+                return None
+            kept[folders] = found
+        return kept[folders]
 
     def _descend(self, folders: tuple[str, ...], *, create: bool) -> int | None:
         names = (*self._space, *folders)
@@ -259,6 +314,24 @@ class DiskNoteFiles:
                 if create and name == "private" and place == len(self._space) + 1:
                     _ignore(above)
             return above
+
+
+class _Kept(threading.local):
+    """The folders that the thread which holds the lock has opened: a write looks into the same one several times."""
+
+    folders: _Folders | None = None
+
+    @contextmanager
+    def starting_with(self, private: int) -> Iterator[None]:
+        """Keep folders open from now on; ``private`` is that of the lock, which is closed by whoever opened it."""
+        self.folders = {("private",): private}
+        try:
+            yield
+        finally:
+            opened, self.folders = self.folders, None
+            for name, descriptor in opened.items():
+                if name != ("private",):
+                    os.close(descriptor)
 
 
 def _folder(above: int, name: str, *, create: bool) -> int | None:
@@ -291,6 +364,10 @@ def _ignore(folder: int) -> None:
         raise
 
 
+def _readable(path: str) -> str:
+    return path.encode("utf-8", "backslashreplace").decode()
+
+
 def _entry(prefix: str, name: str, found: os.stat_result) -> tuple[str, NoteStamp | str]:
     path = f"{prefix}/{name}"
     reason = why_skipped(name)
@@ -299,7 +376,7 @@ def _entry(prefix: str, name: str, found: os.stat_result) -> tuple[str, NoteStam
     if reason is None and found.st_size > LARGEST:
         reason = f"it is larger than {LARGEST >> 20} MiB"
     if reason is not None:
-        return path.encode("utf-8", "backslashreplace").decode(), reason
+        return _readable(path), reason
     return path, _stamp(found)
 
 

@@ -13,17 +13,16 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 
 from promptuary import durable
 from promptuary.core.errors import PromptuaryError, StateReplacedError
-from promptuary.storage.sqlite import migrate
 from promptuary.storage.sqlite.columns import from_column, to_column
 from promptuary.storage.sqlite.errors import damaged, is_busy, translated
-from promptuary.storage.sqlite.queries import queries, script, statements
-from promptuary.storage.sqlite.sql import SQL
+from promptuary.storage.sqlite.sql import SQL, migrate
+from promptuary.storage.sqlite.sql.queries import queries, script, statements
 
 _BINDING: Final = queries(SQL, "binding_queries.sql")
 
@@ -36,6 +35,9 @@ _Begin = Literal["BEGIN", "BEGIN IMMEDIATE"]
 
 _PAUSE: Final = 0.004
 """The longest pause between two tries. It does not grow: the one that waits longest must not try least often."""
+
+_STUCK: Final = 1.0
+"""Seconds after which those who read the file while it is purged may be ourselves."""
 
 _SMALLEST: Final = 512
 """Bytes of the smallest database. SQLite treats a shorter file as empty and overwrites it."""
@@ -133,7 +135,7 @@ class Database:
     def _check_version(self, connection: sqlite3.Connection) -> None:
         # A newer version may have changed the tables since this process opened them.
         if self._durable:
-            migrate.check(connection, self.name, self._steps)
+            migrate.check_again(connection, self.name, self._steps)
 
     def checkpoint(self, work: Work[Result]) -> Result:
         """Do ``work`` as a whole or not at all; when this returns, it and every write before it are on the disk."""
@@ -145,6 +147,20 @@ class Database:
                 if not self._durable:
                     self._writer.execute("PRAGMA synchronous = NORMAL")
 
+    def remove(self, work: Work[Result], *, dry_run: bool = False) -> Result:
+        """Do ``work`` as a whole or not at all, like ``write``, or with ``dry_run`` only find out what it would do.
+
+        References are not checked: that takes a look at every row for each row that goes. ``work`` sees to them.
+        """
+        if self._joined.pending is not None:
+            raise PromptuaryError(f"{self.name}: nothing can be removed within a transaction; end it first.")
+        with self._locked(self._locks[1]):
+            self._writer.execute("PRAGMA foreign_keys = OFF")
+            try:
+                return self._retried(lambda: _transaction(self._writer, "BEGIN IMMEDIATE", work, keep=not dry_run))
+            finally:
+                self._writer.execute("PRAGMA foreign_keys = ON")
+
     def purge(self) -> None:
         """Rewrite the file so that nothing that was deleted remains in its free pages, nor in its log.
 
@@ -154,14 +170,21 @@ class Database:
             raise PromptuaryError(f"{self.name}: what was deleted cannot be purged within a transaction; end it first.")
         with self._locked(self._locks[1]):
             self._retried(lambda: self._writer.execute("VACUUM"))
-            deadline = time.monotonic() + self._timeout
-            while self._writer.execute("PRAGMA wal_checkpoint (TRUNCATE)").fetchone()[0]:
-                if time.monotonic() >= deadline:
-                    raise PromptuaryError(
-                        f"{self.name} is being read by another process for too long, so its log still holds what was "
-                        "deleted; repeat this step."
-                    )
-                time.sleep(_PAUSE)
+            self._empty_log()
+
+    def _empty_log(self) -> None:
+        began, is_reopened = time.monotonic(), False
+        while self._writer.execute("PRAGMA wal_checkpoint (TRUNCATE)").fetchone()[0]:
+            waited = time.monotonic() - began
+            if waited >= self._timeout:
+                raise PromptuaryError(
+                    f"{self.name} is being read by another process for too long, so its log still holds what was "
+                    "deleted; repeat this step."
+                )
+            if waited >= _STUCK and not is_reopened:
+                self._reopen()
+                is_reopened = True
+            time.sleep(_PAUSE)
 
     def close(self) -> None:
         """Close the file after the transactions that are running."""
@@ -169,6 +192,16 @@ class Database:
             self._closed = True
             self._reader.close()
             self._writer.close()
+
+    def _reopen(self) -> None:
+        """Open the file anew, as the writer: a read whose end the disk failed to note would lock the log for ever."""
+        with self._locked(self._locks[0]):
+            self._closed = True  # until both are open again
+            self._reader.close()
+            self._writer.close()
+            self._writer = self._open()
+            self._reader = self._open()
+            self._closed = False
 
     def _open(self) -> sqlite3.Connection:
         # SQLite gives the log the permissions of the database, so these must be right before it opens the file.
@@ -240,6 +273,20 @@ class BoundDatabase(Database):
         self.write(lambda connection: connection.execute(_BINDING["bind"], {"value": to_column(value)}))
 
 
+def copy_database(source: Path, target: Path) -> None:
+    """Make ``target`` a copy of ``source`` as it is now, although others write to it; replace it if it is there.
+
+    Raises ``StorageError`` if ``source`` is damaged, and nothing is copied.
+    """
+    name = f"{source.parent.name}/{source.name}"
+    durable.create(target, b"", mode=0o600)
+    with translated(name), closing(sqlite3.connect(source, timeout=10)) as own:
+        if own.execute("PRAGMA quick_check (1)").fetchone()[0] != "ok":
+            raise damaged(name, "it fails SQLite's own check")
+        with closing(sqlite3.connect(target, timeout=10)) as other:
+            own.backup(other, pages=1000)
+
+
 class _Joined(threading.local):
     """The transaction that this thread has open: what to call when it is committed, ``None`` if none is open."""
 
@@ -260,11 +307,11 @@ def _part(connection: sqlite3.Connection, work: Work[Result]) -> Result:
     return result
 
 
-def _transaction(connection: sqlite3.Connection, begin: _Begin, work: Work[Result]) -> Result:
+def _transaction(connection: sqlite3.Connection, begin: _Begin, work: Work[Result], *, keep: bool = True) -> Result:
     connection.execute(begin)
     try:
         result = work(connection)
-        connection.execute("COMMIT")
+        connection.execute("COMMIT" if keep else "ROLLBACK")
     except BaseException:
         # Some errors have ended the transaction already; the first error is the one to report.
         with suppress(sqlite3.Error):

@@ -10,7 +10,7 @@ _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 _ADVICE = {
-    sqlite3.SQLITE_FULL: "the disk is full; nothing of this step was written. Make room and repeat.",
+    sqlite3.SQLITE_FULL: "the disk is full, and nothing was added to it. Make room and repeat.",
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened; check that its folder exists and that you may write there.",
     sqlite3.SQLITE_PERM: "it may not be used by this user; change its permissions.",
     sqlite3.SQLITE_READONLY: "it may not be written; change its permissions or those of its folder.",

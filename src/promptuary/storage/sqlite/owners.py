@@ -1,13 +1,19 @@
 """Owners of what is stored: each has a number in the database, given when something is written for it first."""
 
 import sqlite3
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final
 
 from promptuary.core.principals import Owner
 from promptuary.storage.sqlite.columns import to_column
-from promptuary.storage.sqlite.queries import queries
+from promptuary.storage.sqlite.database import Database, Result
 from promptuary.storage.sqlite.sql import SQL
+from promptuary.storage.sqlite.sql.queries import queries
 
 _QUERIES = queries(SQL, "thread_queries.sql")
+
+_NOBODY: Final = -1
+"""Stands for an owner that nothing was written for yet: no row has this number."""
 
 
 def find_owner(connection: sqlite3.Connection, owner: Owner) -> int | None:
@@ -25,3 +31,38 @@ def add_owner(connection: sqlite3.Connection, owner: Owner) -> int:
 
 def _owner_key(owner: Owner) -> dict[str, str | bytes]:
     return {"kind": to_column(owner.kind), "name": to_column(owner.name), "agent": to_column(owner.agent)}
+
+
+class OwnedRows:
+    """Rows of one owner: each of the queries gets the number of that owner."""
+
+    _queries: ClassVar[Mapping[str, str]]
+
+    def __init__(self, database: Database, owner: Owner) -> None:
+        self._database = database
+        self._owner = owner
+
+    def _rows(self, query: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        def found(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
+            owner = find_owner(connection, self._owner)
+            of_owner = {"owner": _NOBODY if owner is None else owner, **(values or {})}
+            return connection.execute(self._queries[query], of_owner).fetchall()
+
+        return self._database.read(found)
+
+    def _changed(self, query: str, values: Mapping[str, Any]) -> bool:
+        """Run a statement, and return whether it changed a row."""
+        return self._write(
+            lambda connection, owner: connection.execute(self._queries[query], {"owner": owner, **values}).rowcount > 0
+        )
+
+    def _write(
+        self,
+        work: Callable[[sqlite3.Connection, int], Result],
+        *,
+        after_commit: Callable[[Result], object] = lambda _: None,
+    ) -> Result:
+        """Do ``work`` with the number of the owner, as a whole or not at all."""
+        return self._database.write(
+            lambda connection: work(connection, add_owner(connection, self._owner)), after_commit=after_commit
+        )

@@ -6,21 +6,26 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from promptuary.core.ports.experiences import OnChange
 from promptuary.core.ports.threads import StateDatabase
 from promptuary.core.principals import Principal
+from promptuary.storage.sqlite.columns import to_column
 from promptuary.storage.sqlite.database import BoundDatabase
 from promptuary.storage.sqlite.errors import damaged, sound
-from promptuary.storage.sqlite.queries import queries, script
+from promptuary.storage.sqlite.owners import find_owner
 from promptuary.storage.sqlite.sql import SQL, STEPS
+from promptuary.storage.sqlite.sql.queries import queries, script
 from promptuary.storage.sqlite.texts import Numbers, unpack
 from promptuary.storage.sqlite.threads.history_cache import Histories
 from promptuary.storage.sqlite.threads.threads import SqliteThreads
 from promptuary.storage.values import now
 
 if TYPE_CHECKING:
+    from promptuary.storage.sqlite.experiences.experiences import SqliteExperiences
     from promptuary.storage.sqlite.notes.forgetting import SqliteForgetting
     from promptuary.storage.sqlite.notes.journal import SqliteNoteJournal
     from promptuary.storage.sqlite.notes.writeback import SqliteProposals, SqliteQueue
+    from promptuary.storage.sqlite.sessions.sessions import SqliteSessions
 
 _QUERIES = queries(SQL, "thread_queries.sql")
 
@@ -67,11 +72,33 @@ class SqliteState(StateDatabase):
 
         return SqliteProposals(self._database, principal.owner)
 
+    def experiences(self, principal: Principal, on_change: OnChange = lambda _: None) -> "SqliteExperiences":
+        """Return the experiences of ``principal``; ``on_change`` is called after they were changed by this store."""
+        from promptuary.storage.sqlite.experiences.experiences import SqliteExperiences  # noqa: PLC0415
+
+        return SqliteExperiences(self._database, principal.owner, on_change)
+
     def forgetting(self, principal: Principal) -> "SqliteForgetting":
         """Return what takes notes out of this database: of all owners, or with all else that ``principal`` has."""
         from promptuary.storage.sqlite.notes.forgetting import SqliteForgetting  # noqa: PLC0415  (few commands need it)
 
         return SqliteForgetting(self._database, principal.owner)
+
+    def has_session(self, principal: Principal, thread: str) -> bool:
+        """Return whether a session says what a thread of ``principal`` may see."""
+
+        def found(connection: sqlite3.Connection) -> bool:
+            owner = find_owner(connection, principal.owner)
+            named = {"owner": owner, "thread": to_column(thread)}
+            return owner is not None and bool(connection.execute(_QUERIES["has_session"], named).fetchone()[0])
+
+        return self._database.read(found)
+
+    def sessions(self, principal: Principal) -> "SqliteSessions":
+        """Return the sessions of ``principal``."""
+        from promptuary.storage.sqlite.sessions.sessions import SqliteSessions  # noqa: PLC0415  (few commands need it)
+
+        return SqliteSessions(self._database, principal.owner)
 
     def transaction(self) -> AbstractContextManager[None]:
         """Join what all stores write in the block, by this thread, into one transaction."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from promptuary.storage.redaction import mentioned
-from promptuary.storage.sqlite.queries import queries
 from promptuary.storage.sqlite.sql import SQL
+from promptuary.storage.sqlite.sql.queries import queries
 
 _QUERIES = queries(SQL, "thread_queries.sql")
 
@@ -40,11 +40,11 @@ class Packed:
     body: bytes
 
 
-def pack(text: str) -> Packed:
-    """Return ``text`` as it is stored; lone surrogates are kept."""
+def pack(text: str, *, at_least: int = _WORTH_PACKING) -> Packed:
+    """Return ``text`` as it is stored; lone surrogates are kept. One of less than ``at_least`` bytes is not packed."""
     data = text.encode("utf-8", "surrogatepass")
     digest = hashlib.sha256(data).digest()
-    body = zlib.compress(data, _LEVEL) if len(data) >= _WORTH_PACKING else data
+    body = zlib.compress(data, _LEVEL) if len(data) >= at_least else data
     return Packed(digest, 1, body) if len(body) < len(data) else Packed(digest, 0, data)
 
 
@@ -128,10 +128,11 @@ class Contents:
         self.digests[number] = digest
         return number
 
-    def put_redacted(self, text: str, name: bytes) -> int:
+    def put_redacted(self, text: str, name: bytes, *, is_receipt: bool = False) -> int:
         """Store what is left of a text under a name of its own, and return its number."""
         number = self._insert(pack_redacted(text, name))
         self.digests[number] = name
+        self._mention_all(number, text, is_receipt=is_receipt)
         return number
 
     def digest(self, number: int) -> bytes:
@@ -146,11 +147,15 @@ class Contents:
 
     def _add(self, text: str, *, is_receipt: bool) -> int:
         number = self._insert(pack(text))
+        self._mention_all(number, text, is_receipt=is_receipt)
+        return number
+
+    def _mention_all(self, number: int, text: str, *, is_receipt: bool) -> None:
+        """Note which notes a text names, so that they can be forgotten."""
         if notes := mentioned(text):
             self.mention(number, notes)
             if is_receipt:
                 self._connection.execute(_QUERIES["add_mention_receipt"], {"content": number})
-        return number
 
     def _insert(self, kept: Packed) -> int:
         values = {"sha256": kept.sha256, "packed": kept.packed, "body": kept.body}

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from promptuary.core.errors import PromptuaryError
+from promptuary.core.errors import PromptuaryError, how_to_install
 from promptuary.storage.sqlite.columns import to_column
 from promptuary.storage.sqlite.database import BoundDatabase
 from promptuary.storage.sqlite.errors import damaged
-from promptuary.storage.sqlite.queries import queries, script
 from promptuary.storage.sqlite.sql import SQL, STEPS
+from promptuary.storage.sqlite.sql.queries import queries, script
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -153,5 +153,5 @@ def _numpy() -> "ModuleType":
     try:
         import numpy as np  # noqa: PLC0415  (100 ms, and only those who search by meaning need it)
     except ImportError as error:
-        raise PromptuaryError('Vectors need a package more: pip install "promptuary[embeddings]"') from error
+        raise PromptuaryError(f"Vectors need a package more: {how_to_install('embeddings')}") from error
     return np

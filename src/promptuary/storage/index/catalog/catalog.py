@@ -27,7 +27,7 @@ from promptuary.storage.index.catalog.rows import (
 )
 from promptuary.storage.sqlite.columns import from_column, to_column
 from promptuary.storage.sqlite.database import Database, Result, Work
-from promptuary.storage.sqlite.queries import queries, script
+from promptuary.storage.sqlite.sql.queries import queries, script
 
 if TYPE_CHECKING:
     from promptuary.storage.index.document import Document
@@ -41,6 +41,7 @@ _STEPS: Final = (
     "schema_5_embedded.sql",
     "schema_6_sizes.sql",
     "schema_7_links.sql",
+    "schema_8_tags.sql",
 )
 _MOST_LINKS: Final = 200
 """Links that a search looks at, the best first."""
@@ -217,12 +218,14 @@ class Catalog:
 
     def select(self, filters: Filters) -> Sequence[tuple[int, str, str]]:
         """Return the number, folder and path of every file that passes the filters. ``filters.paths`` is ignored."""
+        tags = tuple(map(rows.to_tag, filters.tags))
         wanted = {
             "kinds": json.dumps(filters.kinds) if filters.kinds else None,
             "labels": json.dumps(filters.labels) if filters.labels else None,
             "folders": json.dumps(filters.folders) if filters.folders else None,
             "since": filters.since,
             "until": filters.until,
+            "tags": json.dumps(tags) if tags else None,
         }
         every = self._read(lambda own: own.execute(_QUERIES["select_files"], wanted).fetchall())
         return [(int(number), from_column(folder), from_column(path)) for number, folder, path in every]

@@ -26,12 +26,12 @@ DELETE FROM folder WHERE path = :path;
 
 -- name: files
 -- The files of a folder.
-SELECT file.path, size, modified, changed, inode, sha256, kind, date
+SELECT file.path, size, modified, changed, inode, sha256, kind, date, tags
 FROM file JOIN folder ON file.folder = folder.id WHERE folder.path = :folder;
 
 -- name: file_at
 -- A file of a folder, and those below its path if it was a folder.
-SELECT file.path, size, modified, changed, inode, sha256, kind, date
+SELECT file.path, size, modified, changed, inode, sha256, kind, date, tags
 FROM file JOIN folder ON file.folder = folder.id
 WHERE folder.path = :folder AND (file.path = :path OR (file.path > :path || '/' AND file.path < :path || '0'));
 
@@ -45,7 +45,11 @@ SELECT file.id, folder.path, file.path FROM file JOIN folder ON file.folder = fo
 WHERE (:kinds IS NULL OR file.kind IN (SELECT value FROM json_each(:kinds)))
 AND (:labels IS NULL OR folder.label IN (SELECT value FROM json_each(:labels)))
 AND (:folders IS NULL OR folder.path IN (SELECT value FROM json_each(:folders)))
-AND (:since IS NULL OR file.date >= :since) AND (:until IS NULL OR file.date < :until);
+AND (:since IS NULL OR file.date >= :since) AND (:until IS NULL OR file.date < :until)
+AND (:tags IS NULL OR EXISTS (
+    SELECT 1 FROM json_each(:tags) WHERE instr(file.tags, char(10) || value || char(10))
+    OR instr(file.tags, char(10) || value || '/')
+));
 
 -- name: find_file
 -- The number of a file.
@@ -53,15 +57,15 @@ SELECT id FROM file WHERE folder = :folder AND path = :path;
 
 -- name: add_file
 -- Add a file, if it is not there.
-INSERT INTO file (folder, path, name, size, modified, changed, inode, sha256, kind, date, chunks, conversations)
-VALUES (:folder, :path, :name, :size, :modified, :changed, :inode, :sha256, :kind, :date, coalesce(:chunks, 0),
+INSERT INTO file (folder, path, name, size, modified, changed, inode, sha256, kind, date, tags, chunks, conversations)
+VALUES (:folder, :path, :name, :size, :modified, :changed, :inode, :sha256, :kind, :date, :tags, coalesce(:chunks, 0),
 coalesce(:conversations, 0))
 ON CONFLICT (folder, path) DO NOTHING;
 
 -- name: change_file
 -- Update a file; without numbers of chunks and conversations, it keeps those that it has.
 UPDATE file SET size = :size, modified = :modified, changed = :changed, inode = :inode, sha256 = :sha256, kind = :kind,
-date = :date, chunks = coalesce(:chunks, chunks), conversations = coalesce(:conversations, conversations)
+date = :date, tags = :tags, chunks = coalesce(:chunks, chunks), conversations = coalesce(:conversations, conversations)
 WHERE folder = :folder AND path = :path RETURNING id;
 
 -- name: move_file

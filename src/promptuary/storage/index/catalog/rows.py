@@ -14,10 +14,10 @@ from typing import Any, Final, cast
 from promptuary.core.errors import DatabaseDamagedError, IndexDamagedError, PromptuaryError, UnknownFormatError
 from promptuary.core.ports.index import HEAD_LINES, ChunkTraits, IndexedChunk, UnembeddedChunk
 from promptuary.core.query import extra_terms, folded
-from promptuary.core.search import FILE_KINDS, Chunk, FileKind, Folder, IndexedFile, NoteLink, Stamp, note_name
+from promptuary.core.search import FILE_KINDS, Chunk, FileKind, Folder, IndexedFile, NoteLink, Stamp, as_tag, note_name
 from promptuary.storage.index.document import Document
 from promptuary.storage.sqlite.columns import from_column, to_column
-from promptuary.storage.sqlite.queries import queries
+from promptuary.storage.sqlite.sql.queries import queries
 
 _QUERIES = queries(__package__, "queries.sql")
 
@@ -103,6 +103,7 @@ def add_file(
         "sha256": bytes.fromhex(file.sha256),
         "kind": file.kind,
         "date": file.date,
+        "tags": to_tags(file.tags),
         "chunks": None if chunks is None else len(chunks),
         "conversations": None if chunks is None else sum(1 for one in chunks if one.own),
     }
@@ -114,14 +115,25 @@ def add_file(
 
 def to_file(row: Sequence[Any]) -> IndexedFile:
     """Return the file of a row."""
-    path, size, modified, changed, inode, sha256, kind, date = row
+    path, size, modified, changed, inode, sha256, kind, date, tags = row
     return IndexedFile(
         from_column(path),
         Stamp(int(size), int(modified), int(changed), int(inode) % 2**64),
         bytes(sha256).hex(),
         _kind(kind),
         int(date),
+        tuple(str(tags).strip("\n").split("\n")) if tags else (),
     )
+
+
+def to_tags(tags: Sequence[str]) -> str:
+    """Return tags as a column holds them: each between two line feeds, so that one can be found in all."""
+    return "\n".join(["", *map(to_tag, tags), ""]) if tags else ""
+
+
+def to_tag(tag: str) -> str:
+    """Return a tag as it is compared, in characters that the database takes."""
+    return " ".join(as_tag(tag).split()).replace("\0", "").encode("utf-8", "replace").decode()
 
 
 def same_chunks(connection: sqlite3.Connection, file: int) -> dict[Identity, list[Place]]:

@@ -32,6 +32,8 @@ MOST_SCORE: Final = 2.2
 """What BM25 multiplies the rarity of a word with, at most."""
 PREFIX_SCORE: Final = 3.0
 """The score of a word that matches a prefix: about that of a word that is neither rare nor common."""
+FEWEST: Final = 20
+"""An index of fewer chunks is too small to tell from it how rare a word is that it does not have."""
 MOST_WORDS: Final = 160
 """The greatest number of analysed words in a query."""
 LONGEST_WORD: Final = 64
@@ -97,8 +99,15 @@ class QueryBuilder:
         return sum(map(self._rarity, stems)) if stems and stems <= self._weights.keys() else 0.0
 
     def _rarity(self, stem: str) -> float:
+        """Return how much a word counts. One that no text has counts little more than one that a single text has.
+
+        In an index of a few chunks it would count several times as much, so that no text could explain a question that
+        has such a word; there the two are to each other as they are among ``FEWEST``.
+        """
         number, frequency = self._searcher.num_docs, self._searcher.doc_freq("body", stem)
-        return log(1 + (number - frequency + 0.5) / (frequency + 0.5))
+        if frequency or number >= FEWEST:
+            return _rarity(number, frequency)
+        return _rarity(number, 1) * _rarity(FEWEST, 0) / _rarity(FEWEST, 1)
 
     def _read(self, words: Words) -> "list[Query]":
         """Collect what may match, and return what must."""
@@ -214,3 +223,8 @@ class QueryBuilder:
         any_of += [self._query.term_query(self._schema, "body", stem) for stem in shorter]
         union = self._query.boolean_query([(self._should, one) for one in any_of])
         self._rest.append(self._query.const_score_query(union, PREFIX_SCORE))
+
+
+def _rarity(number: int, frequency: int) -> float:
+    """Return how much BM25 lets a word count that ``frequency`` of so many chunks have."""
+    return log(1 + (number - frequency + 0.5) / (frequency + 0.5))

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from promptuary.core.errors import IndexDamagedError, PromptuaryError
+from promptuary.core.errors import IndexDamagedError, PromptuaryError, how_to_install
 from promptuary.core.ports.index import Similarity
 from promptuary.storage.index.vectors.files import VectorFiles, VectorFilesHead
 
@@ -266,7 +266,7 @@ def _numbers(numbers: Collection[int]) -> bytes:
 
 
 def _missing() -> PromptuaryError:
-    return PromptuaryError("Semantic search needs the 'embeddings' extra: pip install \"promptuary[embeddings]\"")
+    return PromptuaryError(f"Semantic search needs the 'embeddings' extra: {how_to_install('embeddings')}")
 
 
 @contextmanager

@@ -11,7 +11,7 @@ another may have said the same: there the rows of the owner get texts of their o
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from promptuary.core.json import receipt_from_json
@@ -20,28 +20,31 @@ from promptuary.core.notes import Place
 from promptuary.core.ports.forgetting import Forgetting
 from promptuary.core.principals import Owner
 from promptuary.storage.redaction import (
-    SCHEME,
     Passages,
+    attached_notes,
     holds,
+    id_of,
     item_without_blocks,
     item_without_words,
+    mentioned,
     passages,
     receipt_without,
     without_blocks,
     without_words,
 )
-from promptuary.storage.sqlite.columns import from_column, history_checksum, row_checksum, to_column
+from promptuary.storage.sqlite.columns import from_column, history_checksum, to_column
 from promptuary.storage.sqlite.database import Database
 from promptuary.storage.sqlite.errors import sound
-from promptuary.storage.sqlite.owners import find_owner
-from promptuary.storage.sqlite.queries import queries
+from promptuary.storage.sqlite.owners import add_owner, find_owner
 from promptuary.storage.sqlite.sql import SQL
+from promptuary.storage.sqlite.sql.queries import queries
 from promptuary.storage.sqlite.texts import Contents, pack, pack_redacted, unpack
 from promptuary.storage.sqlite.threads import rows
 from promptuary.storage.values import to_text
 
 _QUERIES: Final = queries(SQL, "forgetting_queries.sql")
 _THREADS: Final = queries(SQL, "thread_queries.sql")
+_SOURCES: Final = queries(SQL, "source_queries.sql")
 _NOBODY: Final = -1
 """Stands for an owner that nothing was written for yet: no row has this number."""
 
@@ -52,6 +55,34 @@ class SqliteForgetting(Forgetting):
     def __init__(self, database: Database, owner: Owner) -> None:
         self._database = database
         self._owner = owner
+
+    def begin(self, note: str, *, everywhere: bool) -> None:
+        """Record that the owner has a note forgotten."""
+
+        def begun(connection: sqlite3.Connection) -> None:
+            values = {"owner": add_owner(connection, self._owner), "note": to_column(note), "everywhere": everywhere}
+            connection.execute(_QUERIES["begin_forgetting"], values)
+
+        self._database.write(begun)
+
+    def unfinished(self) -> Mapping[str, bool]:
+        """Return the notes that the owner has begun to forget, and whether everywhere."""
+
+        def found(connection: sqlite3.Connection) -> dict[str, bool]:
+            rows = connection.execute(_QUERIES["unforgotten"], {"owner": find_owner(connection, self._owner)})
+            return {from_column(note): bool(everywhere) for note, everywhere in rows}
+
+        with sound(self._database.name):
+            return self._database.read(found)
+
+    def end(self, note: str) -> None:
+        """Record that nothing is left of a note."""
+
+        def ended(connection: sqlite3.Connection) -> None:
+            values = {"owner": find_owner(connection, self._owner), "note": to_column(note)}
+            connection.execute(_QUERIES["end_forgetting"], values)
+
+        self._database.write(ended)
 
     def redact_note(self, address: str, texts: Sequence[str] = ()) -> int:
         """Take a note out of the prompts, receipts and states of every owner."""
@@ -70,6 +101,16 @@ class SqliteForgetting(Forgetting):
             # So that the words are not looked for in blocks.
             _Note(connection, address, texts).run()
             return self._words(connection, address, texts).run()
+
+        with sound(self._database.name):
+            return self._database.write(redacted)
+
+    def redact_source(self, address: str) -> int:
+        """Take the blocks of a file out of what the owner has."""
+
+        def redacted(connection: sqlite3.Connection) -> int:
+            found = find_owner(connection, self._owner)
+            return 0 if found is None else _Blocks(connection, found, address, ()).run()
 
         with sound(self._database.name):
             return self._database.write(redacted)
@@ -94,7 +135,7 @@ class _Note:
 
     def run(self) -> int:
         """Take the note out, and return how many texts were changed."""
-        note = {"note": self._address.removeprefix(SCHEME)}
+        note = {"note": id_of(self._address)}
         changed, threads = 0, set[int]()
         for content, is_receipt in self._connection.execute(_QUERIES["mentions"], note).fetchall():
             before = self._contents.get(content)
@@ -107,6 +148,7 @@ class _Note:
                 self._store(content, after)
                 changed += 1
         self._connection.execute(_QUERIES["drop_mentions"], note)
+        self._connection.execute(_SOURCES["forget_parts"], {"address": self._address, "owner": None})
         for thread in threads:
             _seal(self._connection, thread)
         return changed + self._clean_states(passages(self._texts))
@@ -210,21 +252,32 @@ class _Words:
                 yield Place("proposal", from_column(proposal))
 
     def _is_proposed(self, body: str) -> bool:
-        changes = json.loads(body)["draft"]["id"] == self._address.removeprefix(SCHEME)
+        changes = json.loads(body)["draft"]["id"] == id_of(self._address)
         return changes or self._holds(body)
 
     def _change_items(self) -> None:
         threads = set()
         for content, _, _, number, *row in self._rows("items"):
             item = rows.to_item(tuple(row))
-            after = item_without_words(item, self._address, self._passages)
+            after = self._item(item)
             if after != item:
-                left = self._left_of(content)
+                left = self._left_of_item(content, after)
                 changed = rows.changed_item(tuple(row), after, self._contents.digest(left))
                 _store_item(self._connection, number, changed | {"content": left})
+                self._mention(left, row[0], after)
                 threads.add(int(row[10]))
         for thread in threads:
             _seal(self._connection, thread)
+
+    def _left_of_item(self, content: int, after: Item) -> int:
+        del after  # its text is what is left of ``content``
+        return self._left_of(content)
+
+    def _mention(self, content: int, name: Any, item: Item) -> None:
+        """Note which notes an item names, now that it may have another text: they may be forgotten too."""
+        if notes := mentioned(item.content) | attached_notes(item):
+            self._contents.mention(content, notes)
+            self._connection.execute(_THREADS["add_mention_item"], {"id": name})
 
     def _left_of(self, content: int) -> int:
         """Return the number of what is left of a text; of the text itself if it holds no passage."""
@@ -236,7 +289,16 @@ class _Words:
 
     def _put(self, text: str) -> int:
         # A name that no text has: what is left is the owner's alone, and nothing else ever becomes it.
-        return self._contents.put_redacted(without_words(text, self._address, self._passages), os.urandom(32))
+        return self._contents.put_redacted(self._text(text), os.urandom(32))
+
+    def _text(self, text: str) -> str:
+        return without_words(text, self._address, self._passages)
+
+    def _item(self, item: Item) -> Item:
+        return item_without_words(item, self._address, self._passages)
+
+    def _receipt(self, content: int) -> int:
+        return self._left_of(content)
 
     def _change_turns(self) -> None:
         for row in self._rows("turns"):
@@ -249,12 +311,12 @@ class _Words:
                 messages = self._put(after)
             elif after != before:
                 messages = self._contents.put(after)
-            changed = (self._left_of(text), messages, self._left_of(receipt))
+            changed = (self._left_of(text), messages, self._receipt(receipt))
             if changed != tuple(row[5:8]):
                 self._store_turn(row, changed, [self._contents.digest(one) for one in (*changed, *parts)])
 
     def _store_turn(self, row: rows.Row, texts: tuple[int, int, int], digests: list[bytes]) -> None:
-        checksum = row_checksum(row[0], row[9], row[2], row[4], row[8], *digests)
+        checksum = rows.turn_checksum((row[0], row[9], row[2], row[4], row[8]), row[10], row[11], digests)
         names = dict(zip(("text", "messages", "receipt"), texts, strict=True))
         self._connection.execute(_QUERIES["change_turn"], {"id": row[0], "checksum": checksum, **names})
 
@@ -280,6 +342,40 @@ class _Words:
             self._connection.execute(_QUERIES["remove_content"], {"id": number})
         if unused:
             self._connection.execute(_QUERIES["count_removal"])
+
+
+class _Blocks(_Words):
+    """A file on its way out of what an owner was shown: its blocks go, and the same words elsewhere stay."""
+
+    def run(self) -> int:
+        """Put a mark into the place of every block, and return how many texts had one."""
+        self._change_items()
+        self._change_turns()
+        self._remove_unused()
+        self._connection.execute(_SOURCES["forget_parts"], {"address": self._address, **self._owner})
+        return len(self._left)
+
+    def _holds(self, text: str) -> bool:
+        return self._text(text) != text
+
+    def _text(self, text: str) -> str:
+        return without_blocks(text, self._address)
+
+    def _item(self, item: Item) -> Item:
+        return item_without_blocks(item, self._address)
+
+    def _left_of_item(self, content: int, after: Item) -> int:
+        # Where something was attached is known of an item, also if the text no longer has the form of a block.
+        if after.content != self._contents.get(content) and not self._left.get(content):
+            self._left[content] = self._contents.put_redacted(after.content, os.urandom(32))
+        return self._left.get(content, content)
+
+    def _receipt(self, content: int) -> int:
+        before = receipt_from_json(json.loads(self._contents.get(content)))
+        after = receipt_without(before, self._address, ())
+        if after == before:
+            return content
+        return self._contents.put_redacted(rows.receipt_text(after), os.urandom(32), is_receipt=True)
 
 
 def _store_item(connection: sqlite3.Connection, number: int, changed: rows.Values) -> None:

@@ -19,8 +19,8 @@ from promptuary.storage.sqlite.database import Database, Result
 from promptuary.storage.sqlite.errors import sound
 from promptuary.storage.sqlite.notes import rows
 from promptuary.storage.sqlite.owners import add_owner, find_owner
-from promptuary.storage.sqlite.queries import queries
 from promptuary.storage.sqlite.sql import SQL
+from promptuary.storage.sqlite.sql.queries import queries
 from promptuary.storage.sqlite.texts import pack, unpack
 from promptuary.storage.sqlite.threads.rows import Row
 from promptuary.storage.values import other_owner_error, to_text
@@ -31,6 +31,9 @@ _EVERYBODY: Final = 0
 """The reader of a shared note."""
 _NOBODY: Final = -1
 """Stands for a space or an owner that nothing was written for yet: no row has this number."""
+
+_WORTH_PACKING: Final = 4_096
+"""Bytes of a note that are packed at least: somebody waits for it, and most notes are stored once."""
 
 _Key = dict[str, str | bytes | int]
 
@@ -44,6 +47,9 @@ class SqliteNoteJournal:
     def __init__(self, database: Database, space: str) -> None:
         self._database = database
         self._space = space
+        # Numbers that a committed row has. They never change, and no such row is ever removed.
+        self._number: int | None = None
+        self._readers: dict[Owner, int] = {}
 
     def view(self, owner: Owner) -> "SqliteNoteView":
         """Return what ``owner`` may see."""
@@ -79,7 +85,7 @@ class SqliteNoteJournal:
         """Store changes with what the notes are now, all or none, and return their numbers when on the disk."""
 
         def written(connection: sqlite3.Connection) -> tuple[int, ...]:
-            writing = _Writing(connection, self._space)
+            writing = self._writing(connection)
             return tuple(writing.record(*one) for one in changes)
 
         return self._database.write(written)
@@ -88,7 +94,7 @@ class SqliteNoteJournal:
         """Store what files are now without an entry in the history."""
 
         def written(connection: sqlite3.Connection) -> None:
-            writing = _Writing(connection, self._space)
+            writing = self._writing(connection)
             for path in gone:
                 writing.drop(path)
             for header, stamp, is_visible in seen:
@@ -110,7 +116,7 @@ class SqliteNoteJournal:
 
         Rewrites the whole database: what was deleted lies in free pages until then.
         """
-        count = self._database.write(lambda connection: _Writing(connection, self._space).forget(note, at, actor))
+        count = self._database.write(lambda connection: self._writing(connection).forget(note, at, actor))
         self._database.purge()
         return count
 
@@ -126,14 +132,33 @@ class SqliteNoteJournal:
 
     def read(self, work: _SpaceWork[Result]) -> Result:
         """Return what ``work`` reads in this space, all of it from one snapshot."""
-        name = {"name": to_column(self._space)}
 
         def found(connection: sqlite3.Connection) -> Result:
-            row = connection.execute(_QUERIES["find_space"], name).fetchone()
-            return work(connection, _NOBODY if row is None else int(row[0]))
+            if self._number is None:
+                self._number = _space_number(connection, self._space)
+            return work(connection, _NOBODY if self._number is None else self._number)
 
         with sound(self._database.name):
             return self._database.read(found)
+
+    def reader(self, connection: sqlite3.Connection, owner: Owner) -> int:
+        """Return the number of who reads, within ``read``; for the view."""
+        if (known := self._readers.get(owner)) is not None:
+            return known
+        if (found := find_owner(connection, owner)) is None:
+            return _NOBODY
+        self._readers[owner] = found
+        return found
+
+    def _writing(self, connection: sqlite3.Connection) -> "_Writing":
+        number = self._number
+        if number is None:
+            # Not kept: this transaction may yet be undone.
+            connection.execute(_QUERIES["add_space"], {"name": to_column(self._space)})
+            number = _space_number(connection, self._space)
+        if number is None:
+            raise AssertionError("a row that was just added is there")
+        return _Writing(connection, number)
 
 
 class SqliteNoteView:
@@ -160,11 +185,14 @@ class SqliteNoteView:
 
     def count(self, wanted: NoteFilter = NoteFilter()) -> int:  # noqa: B008
         """Return how many notes pass."""
-        if wanted.tags:
+        if wanted.tags or wanted.fingerprint:
             return len(self.headers(replace(wanted, limit=None)))
 
         def counted(connection: sqlite3.Connection, space: int) -> int:
-            values = _filter(wanted) | {"space": space, "reader": self._reader(connection)}
+            # Shared notes are everybody's, and private ones the reader's.
+            shared, private = (not wanted.audiences or one in wanted.audiences for one in ("shared", "private"))
+            everybody, reader = _EVERYBODY if shared else _NOBODY, self._reader(connection) if private else _NOBODY
+            values = _filter(wanted) | {"space": space, "everybody": everybody, "reader": reader}
             return int(connection.execute(_QUERIES["count_notes"], values).fetchone()[0])
 
         return self._journal.read(counted)
@@ -212,8 +240,7 @@ class SqliteNoteView:
         return tuple(one for one in found if visible_to(one, self._owner))
 
     def _reader(self, connection: sqlite3.Connection) -> int:
-        found = find_owner(connection, self._owner)
-        return _NOBODY if found is None else found
+        return self._journal.reader(connection, self._owner)
 
 
 class _Writing:
@@ -221,11 +248,8 @@ class _Writing:
 
     __slots__ = ("_connection", "_space")
 
-    def __init__(self, connection: sqlite3.Connection, space: str) -> None:
-        self._connection = connection
-        name = {"name": to_column(space)}
-        connection.execute(_QUERIES["add_space"], name)
-        self._space = int(connection.execute(_QUERIES["find_space"], name).fetchone()[0])
+    def __init__(self, connection: sqlite3.Connection, space: int) -> None:
+        self._connection, self._space = connection, space
 
     def record(self, change: NoteChange, header: NoteHeader | None, stamp: NoteStamp | None) -> int:
         holder = holder_of(self._connection, self._space, change.note)
@@ -236,15 +260,18 @@ class _Writing:
             elif holder[1] != header.owner:
                 raise other_owner_error(change.note)
         key = self._key(change.note) | {"path": to_column(change.path)}
-        self._connection.execute(_QUERIES["drop_note"], key)
         if header is not None and stamp is not None:
+            self._connection.execute(_QUERIES["drop_note_elsewhere"], key)
             self._put(header, stamp, number, is_visible=True, is_recorded=True)
+        else:
+            self._connection.execute(_QUERIES["drop_note"], key)
         return self._add(change)
 
     def observe(self, header: NoteHeader, stamp: NoteStamp, *, is_visible: bool) -> None:
         holder = holder_of(self._connection, self._space, header.id) if is_visible else None
         is_recorded = _is_recorded(self._connection, self._space, header.id, header.rev)
         owner = None if holder is None else holder[0]
+        self.drop(header.path)
         self._put(header, stamp, owner, is_visible=is_visible, is_recorded=is_recorded)
 
     def drop(self, path: str) -> None:
@@ -275,7 +302,7 @@ class _Writing:
         self._connection.execute(_QUERIES["put_note"], row)
 
     def _add(self, change: NoteChange) -> int:
-        text = None if change.text is None else pack(change.text)
+        text = None if change.text is None else pack(change.text, at_least=_WORTH_PACKING)
         if text is not None:
             stored = (self._space, to_column(change.note), text.sha256, text.packed, text.body)
             self._connection.execute(_QUERIES["put_note_text"], stored)
@@ -284,6 +311,11 @@ class _Writing:
 
     def _key(self, note: str) -> _Key:
         return {"space": self._space, "note": to_column(note)}
+
+
+def _space_number(connection: sqlite3.Connection, name: str) -> int | None:
+    row = connection.execute(_QUERIES["find_space"], {"name": to_column(name)}).fetchone()
+    return None if row is None else int(row[0])
 
 
 def holder_of(connection: sqlite3.Connection, space: int, note: str) -> tuple[int, Owner] | None:

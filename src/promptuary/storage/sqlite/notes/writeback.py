@@ -5,55 +5,27 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
 from promptuary.core.notes import NoteDraft
 from promptuary.core.ports.writeback import NoteQueue, Proposal, ProposalStore, QueuedTurn
-from promptuary.core.principals import Owner
 from promptuary.storage.sqlite.columns import from_column, row_checksum, to_column
-from promptuary.storage.sqlite.database import Database, Result
 from promptuary.storage.sqlite.errors import sound
-from promptuary.storage.sqlite.owners import add_owner, find_owner
-from promptuary.storage.sqlite.queries import queries
+from promptuary.storage.sqlite.owners import OwnedRows
 from promptuary.storage.sqlite.sql import SQL
+from promptuary.storage.sqlite.sql.queries import queries
 from promptuary.storage.values import to_text
 
 _QUERIES: Final = queries(SQL, "note_queries.sql")
-_NOBODY: Final = -1
-"""Stands for an owner that nothing was written for yet: no row has this number."""
-
 _Values = dict[str, Any]
 
 
-class _OfOwner:
-    """Rows of one owner."""
-
-    def __init__(self, database: Database, owner: Owner) -> None:
-        self._database = database
-        self._owner = owner
-
-    def _rows(self, query: str, values: _Values | None = None) -> list[tuple[Any, ...]]:
-        def found(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
-            owner = find_owner(connection, self._owner)
-            of_owner = {"owner": _NOBODY if owner is None else owner, **(values or {})}
-            return connection.execute(_QUERIES[query], of_owner).fetchall()
-
-        return self._database.read(found)
-
-    def _changed(self, query: str, values: _Values) -> bool:
-        """Run a statement, and return whether it changed a row."""
-        return self._write(
-            lambda connection, owner: connection.execute(_QUERIES[query], {"owner": owner, **values}).rowcount > 0
-        )
-
-    def _write(self, work: Callable[[sqlite3.Connection, int], Result]) -> Result:
-        return self._database.write(lambda connection: work(connection, add_owner(connection, self._owner)))
-
-
-class SqliteQueue(_OfOwner, NoteQueue):
+class SqliteQueue(OwnedRows, NoteQueue):
     """A ``NoteQueue`` over ``database``, for one owner."""
+
+    _queries = _QUERIES
 
     def add(self, turn: QueuedTurn) -> bool:
         """Add a turn; return False, and change nothing, if it is there already."""
@@ -94,6 +66,10 @@ class SqliteQueue(_OfOwner, NoteQueue):
         """Return every turn that is not done, the oldest first."""
         return [self._turn(row) for row in self._rows("waiting_turns")]
 
+    def rename_thread(self, thread: str, name: str) -> None:
+        """Note that the thread of turns has another name."""
+        self._changed("rename_turns", {"thread": to_column(thread), "name": to_column(name)})
+
     def _turn(self, row: Sequence[Any]) -> QueuedTurn:
         *texts, due, tries, error = row
         with sound(self._database.name):
@@ -102,8 +78,10 @@ class SqliteQueue(_OfOwner, NoteQueue):
             return QueuedTurn(turn, thread, at, body, when, int(tries), from_column(error))
 
 
-class SqliteProposals(_OfOwner, ProposalStore):
+class SqliteProposals(OwnedRows, ProposalStore):
     """A ``ProposalStore`` over ``database``, for one owner."""
+
+    _queries = _QUERIES
 
     def add(self, proposal: Proposal) -> bool:
         """Add a proposal; return False, and change nothing, if the same one waits or was rejected."""

@@ -14,5 +14,10 @@ STEPS: Final = (
     "schema/6_notes.sql",
     "schema/7_writeback.sql",
     "schema/8_forgetting.sql",
+    "schema/9_ledger.sql",
+    "schema/10_experiences.sql",
+    "schema/11_sessions.sql",
+    "schema/12_unforgotten.sql",
+    "schema/13_note_counts.sql",
 )
 """The scripts that made the tables what they are, in order. A change of the tables is one more at the end."""

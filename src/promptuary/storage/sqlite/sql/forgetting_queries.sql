@@ -48,7 +48,7 @@ ORDER BY item.number;
 
 -- name: turns
 -- Every turn of an owner.
-SELECT turn.id, thread.name, number, turn.created, status, text, messages, receipt, user, turn.thread, checksum
+SELECT turn.id, thread.name, number, turn.created, status, text, messages, receipt, user, turn.thread, reply_tokens, cost, checksum
 FROM thread
 JOIN turn ON turn.thread = thread.id
 WHERE thread.owner = :owner
@@ -97,3 +97,16 @@ SELECT number, proposal, body FROM proposal WHERE owner = :owner AND body IS NOT
 -- name: remove_proposed
 -- Remove a proposal.
 DELETE FROM proposal WHERE number = :number;
+
+-- name: begin_forgetting
+-- Note that a note is being forgotten; once everywhere, it stays so.
+INSERT INTO unforgotten (owner, note, everywhere) VALUES (:owner, :note, :everywhere)
+ON CONFLICT (owner, note) DO UPDATE SET everywhere = max(everywhere, excluded.everywhere);
+
+-- name: unforgotten
+-- The notes of an owner that are being forgotten.
+SELECT note, everywhere FROM unforgotten WHERE owner = :owner ORDER BY note;
+
+-- name: end_forgetting
+-- Note that a note is forgotten whole.
+DELETE FROM unforgotten WHERE owner = :owner AND note = :note;

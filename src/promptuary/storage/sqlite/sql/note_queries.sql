@@ -24,12 +24,23 @@ FROM owner
 WHERE id > 1 OR (id = 1 AND EXISTS (SELECT 1 FROM note_owner WHERE note_owner.owner = 1));
 
 -- name: put_note
--- Store what a file is now.
-INSERT OR REPLACE INTO note (
+-- Store what a file is now. A row at its path is that of the same note, and is changed in place: an index of columns that
+-- are not named below is not touched.
+INSERT INTO note (
     space, reader, owner, recorded, size, modified, changed, inode, note, path, scope, audience, kind, title, rev,
     status, summary, tags, created_at, created_by, updated_at, updated_by, source, source_ref, valid_from, valid_until,
     supersedes, pinned, confidence, trust, external, fingerprint, problem
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (space, path) DO UPDATE SET
+    reader = excluded.reader, owner = excluded.owner, recorded = excluded.recorded, size = excluded.size,
+    modified = excluded.modified, changed = excluded.changed, inode = excluded.inode,
+    scope = excluded.scope, audience = excluded.audience, kind = excluded.kind, title = excluded.title,
+    rev = excluded.rev, status = excluded.status, summary = excluded.summary, tags = excluded.tags,
+    created_at = excluded.created_at, created_by = excluded.created_by, updated_at = excluded.updated_at,
+    updated_by = excluded.updated_by, source = excluded.source, source_ref = excluded.source_ref,
+    valid_from = excluded.valid_from, valid_until = excluded.valid_until, supersedes = excluded.supersedes,
+    pinned = excluded.pinned, confidence = excluded.confidence, trust = excluded.trust, external = excluded.external,
+    fingerprint = excluded.fingerprint, problem = excluded.problem;
 
 -- name: drop_path
 -- Drop what is known of a file.
@@ -38,6 +49,15 @@ DELETE FROM note WHERE space = :space AND path = :path;
 -- name: drop_note
 -- Drop what is known of a note: where it is visible, and at one path.
 DELETE FROM note WHERE space = :space AND note = :note AND (reader IS NOT NULL OR path = :path);
+
+-- name: drop_note_elsewhere
+-- Drop what is known of a note where it is visible, but for one path, and of another note at that path.
+DELETE FROM note WHERE number IN (
+    SELECT number FROM note INDEXED BY note_by_id
+    WHERE space = :space AND note = :note AND reader IS NOT NULL AND path <> :path
+    UNION ALL
+    SELECT number FROM note WHERE space = :space AND path = :path AND note <> :note
+);
 
 -- name: drop_every
 -- Drop what is known of every file that claims an id.
@@ -116,13 +136,10 @@ ORDER BY pinned DESC, updated_at DESC, path
 LIMIT :limit;
 
 -- name: count_notes
--- How many notes of one of two readers pass.
-SELECT count(*) FROM note WHERE space = :space AND reader IN (0, :reader)
-        AND (:audiences = '' OR instr(:audiences, '|' || audience || '|'))
-        AND (:kinds = '' OR instr(:kinds, '|' || kind || '|'))
-        AND (:statuses = '' OR instr(:statuses, '|' || status || '|'))
-        AND (:tag = '' OR instr(tags, :tag))
-        AND (:fingerprint = '' OR fingerprint = :fingerprint);
+-- How many notes of two readers pass.
+SELECT coalesce(sum(count), 0) FROM note_count WHERE space = :space AND reader IN (:everybody, :reader)
+    AND (:kinds = '' OR instr(:kinds, '|' || kind || '|'))
+    AND (:statuses = '' OR instr(:statuses, '|' || status || '|'));
 
 -- name: unadopted
 -- The private notes that nobody owns, and the shared ones that came from elsewhere.
@@ -180,7 +197,9 @@ SELECT note, audience FROM note WHERE space = :space AND reader IS NOT NULL;
 
 -- name: is_recorded
 -- Whether a content of a note was written here.
-SELECT EXISTS (SELECT 1 FROM note_change WHERE space = :space AND note = :note AND rev = :rev);
+SELECT EXISTS (
+    SELECT 1 FROM note INDEXED BY note_by_id WHERE space = :space AND note = :note AND rev = :rev AND recorded
+) OR EXISTS (SELECT 1 FROM note_change WHERE space = :space AND note = :note AND rev = :rev);
 
 -- name: count_changes
 -- How many entries about a note there are, that of its being forgotten apart.
@@ -219,6 +238,10 @@ DELETE FROM writeback_turn WHERE owner = :owner AND turn = :turn;
 -- Note that an attempt failed.
 UPDATE writeback_turn SET tries = tries + 1, leased = 0, due = :due, error = :error
 WHERE owner = :owner AND turn = :turn;
+
+-- name: rename_turns
+-- Note that the thread of turns has another name.
+UPDATE writeback_turn SET thread = :name WHERE owner = :owner AND thread = :thread;
 
 -- name: waiting_turns
 -- Every turn that waits, the oldest first.

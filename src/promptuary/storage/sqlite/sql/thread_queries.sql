@@ -44,6 +44,14 @@ ON CONFLICT (owner, name) DO UPDATE SET updated = excluded.updated, used = exclu
 -- The number of a thread.
 SELECT id FROM thread WHERE owner = :owner AND name = :name;
 
+-- name: rename_thread
+-- Give a thread another name.
+UPDATE thread SET name = :name WHERE id = :thread;
+
+-- name: rename_states
+-- Store the states of layers in a thread under another name of it.
+UPDATE state SET name = :name WHERE owner = :owner AND scope = 'thread' AND name = :thread;
+
 -- name: threads
 -- Every thread of an owner in one line, the most recently used first.
 SELECT
@@ -115,9 +123,19 @@ JOIN thread ON thread.id = item.thread AND thread.owner = :owner
 JOIN content ON content.id = item.content
 WHERE item.id = :id;
 
+-- name: said
+-- Every item of a thread, compacted or not, in the order in which they were added.
+SELECT
+    item.id, role, pinned, kind, tool_calls, tool_call_id, stands_for, turn, attached, place, item.thread, checksum, sha256, packed, body
+FROM thread
+JOIN item ON item.thread = thread.id
+JOIN content ON content.id = item.content
+WHERE thread.owner = :owner AND thread.name = :thread
+ORDER BY item.number;
+
 -- name: find_turn
 -- The turn of an id.
-SELECT thread, number, user, receipt, packed FROM turn JOIN content ON content.id = receipt WHERE turn.id = :id;
+SELECT thread, number, user, receipt, packed, serial FROM turn JOIN content ON content.id = receipt WHERE turn.id = :id;
 
 -- name: find_number
 -- Whether a number of a thread is taken.
@@ -125,24 +143,36 @@ SELECT id FROM turn WHERE thread = :thread AND number = :number;
 
 -- name: add_turn
 -- Put a turn into the ledger.
-INSERT INTO turn (number, id, thread, created, status, text, messages, receipt, user, checksum)
-VALUES (:number, :id, :thread, :created, :status, :text, :messages, :receipt, :user, :checksum);
+INSERT INTO turn (number, id, thread, created, status, text, messages, receipt, user, tokens, reply_tokens, cost, checksum, indexed)
+VALUES (:number, :id, :thread, :created, :status, :text, :messages, :receipt, :user, :tokens, :reply_tokens, :cost, :checksum, 1);
 
 -- name: change_turn
 -- Note what became of a turn.
-UPDATE turn SET status = :status, text = :text, messages = :messages, receipt = :receipt, checksum = :checksum
+UPDATE turn SET
+    status = :status, text = :text, messages = :messages, receipt = :receipt, tokens = :tokens,
+    reply_tokens = :reply_tokens, cost = :cost, checksum = :checksum
 WHERE id = :id;
+
+-- name: pending_turn
+-- What the checksum of a prepared turn is made of.
+SELECT number, user, text, messages, receipt, reply_tokens, cost
+FROM turn
+WHERE id = :id AND thread = :thread AND status = :status;
+
+-- name: set_status
+-- Note what became of a turn, and nothing else of it.
+UPDATE turn SET status = :status, checksum = :checksum WHERE id = :id;
 
 -- name: turn
 -- One turn by its number.
-SELECT turn.id, thread.name, number, turn.created, status, text, messages, receipt, user, turn.thread, checksum
+SELECT turn.id, thread.name, number, turn.created, status, text, messages, receipt, user, turn.thread, reply_tokens, cost, checksum
 FROM thread
 JOIN turn ON turn.thread = thread.id
 WHERE thread.owner = :owner AND thread.name = :thread AND number = :number;
 
 -- name: last_turn
 -- The turn with the highest number.
-SELECT turn.id, thread.name, number, turn.created, status, text, messages, receipt, user, turn.thread, checksum
+SELECT turn.id, thread.name, number, turn.created, status, text, messages, receipt, user, turn.thread, reply_tokens, cost, checksum
 FROM thread
 JOIN turn ON turn.thread = thread.id
 WHERE thread.owner = :owner AND thread.name = :thread
@@ -150,19 +180,34 @@ ORDER BY number DESC
 LIMIT 1;
 
 -- name: last_number
--- The highest number of a turn; 0 if there is none.
-SELECT coalesce(max(number), 0)
+-- The highest number that a turn has or had; 0 if there was none.
+SELECT max(removed, coalesce((SELECT max(number) FROM turn WHERE turn.thread = thread.id), 0))
 FROM thread
-JOIN turn ON turn.thread = thread.id
 WHERE thread.owner = :owner AND thread.name = :thread;
 
 -- name: turns
 -- The turns of a thread, the first first.
-SELECT turn.id, thread.name, number, turn.created, status, text, messages, receipt, user, turn.thread, checksum
+SELECT turn.id, thread.name, number, turn.created, status, text, messages, receipt, user, turn.thread, reply_tokens, cost, checksum
 FROM thread
 JOIN turn ON turn.thread = thread.id
 WHERE thread.owner = :owner AND thread.name = :thread
 ORDER BY number;
+
+-- name: totals
+-- The turns of a thread in figures, and how many messages it has, compacted ones too.
+SELECT
+    coalesce(sum(status <> 'continued'), 0),
+    coalesce(sum(status = 'finished'), 0),
+    coalesce(sum(tokens), 0),
+    coalesce(sum(reply_tokens), 0),
+    sum(cost),
+    (SELECT count(*) FROM item WHERE item.thread = :thread AND kind = 'message' AND stands_for = '[]')
+FROM turn
+WHERE turn.thread = :thread;
+
+-- name: tokens_of_turns
+-- What the last turns of a thread sent, the newest first.
+SELECT tokens FROM turn WHERE thread = :thread ORDER BY number DESC LIMIT :limit;
 
 -- name: keep_state
 -- Replace what is stored for a layer in a scope.
@@ -188,3 +233,7 @@ SELECT sha256, packed, body FROM note_text;
 -- name: integrity
 -- What the database itself finds wrong, or "ok".
 PRAGMA integrity_check;
+
+-- name: has_session
+-- Whether a session says what a thread may see.
+SELECT EXISTS (SELECT 1 FROM session WHERE owner = :owner AND thread = :thread);

@@ -10,8 +10,8 @@ from typing import Final
 
 from promptuary.core.messages import Item
 from promptuary.storage.sqlite.columns import history_checksum, to_column
-from promptuary.storage.sqlite.queries import queries
 from promptuary.storage.sqlite.sql import SQL
+from promptuary.storage.sqlite.sql.queries import queries
 from promptuary.storage.sqlite.threads import rows
 
 _QUERIES = queries(SQL, "thread_queries.sql")

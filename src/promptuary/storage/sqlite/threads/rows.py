@@ -5,11 +5,12 @@ What cannot be a row of ours is ``ValueError``.
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final, cast
 
-from promptuary.core.blocks import Detail
+from promptuary.core.blocks import Attachment, Detail
 from promptuary.core.json import receipt_from_json, receipt_json
-from promptuary.core.messages import Attachment, Item, Message, ToolCall
+from promptuary.core.messages import Item, Message, ToolCall
 from promptuary.core.ports.threads import LayerState, StateKey, ThreadInfo, TurnRecord
 from promptuary.core.receipts import Receipt
 from promptuary.storage.redaction import marked
@@ -20,7 +21,7 @@ from promptuary.storage.values import state_text, to_text
 Row = tuple[Any, ...]
 """What the database gives; anything if it is damaged."""
 
-Values = dict[str, str | bytes | int]
+Values = dict[str, Any]
 
 _FIXED: Final = (
     "id",
@@ -79,7 +80,7 @@ def to_item(row: Row) -> Item:
     fixed = (number, thread, place, role, kind, calls, call, stands_for, turn, attached, content[0])
     if checksum is not None and checksum != row_checksum(*fixed):
         raise ValueError("an item is not what was written")
-    words_start, attachments = _attached(from_column(attached))
+    words_start, attachments, is_error = _attached(from_column(attached))
     return Item(
         id=from_column(number),
         role=from_column(role),  # type: ignore[arg-type]  # what was written was a role
@@ -94,24 +95,29 @@ def to_item(row: Row) -> Item:
         turn=from_column(turn),
         attachments=attachments,
         words_start=words_start,
+        is_error=is_error,
     )
 
 
 def _attached_text(item: Item) -> str:
-    """Return what was attached to ``item`` as JSON; empty for most items."""
-    if not item.attachments and not item.words_start:
+    """Return what is known of ``item`` beside its text as JSON: what was attached, and whether a tool failed.
+
+    Empty for most items.
+    """
+    if not item.attachments and not item.words_start and item.is_error is None:
         return ""
     each = [
         [one.source, one.label, one.revision, one.detail, one.lines, one.start, one.end] for one in item.attachments
     ]
-    return to_text([item.words_start, each])
+    failed = [] if item.is_error is None else [item.is_error]
+    return to_text([item.words_start, each, *failed])
 
 
-def _attached(text: str) -> tuple[int, tuple[Attachment, ...]]:
+def _attached(text: str) -> tuple[int, tuple[Attachment, ...], bool | None]:
     if not text:
-        return 0, ()
-    words_start, each = json.loads(text)
-    return int(words_start), tuple(map(_attachment, each))
+        return 0, (), None
+    words_start, each, *failed = json.loads(text)
+    return int(words_start), tuple(map(_attachment, each)), bool(failed[0]) if failed else None
 
 
 def _attachment(value: Any) -> Attachment:
@@ -120,9 +126,20 @@ def _attachment(value: Any) -> Attachment:
     return Attachment(_text(source), _text(label), _text(revision), Detail(detail), between, int(start), int(end))
 
 
-def of_turn(turn: TurnRecord, thread: int, user: str, contents: Contents) -> Values:
-    """Return the row of ``turn``, in which ``user`` acted."""
-    messages = [{**message, "content": contents.put(message["content"])} for message in turn.messages]
+def to_attached(attached: Any, stands_for: Any) -> Item:
+    """Return an item of which only this is known: what was attached to it, and what it stands for."""
+    behind = tuple(map(_text, json.loads(from_column(stands_for))))
+    return Item("", "user", "", attachments=_attached(from_column(attached))[1], stands_for=behind)
+
+
+def sent_texts(messages: str) -> list[int]:
+    """Return the texts of the messages of a stored prompt."""
+    return [_whole(message["content"]) for message in json.loads(messages)]
+
+
+def of_turn(turn: TurnRecord, thread: int, user: str, contents: Contents, sent: Sequence[int]) -> Values:
+    """Return the row of ``turn``, in which ``user`` acted; ``sent`` are the texts of its messages."""
+    messages = [{**message, "content": text} for message, text in zip(turn.messages, sent, strict=True)]
     row: Values = {
         "number": turn.number,
         "id": to_column(turn.id),
@@ -133,15 +150,24 @@ def of_turn(turn: TurnRecord, thread: int, user: str, contents: Contents) -> Val
         "messages": contents.put(to_text(messages)),
         "receipt": contents.put(receipt_text(turn.receipt), is_receipt=True),
         "user": to_column(user),
+        "tokens": turn.receipt.tokens,
+        "reply_tokens": turn.reply_tokens,
+        "cost": turn.cost,
     }
-    texts = [row["text"], row["messages"], row["receipt"], *(message["content"] for message in messages)]
-    digests = [contents.digests[number] for number in map(_whole, texts)]
-    return row | {"checksum": row_checksum(row["id"], thread, turn.number, row["status"], row["user"], *digests)}
+    digests = [contents.digests[_whole(number)] for number in (row["text"], row["messages"], row["receipt"], *sent)]
+    fixed = (row["id"], thread, turn.number, row["status"], row["user"])
+    return row | {"checksum": turn_checksum(fixed, turn.reply_tokens, turn.cost, digests)}
+
+
+def turn_checksum(fixed: Sequence[object], reply_tokens: int, cost: float | None, digests: Sequence[bytes]) -> int:
+    """Return the checksum of a turn. Figures that a turn does not have are left out: once, no turn had any."""
+    figures = (reply_tokens, cost) if reply_tokens or cost is not None else ()
+    return row_checksum(*fixed, *digests, *figures)
 
 
 def to_turn(row: Row, contents: Contents) -> TurnRecord:
     """Return the turn of a row, or raise ``ValueError`` if it differs from what was written."""
-    number, thread, count, created, status, text, messages, receipt, user, home, checksum = row
+    number, thread, count, created, status, text, messages, receipt, user, home, replied, cost, checksum = row
     stored = json.loads(contents.get(messages))
     texts = [text, messages, receipt, *(message["content"] for message in stored)]
     turn = TurnRecord(
@@ -152,12 +178,15 @@ def to_turn(row: Row, contents: Contents) -> TurnRecord:
         status=from_column(status),  # type: ignore[arg-type]  # what was written was a status
         text=contents.get(text),
         messages=tuple(_message(one, contents) for one in stored),
-        receipt=receipt_from_json(json.loads(contents.get(receipt))),
+        # A thread may have another name since.
+        receipt=replace(receipt_from_json(json.loads(contents.get(receipt))), thread=from_column(thread)),
         user=from_column(user),
         forgotten=_forgotten(texts, contents),
+        reply_tokens=_whole(replied),
+        cost=cost,
     )
     digests = [contents.digests[one] for one in texts]
-    if checksum is not None and checksum != row_checksum(number, home, count, status, user, *digests):
+    if checksum is not None and checksum != turn_checksum((number, home, count, status, user), replied, cost, digests):
         raise ValueError("a turn is not what was written")
     return turn
 

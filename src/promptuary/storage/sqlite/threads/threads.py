@@ -11,14 +11,18 @@ from dataclasses import replace
 from typing import Final
 
 from promptuary.core.json import receipt_from_json
+from promptuary.core.ledger import Pruned, SourceUse, ThreadSize
 from promptuary.core.messages import Item
 from promptuary.core.ports.threads import (
     PRIVATE_SCOPES,
+    RECENT_TURNS,
+    USES_AT_ONCE,
     LayerState,
     StateKey,
     ThreadChange,
     ThreadInfo,
     ThreadStore,
+    Totals,
     TurnRecord,
 )
 from promptuary.core.principals import Principal
@@ -27,15 +31,20 @@ from promptuary.storage.sqlite.columns import from_column, history_checksum, to_
 from promptuary.storage.sqlite.database import Database, Result, Work
 from promptuary.storage.sqlite.errors import sound
 from promptuary.storage.sqlite.owners import add_owner, find_owner
-from promptuary.storage.sqlite.queries import queries
 from promptuary.storage.sqlite.sql import SQL
+from promptuary.storage.sqlite.sql.queries import queries
 from promptuary.storage.sqlite.texts import REDACTED, Contents, Numbers
-from promptuary.storage.sqlite.threads import rows
+from promptuary.storage.sqlite.threads import retention, rows
+from promptuary.storage.sqlite.threads import sources as source_index
 from promptuary.storage.sqlite.threads.history_cache import Histories
+from promptuary.storage.sqlite.threads.sources import SourceIndex
 from promptuary.storage.values import (
     cannot_compact_error,
+    cannot_continue_error,
     duplicate_item_error,
     missing_item_error,
+    missing_thread_error,
+    taken_thread_error,
     turn_id_conflict,
     turn_number_conflict,
 )
@@ -45,7 +54,7 @@ _QUERIES = queries(SQL, "thread_queries.sql")
 _EVERYBODY: Final = 0
 """The owner of what is shared by everybody who uses the workspace."""
 _NOBODY: Final = -1
-"""Stands for an owner who has written nothing yet: no row has this number."""
+"""Stands for an owner who has written nothing yet, or a thread that does not exist: no row has this number."""
 
 
 class SqliteThreads(ThreadStore):
@@ -94,6 +103,15 @@ class SqliteThreads(ThreadStore):
 
         return self._read(found)
 
+    def said(self, thread: str) -> Sequence[Item]:
+        """Return every item of a thread, compacted ones too, in the order in which they were added."""
+
+        def found(connection: sqlite3.Connection) -> tuple[Item, ...]:
+            every = connection.execute(_QUERIES["said"], self._key(connection, thread))
+            return tuple(map(rows.to_item, every))
+
+        return self._read(found)
+
     def turn(self, thread: str, number: int | None = None) -> TurnRecord | None:
         """Return the turn of this number, or the last turn if no number is given."""
         query = _QUERIES["last_turn" if number is None else "turn"]
@@ -105,10 +123,11 @@ class SqliteThreads(ThreadStore):
         return self._read(found)
 
     def last_number(self, thread: str) -> int:
-        """Return the highest number of a turn; 0 if there is none."""
+        """Return the highest number that a turn has or had; 0 if there was none."""
 
         def found(connection: sqlite3.Connection) -> int:
-            return int(connection.execute(_QUERIES["last_number"], self._key(connection, thread)).fetchone()[0])
+            row = connection.execute(_QUERIES["last_number"], self._key(connection, thread)).fetchone()
+            return 0 if row is None else int(row[0])
 
         return self._read(found)
 
@@ -131,6 +150,77 @@ class SqliteThreads(ThreadStore):
 
         return self._read(found)
 
+    def uses(
+        self, sources: Sequence[str], *, finished_only: bool = False, limit: int = USES_AT_ONCE
+    ) -> Sequence[SourceUse]:
+        """Return where sources were used, the newest turn first."""
+        return self._indexed(
+            lambda connection, owner: source_index.uses(
+                connection, owner, sources, finished_only=finished_only, limit=limit
+            )
+        )
+
+    def sources(self, thread: str, number: int) -> Sequence[SourceUse]:
+        """Return everything that a turn was based on."""
+        return self._indexed(lambda connection, owner: source_index.sources(connection, owner, thread, number))
+
+    def addresses(self, limit: int = USES_AT_ONCE) -> Sequence[str]:
+        """Return the sources that were ever used, the newest first."""
+        return self._indexed(lambda connection, owner: source_index.addresses(connection, owner, limit))
+
+    def _indexed(self, work: Callable[[sqlite3.Connection, int], Result]) -> Result:
+        """Return what ``work`` finds in the index, which is completed first if an earlier version stored turns."""
+
+        def added(connection: sqlite3.Connection) -> None:
+            SourceIndex(connection, self._owner(connection), Contents(connection)).add_old_turns()
+
+        while self._read(lambda connection: source_index.has_old_turns(connection, self._owner(connection))):
+            self._write(added)
+        return self._read(lambda connection: work(connection, self._owner(connection)))
+
+    def sizes(self) -> Sequence[ThreadSize]:
+        """Return what each thread takes, the largest first."""
+        return self._read(lambda connection: retention.sizes(connection, self._owner(connection)))
+
+    def prune(self, before: str, *, thread: str | None = None, dry_run: bool = False) -> Pruned:
+        """Remove the turns that are older than ``before``."""
+
+        def pruned(connection: sqlite3.Connection) -> Pruned:
+            return retention.Pruning(connection, self._owner(connection), before).run(thread)
+
+        with sound(self._database.name):
+            done = self._database.remove(pruned, dry_run=dry_run)
+            if not dry_run and done != Pruned():
+                self._database.purge()
+        return done
+
+    def rename(self, thread: str, name: str) -> None:
+        """Give a thread another name."""
+
+        def renamed(connection: sqlite3.Connection) -> None:
+            number = self._number(connection, thread)
+            if number == _NOBODY:
+                raise missing_thread_error(thread)
+            if self._number(connection, name) != _NOBODY:
+                raise taken_thread_error(name)
+            before, after = to_column(thread), to_column(name)
+            connection.execute(_QUERIES["rename_thread"], {"thread": number, "name": after})
+            states = {"owner": self._owner(connection), "thread": before, "name": after}
+            connection.execute(_QUERIES["rename_states"], states)
+
+        self._write(renamed)
+
+    def totals(self, thread: str) -> Totals:
+        """Return the figures of a thread."""
+
+        def found(connection: sqlite3.Connection) -> Totals:
+            key = {"thread": self._number(connection, thread), "limit": RECENT_TURNS}
+            turns, finished, sent, replied, cost, messages = connection.execute(_QUERIES["totals"], key).fetchone()
+            recent = tuple(int(row[0]) for row in connection.execute(_QUERIES["tokens_of_turns"], key))
+            return Totals(turns, finished, messages, sent, replied, cost, recent[::-1])
+
+        return self._indexed(lambda connection, _: found(connection))
+
     def states(self, keys: Sequence[StateKey]) -> Sequence[LayerState | None]:
         """Return the state under each key, read in one transaction."""
 
@@ -147,6 +237,12 @@ class SqliteThreads(ThreadStore):
     def _key(self, connection: sqlite3.Connection, thread: str) -> dict[str, object]:
         return {"owner": self._owner(connection), "thread": to_column(thread)}
 
+    def _number(self, connection: sqlite3.Connection, thread: str) -> int:
+        """Return the number of a thread; one that no thread has if there is none."""
+        key = {"owner": self._owner(connection), "name": to_column(thread)}
+        row = connection.execute(_QUERIES["find_thread"], key).fetchone()
+        return _NOBODY if row is None else int(row[0])
+
     def _owner(self, connection: sqlite3.Connection) -> int:
         """Return the number of the owner. A number never changes, but its row may be rolled back: it is not cached."""
         found = find_owner(connection, self._principal.owner)
@@ -156,11 +252,15 @@ class SqliteThreads(ThreadStore):
         with sound(self._database.name):
             return self._database.read(work)
 
+    def _write(self, work: Work[Result]) -> Result:
+        with sound(self._database.name):
+            return self._database.write(work)
+
 
 class _Writing:
     """One change on its way into the database, within one transaction."""
 
-    __slots__ = ("_change", "_connection", "_contents", "_owner", "_thread", "_user")
+    __slots__ = ("_change", "_connection", "_contents", "_owner", "_sources", "_thread", "_user")
 
     def __init__(
         self, connection: sqlite3.Connection, change: ThreadChange, principal: Principal, numbers: Numbers
@@ -170,12 +270,14 @@ class _Writing:
         self._contents = Contents(connection, numbers)
         self._user = principal.user
         self._owner = add_owner(connection, principal.owner)
+        self._sources = SourceIndex(connection, self._owner, self._contents)
         self._thread = 0
 
     def run(self, time: str) -> Contents:
         key = {"owner": self._owner, "name": to_column(self._change.thread)}
         self._connection.execute(_QUERIES["use_thread"], key | {"time": to_column(time)})
         (self._thread,) = self._connection.execute(_QUERIES["find_thread"], key).fetchone()
+        self._sources.prepare(self._thread)
         self._append()
         self._pin()
         self._compact()
@@ -184,6 +286,8 @@ class _Writing:
         for state in self._change.states:
             owner = self._owner if state.key.scope in PRIVATE_SCOPES else _EVERYBODY
             self._connection.execute(_QUERIES["keep_state"], rows.of_state(state, owner))
+        if self._change.continued:
+            self._continue(self._change.continued)
         if self._change.turn is not None:
             self._record(self._change.turn)
         return self._contents
@@ -199,7 +303,8 @@ class _Writing:
         notes = mentioned(item.content) | attached_notes(item)
         item = self._without_forgotten(item) if notes else item
         row = rows.of_item(item, self._thread, place, self._contents)
-        self._connection.execute(_QUERIES["add_item"], row)
+        number = self._connection.execute(_QUERIES["add_item"], row).lastrowid or 0
+        self._sources.add_item(number, self._thread, item)
         if notes:
             self._contents.mention(int(row["content"]), notes)
             self._connection.execute(_QUERIES["add_mention_item"], {"id": row["id"]})
@@ -237,6 +342,18 @@ class _Writing:
         key = {"thread": self._thread, "history": history_checksum(standing)}
         self._connection.execute(_QUERIES["seal_history"], key)
 
+    def _continue(self, turn: str) -> None:
+        key = {"id": to_column(turn), "thread": self._thread, "status": to_column("prepared")}
+        row = self._connection.execute(_QUERIES["pending_turn"], key).fetchone()
+        if row is None:
+            raise cannot_continue_error(self._change.thread, turn)
+        number, user, text, messages, receipt, replied, cost = row
+        texts = (text, messages, receipt, *rows.sent_texts(self._contents.get(messages)))
+        status = to_column("continued")
+        fixed = (key["id"], self._thread, number, status, user)
+        checksum = rows.turn_checksum(fixed, replied, cost, [self._contents.digest(one) for one in texts])
+        self._connection.execute(_QUERIES["set_status"], {"id": key["id"], "status": status, "checksum": checksum})
+
     def _record(self, turn: TurnRecord) -> None:
         before = self._connection.execute(_QUERIES["find_turn"], {"id": to_column(turn.id)}).fetchone()
         if before is not None and before[:2] != (self._thread, turn.number):
@@ -247,8 +364,14 @@ class _Writing:
             raise turn_number_conflict(turn)
         if before is not None and before[4] & REDACTED:
             turn = self._without_told(turn, before[3])
-        query = _QUERIES["add_turn" if before is None else "change_turn"]
-        self._connection.execute(query, rows.of_turn(turn, self._thread, user, self._contents))
+        sent = [self._contents.put(message["content"]) for message in turn.messages]
+        row = rows.of_turn(turn, self._thread, user, self._contents, sent)
+        if before is None:
+            serial = self._connection.execute(_QUERIES["add_turn"], row).lastrowid or 0
+            self._sources.add_turn(serial, self._thread, turn.receipt, sent[:-1])
+        else:
+            self._connection.execute(_QUERIES["change_turn"], row)
+            self._sources.set_shown(before[5], turn.receipt)
 
     def _without_told(self, turn: TurnRecord, receipt: int) -> TurnRecord:
         """Return ``turn`` with a receipt that does not tell again what was taken out of the one that is stored."""

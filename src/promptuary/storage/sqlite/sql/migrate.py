@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from promptuary.core.errors import UnknownFormatError
 from promptuary.storage.sqlite.errors import damaged
-from promptuary.storage.sqlite.queries import statements
+from promptuary.storage.sqlite.sql.queries import statements
 
 APPLICATION = 0x50524D54
 """Marks a database as ours ("PRMT")."""
@@ -33,6 +33,12 @@ def check(connection: sqlite3.Connection, name: str, steps: Sequence[str]) -> in
             "it was not changed. Upgrade Promptuary."
         )
     return found
+
+
+def check_again(connection: sqlite3.Connection, name: str, steps: Sequence[str]) -> None:
+    """Do the same for a database that was checked when it was opened: only its version can have changed since."""
+    if version(connection) != len(steps):
+        check(connection, name, steps)
 
 
 def advance(connection: sqlite3.Connection, name: str, steps: Sequence[str]) -> None:

@@ -1,0 +1,179 @@
+"""What an answer was based on: the sources of a turn, and how each got into its prompt. Pure.
+
+Knows receipts and items. It does not know how the ledger is stored, nor what a source is now.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Final, Literal, NamedTuple
+
+from promptuary.core.messages import Item
+from promptuary.core.receipts import Receipt
+
+Way = Literal["direct", "history", "summary"]
+"""How a source got into a prompt: in a block of its own, in a message of the history, or in a summary of such."""
+
+_SAID: Final = frozenset({"history", "message", "loop"})
+"""Layers of a receipt that are what was said, not what was looked up."""
+
+ATTACHED: Final = "references"
+"""The layer of what messages attach."""
+
+
+class Origin(NamedTuple):
+    """A source in a prompt: ``lines`` are the first and last line that were shown, ``revision`` what it was then."""
+
+    source: str
+    how: Way
+    layer: str
+    revision: str
+    lines: tuple[int, int] | None
+
+    @property
+    def order(self) -> tuple[str, str, str, str, tuple[int, int]]:
+        """What the sources of one turn are sorted by."""
+        return (*self[:4], self.lines or (0, 0))
+
+    @property
+    def without_content(self) -> "Origin":
+        """The same after the source was forgotten: it tells no more than that it was there."""
+        return self._replace(revision="", lines=None)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceUse:
+    """A source in the prompt of one turn of a thread. ``status`` is what became of the turn."""
+
+    thread: str
+    number: int
+    created: str
+    status: str
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """A turn that a source influenced.
+
+    ``current`` is whether the source is still what the model saw; ``None`` if that cannot be told without the turn, or
+    without a connection.
+    """
+
+    thread: str
+    number: int
+    created: str
+    status: str
+    source: str
+    how: Way
+    layer: str
+    revision: str
+    lines: tuple[int, int] | None
+    current: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """The turns that a source influenced, the newest first; ``more`` says that there are others.
+
+    ``sources`` are the addresses that what was asked for has in receipts: a file as such, and its lines in the index.
+    """
+
+    sources: tuple[str, ...]
+    rows: tuple[AuditRow, ...]
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What old turns were removed, or would be: threads as a whole, turns, messages, and bytes of texts."""
+
+    threads: int = 0
+    turns: int = 0
+    messages: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadSize:
+    """What a thread takes in the database; what several threads share counts for each of them."""
+
+    thread: str
+    turns: int
+    messages: int
+    bytes: int
+
+
+def shown(receipt: Receipt) -> list[Origin]:
+    """Return the sources that stand in a prompt by themselves, whole or in part, each once."""
+    found = (
+        Origin(entry.source, "direct", entry.layer, entry.revision, entry.lines)
+        for entry in receipt.entries
+        if entry.status != "out" and entry.layer not in _SAID and entry.source
+    )
+    return list(dict.fromkeys(found))
+
+
+def carried(item: Item, behind: Iterable[Origin]) -> list[Origin]:
+    """Return the sources that an item of a history brings into a prompt, each once.
+
+    ``behind`` are the sources of the items that it stands for; those that are still attached to it are no summary.
+    """
+    own = [Origin(one.source, "history", ATTACHED, one.revision, one.lines) for one in item.attachments if one.source]
+    attached = {one.source for one in own}
+    summed = (one._replace(how="summary") for one in behind if one.source not in attached)
+    return list(dict.fromkeys((*own, *summed)))
+
+
+def history_before(items: Sequence[Item], turn: str | None) -> list[Item]:
+    """Return the history as it stood before a turn was prepared.
+
+    ``items`` is everything that was ever said in the thread, in the order in which it was added; ``turn`` is the turn,
+    or the first one after it that said anything, ``None`` if none did. What was compacted only in order to prepare it
+    stands whole.
+    """
+    added = list(takewhile(lambda item: item.turn != turn, items))
+    while added and added[-1].stands_for:
+        added.pop()
+    standing: list[Item] = []
+    for item in added:
+        gone = set(item.stands_for)
+        if not gone:
+            standing.append(item)
+            continue
+        place = next((at for at, one in enumerate(standing) if one.id in gone), len(standing))
+        standing = [*standing[:place], item, *(one for one in standing[place:] if one.id not in gone)]
+    return standing
+
+
+def in_prompt(contents: Iterable[str], standing: Iterable[Item]) -> Iterator[Item]:
+    """Yield the items of a history that are among the messages before the last of a prompt."""
+    sent = set(contents)
+    return (item for item in standing if item.content in sent)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFile:
+    """A file or folder of Promptuary's own: what it is, where, and its size.
+
+    ``action`` is what a restore does with it: "new", "same", or "replaced".
+    """
+
+    what: str
+    path: str
+    bytes: int
+    action: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptReport:
+    """What a backup, a restore or a purge is about; ``done`` tells whether it happened."""
+
+    files: Sequence[KeptFile]
+    done: bool
+    notes: Sequence[str] = ()
+
+    @property
+    def bytes(self) -> int:
+        """All of it together."""
+        return sum(one.bytes for one in self.files)

@@ -1,0 +1,73 @@
+"""What Promptuary needs of a model that talks: an answer that arrives bit by bit, with the calls of tools in it.
+
+``core.ports.models.ChatModel`` is the smaller port, for models that only score, summarise or select.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from promptuary.core.messages import Prompt, ToolCall
+
+StopReason = Literal["end", "length", "tools", "refused"]
+"""Why an answer ended: it was complete, its length was used up, it calls tools, or the model or its service refuses."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool that a model may call; ``parameters`` is a JSON schema."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """What is sent to a model: the whole prompt, the tools that it may call, and how long its answer may be."""
+
+    prompt: Prompt
+    tools: Sequence[ToolSpec] = ()
+    max_tokens: int = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class TextPiece:
+    """Some more of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUsage:
+    """What the service counted, as far as it is known: several of these may arrive, and the last one counts.
+
+    ``cached_tokens`` is the part of ``input_tokens`` that the service had in its cache.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The end of the answer. Always the last event."""
+
+    reason: StopReason
+
+
+ChatEvent = TextPiece | ToolCall | ModelUsage | Stopped
+"""What arrives while a model answers. A call of a tool arrives whole."""
+
+
+class StreamingModel(Protocol):
+    """A model that answers bit by bit.
+
+    It raises ``PromptuaryError`` if it cannot answer, or if the answer breaks off. Whoever closes the iterator
+    or is cancelled while waiting for it ends the connection at once.
+    """
+
+    def stream(self, request: ChatRequest) -> AsyncIterator[ChatEvent]:
+        """Return the answer to ``request`` as it arrives."""
+        ...

@@ -1,0 +1,197 @@
+"""The values of sessions: what a conversation may see, at which revisions, and what has changed since.
+
+A ``Session`` is a name over a thread. ``Pins`` are the revisions that it was made with. A ``Sight`` is made from both
+and decides for every door whether a turn may see something: doors ask it and decide nothing themselves. Values only, no
+input or output.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from shlex import quote
+from typing import Final, Literal, NamedTuple
+
+from promptuary.core.errors import Code, ConflictError, SourceError
+from promptuary.core.notes import NoteScope
+from promptuary.core.text import one_line
+
+SessionStatus = Literal["active", "archived"]
+"""No turn is prepared in the thread of an archived session."""
+
+Choice = Literal["all", "chosen", "none"]
+"""Which notes or experiences a session has: all that there were, some that were named, or none."""
+
+WORKSPACE: Final = ""
+"""The root that holds every file: a path relative to the workspace."""
+
+_OF_FILES: Final = frozenset({"file", "folder", "glob", "symbol", "search", "path"})
+_OF_NOTES: Final = frozenset({"memory", "remember"})
+_MOST_NAMED: Final = 5
+
+
+class FilePin(NamedTuple):
+    """A file when it was pinned. ``modified`` is in nanoseconds; with the size it mostly tells whether it changed."""
+
+    sha256: str
+    size: int
+    modified: int
+
+
+NotePin = tuple[NoteScope, str]
+"""Which note was pinned: an id is unique in its scope only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pins:
+    """What a session was made with: the revision of every file, note and experience, by path, note and id.
+
+    ``pages`` are what people wrote into the lists of notes, by scope and path, with a hash of the text.
+    """
+
+    files: Mapping[str, FilePin] = field(default_factory=dict, repr=False)
+    notes: Mapping[NotePin, str] = field(default_factory=dict)
+    experiences: Mapping[str, str] = field(default_factory=dict)
+    pages: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A name, a thread, and what that thread may see. Times are ISO 8601 in UTC.
+
+    ``roots`` are files and folders of the workspace; none means all of it. ``memory``: turns recall notes and
+    experiences, and may write them. ``version`` counts how often the session was pinned. The numbers are those of what
+    is pinned.
+    """
+
+    id: str
+    name: str
+    thread: str
+    created: str
+    pinned: str
+    roots: tuple[str, ...] = ()
+    notes: Choice = "all"
+    experiences: Choice = "all"
+    memory: bool = True
+    status: SessionStatus = "active"
+    version: int = 1
+    files_pinned: int = 0
+    notes_pinned: int = 0
+    experiences_pinned: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What is not as it was pinned, by name."""
+
+    added: Sequence[str] = ()
+    changed: Sequence[str] = ()
+    gone: Sequence[str] = ()
+
+    def __len__(self) -> int:
+        return len(self.added) + len(self.changed) + len(self.gone)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionReport:
+    """A session, and what has changed since it was pinned."""
+
+    session: Session
+    files: Difference = Difference()
+    notes: Difference = Difference()
+    experiences: Difference = Difference()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether everything is as it was pinned."""
+        return not (len(self.files) or len(self.notes) or len(self.experiences))
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What the turns of one thread may see: the one value that every door asks.
+
+    ``roots`` are paths relative to the workspace; ``WORKSPACE`` covers all files, and no root at all covers none.
+    """
+
+    session: Session
+    pins: Pins = field(repr=False)
+    roots: tuple[str, ...] = (WORKSPACE,)
+
+    @classmethod
+    def of(cls, session: Session, pins: Pins) -> "Sight":
+        """Return what a session sees."""
+        return cls(session, pins, session.roots or (WORKSPACE,))
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What may be cached under: another one after each time that the session is pinned."""
+        return self.session.id, self.session.version
+
+    @property
+    def whole(self) -> bool:
+        """Whether every file of the workspace is inside."""
+        return WORKSPACE in self.roots
+
+    def check_open(self) -> None:
+        """Raise ``ConflictError`` if the session is archived."""
+        if self.session.status == "archived":
+            name = one_line(self.session.name)
+            raise ConflictError(
+                f"the session {name!r} of this thread is archived; "
+                f"`promptuary session restore {quote(name)}` brings it back"
+            )
+
+    def covers(self, path: str) -> bool:
+        """Return whether a path, relative to the workspace and in normal form, is inside the roots."""
+        return any(not root or path == root or path.startswith(f"{root}/") for root in self.roots)
+
+    def leads_to(self, folder: str) -> bool:
+        """Return whether a folder is inside the roots, or above one of them."""
+        return self.covers(folder) or any(not folder or root.startswith(f"{folder}/") for root in self.roots)
+
+    def refusal(self, path: str) -> SourceError | None:
+        """Return the error for reading a path; ``None`` if it is inside. It is the same whether the path exists."""
+        return None if self.covers(path) else self.outside(f'"{one_line(path)[:120]}"')
+
+    def kind_refusal(self, kind: str) -> SourceError | None:
+        """Return the error for a kind of reference that reaches beyond files, where roots are named."""
+        if kind in _OF_NOTES and not self.session.memory:
+            return SourceError(
+                Code.OUTSIDE_SESSION,
+                f"the session {self.name!r} is without memory; make one with memory, or send this in another thread.",
+            )
+        if self.whole or kind in _OF_FILES | _OF_NOTES:
+            return None
+        return self.outside(f"@{kind}")
+
+    def sees_experience(self, experience: str, rev: str) -> bool:
+        """Return whether turns may see an experience: it is pinned, and says what it said then."""
+        return self.session.memory and self.pins.experiences.get(experience) == rev
+
+    def outside(self, what: str) -> SourceError:
+        """Return the error that says what a session does not see, and what to do."""
+        roots = named(self.roots) or "no files"
+        return SourceError(
+            Code.OUTSIDE_SESSION,
+            f"{what} is outside of the session {self.name!r}, which sees {roots}; "
+            "send this in another thread, or make a session with more roots.",
+        )
+
+    @property
+    def name(self) -> str:
+        """The name of the session on one line."""
+        return one_line(self.session.name)
+
+
+def named(names: Sequence[str]) -> str:
+    """Return some names in a sentence: the first few, and how many more there are."""
+    more = len(names) - _MOST_NAMED
+    return ", ".join(map(one_line, names[:_MOST_NAMED])) + (f" and {more:,} more" if more > 0 else "")
+
+
+def difference(pinned: Mapping[str, object], now: Mapping[str, object]) -> Difference:
+    """Return what is added, changed and gone since something was pinned, each sorted."""
+    return Difference(
+        sorted(now.keys() - pinned.keys()),
+        sorted(name for name in now.keys() & pinned.keys() if now[name] != pinned[name]),
+        sorted(pinned.keys() - now.keys()),
+    )

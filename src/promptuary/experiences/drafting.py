@@ -1,0 +1,198 @@
+"""Makes an experience of what somebody gives: checks it, takes secrets out, says when it is the same as another. Pure.
+
+Whatever is wrong raises ``ConfigError``, which names the field and what it may be. What reaches a store is plain JSON
+of bounded size in valid Unicode.
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import Final, cast
+from unicodedata import normalize
+
+from promptuary.core.errors import ConfigError
+from promptuary.core.experiences import (
+    FEEDBACK,
+    FIRST_CONFIDENCE,
+    OUTCOMES,
+    PREFERENCE,
+    TYPES,
+    Experience,
+    ExperienceFields,
+    ExperienceOutcome,
+    Feedback,
+    revised,
+)
+from promptuary.core.layers import Json
+from promptuary.core.notes import NoteTrust, new_note_id
+from promptuary.experiences.sameness import fingerprint, preference_fingerprint, topic
+from promptuary.experiences.scrub import scrubbed, scrubbed_value
+
+LONGEST_INTENT: Final = 2_000
+LONGEST_PROBLEM: Final = 4_000
+LONGEST_SOLUTION: Final = 64_000
+"""Characters of a solution as JSON."""
+DEEPEST: Final = 40
+MOST_TAGS: Final = 32
+LONGEST_TAG: Final = 100
+_LONGEST_NAME: Final = 500
+_LONGEST_DAYS: Final = 36_500.0
+
+_PLUGIN_TYPE: Final = re.compile(r"[a-z][a-z0-9_]{0,39}\.[a-z][a-z0-9_]{0,39}", re.ASCII)
+
+
+def draft(
+    type_: str, intent: str, solution: Json, fields: ExperienceFields, *, now: str, trust: NoteTrust = "person"
+) -> Experience:
+    """Return a new experience. Raises ``ConfigError`` if anything that is given is wrong."""
+    outcome = checked_outcome(fields.get("outcome", "success"))
+    said = scrubbed(_text("intent", intent, LONGEST_INTENT, empty=False))
+    known = checked_type(type_)
+    way = scrubbed_value(_value(solution))
+    problem = scrubbed(_text("problem", fields.get("problem", ""), LONGEST_PROBLEM))
+    weight = checked_share("weight", fields.get("weight", 1.0))
+    score = fields.get("success_score", 1.0 if outcome == "success" else 0.0)
+    made = Experience(
+        new_note_id(),
+        known,
+        said,
+        way,
+        now,
+        now,
+        "",
+        fingerprint(known, outcome, said, way),
+        outcome,
+        problem,
+        checked_share("success_score", score),
+        weight,
+        weight,
+        now,
+        confidence=checked_share("confidence", fields.get("confidence", 1.0)),
+        tags=checked_tags(fields.get("tags", ())),
+        thread=_text("thread", fields.get("thread", ""), _LONGEST_NAME),
+        turn=_text("turn", fields.get("turn", ""), _LONGEST_NAME),
+        trust=trust,
+    )
+    return revised(made)
+
+
+def preference(category: str, value: str, fields: ExperienceFields, *, now: str, trust: NoteTrust) -> Experience:
+    """Return a preference: ``value`` of a ``category``, such as "tabs" of "indentation"."""
+    kind = scrubbed(_text("category", category, LONGEST_TAG, empty=False))
+    liked = scrubbed(_text("value", value, LONGEST_INTENT - LONGEST_TAG - 2, empty=False))
+    given: ExperienceFields = {"confidence": FIRST_CONFIDENCE, **fields}
+    made = draft(PREFERENCE, f"{kind}: {liked}", {"category": kind, "value": liked}, given, now=now, trust=trust)
+    return replace(made, fingerprint=preference_fingerprint(kind, liked), topic=topic(kind))
+
+
+def checked_type(name: str) -> str:
+    """Return the name of a type: one of ours, or that of a plug-in, ``package.name``."""
+    if name in TYPES or _PLUGIN_TYPE.fullmatch(str(name)):
+        return name
+    near = get_close_matches(str(name)[:80], TYPES, 1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise ConfigError(
+        f"{str(name)[:80]!r} is no type of experience: use {', '.join(TYPES)}, "
+        f"or package.name for one of your own{hint}"
+    )
+
+
+def checked_outcome(outcome: str) -> ExperienceOutcome:
+    """Return an outcome."""
+    if outcome not in OUTCOMES:
+        raise ConfigError(f"outcome is {' or '.join(OUTCOMES)}, not {str(outcome)[:80]!r}")
+    return outcome
+
+
+def checked_feedback(feedback: str) -> Feedback:
+    """Return a judgement."""
+    if feedback not in FEEDBACK:
+        raise ConfigError(f"feedback is {', '.join(FEEDBACK)}, not {str(feedback)[:80]!r}")
+    return feedback
+
+
+def checked_share(name: str, value: float) -> float:
+    """Return a number from 0 to 1."""
+    number = _number(name, value)
+    if not 0.0 <= number <= 1.0:
+        raise ConfigError(f"{name} is a number from 0 to 1, not {number:g}")
+    return number
+
+
+def checked_days(name: str, value: float) -> float:
+    """Return a number of days above 0."""
+    number = _number(name, value)
+    if not 0.0 < number <= _LONGEST_DAYS:
+        raise ConfigError(f"{name} is a number of days above 0 and at most {_LONGEST_DAYS:.0f}, not {number:g}")
+    return number
+
+
+def checked_tags(tags: Sequence[str]) -> tuple[str, ...]:
+    """Return tags in lower case, each once."""
+    if isinstance(tags, str) or not isinstance(tags, Sequence):
+        raise ConfigError(f"tags are a list of texts: tags=[{tags!r}]"[:200])
+    texts = (normalize("NFC", scrubbed(_text("a tag", one, LONGEST_TAG))).lower() for one in tags)
+    found = dict.fromkeys(" ".join(one.split()) for one in texts if one)
+    if len(found) > MOST_TAGS:
+        raise ConfigError(f"an experience has at most {MOST_TAGS} tags, not {len(found)}")
+    return tuple(found)
+
+
+def _number(name: str, value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ConfigError(f"{name} is a number, not {str(value)[:80]!r}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ConfigError(f"{name} is a number, not {number}")
+    return number
+
+
+def _text(name: str, value: str, longest: int, *, empty: bool = True) -> str:
+    if not isinstance(value, str):
+        raise ConfigError(f"{name} is a text, not {type(value).__name__}")
+    if not empty and not value.strip():
+        raise ConfigError(f"{name} is empty; say what was wanted in a few words")
+    if len(value) > longest:
+        raise ConfigError(f"{name} has {len(value):,} characters; the most is {longest:,}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise ConfigError(f"{name} has half a character (a lone surrogate) at position {error.start}") from None
+    return value.strip()
+
+
+def _value(solution: Json) -> Json:
+    """Return a copy of a solution as JSON has it; raise an error if it is not JSON, or too large."""
+    _check_depth(solution)
+    try:
+        text = json.dumps(solution, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigError(f"solution must be a value that JSON can hold: {error}") from None
+    if len(text) > LONGEST_SOLUTION:
+        raise ConfigError(f"solution has {len(text):,} characters as JSON; the most is {LONGEST_SOLUTION:,}")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ConfigError("solution has half a character (a lone surrogate) in a text") from None
+    return cast("Json", json.loads(text))
+
+
+def _check_depth(value: Json) -> None:
+    """Raise an error for values in values in values: without recursion, so that any depth can be refused."""
+    level, depth = [value], 0
+    while level:
+        depth += 1
+        if depth > DEEPEST:
+            raise ConfigError(f"solution is nested deeper than {DEEPEST} levels")
+        inner = [list(one.values()) if isinstance(one, Mapping) else one for one in level if _holds(one)]
+        level = [each for one in inner for each in one if _holds(each)]
+
+
+def _holds(value: Json) -> bool:
+    return isinstance(value, (Mapping, list, tuple))

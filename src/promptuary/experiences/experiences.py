@@ -1,0 +1,232 @@
+"""``Experiences``: the experience store of one principal, as the facades offer it.
+
+What is given is checked and scrubbed before it reaches the store. Every method may be called from any thread.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import Final, Unpack
+
+from promptuary.core.errors import ConfigError, UnknownExperienceError
+from promptuary.core.experiences import (
+    Experience,
+    ExperienceFields,
+    ExperienceList,
+    ExperienceOutcome,
+    ExperienceResult,
+    ExperienceStats,
+    Feedback,
+    PruneReport,
+    decayed,
+    judged,
+    strength,
+    used,
+)
+from promptuary.core.fading import HALF_LIFE, PRUNE_BELOW
+from promptuary.core.layers import Json
+from promptuary.core.notes import NoteTrust
+from promptuary.core.ports.experiences import Change, ExperienceFilter, ExperienceStore
+from promptuary.core.ports.forgetting import Forgetting
+from promptuary.experiences.drafting import (
+    checked_days,
+    checked_feedback,
+    checked_outcome,
+    checked_share,
+    checked_tags,
+    checked_type,
+    draft,
+    preference,
+)
+from promptuary.experiences.search import ExperienceQuery, ExperienceSearch
+
+_EVERY: Final = ExperienceFilter()
+_NAMED: Final = 5
+_BATCH: Final = 500
+"""Experiences that are changed in one transaction where all are."""
+
+
+class Experiences:
+    """The experiences of one principal over ``store``, which tells ``search`` what changed.
+
+    ``ledger`` takes what is forgotten out of stored prompts. ``clock`` returns the time, ISO 8601 in UTC.
+    """
+
+    def __init__(
+        self, store: ExperienceStore, search: ExperienceSearch, ledger: Forgetting, *, clock: Callable[[], str]
+    ) -> None:
+        self._store, self._search, self._ledger, self._clock = store, search, ledger, clock
+
+    def add(
+        self,
+        type: str,  # noqa: A002  (what it is called everywhere else)
+        intent: str,
+        solution: Json = None,
+        *,
+        trust: NoteTrust = "person",
+        **fields: Unpack[ExperienceFields],
+    ) -> Experience:
+        """Store what was learnt, without secrets, and return it as it is stored: the same as before is reinforced.
+
+        Within a transaction of the database it is a part of that. Raises ``ConfigError`` if anything is wrong.
+        """
+        return self._store.add(draft(type, intent, solution, fields, now=self._clock(), trust=trust))
+
+    def track_preference(
+        self, category: str, value: str, *, trust: NoteTrust = "person", **fields: Unpack[ExperienceFields]
+    ) -> Experience:
+        """Store that ``value`` is preferred where it is about ``category``; other values become less sure."""
+        return self._store.add(preference(category, value, fields, now=self._clock(), trust=trust))
+
+    def get(self, key: str) -> Experience | None:
+        """Return an experience by its id or the beginning of its id; ``None`` if there is none."""
+        found = self._store.get(key)
+        if found is not None or not key:
+            return found
+        ids = self._store.beginning(key, _NAMED)
+        if len(ids) > 1:
+            raise ConfigError(f"{key[:80]!r} is the beginning of {', '.join(ids)}; name one of them")
+        return self._store.get(ids[0]) if ids else None
+
+    def list(
+        self,
+        *,
+        type: str | None = None,  # noqa: A002  (what it is called everywhere else)
+        tags: Sequence[str] = (),
+        outcome: ExperienceOutcome | None = None,
+        limit: int | None = None,
+    ) -> ExperienceList:
+        """Return experiences, the ones used last first; each has every one of ``tags``."""
+        wanted = ExperienceFilter(
+            [checked_type(type)] if type else (),
+            [checked_outcome(outcome)] if outcome else (),
+            checked_tags(tags),
+            limit,
+        )
+        return ExperienceList(self._store.list(wanted), self._store.count(wanted))
+
+    def find_similar(
+        self,
+        query: str,
+        tags: Sequence[str] = (),
+        limit: int = 10,
+        *,
+        type: str | None = None,  # noqa: A002  (what it is called everywhere else)
+        outcome: ExperienceOutcome | None = None,
+        strict_tags: bool = False,
+        lexical_only: bool = False,
+    ) -> ExperienceResult:
+        """Return the experiences that are like ``query``, by words and meaning: relevance first, then all else.
+
+        Strength, success and shared ``tags`` are preferred; with ``strict_tags``, what shares none is not returned.
+        What is weaker than ``PRUNE_BELOW`` is not found.
+        """
+        if not isinstance(query, str):
+            raise ConfigError(f"query is a text, not {query.__class__.__name__}")
+        if not lexical_only:
+            self._search.embed_few()
+        return self.similar_now(
+            ExperienceQuery(
+                query,
+                checked_tags(tags),
+                limit,
+                [checked_type(type)] if type else (),
+                [checked_outcome(outcome)] if outcome else (),
+                strict_tags,
+                lexical_only,
+            )
+        )
+
+    def similar_now(self, query: ExperienceQuery) -> ExperienceResult:
+        """Return the same for a turn, which does not wait until anything is embedded."""
+        return self._search.find(query)
+
+    def some(self, ids: Collection[str]) -> Mapping[str, Experience]:
+        """Return those of these ids that there are."""
+        return self._store.some(ids)
+
+    def mark_used(self, key: str) -> Experience:
+        """Count a use: the strength of an experience is its base weight again."""
+        return self._changed(key, partial(used, now=self._clock()))
+
+    def mark_all_used(self, ids: Sequence[str]) -> None:
+        """Count a use of each of these; those that are gone do not count."""
+        if ids:
+            self._store.change(ids, partial(used, now=self._clock()))
+
+    def feedback(self, key: str, feedback: Feedback) -> Experience:
+        """Say whether an experience helped, is wrong, or is stale."""
+        said = checked_feedback(feedback)
+        return self._changed(key, partial(judged, feedback=said, now=self._clock()))
+
+    def apply_decay(self, half_life_days: float = HALF_LIFE) -> int:
+        """Store what everything is worth now if it halves in ``half_life_days`` without use; return how many changed.
+
+        Applied daily or once, the result is the same.
+        """
+        days, now = checked_days("half_life_days", half_life_days), self._clock()
+        ids = list(self._store.revisions(now, 0.0))
+        # In turns, so that others can write in between: whatever a kill leaves undone is done by the next time.
+        batches = (ids[start : start + _BATCH] for start in range(0, len(ids), _BATCH))
+        change = partial(decayed, now=now, half_life_days=days)
+        return sum(len(self._store.change(batch, change)) for batch in batches)
+
+    def prune_expired(self, min_weight: float = PRUNE_BELOW, *, dry_run: bool = False) -> PruneReport:
+        """Remove what is worth less than ``min_weight`` by now; with ``dry_run``, only say what that is."""
+        least, now = checked_share("min_weight", min_weight), self._clock()
+        strong = self._store.revisions(now, least)
+        weak = self._store.some([one for one in self._store.revisions(now, 0.0) if one not in strong])
+        if not dry_run and weak:
+            self._store.remove(weak)
+        return PruneReport(least, list(weak.values()), done=not dry_run)
+
+    def forget(self, key: str) -> Experience:
+        """Remove an experience so that no byte of it is left, and return what it was."""
+        found = self._known(key)
+        hashes = self._search.hashes(found.id)
+        # Before it goes: only the index knows the hashes, and it follows the store after a kill.
+        self._search.remove_vectors(hashes)
+        self._store.remove([found.id])
+        self._ledger.redact_note(found.address, [found.intent, found.problem])
+        self._store.purge()
+        # Last: it fails while another process writes the index, which drops what is gone from the store by itself.
+        self._search.forget(hashes)
+        return found
+
+    def stats(self) -> ExperienceStats:
+        """Return how many experiences there are, and of what kind."""
+        every, now = self._store.list(_EVERY), self._clock()
+        return ExperienceStats(
+            len(every),
+            dict(sorted(Counter(one.type for one in every).items())),
+            dict(sorted(Counter(one.outcome for one in every).items())),
+            sum(strength(one, now) < PRUNE_BELOW for one in every),
+            sum(one.use_count for one in every),
+        )
+
+    def strength(self, experience: Experience) -> float:
+        """Return what an experience is worth now."""
+        return strength(experience, self._clock())
+
+    def settle(self) -> None:
+        """Wait until everything that was added can be found."""
+        self._search.settle()
+
+    def close(self) -> None:
+        """Index what was added last, and close the index."""
+        self._search.close()
+
+    def _known(self, key: str) -> Experience:
+        found = self.get(key)
+        if found is None:
+            raise UnknownExperienceError(
+                f"there is no experience {key[:80]!r}; `promptuary experience list` shows them"
+            )
+        return found
+
+    def _changed(self, key: str, change: Change) -> Experience:
+        known = self._known(key)
+        changed = self._store.change([known.id], change)
+        if self.strength(known) < PRUNE_BELOW:
+            self._search.changed([known.id])  # it may be strong enough to be found again
+        return changed[0] if changed else known

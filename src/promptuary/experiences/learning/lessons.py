@@ -1,0 +1,23 @@
+"""What a turn teaches, before it is checked and stored as an experience."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from promptuary.core.experiences import ExperienceFields
+from promptuary.core.notes import NoteTrust
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """Something to be stored: what was wanted, what was done about it, and what else is known of it.
+
+    ``trust`` says whose words it holds. External ones are shown to nobody before they were confirmed. ``topic`` is what
+    a preference is about: another value of the same topic contradicts it.
+    """
+
+    type: str
+    intent: str
+    solution: Any
+    fields: ExperienceFields = field(default_factory=ExperienceFields)
+    trust: NoteTrust = "agent"
+    topic: str = ""

@@ -1,0 +1,329 @@
+"""What a finished turn with tools taught: how the work was done, and what helped where it failed. Pure and linear.
+
+A turn becomes one ``tool_chain``; each call that failed and was made good becomes an ``error_recovery``. What is stored
+is what a person said in brief, the names of tools and the forms of their arguments with short values; no whole message,
+no result, no secret, no address. Text that came from elsewhere does not become a value: what a call repeats of an
+earlier result or of an attachment is replaced by its form, and turns that reached out of the machine are marked
+``external``, so that nothing of them is shown before somebody confirmed it.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate
+from typing import Any, Final
+
+from promptuary.core.messages import Item, ToolCall
+from promptuary.core.notes import NoteTrust
+from promptuary.core.text import one_line, visible
+from promptuary.experiences.learning.lessons import Lesson
+from promptuary.experiences.learning.results import Result, error_name, result_of
+from promptuary.experiences.scrub import scrubbed
+from promptuary.memory.writeback.own_words import own_beginning, sentences
+
+LONGEST_INTENT: Final = 200
+_MOST_CALLS: Final = 60
+"""Calls of a turn that are looked at: the last ones."""
+_MOST_STEPS: Final = 12
+_MOST_HELP: Final = 6
+_MOST_RECOVERIES: Final = 3
+_MOST_ARGUMENTS: Final = 8
+_MOST_TAGS: Final = 8
+_LONGEST_ARGUMENTS: Final = 64_000
+_LONGEST_VALUE: Final = 80
+_LONGEST_NAME: Final = 40
+_LARGEST: Final = 10**15
+_COPIED: Final = 12
+"""Letters that a text has at least for it to count as copied; half as many where a word is few characters."""
+_MOST_READ: Final = 20_000
+"""Characters of each attachment and result in which copied texts are looked for."""
+_ALIKE: Final = 0.4
+"""Two calls of one tool with so much in common were made for the same purpose; calls of two tools need more."""
+_ALIKE_ACROSS: Final = 0.5
+_COMPARED: Final = 400
+_SHORT: Final = 40
+_NEAR: Final = 3
+"""A call of another tool is for the same purpose only if it is among the next few."""
+_OWN_TOOLS: Final = frozenset({"write_memory", "search_recall_memories"})
+"""Our own tools: that notes were read or written teaches nothing."""
+_WORD: Final = re.compile("[a-z]+")
+_SPACE: Final = re.compile(r"\s")
+_NO_LETTERS: Final = {code: None for code in range(128) if not chr(code).isalnum()}
+_AWAY: Final = frozenset(
+    _WORD.findall(
+        "web http https url urls fetch browse browser crawl scrape download curl wget internet mail email gmail inbox "
+        "slack discord teams telegram tweet twitter reddit rss feed wiki wikipedia google bing duckduckgo tavily jira "
+        "notion issue issues ticket tickets comment comments gh"
+    )
+)
+"""Words in the name of a tool with which text comes in that anybody may have written."""
+_COMMANDS: Final = frozenset({"curl", "wget", "gh", "www", "ssh", "lynx", "telnet"})
+"""The same in what a tool is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What came in from outside in a turn until a call was made: the first ``end`` characters of ``letters``.
+
+    Only letters and digits are compared, so that neither spacing nor hidden characters make a copy look like none.
+    """
+
+    letters: str
+    end: int
+
+    def has(self, text: str) -> bool:
+        """Return whether a text of some length stands in it; a name or a path is no text."""
+        if text.isascii() and not _SPACE.search(text):
+            return False
+        copied = _letters(text)
+        return len(copied) >= (_COPIED if text.isascii() else _COPIED // 2) and (
+            self.letters.find(copied, 0, self.end) >= 0
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a tool that was answered: what it was given, what had been read before, and what came of it.
+
+    ``values`` is the beginning of its arguments as a text, by which calls are compared.
+    """
+
+    tool: str
+    arguments: Mapping[str, Any]
+    values: str
+    read: Read
+    result: Result
+    away: bool
+
+
+def answered_calls(items: Sequence[Item]) -> list[Call]:
+    """Return the calls in the messages of a turn that were answered, in order; those of our own tools are left out."""
+    answers: dict[str, list[Item]] = {}
+    for item in items:
+        if item.role == "tool":
+            answers.setdefault(item.tool_call_id, []).append(item)
+    texts = (item.content if item.role == "tool" else item.content[: item.words_start] for item in items)
+    parts = [_letters(text[:_MOST_READ]) for text in texts]
+    ends = [*accumulate(map(len, parts), initial=0)]
+    letters = "".join(parts)
+    found = [
+        (call, waiting.pop(0), Read(letters, end))
+        for item, end in zip(items, ends, strict=False)
+        for call in item.tool_calls
+        if (waiting := answers.get(call.id))
+    ]
+    return [_call(*one) for one in found[-_MOST_CALLS:] if one[0].name not in _OWN_TOOLS]
+
+
+def learnt(items: Sequence[Item], *, foreign: bool = False) -> list[Lesson]:
+    """Return what the messages of a finished turn teach; ``items`` begin with the person's.
+
+    ``foreign`` says that the prompt held text from outside the workspace.
+    """
+    intent = intent_of(items)
+    calls = answered_calls(items)
+    if not intent or not calls:
+        return []
+    trust: NoteTrust = "external" if foreign or any(call.away for call in calls) else "agent"
+    recovered = [_recovery(intent, calls, *pair, trust) for pair in _recoveries(calls)]
+    return [_chain(intent, calls, trust), *recovered]
+
+
+def intent_of(items: Sequence[Item]) -> str:
+    """Return what the person wanted, in brief and in their own words; empty if they said nothing themselves."""
+    asked = next((item for item in items if item.role == "user" and item.kind == "message"), None)
+    if asked is None:
+        return ""
+    brief = ""
+    for sentence in sentences(scrubbed(own_beginning(asked.words))):
+        if brief and len(brief) + len(sentence) >= LONGEST_INTENT:
+            break
+        brief = f"{brief} {sentence}".strip()
+    return _shortened(brief, LONGEST_INTENT)
+
+
+def _chain(intent: str, calls: Sequence[Call], trust: NoteTrust) -> Lesson:
+    worked = sum(not call.result.failed for call in calls)
+    last = calls[-1].result
+    return Lesson(
+        "tool_chain",
+        intent,
+        {"steps": _steps(calls, _MOST_STEPS)},
+        {
+            "outcome": "failure" if last.failed else "success",
+            "problem": _scrubbed(last.problem) if last.failed else "",
+            "success_score": round(worked / len(calls), 4),
+            "tags": _tags(calls),
+        },
+        trust,
+    )
+
+
+def _recovery(intent: str, calls: Sequence[Call], failed: int, helped: int, trust: NoteTrust) -> Lesson:
+    wrong, help_ = calls[failed], calls[failed + 1 : helped + 1]
+    worked = sum(not call.result.failed for call in help_)
+    error = error_name(wrong.result.problem)
+    return Lesson(
+        "error_recovery",
+        intent,
+        {"error": error, "failed": _step(wrong), "helped": _steps(help_, _MOST_HELP)},
+        {
+            "problem": _scrubbed(wrong.result.problem),
+            "success_score": round(worked / len(help_), 4),
+            "tags": _tags([wrong, *help_], error),
+        },
+        trust,
+    )
+
+
+def _recoveries(calls: Sequence[Call]) -> list[tuple[int, int]]:
+    """Return which failed calls were made good, each with the call that made it good; the last of them.
+
+    Several failures that one call made good are one recovery, from the first of them.
+    """
+    found: dict[int, int] = {}
+    pieces = cache(lambda at: _pieces(calls[at].values))  # few calls are compared
+    for at, call in enumerate(calls):
+        if call.result.failed and (good := _made_good(calls, pieces, at)) is not None:
+            found.setdefault(good, at)
+    return sorted((failed, good) for good, failed in found.items())[-_MOST_RECOVERIES:]
+
+
+def _made_good(calls: Sequence[Call], pieces: Callable[[int], frozenset[str]], failed: int) -> int | None:
+    wrong = calls[failed]
+    for at, call in enumerate(calls[failed + 1 :], failed + 1):
+        same = call.tool == wrong.tool
+        if call.result.failed or not (same or at <= failed + _NEAR):
+            continue
+        if _likeness(pieces(at), pieces(failed)) >= (_ALIKE if same else _ALIKE_ACROSS):
+            return at
+    return None
+
+
+def _likeness(one: frozenset[str], other: frozenset[str]) -> float:
+    """Return how much of the values of two calls is the same, from 0 to 1."""
+    return 1.0 if one == other else 2 * len(one & other) / (len(one) + len(other))
+
+
+def _pieces(text: str) -> frozenset[str]:
+    """Return the pairs of letters of a text, and of a longer one its triples: in that, most pairs occur."""
+    return frozenset(text[at : at + 3] for at in range(len(text) - 2)) | frozenset(
+        text[at : at + 2] for at in range(min(len(text), _SHORT) - 1)
+    )
+
+
+def _call(call: ToolCall, item: Item, read: Read) -> Call:
+    arguments = _arguments(call.arguments)
+    values = " ".join(_leaves(arguments, _MOST_ARGUMENTS))[:_COMPARED].casefold()
+    return Call(_named(call.name), arguments, values, read, result_of(item), reaches_out(call))
+
+
+def reaches_out(call: ToolCall) -> bool:
+    """Return whether a call brings in text that anybody may have written: by its name, an address, a command."""
+    named = _WORD.findall(call.name.casefold()[:_LONGEST_NAME])
+    given = call.arguments[:_LONGEST_ARGUMENTS]
+    return "://" in given or not _AWAY.isdisjoint(named) or not _COMMANDS.isdisjoint(_WORD.findall(given[:_COMPARED]))
+
+
+def _arguments(text: str) -> Mapping[str, Any]:
+    """Return the arguments of a call; what is no JSON object is one argument without a name."""
+    if len(text) > _LONGEST_ARGUMENTS:
+        return {"": text}
+    try:
+        value = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return {"": text}
+    return value if isinstance(value, dict) else {"": value}
+
+
+def _leaves(value: Any, most: int) -> Iterator[str]:
+    """Yield the first plain values of arguments as text, one level deep."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
+    for one in [*inner][:most]:
+        if isinstance(one, str):
+            yield one[:_COMPARED]
+        elif isinstance(one, int | float):
+            yield str(one)
+        elif isinstance(one, list):
+            yield from (part[:_COMPARED] for part in one[:most] if isinstance(part, str))
+
+
+def _shown(value: Any, read: Read) -> Any:
+    """Return a value as it is stored: itself if it is short and nobody else's words, or else its form.
+
+    Secrets are taken out of whole values when it is stored, as they are of everything.
+    """
+    match value:
+        case None | bool():
+            return value
+        case int() | float():
+            return value if -_LARGEST < value < _LARGEST else "<number>"
+        case str():
+            return _shown_text(value, read)
+        case list():
+            return f"<list of {len(value):,}>"
+        case dict():
+            names = ", ".join(map(_named, [*value][:_MOST_ARGUMENTS]))
+            return f"<object: {names}>"
+        case _:
+            return "<value>"
+
+
+def _shown_text(value: str, read: Read) -> str:
+    text = value.strip()
+    if len(text) > _LONGEST_VALUE or "\n" in text:
+        return f"<text of {len(value):,} characters>"
+    if "://" in text:
+        return "<address>"
+    if read.has(text):
+        return "<text from elsewhere>"
+    return one_line(text)
+
+
+def _steps(calls: Sequence[Call], most: int) -> list[dict[str, Any]]:
+    """Return calls as they are stored: the first and the last, if there are too many, and how many are left out."""
+    if len(calls) <= most:
+        return [_step(call) for call in calls]
+    half = most // 2
+    left_out = {"left_out": len(calls) - 2 * half}
+    return [*map(_step, calls[:half]), left_out, *map(_step, calls[-half:])]
+
+
+def _step(call: Call) -> dict[str, Any]:
+    given = [*call.arguments.items()][:_MOST_ARGUMENTS]
+    shown = {_named(name): _shown(value, call.read) for name, value in given}
+    return {"tool": call.tool, "arguments": shown, "ok": not call.result.failed}
+
+
+def _tags(calls: Sequence[Call], *also: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, (*also, *(call.tool for call in calls)))))[:_MOST_TAGS]
+
+
+def _named(name: object) -> str:
+    """Return the name of a tool or an argument without anything that no name has."""
+    return _no_name().sub("_", str(name)[:_LONGEST_NAME])
+
+
+def _scrubbed(text: str) -> str:
+    return _shortened(one_line(scrubbed(text)), _LONGEST_VALUE * 2)
+
+
+def _shortened(text: str, most: int) -> str:
+    shown = visible(text)[0]
+    return shown if len(shown) <= most else f"{shown[: most - 2]} …"
+
+
+def _letters(text: str) -> str:
+    return text.translate(_NO_LETTERS).casefold() if text.isascii() else _no_letter().sub("", text).casefold()
+
+
+@cache
+def _no_letter() -> re.Pattern[str]:
+    return re.compile(r"(?:⟨U\+[0-9A-F]{4,6}⟩|[\W_])+")
+
+
+@cache
+def _no_name() -> re.Pattern[str]:
+    return re.compile(r"[^\w.\-]")

@@ -1,0 +1,211 @@
+"""Whether a call of a tool failed, and what it said went wrong. Pure and linear.
+
+What a tool returns has no common form. The strongest sign decides: whoever called the tool said so (``is_error``);
+then the fields of a JSON answer (ok, exit_code, status, error); then the forms that programs give a
+failure in any language: a traceback, a panic, an exit code, a status line of HTTP, the name of an error. Only then a
+few words that begin the first line, such as "error:", in the languages of ``_WORDS``. A text that merely speaks of
+errors is none: a log that was read is a success.
+"""
+
+import errno
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from promptuary.core.messages import Item
+
+LONGEST_PROBLEM: Final = 160
+_LONGEST_JSON: Final = 64_000
+_EDGE: Final = 4_000
+"""Characters at the beginning and at the end of a result in which signs are looked for."""
+_EDGE_LINES: Final = 6
+_LONGEST_EXIT: Final = 100
+
+_FLAGS: Final = {"iserror": True, "failed": True, "timedout": True, "ok": False, "success": False, "succeeded": False}
+"""Fields that are true or false, and which of the two says that a call failed."""
+_EXITS: Final = frozenset({"exitcode", "exitstatus", "returncode", "rc"})
+_STATES: Final = frozenset({"status", "statuscode", "httpstatus", "httpcode"})
+_FAILED: Final = frozenset({"error", "failed", "failure", "fail", "exception", "timeout"})
+_WORKED: Final = frozenset({"ok", "success", "succeeded", "successful", "completed", "done", "passed"})
+_ERRORS: Final = ("error", "errors", "exception")
+_MESSAGES: Final = (*_ERRORS, "message", "detail", "reason", "stderr", "output", "stdout")
+_FIRST_HTTP_ERROR: Final = 400
+
+_EXIT: Final = (
+    r"[\[(<]?(?:[\w ]{0,40}\b)?(?:exit|return)(?:ed with)?[ _-]?(?:code|status)[ \t]{0,3}[:=]?[ \t]{0,3}"
+    r"(-?\d{1,10})[\])>.]?"
+)
+_NAMED: Final = r"(?:\w+\.){0,9}[A-Z]\w{0,60}(?:Error|Exception|Fault|Interrupt|Exit)\b"
+_SHAPES: Final = (
+    r"Traceback \(most recent call last\):",
+    rf"(?:Uncaught |Unhandled |Exception in thread \S{{1,60}} )?{_NAMED}(?: ?\[\w{{1,60}}\])?(?::|$)",
+    r"thread '[^'\n]{0,60}' (?:\(\d+\) )?panicked at ",
+    r"panic: ",
+    r"error(?:\[E\d{1,6}\]|:? ?TS\d{1,6}|:? ?CS\d{1,6})",
+    r"HTTP/\d(?:\.\d)? [45]\d\d\b",
+    rf"(?:[^\s:]{{1,200}}: ){{0,3}}(?:{'|'.join(sorted(errno.errorcode.values()))})(?:: |$)",
+    r"</?(?:tool_use_)?error>",
+)
+"""How a failure begins that a program reports, whatever language it speaks."""
+_WORDS: Final = (
+    r"(?:fatal|error|failed|fehler|erreur|échec|fallo|errore|erro|ошибка|错误|錯誤|失败|失敗|エラー|오류)"
+    r"\s?[:：](?!\s?0\b)"
+)
+"""Words that say so where nothing else does, at the beginning of the first line only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of a call: whether it failed and, if so, one line of what the tool said of it."""
+
+    failed: bool
+    problem: str = ""
+
+
+def result_of(item: Item) -> Result:
+    """Return what came of the call that ``item``, the message of a tool, answers."""
+    answer = _object(item.content)
+    failed = item.is_error
+    if failed is None and answer is not None:
+        failed = _says_failed(answer)
+    if failed is None:
+        failed = answer is None and _looks_failed(item.content)
+    return Result(failed, _problem(item.content, answer) if failed else "")
+
+
+def error_name(problem: str) -> str:
+    """Return the name of the error in a line, such as ``ModuleNotFoundError``; empty if it has none."""
+    found = _name().search(problem)
+    return found[0].rpartition(".")[2] if found else ""
+
+
+def _object(text: str) -> Mapping[str, Any] | None:
+    """Return the JSON object that a text is, with its names folded; ``None`` if it is none or too long to look."""
+    if len(text) > _LONGEST_JSON or not text[:_EDGE].lstrip().startswith("{"):
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return {_folded(name): one for name, one in value.items()}
+
+
+def _folded(name: str) -> str:
+    return name.casefold().replace("_", "").replace("-", "")
+
+
+def _says_failed(answer: Mapping[str, Any]) -> bool | None:
+    """Return whether an answer says in its fields that the call failed; ``None`` if it says neither."""
+    said = [verdict for name, value in answer.items() if (verdict := _verdict(name, value)) is not None]
+    # A program that failed may still have answered "ok": true to whoever asked for its output.
+    return any(said) if said else None
+
+
+def _verdict(name: str, value: object) -> bool | None:
+    if isinstance(value, bool) and name in _FLAGS:
+        return value is _FLAGS[name]
+    if isinstance(value, int) and not isinstance(value, bool) and name in _EXITS:
+        return value != 0
+    if name in _STATES:
+        return _state(value)
+    if name in _ERRORS:
+        return bool(value)
+    return None
+
+
+def _state(value: object) -> bool | None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value >= _FIRST_HTTP_ERROR
+    word = _folded(value[:20]) if isinstance(value, str) else ""
+    return True if word in _FAILED else False if word in _WORKED else None
+
+
+def _looks_failed(text: str) -> bool:
+    first, last = _edges(text)
+    for line in (*last, *first):
+        if code := _exit_code(line):
+            return int(code[1]) != 0
+    begins = bool(first) and bool(_shape().match(first[0]) or _word().match(first[0]))
+    return begins or _ends_in_stack(last)
+
+
+def _ends_in_stack(lines: list[str]) -> bool:
+    """Return whether the last lines are a stack with the name of an error; one further up was read from somewhere."""
+    if lines and _call_site().match(lines[-1]):
+        return any(_shape().match(line) for line in lines)
+    return any(_frame().match(line) for line in lines[-3:-1]) and bool(_shape().match(lines[-1]))
+
+
+def _edges(text: str) -> tuple[list[str], list[str]]:
+    """Return the first and the last lines of a text that are not empty, each without the spaces around it."""
+    first = [line.strip() for line in text[:_EDGE].splitlines() if line.strip()]
+    last = [line.strip() for line in text[-_EDGE:].splitlines() if line.strip()]
+    return first[:_EDGE_LINES], last[-_EDGE_LINES:]
+
+
+def _problem(text: str, answer: Mapping[str, Any] | None) -> str:
+    """Return the line that says what went wrong, as the tool has it."""
+    told = _told(answer) if answer is not None else text
+    first, last = _edges(told)
+    spoken = [line for line in (*first, *last) if not _exit_code(line) and not _mark().fullmatch(line)]
+    named = [line for line in reversed(spoken) if _shape().match(line) and not line.startswith("Traceback")]
+    line = next(iter((*named, *spoken, *first)), "")
+    return _mark().sub("", line)[:LONGEST_PROBLEM].strip()
+
+
+def _told(answer: Mapping[str, Any]) -> str:
+    """Return what an answer says in words of what went wrong."""
+    for name in _MESSAGES:
+        value = answer.get(name)
+        if isinstance(value, list) and value:
+            value = value[0]
+        if isinstance(value, dict):
+            value = next((value[inner] for inner in ("message", "detail", "type", "code") if value.get(inner)), None)
+        if isinstance(value, str) and value.strip():
+            return value
+    codes = (f"{name} {answer[name]}" for name in (*_EXITS, *_STATES) if isinstance(answer.get(name), int))
+    return next(codes, "")
+
+
+def _exit_code(line: str) -> re.Match[str] | None:
+    """Return the match of a line that says with which code a program ended; its first group is the code."""
+    said = line[:_LONGEST_EXIT].casefold()
+    return _exit().fullmatch(line) if len(line) <= _LONGEST_EXIT and ("code" in said or "status" in said) else None
+
+
+@cache
+def _exit() -> re.Pattern[str]:
+    return re.compile(_EXIT, re.IGNORECASE)
+
+
+@cache
+def _shape() -> re.Pattern[str]:
+    return re.compile("|".join(_SHAPES))
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    return re.compile(_WORDS, re.IGNORECASE)
+
+
+@cache
+def _name() -> re.Pattern[str]:
+    return re.compile(_NAMED)
+
+
+@cache
+def _mark() -> re.Pattern[str]:
+    return re.compile(r"</?(?:tool_use_)?error>")
+
+
+@cache
+def _frame() -> re.Pattern[str]:
+    return re.compile(r'File "[^"\n]{1,300}", line \d|[~^]+$|raise \w')
+
+
+@cache
+def _call_site() -> re.Pattern[str]:
+    return re.compile(r"at \S[^\n]{0,300}:\d+\)?$")

@@ -1,0 +1,99 @@
+"""Searches experiences: the relevant ones first, and among these the strong, the successful, those of the same tags.
+
+Relevance is what the ranking of files says. What else counts is bounded: experiences whose scores differ by more than a
+part of the best keep their order. The order of the first hits does not depend on how many are asked for.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from promptuary.core.experiences import (
+    Experience,
+    ExperienceHit,
+    ExperienceOutcome,
+    ExperienceResult,
+    strength,
+)
+from promptuary.core.fading import PRUNE_BELOW
+from promptuary.core.ports.experiences import ExperienceFilter, ExperienceStore
+from promptuary.core.search import Hit, SearchQuery
+from promptuary.experiences.index import ExperienceIndex
+from promptuary.records.answer import answered
+from promptuary.records.service import PATIENCE, RecordSearch
+
+MOST: Final = 20
+"""How many hits are ranked with what is known of them. More are found if more are asked for, in plain order."""
+DEEP: Final = 200
+"""How many are looked at where only some are wanted: of a type, an outcome, or with tags."""
+
+STRENGTH: Final = 0.05
+SUCCESS: Final = 0.05
+TAGS: Final = 0.15
+"""What strength, success and shared tags are worth at most, each as a share of the best score."""
+
+_EVERY: Final = ExperienceFilter()
+
+
+@dataclass(frozen=True, slots=True)
+class ExperienceQuery:
+    """What is wanted, in any words. ``tags`` are preferred; with ``strict_tags``, every hit has one of them."""
+
+    text: str
+    tags: Sequence[str] = ()
+    limit: int = 10
+    types: Sequence[str] = ()
+    outcomes: Sequence[ExperienceOutcome] = ()
+    strict_tags: bool = False
+    lexical_only: bool = False
+
+    @property
+    def depth(self) -> int:
+        """How many hits of the index are ranked."""
+        return DEEP if self.types or self.outcomes or (self.strict_tags and self.tags) else MOST
+
+    def wants(self, one: Experience) -> bool:
+        """Return whether an experience may be among the hits."""
+        return (
+            (not self.types or one.type in self.types)
+            and (not self.outcomes or one.outcome in self.outcomes)
+            and (not self.strict_tags or not self.tags or not set(self.tags).isdisjoint(one.tags))
+        )
+
+
+class ExperienceSearch(RecordSearch[str, ExperienceIndex]):
+    """The search of the experiences in ``store``. ``open_index`` is called when there is one, and not before."""
+
+    def __init__(self, store: ExperienceStore, open_index: Callable[[], ExperienceIndex]) -> None:
+        super().__init__(lambda: store.count(_EVERY), open_index, "experiences")
+
+    def find(self, query: ExperienceQuery, *, timeout: float = PATIENCE) -> ExperienceResult:
+        """Return the experiences that are like what is wanted; waits ``timeout`` seconds for those being indexed."""
+        index = self.index_for(timeout)
+        return ExperienceResult() if index is None else search_experiences(query, index)
+
+
+def search_experiences(query: ExperienceQuery, index: ExperienceIndex) -> ExperienceResult:
+    """Return the experiences that are like what is wanted, as far as they are indexed. A damaged index is rebuilt."""
+    limit = max(query.limit, query.depth) if query.limit > 0 else 0
+    answer = answered(SearchQuery(query.text, limit, lexical_only=query.lexical_only), index, "experiences")
+    now, found = index.clock(), index.store.some([hit.path for hit in answer.found.hits])
+    best = max((hit.score for hit in answer.found.hits), default=0.0)
+
+    def judged(hits: Sequence[Hit]) -> list[ExperienceHit]:
+        each = ((found[hit.path], hit) for hit in hits if hit.path in found)
+        rated = (_rated(one, hit, query, now, best) for one, hit in each if query.wants(one))
+        return [one for one in rated if one.strength >= PRUNE_BELOW]
+
+    first = sorted(judged(answer.found.hits[: query.depth]), key=lambda hit: -hit.score)
+    hits = [*first, *judged(answer.found.hits[query.depth :])]
+    return ExperienceResult(hits[: max(0, query.limit)], answer.mode, answer.confidence, answer.remarks)
+
+
+def _rated(one: Experience, hit: Hit, query: ExperienceQuery, now: str, best: float) -> ExperienceHit:
+    """Return a hit with what is known of its experience, which adds a part of the ``best`` score at most."""
+    worth = strength(one, now)
+    shared = tuple(tag for tag in query.tags if tag in one.tags)
+    tagged = len(shared) / len(query.tags) if query.tags else 0.0
+    prior = max(0.0, best) * (STRENGTH * min(1.0, worth) + SUCCESS * one.success_score * one.confidence + TAGS * tagged)
+    return ExperienceHit(one, hit.score + prior, hit.why, worth, prior, shared)

@@ -1,0 +1,1 @@
+"""What of the experiences is shown to a turn, and how it looks."""

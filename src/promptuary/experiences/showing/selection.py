@@ -1,0 +1,59 @@
+"""Which of the experiences that were found are shown for a message, and why the others are not. Pure.
+
+Few are worth their tokens: those that are like the message, strong by now, and worked. One failure that is like it is a
+warning. What stems from text of other people is left out until somebody confirmed it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from promptuary.core.experiences import Experience, ExperienceHit, ExperienceResult
+
+MOST_SHOWN: Final = 3
+MOST_WARNINGS: Final = 1
+LEAST_STRENGTH: Final = 0.1
+LEAST_SUCCESS: Final = 0.7
+LEAST_CONFIDENCE: Final = 0.5
+_FAR: Final = 0.5
+"""An experience is about the message if its score is at least this share of the best."""
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedExperiences:
+    """The experiences to show, the best first, with the warning last; and those that are not, each with the reason."""
+
+    shown: Sequence[ExperienceHit] = ()
+    left_out: Sequence[tuple[ExperienceHit, str]] = ()
+
+
+def selected(found: ExperienceResult) -> SelectedExperiences:
+    """Return what is shown of what was found: nothing unless the best of it is probably about the message."""
+    if not found.answers:
+        return SelectedExperiences()
+    best = max(hit.score for hit in found.hits)
+    helpful: list[ExperienceHit] = []
+    warnings: list[ExperienceHit] = []
+    left_out: list[tuple[ExperienceHit, str]] = []
+    for hit in (hit for hit in found.hits if hit.score >= _FAR * best):
+        into, most = (warnings, MOST_WARNINGS) if hit.experience.outcome == "failure" else (helpful, MOST_SHOWN)
+        if reason := unfit(hit.experience, hit.strength):
+            left_out.append((hit, reason))
+        elif len(into) < most:
+            into.append(hit)
+        else:
+            left_out.append((hit, f"{most} better ones are shown"))
+    return SelectedExperiences([*helpful, *warnings], left_out)
+
+
+def unfit(experience: Experience, strength: float) -> str:
+    """Return why an experience is not shown; empty if it may be."""
+    if experience.trust == "external":
+        return "it stems from text of others, and nobody confirmed it yet"
+    if strength <= LEAST_STRENGTH:
+        return f"its strength is {strength:.2f}, and {LEAST_STRENGTH} is too little"
+    if experience.confidence < LEAST_CONFIDENCE:
+        return f"it is {experience.confidence:.2f} sure, and {LEAST_CONFIDENCE} is the least"
+    if experience.outcome == "success" and experience.success_score < LEAST_SUCCESS:
+        return f"its success is {experience.success_score:.2f}, and {LEAST_SUCCESS} is the least"
+    return ""

@@ -1,0 +1,41 @@
+"""What messages and agents may do with notes: the memory of a principal, or what a session sees of it."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from promptuary.core.notes import MemoryResult, Note, NoteChange, NoteDraft
+from promptuary.memory.notebook.notebook import Written
+from promptuary.memory.recall.visible import VisibleNotes
+
+
+class TurnMemory(Protocol):
+    """The notes that a turn may see, and the one write path to them. Every method blocks."""
+
+    @property
+    def visible(self) -> VisibleNotes:
+        """What may be seen."""
+        ...
+
+    def exact(self, key: str) -> Note | None:
+        """Return the note of exactly this id or path, or ``memory:ID``; ``None`` if there is none."""
+        ...
+
+    def find(self, query: str, *, limit: int = 10) -> MemoryResult:
+        """Return the notes that answer a question best."""
+        ...
+
+    def similar(self, text: str, limit: int) -> Sequence[str]:
+        """Return the ids of notes that are about the same as a text, the nearest first."""
+        ...
+
+    def history(self, key: str) -> Sequence[NoteChange]:
+        """Return what happened to a note, the oldest change first."""
+        ...
+
+    def put(self, draft: NoteDraft, *, if_rev: str | None = None, reason: str = "") -> Note:
+        """Write a draft. A note that is there already is returned."""
+        ...
+
+    def remembered(self, text: str, *, reason: str = "") -> Written:
+        """Write a note in one go, and tell whether it is new."""
+        ...

@@ -1,0 +1,1 @@
+"""Sessions: what a conversation may see, pinned by revision."""

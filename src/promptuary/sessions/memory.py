@@ -1,0 +1,195 @@
+"""The durable memory of a session: the notes that it was pinned with, and the way to write more.
+
+It has an index of its own, so that a search sees nothing else and counts nothing else. What a turn of the session
+writes belongs to the session from then on, at the revision that it got. Every method blocks.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from promptuary.core.blocks import content_hash
+from promptuary.core.errors import PromptuaryError, UnknownNoteError
+from promptuary.core.notes import MemoryResult, Note, NoteChange, NoteDraft, NoteHeader, NoteScope
+from promptuary.core.ports.notes import NoteView
+from promptuary.core.sessions import NotePin, Sight
+from promptuary.memory.memory import ADDRESS, Memory
+from promptuary.memory.notebook.notebook import Written
+from promptuary.memory.recall.search import NoteQuery
+from promptuary.memory.recall.service import NoteSearch
+from promptuary.memory.recall.visible import MemoryPage, NoteKey, VisibleNotes
+from promptuary.sessions.pinned_notes import PinnedNotes
+
+PinNotes = Callable[[Mapping[NotePin, str | None]], object]
+"""Pins notes at revisions, and unpins those with ``None``."""
+
+
+class PinnedMemory:
+    """What the turns of one session have of the memory of its owner, ``base``."""
+
+    def __init__(
+        self, base: Memory, sight: Sight, *, open_search: Callable[[VisibleNotes], NoteSearch], pin: PinNotes
+    ) -> None:
+        self._base, self._sight, self._pin = base, sight, pin
+        self._views = _PinnedViews(base.visible.views, _notes(sight))
+        self.visible = VisibleNotes(self._views, self._read, self._pages, base.visible.clock)
+        self.search = open_search(self.visible)
+
+    def see(self, sight: Sight) -> None:
+        """See what the session is pinned with by now; the index follows."""
+        if sight.key == self._sight.key:
+            return
+        before, after = _notes(self._sight), _notes(sight)
+        self._sight, self._views.pins = sight, after
+        self.search.changed(NoteKey(*key) for key in before.keys() | after.keys() if before.get(key) != after.get(key))
+
+    # Reading
+
+    def refreshed(self) -> VisibleNotes:
+        """Return what the session sees, after a look at what was done by hand."""
+        self._base.refresh()
+        return self.visible
+
+    def search_now(self, query: NoteQuery) -> MemoryResult:
+        """Return the notes that answer best."""
+        self._base.refresh()
+        return self.search.find(query)
+
+    def find(self, query: str, *, limit: int = 10) -> MemoryResult:
+        """Return the notes that answer a question best."""
+        self._base.refresh()
+        self.search.embed_few()
+        return self.search.find(NoteQuery(query, limit))
+
+    def similar(self, text: str, limit: int) -> Sequence[str]:
+        """Return the ids of notes that are about the same as a text, the nearest first."""
+        return [hit.header.id for hit in self.search.find(NoteQuery(text, limit)).hits]
+
+    def newest(self, limit: int) -> Sequence[NoteHeader]:
+        """Return the pinned and newest notes."""
+        return self.refreshed().newest(limit)
+
+    def exact(self, key: str) -> Note | None:
+        """Return the note of exactly this id or path, or ``memory:ID``; ``None`` if the session has none."""
+        found = self._key(key)
+        return None if found is None else self._read(found)
+
+    def get(self, key: str) -> Note | None:
+        """Return the same: nobody types the beginning of an id here."""
+        return self.exact(key)
+
+    def history(self, key: str) -> Sequence[NoteChange]:
+        """Return what happened to a note until it was pinned."""
+        found = self._known(key)
+        return self._views[found.scope].changes(found.id)
+
+    # Writing
+
+    def put(self, draft: NoteDraft, *, if_rev: str | None = None, reason: str = "") -> Note:
+        """Write a draft; a note that it changes or supersedes must be one of the session."""
+        self._check_memory()
+        for named in (draft.id, draft.supersedes):
+            if named:
+                self._known(named)
+        note = self._base.put(draft, if_rev=if_rev, reason=reason)
+        self._keep(note.header)
+        return note
+
+    def remembered(self, text: str, *, reason: str = "") -> Written:
+        """Write a note in one go."""
+        self._check_memory()
+        written = self._base.remembered(text, reason=reason)
+        header = written.note.header
+        known = self._sight.pins.notes.get((header.scope, header.id)) is not None
+        self._keep(header)
+        # A note outside of the session that says the same is not spoken of.
+        return Written(written.note, changed=written.changed, is_new=written.is_new or not known)
+
+    def archive(self, key: str, *, reason: str = "") -> Note:
+        """Archive a note of the session."""
+        self._check_memory()
+        note = self._base.archive(self._known(key).id, reason=reason)
+        self._keep(note.header)
+        return note
+
+    def close(self) -> None:
+        """Close the index."""
+        self.search.close()
+
+    def _keep(self, header: NoteHeader) -> None:
+        if self._sight.session.notes != "none":
+            self._pin({(header.scope, header.id): header.rev if header.status == "active" else None})
+
+    def _check_memory(self) -> None:
+        if not self._sight.session.memory:
+            raise PromptuaryError(f"the session {self._sight.name!r} is without memory, so nothing is written")
+
+    def _known(self, key: str) -> NoteKey:
+        found = self._key(key)
+        if found is None:
+            raise UnknownNoteError(f"the session {self._sight.name!r} has no note {key[:80]!r}")
+        return found
+
+    def _key(self, key: str) -> NoteKey | None:
+        self._base.refresh()
+        wanted = key.strip().removeprefix(ADDRESS)
+        for scope, view in self._views.items():
+            if (header := view.header(wanted.removeprefix(f"{scope}/"))) is not None:
+                return NoteKey(header.scope, header.id)
+        return None
+
+    def _read(self, key: NoteKey) -> Note | None:
+        view = self._views.get(key.scope)
+        return None if view is None else view.read(key.id, lambda one: self._base.visible.read(NoteKey(*one)))
+
+    def _pages(self) -> Sequence[MemoryPage]:
+        if not self._sight.pins.pages or not self._sight.session.memory:
+            return []
+        return [one for one in self._base.visible.pages() if self._sight.pins.pages.get(page_name(one)) == rev_of(one)]
+
+
+class _PinnedViews(Mapping[NoteScope, PinnedNotes]):
+    """The views of the places of notes that there are at that moment, as a session sees them."""
+
+    def __init__(self, views: Mapping[NoteScope, NoteView], pins: Mapping[NotePin, str]) -> None:
+        self._views, self.pins = views, pins
+
+    def __getitem__(self, scope: NoteScope) -> PinnedNotes:
+        return PinnedNotes(self._views[scope], scope, self.pins)
+
+    def __iter__(self) -> Iterator[NoteScope]:
+        return iter(self._views)
+
+    def __len__(self) -> int:
+        return len(self._views)
+
+
+def _notes(sight: Sight) -> Mapping[NotePin, str]:
+    return sight.pins.notes if sight.session.memory else {}
+
+
+def note_pins(memory: Memory, chosen: Sequence[str] | None) -> dict[NotePin, str]:
+    """Return the revisions of all active notes, or of those that are named. Raises ``UnknownNoteError``."""
+    if chosen is None:
+        return {(one.scope, one.id): one.rev for one in memory.list().headers}
+    pins: dict[NotePin, str] = {}
+    for key in chosen:
+        notebook, note = memory.known(key)
+        found = notebook.view.header(note)
+        if found is None:
+            raise UnknownNoteError(f"the file of the note {note} is gone, so it cannot be pinned")
+        pins[found.scope, found.id] = found.rev
+    return pins
+
+
+def page_pins(memory: Memory) -> dict[str, str]:
+    """Return the revisions of what people wrote into the lists of notes."""
+    return {page_name(one): rev_of(one) for one in memory.visible.pages()}
+
+
+def page_name(page: MemoryPage) -> str:
+    """Return what names a page of all places."""
+    return f"{page.scope}/{page.path}"
+
+
+def rev_of(page: MemoryPage) -> str:
+    """Return the revision of what a person wrote on a page."""
+    return content_hash(page.text)

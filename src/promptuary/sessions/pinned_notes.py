@@ -1,0 +1,121 @@
+"""The notes of a session, each at the revision that was pinned: a view over what the owner may see.
+
+A note that has changed since comes from the journal as it was. What the owner may no longer see, or what was forgotten,
+is not there, whatever is pinned: the view underneath decides.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from promptuary.core.notes import Note, NoteChange, NoteHeader, NoteScope, NoteTrust
+from promptuary.core.ports.notes import NoteFilter, NoteView
+from promptuary.core.sessions import NotePin
+from promptuary.memory.files.note_file import Standing, as_bytes, read_note
+
+_TRUST: Final[tuple[NoteTrust, ...]] = ("external", "agent", "person")
+"""From the least trusted to the most."""
+_EVERY: Final = NoteFilter(statuses=())
+_ACTIVE: Final = NoteFilter()
+_FEW: Final = 200
+"""Notes that are sooner looked up one by one than with all others."""
+
+ReadNote = Callable[[NotePin], Note | None]
+"""Reads a note as it is on disk now."""
+
+
+class PinnedNotes(NoteView):
+    """What a session sees of the notes of one scope. ``view`` is what its owner may see now."""
+
+    def __init__(self, view: NoteView, scope: NoteScope, pins: Mapping[NotePin, str]) -> None:
+        self._view, self._scope = view, scope
+        self._pins = {note: rev for (one, note), rev in pins.items() if one == scope}
+
+    def header(self, key: str) -> NoteHeader | None:
+        """Return the note of this id, or at this path."""
+        now = self._view.header(key)
+        note = now.id if now is not None else key
+        return self._pinned(note, now) if note in self._pins else None
+
+    def headers(self, wanted: NoteFilter = NoteFilter()) -> Sequence[NoteHeader]:  # noqa: B008  (frozen)
+        """Return the notes that pass, pinned ones first, then the ones updated last."""
+        if not self._pins:
+            return []
+        if (quick := self._as_they_are(wanted)) is not None:
+            return quick
+        found = [one for one in self._every() if _passes(one, wanted)]
+        found.sort(key=lambda one: one.updated_at or one.created_at, reverse=True)
+        found.sort(key=lambda one: not one.pinned)
+        return found[: wanted.limit]
+
+    def count(self, wanted: NoteFilter = NoteFilter()) -> int:  # noqa: B008
+        """Return how many notes pass."""
+        if not self._pins or (replace(wanted, limit=None) == _ACTIVE and self._view.count(_ACTIVE) == len(self._pins)):
+            return len(self._pins)
+        return sum(_passes(one, wanted) for one in self._every())
+
+    def changes(self, note: str) -> Sequence[NoteChange]:
+        """Return the history of a note up to the revision that is pinned."""
+        every = self._view.changes(note) if note in self._pins else ()
+        last = max((place for place, one in enumerate(every) if one.rev == self._pins[note]), default=-1)
+        return every[: last + 1]
+
+    def changed_until(self, at: str) -> Sequence[NoteChange]:
+        """Return the last change of every note at or before a time, and not after the pinned one."""
+        found = ([one for one in self.changes(note) if one.at <= at] for note in self._pins)
+        return [changes[-1] for changes in found if changes]
+
+    def read(self, note: str, read_now: ReadNote) -> Note | None:
+        """Return a note as it was pinned, ``None`` if it cannot be had any more."""
+        rev = self._pins.get(note)
+        if rev is None:
+            return None
+        now = self._view.header(note)
+        found = read_now((self._scope, note)) if now is not None and now.rev == rev else None
+        return found if found is not None and found.header.rev == rev else self._past(note, now)
+
+    def _as_they_are(self, wanted: NoteFilter) -> Sequence[NoteHeader] | None:
+        """Return what passes, if that is the same as it was; else ``None``. It saves reading every note."""
+        if wanted.statuses != _ACTIVE.statuses or self._view.count(_ACTIVE) != len(self._pins):
+            return None
+        # A note that came, or changed, since then is among those that were updated last.
+        newest = self._view.headers(wanted)
+        same = all(self._pins.get(one.id) == one.rev for one in newest)
+        return newest if same else None
+
+    def _every(self) -> Iterator[NoteHeader]:
+        few = len(self._pins) < _FEW
+        now = {} if few else {one.id: one for one in self._view.headers(_EVERY)}
+        for note in self._pins:
+            known = self._view.header(note) if few else now.get(note)
+            if (header := self._pinned(note, known)) is not None:
+                yield header
+
+    def _pinned(self, note: str, now: NoteHeader | None) -> NoteHeader | None:
+        if now is not None and now.rev == self._pins[note]:
+            return now
+        past = self._past(note, now)
+        return None if past is None else past.header
+
+    def _past(self, note: str, now: NoteHeader | None) -> Note | None:
+        """Return a note from the journal; it is trusted no more than it is now."""
+        rev = self._pins[note]
+        found = [one for one in self._view.changes(note) if one.rev == rev and one.text is not None]
+        if not found or found[-1].text is None:
+            return None
+        standing = Standing(self._scope, None if now is None else now.owner, now is not None and now.external, note)
+        past = read_note(as_bytes(found[-1].text), found[-1].path, standing)
+        if past.header.rev != rev:
+            return None
+        trust = min(past.header.trust, past.header.trust if now is None else now.trust, key=_TRUST.index)
+        return replace(past, header=replace(past.header, trust=trust))
+
+
+def _passes(header: NoteHeader, wanted: NoteFilter) -> bool:
+    return (
+        (not wanted.audiences or header.audience in wanted.audiences)
+        and (not wanted.kinds or header.kind in wanted.kinds)
+        and (not wanted.statuses or header.status in wanted.statuses)
+        and set(wanted.tags) <= set(header.tags)
+        and (not wanted.fingerprint or header.fingerprint == wanted.fingerprint)
+    )

@@ -1,0 +1,268 @@
+"""The sessions of one principal in one workspace: made, shown, pinned again, archived, and asked by every turn.
+
+What is synchronous here blocks; facades put it into threads. Who enforces what a session may see is not known here:
+``sight`` is handed to the doors.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from shlex import quote
+from typing import Final, Literal
+
+from promptuary.core.errors import ConfigError, PromptuaryError, SourceError, UnknownSessionError
+from promptuary.core.ids import new_id
+from promptuary.core.ports.sessions import SessionStore
+from promptuary.core.ports.threads import ThreadStore
+from promptuary.core.sessions import WORKSPACE, Choice, Pins, Session, SessionReport, Sight, difference, named
+from promptuary.core.text import one_line
+from promptuary.memory.memory import Memory
+from promptuary.sessions.files import file_pins, files_now
+from promptuary.sessions.memory import note_pins, page_pins
+from promptuary.workspace.workspace import Workspace
+
+Wanted = Literal["all", "none"] | Sequence[str]
+"""Which notes or experiences a session gets: all, none, or those of these ids."""
+
+PinExperiences = Callable[[Sequence[str] | None], Mapping[str, str]]
+"""Returns the revisions of all experiences, or of those of some ids. Raises ``PromptuaryError`` for an unknown one."""
+
+_LONGEST_NAME: Final = 200
+_COMPARED: Final = 20_000
+"""With how many paths a root that does not exist is compared."""
+_CACHED: Final = 8
+"""Of how many sessions the pins are kept: those of a large workspace take some megabytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What sessions choose from: the files of a workspace, the notes of a thread, and experiences."""
+
+    workspace: Workspace
+    memory: Callable[[str], Memory]
+    experiences: PinExperiences
+
+
+class Sessions:
+    """Everything that can be done with sessions."""
+
+    def __init__(
+        self, store: SessionStore, threads: ThreadStore, knowledge: Knowledge, *, clock: Callable[[], str]
+    ) -> None:
+        self._store, self._threads, self._knowledge, self._clock = store, threads, knowledge, clock
+        self._sights: dict[tuple[str, int], Sight] = {}
+        self._lock = threading.Lock()
+
+    def create(
+        self,
+        name: str,
+        *,
+        thread: str | None = None,
+        roots: Sequence[str] = (),
+        notes: Wanted = "all",
+        experiences: Wanted = "all",
+        memory: bool = True,
+    ) -> Session:
+        """Make a session, and pin what it may see as it is now. Raises ``PromptuaryError``, which says what to do."""
+        _check_name(name, "session")
+        thread = name if thread is None else thread
+        _check_name(thread, "thread")
+        self._check_free(name, thread)
+        now = self._clock()
+        session = Session(
+            new_id("session"),
+            name,
+            thread,
+            now,
+            now,
+            roots=self._roots(roots),
+            notes=_choice("notes", notes),
+            experiences=_choice("experiences", experiences),
+            memory=memory,
+        )
+        pins = self._pins(session, _chosen(notes), _chosen(experiences))
+        session = _counted(session, pins)
+        if not self._store.add(session, pins):
+            self._check_free(name, thread)
+            raise PromptuaryError(f"the session {name!r} was made by another process just now; try again")
+        return session
+
+    def list(self) -> Sequence[Session]:
+        """Return every session, the newest first."""
+        return self._store.all()
+
+    def show(self, name: str) -> SessionReport:
+        """Return a session, and what has changed since it was pinned."""
+        sight = self._sight(self._known(name))
+        return _report(sight, self._pins_now(sight))
+
+    def refresh(self, name: str) -> SessionReport:
+        """Pin everything as it is now, and return what was different before."""
+        sight = self._sight(self._known(name))
+        at, now = self._clock(), self._pins_now(sight)
+        after = _counted(replace(sight.session, pinned=at, version=sight.session.version + 1), now)
+        if not self._store.replace(after, now):
+            raise self._unknown(name)
+        return replace(_report(sight, now), session=after)
+
+    def archive(self, name: str) -> Session:
+        """Archive a session: it stays with its thread, in which no turn is prepared until it is restored."""
+        return self._with_status(name, "archived")
+
+    def restore(self, name: str) -> Session:
+        """Bring back a session that was archived."""
+        return self._with_status(name, "active")
+
+    def sight(self, thread: str) -> Sight | None:
+        """Return what the session of a thread may see; ``None`` if the thread has none."""
+        session = self._store.of_thread(thread)
+        return None if session is None else self._sight(session)
+
+    def _sight(self, session: Session) -> Sight:
+        key = (session.id, session.version)
+        with self._lock:
+            known = self._sights.get(key)
+        if known is not None and known.session == session:
+            return known
+        pins = known.pins if known is not None else self._store.pins(session.name)
+        if pins is None:
+            raise self._unknown(session.name)
+        made = Sight.of(session, pins)
+        with self._lock:
+            self._sights.pop(key, None)
+            self._sights[key] = made
+            while len(self._sights) > _CACHED:
+                self._sights.pop(next(iter(self._sights)))
+        return made
+
+    def _with_status(self, name: str, status: Literal["active", "archived"]) -> Session:
+        session = self._known(name)
+        if session.status == status:
+            return session
+        after = replace(session, status=status)
+        if not self._store.replace(after):
+            raise self._unknown(name)
+        return after
+
+    def _pins(self, session: Session, notes: Sequence[str] | None, experiences: Sequence[str] | None) -> Pins:
+        files = file_pins(self._knowledge.workspace, session.roots or (WORKSPACE,))
+        return replace(self._memories(session, notes, experiences), files=files)
+
+    def _pins_now(self, sight: Sight) -> Pins:
+        """Return what a session would be pinned with now. What was chosen by name and is gone is left out."""
+        session, old = sight.session, sight.pins
+        now = self._memories(session, None, None)
+        if session.notes == "chosen":
+            now = replace(now, notes={key: rev for key, rev in now.notes.items() if key in old.notes})
+        if session.experiences == "chosen":
+            kept = {one: rev for one, rev in now.experiences.items() if one in old.experiences}
+            now = replace(now, experiences=kept)
+        return replace(now, files=files_now(self._knowledge.workspace, sight))
+
+    def _memories(self, session: Session, notes: Sequence[str] | None, experiences: Sequence[str] | None) -> Pins:
+        """Return the notes and experiences that a session may see, as they are now."""
+        if not session.memory:
+            return Pins()
+        memory = self._knowledge.memory(session.thread)
+        return Pins(
+            {},
+            {} if session.notes == "none" else note_pins(memory, notes),
+            {} if session.experiences == "none" else self._knowledge.experiences(experiences),
+            page_pins(memory) if session.notes == "all" else {},
+        )
+
+    def _roots(self, roots: Sequence[str]) -> tuple[str, ...]:
+        if isinstance(roots, str):
+            raise ConfigError(f"roots are a list of paths: roots=[{roots!r}]")
+        return tuple(dict.fromkeys(filter(None, map(self._root, roots))))
+
+    def _root(self, root: str) -> str:
+        """Return a root in normal form; empty for the whole workspace. Raises ``PromptuaryError``."""
+        try:
+            path = self._knowledge.workspace.meant(root, absolute=True).path
+        except SourceError as error:
+            raise PromptuaryError(f"{root!r} cannot be a root: {error.reason}") from error
+        workspace = self._knowledge.workspace
+        kind = workspace.kind_of(path) if path else "folder"
+        if kind in {"file", "folder"} and not (path and workspace.policy.sensitive(path)):
+            return path
+        if kind is None:
+            files = workspace.files(wait=1.0)
+            near = get_close_matches(path, [*workspace.listing.folders, *files][:_COMPARED], n=3, cutoff=0.6)
+            advice = (
+                f"is it {' or '.join(map(one_line, near))}?" if near else "name a file or a folder of the workspace"
+            )
+            raise PromptuaryError(f"there is no {root!r} in the workspace; {advice}")
+        raise PromptuaryError(f"{root!r} cannot be a root: it may not be read")
+
+    def _check_free(self, name: str, thread: str) -> None:
+        if self._store.get(name) is not None:
+            raise PromptuaryError(
+                f"there is a session {name!r} already; choose another name, or "
+                f"`promptuary session refresh {quote(name)}`"
+            )
+        if (other := self._store.of_thread(thread)) is not None:
+            raise PromptuaryError(
+                f"the thread {thread!r} belongs to the session {other.name!r} already; name another thread"
+            )
+        if any(one.id == thread for one in self._threads.threads()):
+            raise PromptuaryError(
+                f"the thread {thread!r} has been used already, and may hold what the session must not see; "
+                "name a new thread"
+            )
+
+    def _known(self, name: str) -> Session:
+        found = self._store.get(name)
+        if found is None:
+            raise self._unknown(name)
+        return found
+
+    def _unknown(self, name: str) -> UnknownSessionError:
+        names = [one.name for one in self._store.all()]
+        near = get_close_matches(name, names, n=3, cutoff=0.5)
+        if near:
+            advice = f"is it {' or '.join(map(one_line, near))}?"
+        elif names:
+            advice = f"the sessions are {named(names)}"
+        else:
+            advice = "there are none yet: `promptuary session create NAME` makes one"
+        return UnknownSessionError(f"there is no session {name[:80]!r}; {advice}")
+
+
+def _check_name(name: str, what: str) -> None:
+    if not name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
+        raise PromptuaryError(f"{name[:80]!r} cannot name a {what}; use up to {_LONGEST_NAME} printable characters")
+
+
+def _choice(what: str, wanted: Wanted) -> Choice:
+    if isinstance(wanted, str):
+        if wanted not in ("all", "none"):
+            raise ConfigError(f'{what} are "all", "none" or a list of ids, not {wanted!r}')
+        return "all" if wanted == "all" else "none"
+    return "chosen"
+
+
+def _chosen(wanted: Wanted) -> Sequence[str] | None:
+    return None if isinstance(wanted, str) else list(dict.fromkeys(wanted))
+
+
+def _counted(session: Session, pins: Pins) -> Session:
+    return replace(
+        session,
+        files_pinned=len(pins.files),
+        notes_pinned=len(pins.notes),
+        experiences_pinned=len(pins.experiences),
+    )
+
+
+def _report(sight: Sight, now: Pins) -> SessionReport:
+    files = [{path: pin.sha256 for path, pin in pins.files.items()} for pins in (sight.pins, now)]
+    notes = map(_by_address, (sight.pins, now))
+    experiences = difference(sight.pins.experiences, now.experiences)
+    return SessionReport(sight.session, difference(*files), difference(*notes), experiences)
+
+
+def _by_address(pins: Pins) -> dict[str, str]:
+    """Return notes and pages by what a person calls them."""
+    return {**{f"memory:{note}": rev for (_, note), rev in pins.notes.items()}, **pins.pages}

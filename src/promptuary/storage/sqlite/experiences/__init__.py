@@ -1,0 +1,1 @@
+"""Experiences in ``state.db``."""

@@ -1,0 +1,1 @@
+"""Sessions: what a thread may see, in ``state.db``."""

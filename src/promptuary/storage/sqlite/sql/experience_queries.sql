@@ -1,0 +1,92 @@
+-- name: put_experience
+-- Store an experience; one of the same id is replaced, and stays where it is.
+INSERT INTO experience (
+    owner, experience, type, intent, solution, created_at, last_used_at, rev, fingerprint, outcome, problem,
+    success_score, base_weight, weight, weighed_at, half_life_days, use_count, confidence, tags, thread, turn, trust,
+    topic, checksum
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (owner, experience) DO UPDATE SET
+    intent = excluded.intent, solution = excluded.solution, last_used_at = excluded.last_used_at, rev = excluded.rev,
+    problem = excluded.problem, success_score = excluded.success_score, base_weight = excluded.base_weight,
+    weight = excluded.weight, weighed_at = excluded.weighed_at, half_life_days = excluded.half_life_days,
+    use_count = excluded.use_count, confidence = excluded.confidence, tags = excluded.tags, thread = excluded.thread,
+    turn = excluded.turn, trust = excluded.trust, checksum = excluded.checksum;
+
+-- name: experience
+-- One experience.
+SELECT
+    experience, type, intent, solution, created_at, last_used_at, rev, fingerprint, outcome, problem, success_score,
+    base_weight, weight, weighed_at, half_life_days, use_count, confidence, tags, thread, turn, trust, topic, checksum
+FROM experience
+WHERE owner = :owner AND experience = :experience;
+
+-- name: same_experience
+-- The experience of a fingerprint.
+SELECT
+    experience, type, intent, solution, created_at, last_used_at, rev, fingerprint, outcome, problem, success_score,
+    base_weight, weight, weighed_at, half_life_days, use_count, confidence, tags, thread, turn, trust, topic, checksum
+FROM experience
+WHERE owner = :owner AND fingerprint = :fingerprint;
+
+-- name: rivals
+-- What is contradicted by a preference: those of its topic that say something else.
+SELECT
+    experience, type, intent, solution, created_at, last_used_at, rev, fingerprint, outcome, problem, success_score,
+    base_weight, weight, weighed_at, half_life_days, use_count, confidence, tags, thread, turn, trust, topic, checksum
+FROM experience
+WHERE owner = :owner AND topic = :topic AND topic <> '' AND fingerprint <> :fingerprint;
+
+-- name: some_experiences
+-- The experiences of some ids, which are JSON.
+SELECT
+    experience, type, intent, solution, created_at, last_used_at, rev, fingerprint, outcome, problem, success_score,
+    base_weight, weight, weighed_at, half_life_days, use_count, confidence, tags, thread, turn, trust, topic, checksum
+FROM experience
+WHERE owner = :owner AND experience IN (SELECT value FROM json_each(:ids));
+
+-- name: beginning
+-- Ids that begin with a text.
+SELECT experience FROM experience
+WHERE owner = :owner AND experience >= :prefix AND substr(experience, 1, length(:prefix)) = :prefix
+ORDER BY experience
+LIMIT :limit;
+
+-- name: experiences
+-- The experiences that pass, the ones used last first. `types`, `outcomes` and `tags` are JSON.
+SELECT
+    experience, type, intent, solution, created_at, last_used_at, rev, fingerprint, outcome, problem, success_score,
+    base_weight, weight, weighed_at, half_life_days, use_count, confidence, tags, thread, turn, trust, topic, checksum
+FROM experience
+WHERE owner = :owner
+    AND (:types = '[]' OR type IN (SELECT value FROM json_each(:types)))
+    AND (:outcomes = '[]' OR outcome IN (SELECT value FROM json_each(:outcomes)))
+    AND (
+        :tags = '[]'
+        OR NOT EXISTS (
+            SELECT 1 FROM json_each(:tags) AS wanted WHERE wanted.value NOT IN (SELECT value FROM json_each(tags))
+        )
+    )
+ORDER BY last_used_at DESC, experience
+LIMIT :limit;
+
+-- name: count_experiences
+-- How many experiences pass.
+SELECT count(*)
+FROM experience
+WHERE owner = :owner
+    AND (:types = '[]' OR type IN (SELECT value FROM json_each(:types)))
+    AND (:outcomes = '[]' OR outcome IN (SELECT value FROM json_each(:outcomes)))
+    AND (
+        :tags = '[]'
+        OR NOT EXISTS (
+            SELECT 1 FROM json_each(:tags) AS wanted WHERE wanted.value NOT IN (SELECT value FROM json_each(tags))
+        )
+    );
+
+-- name: revisions
+-- What every experience says, as a hash, and how strong it is.
+SELECT experience, rev, base_weight, last_used_at, half_life_days FROM experience WHERE owner = :owner;
+
+-- name: remove_experience
+-- Remove an experience.
+DELETE FROM experience WHERE owner = :owner AND experience = :experience;
