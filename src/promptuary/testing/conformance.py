@@ -20,11 +20,19 @@ from functools import partial
 from typing import Final
 
 from promptuary import concurrency
-from promptuary.core.blocks import Detail
+from promptuary.core.blocks import Attachment, Detail
 from promptuary.core.errors import ConflictError, PromptuaryError
 from promptuary.core.layers import Json
-from promptuary.core.messages import Attachment, Item, ItemKind, Message, Replacement, ToolCall
-from promptuary.core.ports.threads import LayerState, StateDatabase, StateKey, ThreadChange, ThreadStore, TurnRecord
+from promptuary.core.messages import Item, ItemKind, Message, Replacement, ToolCall
+from promptuary.core.ports.threads import (
+    LayerState,
+    StateDatabase,
+    StateKey,
+    ThreadChange,
+    ThreadStore,
+    Totals,
+    TurnRecord,
+)
 from promptuary.core.principals import LOCAL, Principal
 from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry
 
@@ -64,7 +72,7 @@ def turned(number: int, thread: str = "t", *, name: str = "", text: str = "hello
     messages: tuple[Message, ...] = (
         {"role": "system", "content": "stand straight"},
         called,
-        {"role": "tool", "content": "seen", "tool_call_id": "c1"},
+        {"role": "tool", "content": "seen", "tool_call_id": "c1", "is_error": False},
         {"role": "user", "content": text},
     )
     name = name or f"{thread}-{number}"
@@ -135,6 +143,8 @@ class ThreadStoreConformance:
             said("z"),
             Item("y", "assistant", "", calls, turn="t-1"),
             Item("x", "tool", "seen", tool_call_id="c1", pinned=True),
+            Item("v", "tool", "not seen", tool_call_id="c2", is_error=True),
+            Item("u", "tool", "seen", tool_call_id="c3", is_error=False),
             Item("w", "user", "so far", kind="summary", stands_for=("v", "u")),
         ]
         store.apply(ThreadChange("t", items=items[:2]))
@@ -142,7 +152,7 @@ class ThreadStoreConformance:
         store.apply(ThreadChange("t", items=items[2:]))
 
         assert store.history("t") == tuple(items)
-        assert store.items(["w", "o", "nobody", "z", "w"]) == (items[3], said("o"), items[0], items[3])
+        assert store.items(["w", "o", "nobody", "z", "w"]) == (items[5], said("o"), items[0], items[5])
 
     def test_what_was_attached_comes_back_with_its_item(self, store: ThreadStore) -> None:
         one = Attachment("file:a\ud800.py", "a.py:1-9", "f" * 64, Detail.EXCERPT, (1, 9), 20, 60)
@@ -290,6 +300,21 @@ class ThreadStoreConformance:
 
         assert store.last_number("t") == 4
 
+    def test_the_totals_of_a_thread_add_up_its_turns_and_its_messages(self, store: ThreadStore) -> None:
+        assert store.totals("t") == Totals()
+        store.apply(ThreadChange("t", turn=turned(1)))
+        assert store.totals("t") == Totals(turns=1, tokens=42, recent=(42,))
+        answered = replace(turned(1), status="finished", reply_tokens=5, cost=0.25)
+        store.apply(ThreadChange("t", turn=answered, items=[said("a"), said("b")]))
+        store.apply(ThreadChange("t", turn=replace(turned(2), status="finished", reply_tokens=6, cost=0)))
+        store.apply(ThreadChange("other", turn=turned(1, "other")))
+        summary = said("s", kind="summary", stands_for=("a", "b"))
+        store.apply(ThreadChange("t", replacements=[Replacement(("a", "b"), summary)], turn=turned(3)))
+
+        assert store.turn("t", 1) == answered
+        assert store.totals("t") == Totals(3, 2, 2, 3 * 42, 11, 0.25, (42, 42, 42))
+        assert store.totals("nothing") == Totals()
+
     def test_a_turn_comes_back_as_it_was_with_its_prompt_and_its_receipt(self, store: ThreadStore) -> None:
         first, second = turned(1), turned(2, text="and then?")
         store.apply(ThreadChange("t", turn=first))
@@ -306,6 +331,17 @@ class ThreadStoreConformance:
         store.apply(ThreadChange("t", turn=replace(other, created="later"), items=[said("a")]))
 
         assert store.turns("t") == (other,)
+
+    def test_only_a_prepared_turn_of_the_thread_is_continued(self, store: ThreadStore) -> None:
+        store.apply(ThreadChange("t", turn=turned(1)))
+        store.apply(ThreadChange("other", turn=turned(1, "other")))
+        store.apply(ThreadChange("t", turn=turned(2), continued="t-1"))
+
+        assert store.turns("t") == (replace(turned(1), status="continued"), turned(2))
+        for gone in ("t-1", "other-1", "unknown"):
+            assert refused(store, ThreadChange("t", turn=turned(3), items=[said("a")], continued=gone))
+        assert (store.last_number("t"), names(store)) == (2, [])
+        assert store.totals("t").turns == 1
 
     def test_a_number_is_given_once(self, store: ThreadStore) -> None:
         store.apply(ThreadChange("t", turn=turned(1)))
@@ -389,6 +425,43 @@ class ThreadStoreConformance:
         assert refused(store, ThreadChange("b", items=[said("a0")]))
         assert refused(store, ThreadChange("new", items=[said("a0")]))
         assert [line.id for line in store.threads()] == ["a", "c", "b"]
+
+    def test_a_thread_gets_another_name_with_all_that_it_has(self, store: ThreadStore) -> None:
+        store.apply(ThreadChange("t", items=[said("a"), said("b")], states=[stored("files", "t", 2, ["x"])]))
+        store.apply(ThreadChange("t", turned(1), replacements=[Replacement(("a",), said("s", stands_for=("a",)))]))
+        store.apply(ThreadChange("u", states=[stored("files", "u", 2, ["y"])]))
+        store.rename("t", "v")
+
+        assert [one.id for one in store.threads()] == ["u", "v"]
+        assert (names(store, "t"), names(store, "v")) == ([], ["s", "b"])
+        assert [one.id for one in store.said("v")] == ["a", "b", "s"]
+        assert [(one.thread, one.receipt.thread, one.number) for one in store.turns("v")] == [("v", "v", 1)]
+        assert (state_of(store, "files", "t"), state_of(store, "files", "v")) == (None, stored("files", "v", 2, ["x"]))
+        store.apply(ThreadChange("v", items=[said("c")]))
+        assert names(store, "v") == ["s", "b", "c"]
+        store.apply(ThreadChange("t", items=[said("d")]))
+        assert names(store, "t") == ["d"]
+
+    def test_a_name_that_is_taken_and_a_thread_that_is_not_there_are_refused(self, store: ThreadStore) -> None:
+        store.apply(ThreadChange("t", items=[said("a")]))
+        store.apply(ThreadChange("u", items=[said("b")]))
+        for before, after in (("t", "u"), ("t", "t"), ("x", "y"), ("x", "t")):
+            try:
+                store.rename(before, after)
+            except ConflictError:
+                continue
+            raise AssertionError(f"{before} became {after}")
+        assert (names(store, "t"), names(store, "u")) == (["a"], ["b"])
+
+    def test_nobody_renames_the_threads_of_somebody_else(self, database: StateDatabase) -> None:
+        mine, theirs = database.threads(LOCAL), database.threads(Principal("eve"))
+        for store in (mine, theirs):
+            store.apply(ThreadChange("t", states=[stored("files", "t", 1, ["x"])]))
+        mine.rename("t", "v")
+
+        assert ([one.id for one in mine.threads()], [one.id for one in theirs.threads()]) == (["v"], ["t"])
+        assert state_of(theirs, "files", "t") == stored("files", "t", 1, ["x"])
+        assert state_of(theirs, "files", "v") is None
 
     def test_many_threads_of_the_process_may_write_at_once(self, store: ThreadStore) -> None:
         def write(name: str) -> None:

@@ -24,7 +24,7 @@ from promptuary.core.query import (
     words_to_check,
     worth_respelling,
 )
-from promptuary.core.search import UNREAD, Chunk, Filters, Folder, IndexCounts, IndexedFile, Words, note_name
+from promptuary.core.search import UNREAD, Chunk, Filters, Folder, IndexCounts, IndexedFile, Words, as_tag, note_name
 
 
 @dataclass(slots=True)
@@ -383,11 +383,17 @@ class InMemoryVectorStore:
         """Do nothing: there is no file to close."""
 
 
+def _has_tag(file: IndexedFile, tags: Sequence[str]) -> bool:
+    """Return whether a file has one of the tags, or one below it."""
+    return any(f"{own}/".startswith(f"{as_tag(tag)}/") for own in file.tags for tag in tags)
+
+
 def _passes(one: _File, filters: Filters) -> bool:
     return (
         (not filters.folders or one.folder.path in filters.folders)
         and (not filters.kinds or one.file.kind in filters.kinds)
         and (not filters.labels or one.folder.label in filters.labels)
+        and (not filters.tags or _has_tag(one.file, filters.tags))
         and (filters.since is None or one.file.date >= filters.since)
         and (filters.until is None or one.file.date < filters.until)
     )

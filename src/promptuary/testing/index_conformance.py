@@ -18,6 +18,7 @@ import hashlib
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from math import isclose
 from typing import Final
 
@@ -318,6 +319,20 @@ class SearchIndexConformance:
         assert selected(Filters(since=20)) == selected(Filters(since=11, until=21)) == ["b"]
         assert selected(Filters(until=20)) == ["a"]
         assert selected(Filters(kinds=("code",), labels=("ada",))) == []
+
+    def test_filters_select_files_by_tag_and_those_below_it(self, index: SearchIndex) -> None:
+        tags = {"a": ("work/plans", "urgent"), "b": ("workshop",), "c": ()}
+        with writing(index) as writer:
+            for path, own in tags.items():
+                writer.put(HERE, replace(file(path), tags=own), "x", lines("x"))
+
+        def selected(*wanted: str) -> list[str]:
+            return sorted(path for _, _, path in index.select(Filters(tags=wanted)))
+
+        assert selected("work") == selected("#Work/Plans") == selected("work/") == ["a"]
+        assert selected("workshop", "urgent") == ["a", "b"]
+        assert selected("plans") == selected("w") == []
+        assert {path: one.tags for path, one in index.files(HERE).items()} == tags
 
     def test_only_the_chunks_of_selected_files_are_found(self, index: SearchIndex, vectors: VectorStore) -> None:
         filled(index, a="alpha", b="alpha", c="alpha")

@@ -2,16 +2,19 @@
 
 ``ScriptedModel(["80", TimeoutError()])`` gives its answers in order and raises those that are exceptions;
 ``ScriptedModel(lambda messages: "50")`` makes each from what is asked. It keeps every question, and how many were
-under way at once.
+under way at once. ``ScriptedStream`` is the same for models that talk: text and calls of tools, bit by bit.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from promptuary.core.messages import Message
+from promptuary.core.messages import Message, ToolCall
+from promptuary.core.ports.chat import ChatEvent, ChatRequest, ModelUsage, Stopped, TextPiece
 
+Prepared = TypeVar("Prepared")
 Answer = str | Exception
 """What the model says, or what goes wrong."""
 
@@ -74,6 +77,39 @@ class ScriptedModel:
         await asyncio.sleep(self._delay)
 
 
+Spoken = Sequence[str | ToolCall | Exception]
+"""An answer of a model that talks: pieces of text, calls of tools, and what goes wrong, in order."""
+
+
+class ScriptedStream:
+    """A ``StreamingModel`` with prepared answers: a list of them, in order, or a function of the request.
+
+    It keeps every request; ``delay`` is seconds before each piece. Text arrives line by line.
+    """
+
+    def __init__(self, script: Iterable[Spoken] | Callable[[ChatRequest], Spoken], *, delay: float = 0.0) -> None:
+        self.asked: list[ChatRequest] = []
+        self._answer = script if callable(script) else _in_order(script)
+        self._delay = delay
+
+    async def stream(self, request: ChatRequest) -> AsyncIterator[ChatEvent]:
+        """Yield the next answer of the script, or raise what is in it."""
+        self.asked.append(request)
+        called = False
+        for part in self._answer(request):
+            await asyncio.sleep(self._delay)
+            if isinstance(part, Exception):
+                raise part
+            if isinstance(part, ToolCall):
+                called = True
+                yield part
+                continue
+            for line in part.splitlines(keepends=True):
+                yield TextPiece(line)
+        yield ModelUsage(sum(len(one["content"]) for one in request.prompt.messages) // 4, 1)
+        yield Stopped("tools" if called else "end")
+
+
 class ScriptedReranker:
     """A ``Reranker`` whose scores a function gives, for a question and a text; it keeps every question it was asked.
 
@@ -93,10 +129,10 @@ class ScriptedReranker:
         return [self._score(query, text) for text in texts]
 
 
-def _in_order(answers: Iterable[Answer]) -> Callable[[Sequence[Message]], Answer]:
+def _in_order(answers: Iterable[Prepared]) -> Callable[[object], Prepared]:
     waiting = iter(answers)
 
-    def following(_: Sequence[Message]) -> Answer:
+    def following(_: object) -> Prepared:
         for answer in waiting:
             return answer
         raise ScriptExhausted("the script has no more answers; give it as many as there are questions")

@@ -1,30 +1,41 @@
 """Chat models behind a service with an API like OpenAI's ``/v1/chat/completions``, on this machine or elsewhere.
 
+The same client answers at once (``complete``), in JSON (``complete_json``) and bit by bit (``stream``).
+
 The address is the person's own and must never come from a workspace: texts and a key are sent there.
 ``workspace.web.post`` connects and retries; this module speaks the protocol and validates every answer. Services differ
 in what they accept: the first refusal of a form leads to the other, which is remembered.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
 
 from promptuary import concurrency
+from promptuary.context.render import openai_chat
 from promptuary.core.errors import PromptuaryError, ServiceRefusedError
-from promptuary.core.messages import Message
+from promptuary.core.messages import SPEAKERS, Message, Prompt
 from promptuary.core.ports.json_answers import instruction
 from promptuary.core.text import valid_unicode
-from promptuary.models.openai_embeddings import service_key
-from promptuary.workspace.web.post import PostPolicy, post_json
+from promptuary.models.chat.event_stream import json_events
+from promptuary.models.chat.openai_stream import chat_events
+from promptuary.models.endpoints.keys import service_key
+from promptuary.workspace.web.post import Credential, PostPolicy, post_for_stream, post_json
+
+if TYPE_CHECKING:
+    from promptuary.core.ports.chat import ChatEvent, ChatRequest, ToolSpec
+    from promptuary.workspace.web.http import Hangup
 
 _WRONG_FORM: Final = frozenset({400, 404, 415, 422, 501})
 """How services say that they do not know a field. An unknown model is a 404, too: then the second try fails as well."""
 
 
 class EndpointChatModel:
-    """A ``JsonChatModel`` at ``base_url``, to which ``/chat/completions`` is appended unless it ends so.
+    """A ``JsonChatModel`` and ``StreamingModel`` at ``base_url``, to which ``/chat/completions`` is appended.
 
-    ``key_variable`` names the environment variable that holds the key. ``max_tokens`` replaces the length that a caller
-    asks for. A call that is cancelled stops waiting; the request itself ends at the latest with its timeout.
+    ``key_variable`` names the environment variable that holds the key, ``keyring_entry`` its entry in the keyring.
+    ``max_tokens`` replaces the length that a caller asks for. A call that is cancelled stops waiting; a streamed one
+    ends its connection, too.
     """
 
     def __init__(
@@ -33,16 +44,18 @@ class EndpointChatModel:
         model: str,
         *,
         key_variable: str = "",
+        keyring_entry: str = "",
         max_tokens: int = 0,
         policy: PostPolicy | None = None,
     ) -> None:
         self._url = base_url.rstrip("/").removesuffix("/chat/completions") + "/chat/completions"
         self._model = model
-        self._key_variable = key_variable
+        self._key_variable, self._keyring_entry = key_variable, keyring_entry
         self._max_tokens = max_tokens
         self._policy = policy or PostPolicy()
         self._length_field = "max_tokens"
         self._takes_schema = True
+        self._streaming_forms = [_with_usage, _without_usage, _plain]
 
     async def complete(self, messages: Sequence[Message], *, max_tokens: int) -> str:
         """Return the model's answer as text. Raises ``PromptuaryError`` if the service fails."""
@@ -51,6 +64,56 @@ class EndpointChatModel:
     async def complete_json(self, messages: Sequence[Message], schema: Mapping[str, object], *, max_tokens: int) -> str:
         """Return an answer that is held to ``schema`` by the service, or by instruction if it cannot do that."""
         return await concurrency.run(lambda: self._text(self._posted_with_schema(messages, schema, max_tokens)))
+
+    def stream(self, request: "ChatRequest") -> "AsyncIterator[ChatEvent]":
+        """Return the answer to ``request`` as it arrives."""
+        from promptuary.workspace.web.http import Hangup  # noqa: PLC0415  (90 ms)
+
+        hangup = Hangup()
+        return concurrency.iterate(self._events(request, hangup), hangup.now)
+
+    def _events(self, request: "ChatRequest", hangup: "Hangup") -> "Generator[ChatEvent, None, None]":
+        with self._begun(request, hangup) as chunks:
+            yield from chat_events(json_events(chunks))
+
+    @contextmanager
+    def _begun(self, request: "ChatRequest", hangup: "Hangup") -> Iterator[Iterator[bytes]]:
+        """Yield the bytes of an answer to the first form of ``request`` that the service accepts."""
+        credential = Credential(service_key(self._key_variable, "chat", self._keyring_entry))
+        first: ServiceRefusedError | None = None
+        for form in list(self._streaming_forms):
+            answered = False
+            try:
+                body = {"model": self._model, "stream": True, **form(request)}
+                with self._with_length(body, request.max_tokens, credential, hangup) as chunks:
+                    answered = True
+                    self._streaming_forms = [form]
+                    yield chunks
+                    return
+            except ServiceRefusedError as error:
+                if answered or error.status not in _WRONG_FORM:
+                    raise
+                first = first or error
+        raise first or AssertionError("there is a form")
+
+    @contextmanager
+    def _with_length(
+        self, body: Mapping[str, object], max_tokens: int, credential: Credential, hangup: "Hangup"
+    ) -> Iterator[Iterator[bytes]]:
+        length = self._max_tokens or max_tokens
+        for field in (
+            ("max_tokens", "max_completion_tokens") if self._length_field == "max_tokens" else (self._length_field,)
+        ):
+            answered = False
+            try:
+                with post_for_stream(self._url, {**body, field: length}, self._policy, credential, hangup) as chunks:
+                    answered = True
+                    self._length_field = field
+                    yield chunks
+                    return
+            except ServiceRefusedError as error:
+                if answered or field != "max_tokens" or not _wants_other_length(error):
+                    raise
 
     def _posted_with_schema(self, messages: Sequence[Message], schema: Mapping[str, object], max_tokens: int) -> object:
         if self._takes_schema:
@@ -65,15 +128,14 @@ class EndpointChatModel:
         return answer
 
     def _posted(self, messages: Sequence[Message], max_tokens: int, more: Mapping[str, object] | None = None) -> object:
-        wire = [_on_the_wire(message) for message in messages]
-        request: dict[str, object] = {"model": self._model, "messages": wire, "stream": False, **(more or {})}
+        request: dict[str, object] = {"model": self._model, "messages": _on_the_wire(messages), **(more or {})}
+        request["stream"] = False
         length = self._max_tokens or max_tokens
-        key = service_key(self._key_variable, "chat")
+        key = service_key(self._key_variable, "chat", self._keyring_entry)
         try:
             return post_json(self._url, {**request, self._length_field: length}, self._policy, key=key)
         except ServiceRefusedError as error:
-            # Newer models of OpenAI know the length by another name, and say so.
-            if self._length_field != "max_tokens" or "max_completion_tokens" not in str(error):
+            if self._length_field != "max_tokens" or not _wants_other_length(error):
                 raise
         self._length_field = "max_completion_tokens"
         return post_json(self._url, {**request, self._length_field: length}, self._policy, key=key)
@@ -90,16 +152,60 @@ class EndpointChatModel:
         return valid_unicode(content)
 
 
-def _on_the_wire(message: Message) -> dict[str, Any]:
-    wire: dict[str, Any] = {"role": message["role"], "content": valid_unicode(message["content"])}
-    if calls := message.get("tool_calls"):
-        wire["tool_calls"] = [
-            {"id": one["id"], "type": "function", "function": {"name": one["name"], "arguments": one["arguments"]}}
-            for one in calls
+def _wants_other_length(error: ServiceRefusedError) -> bool:
+    """Return whether a service asks for the other field: newer models of OpenAI name it, and nothing else tells."""
+    return "max_completion_tokens" in str(error)
+
+
+def _on_the_wire(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Return messages as the service takes them. All services know ``system``; only OpenAI's own know ``developer``."""
+    known: list[Message] = [
+        {
+            **message,
+            "role": "system" if message["role"] == "developer" else message["role"],
+            "content": valid_unicode(message["content"]),
+        }
+        for message in messages
+    ]
+    return openai_chat(Prompt((), known[:-1], (), known[-1]))
+
+
+def _with_usage(request: "ChatRequest") -> dict[str, Any]:
+    return {**_without_usage(request), "stream_options": {"include_usage": True}}
+
+
+def _without_usage(request: "ChatRequest") -> dict[str, Any]:
+    return {"messages": _on_the_wire(request.prompt.messages), **_tools(request.tools)}
+
+
+def _plain(request: "ChatRequest") -> dict[str, Any]:
+    """Return the form for models whose template knows one system message, at the beginning, and nothing later."""
+    prompt = request.prompt
+    standing: list[Message] = [
+        {"role": "system", "content": "\n\n".join(message["content"] for message in prompt.stable)}
+    ]
+    live, loop = (list(map(_as_said, messages)) for messages in (prompt.live, prompt.loop))
+    said = [*(standing if prompt.stable else []), *prompt.history, *live, prompt.message, *loop]
+    return {"messages": _on_the_wire(said), **_tools(request.tools)}
+
+
+def _as_said(message: Message) -> Message:
+    """Return what gives instructions as a message of the user, and every other as it is."""
+    return message if message["role"] in SPEAKERS else {**message, "role": "user"}
+
+
+def _tools(tools: "Sequence[ToolSpec]") -> dict[str, Any]:
+    if not tools:
+        return {}
+    return {
+        "tools": [
+            {
+                "type": "function",
+                "function": {"name": one.name, "description": one.description, "parameters": one.parameters},
+            }
+            for one in tools
         ]
-    if "tool_call_id" in message:
-        wire["tool_call_id"] = message["tool_call_id"]
-    return wire
+    }
 
 
 def _first_message(answer: object) -> Mapping[str, Any]:

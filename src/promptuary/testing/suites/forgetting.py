@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from promptuary.core.blocks import Detail
-from promptuary.core.messages import Attachment, Item, Message, Replacement, ToolCall
+from promptuary.core.blocks import Attachment, Detail
+from promptuary.core.messages import Item, Message, Replacement, ToolCall
 from promptuary.core.notes import NoteDraft, Place
 from promptuary.core.ports.forgetting import Forgetting
 from promptuary.core.ports.threads import LayerState, StateDatabase, StateKey, ThreadChange, ThreadStore, TurnRecord
@@ -158,6 +158,47 @@ class ForgettingConformance:
         changed = forgetting.redact_note(NOTE, TEXTS)
         forgetting.purge()
         return changed
+
+    def test_what_was_begun_is_known_until_it_is_ended_and_to_its_owner_alone(self, database: StateDatabase) -> None:
+        forgetting, other = database.forgetting(LOCAL), database.forgetting(EVE)
+        assert forgetting.unfinished() == {}
+        forgetting.begin("n1", everywhere=True)
+        forgetting.begin("n1", everywhere=False)
+        forgetting.begin("n2", everywhere=False)
+        assert database.forgetting(LOCAL).unfinished() == {"n1": True, "n2": False}
+        other.end("n1")
+        assert other.unfinished() == {}
+        forgetting.end("n1")
+        assert forgetting.unfinished() == {"n2": False}
+
+    def test_a_note_is_forgotten_after_a_file_in_the_same_message(self, database: StateDatabase) -> None:
+        store = database.threads(LOCAL)
+        store.apply(ThreadChange("t", turn=turn_with(ATTACHED), items=[_attached()]))
+        database.forgetting(LOCAL).redact_source("file:b.txt")
+        database.forgetting(LOCAL).redact_note(NOTE, TEXTS)
+
+        everything = f"{store.turns('t')} {store.history('t')}"
+        assert not [text for text in (TITLE, *BODY.split("\n")) if text in everything]
+        assert set(store.turns("t")[0].forgotten) == {NOTE, "file:b.txt"}
+        assert store.history("t")[0].words == f"See {NOTE} and b"
+
+    def test_a_file_is_taken_out_for_its_owner_alone(self, database: StateDatabase) -> None:
+        blocks = "## pages/[id].ts:1-2\nfile\n\n```\n## x\n```\n\n## pages/[id].tsx\nfile\n\n```\nstays\n```"
+        sent = f"# Attached context\n\n{blocks}\n\n# Message\n\nSee pages/[id].ts:1-2"
+        for principal in (LOCAL, EVE):
+            turn = turn_with(sent, "unchanged", owner=principal.user)
+            item = Item(f"{principal.user}i1", "user", sent, turn=turn.id)
+            database.threads(principal).apply(ThreadChange("t", turn=turn, items=[item]))
+        theirs = _everything(database, EVE)
+        left = sent.replace("## pages/[id].ts:1-2\nfile\n\n```\n## x\n```", "[forgotten: file:pages/[id].ts]")
+
+        assert database.forgetting(LOCAL).redact_source("file:pages/[id].ts")
+        own = database.threads(LOCAL)
+        assert prompt_of(own) == (left, "unchanged")
+        assert [item.content for item in own.history("t")] == [left]
+        assert own.turns("t")[0].forgotten == ("file:pages/[id].ts",)
+        assert _everything(database, EVE) == theirs
+        assert not database.forgetting(LOCAL).redact_source("file:pages/[id].ts")
 
     def test_two_notes_are_forgotten_one_after_the_other(self, database: StateDatabase) -> None:
         store = database.threads(LOCAL)

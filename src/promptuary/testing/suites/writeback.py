@@ -36,6 +36,13 @@ class NoteQueueConformance:
         assert [queue.add(TWO), queue.add(ONE)] == [True, True]
         assert list(queue.waiting()) == [TWO, ONE]
 
+    def test_turns_of_a_thread_wait_under_its_new_name(self, queue: NoteQueue) -> None:
+        queue.add(ONE)
+        queue.add(TWO)
+        queue.rename_thread(ONE.thread, "new")
+
+        assert list(queue.waiting()) == [replace(ONE, thread="new"), TWO]
+
     def test_a_turn_is_added_once(self, queue: NoteQueue) -> None:
         assert [queue.add(ONE), queue.add(replace(ONE, text="another"))] == [True, False]
         assert list(queue.waiting()) == [ONE]

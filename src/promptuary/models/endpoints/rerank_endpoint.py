@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from promptuary.core.errors import PromptuaryError, ServiceRefusedError
-from promptuary.models.openai_embeddings import sendable, service_key
+from promptuary.models.endpoints.keys import service_key
+from promptuary.models.endpoints.openai_embeddings import sendable
 from promptuary.workspace.web.post import PostPolicy, post_json
 
 _CHARACTERS: Final = 8_000

@@ -5,16 +5,16 @@ The address is the person's own and must never come from a workspace: texts and 
 """
 
 import math
-import os
 import sys
 import threading
 from array import array
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from promptuary.core.errors import ConfigError, PromptuaryError
+from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports.models import Purpose
 from promptuary.core.text import valid_unicode
+from promptuary.models.endpoints.keys import service_key
 from promptuary.workspace.web.post import PostPolicy, post_json
 
 _CHARACTERS: Final = 24_000
@@ -89,16 +89,6 @@ class EndpointEmbedder:
             if wrong is not None:
                 raise _bad(f"vectors of {wrong} numbers where {self._dimensions} were expected")
         return [_packed(vector) for vector in vectors]
-
-
-def service_key(variable: str, service: str) -> str:
-    """Return the key that the environment variable holds, or nothing if none is named."""
-    if not variable:
-        return ""
-    key = os.environ.get(variable, "").strip()
-    if not key:
-        raise ConfigError(f"The {service} service needs a key: set the environment variable {variable}.")
-    return key
 
 
 def sendable(text: str, most: int = _CHARACTERS) -> str:

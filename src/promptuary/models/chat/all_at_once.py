@@ -1,0 +1,18 @@
+"""A model that answers all at once, for those who talk to models that answer bit by bit. It calls no tools."""
+
+from collections.abc import AsyncIterator
+
+from promptuary.core.ports.chat import ChatEvent, ChatRequest, Stopped, TextPiece
+from promptuary.core.ports.models import ChatModel
+
+
+class AllAtOnce:
+    """A ``StreamingModel`` whose answers are those of ``model``, in one piece."""
+
+    def __init__(self, model: ChatModel) -> None:
+        self._model = model
+
+    async def stream(self, request: ChatRequest) -> AsyncIterator[ChatEvent]:
+        """Yield the answer to ``request``, and its end."""
+        yield TextPiece(await self._model.complete(request.prompt.messages, max_tokens=request.max_tokens))
+        yield Stopped("end")

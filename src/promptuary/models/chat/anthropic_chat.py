@@ -1,0 +1,101 @@
+"""Chat models behind Anthropic's Messages API, with marks that say where its cache may end.
+
+The address is the person's own and must never come from a workspace: texts and a key are sent there.
+"""
+
+from collections.abc import AsyncIterator, Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from promptuary import concurrency
+from promptuary.context.render import anthropic
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.messages import Message, Prompt
+from promptuary.core.ports.chat import ChatEvent, ChatRequest, TextPiece, ToolSpec
+from promptuary.core.ports.json_answers import instruction
+from promptuary.core.text import valid_unicode
+from promptuary.models.chat.anthropic_stream import message_events
+from promptuary.models.chat.event_stream import json_events
+from promptuary.models.endpoints.keys import service_key
+from promptuary.workspace.web.post import Credential, PostPolicy, post_for_stream
+
+if TYPE_CHECKING:
+    from promptuary.workspace.web.http import Hangup
+
+_VERSION: Final = ("anthropic-version", "2023-06-01")
+
+
+class AnthropicChatModel:
+    """A ``JsonChatModel`` and ``StreamingModel`` at ``base_url``, to which ``/v1/messages`` is appended.
+
+    ``key_variable`` names the environment variable that holds the key, ``keyring_entry`` its entry in the keyring.
+    ``max_tokens`` replaces the length that a caller asks for.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        *,
+        key_variable: str = "",
+        keyring_entry: str = "",
+        max_tokens: int = 0,
+        policy: PostPolicy | None = None,
+    ) -> None:
+        self._url = base_url.rstrip("/").removesuffix("/messages").removesuffix("/v1") + "/v1/messages"
+        self._model = model
+        self._key_variable, self._keyring_entry = key_variable, keyring_entry
+        self._max_tokens = max_tokens
+        self._policy = policy or PostPolicy()
+
+    async def complete(self, messages: Sequence[Message], *, max_tokens: int) -> str:
+        """Return the model's answer as text. Raises ``PromptuaryError`` if the service fails."""
+        standing = [message for message in messages[:-1] if message["role"] in {"system", "developer"}]
+        said = [message for message in messages[:-1] if message not in standing]
+        request = ChatRequest(Prompt(standing, said, (), messages[-1]), max_tokens=max_tokens)
+        pieces = [event.text async for event in self.stream(request) if isinstance(event, TextPiece)]
+        if not pieces:
+            raise PromptuaryError("The chat service sends an answer without text.")
+        return "".join(pieces)
+
+    async def complete_json(self, messages: Sequence[Message], schema: Mapping[str, object], *, max_tokens: int) -> str:
+        """Return an answer that should fit ``schema``, by instruction."""
+        return await self.complete([*messages, instruction(schema)], max_tokens=max_tokens)
+
+    def stream(self, request: ChatRequest) -> AsyncIterator[ChatEvent]:
+        """Return the answer to ``request`` as it arrives."""
+        from promptuary.workspace.web.http import Hangup  # noqa: PLC0415  (90 ms)
+
+        hangup = Hangup()
+        return concurrency.iterate(self._events(request, hangup), hangup.now)
+
+    def _events(self, request: ChatRequest, hangup: "Hangup") -> Generator[ChatEvent, None, None]:
+        key = service_key(self._key_variable, "chat", self._keyring_entry)
+        credential = Credential(key, "x-api-key", (_VERSION,))
+        body = {
+            "model": self._model,
+            "max_tokens": self._max_tokens or request.max_tokens,
+            "stream": True,
+            **_rendered(request.prompt),
+            **_tools(request.tools),
+        }
+        with post_for_stream(self._url, body, self._policy, credential, hangup) as chunks:
+            yield from message_events(json_events(chunks))
+
+
+def _rendered(prompt: Prompt) -> dict[str, Any]:
+    (message,) = _valid([prompt.message])
+    valid = Prompt(_valid(prompt.stable), _valid(prompt.history), _valid(prompt.live), message, _valid(prompt.loop))
+    rendered = anthropic(valid)
+    return rendered if rendered["system"] else {"messages": rendered["messages"]}
+
+
+def _valid(messages: Sequence[Message]) -> list[Message]:
+    return [{**message, "content": valid_unicode(message["content"])} for message in messages]
+
+
+def _tools(tools: Sequence[ToolSpec]) -> dict[str, Any]:
+    if not tools:
+        return {}
+    return {
+        "tools": [{"name": one.name, "description": one.description, "input_schema": one.parameters} for one in tools]
+    }

@@ -1,0 +1,85 @@
+"""What Anthropic's Messages API streams, put together to events: text, calls of tools, usage, the end. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.messages import ToolCall
+from promptuary.core.ports.chat import ChatEvent, ModelUsage, Stopped, StopReason, TextPiece
+from promptuary.core.text import valid_unicode
+from promptuary.models.chat.openai_stream import counted, error_text
+
+_REASONS: Final[Mapping[str, StopReason]] = {"max_tokens": "length", "tool_use": "tools", "refusal": "refused"}
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call of a tool, of which pieces arrive; its arguments are JSON."""
+
+    id: str
+    name: str
+    pieces: list[str] = field(default_factory=list)
+
+
+def message_events(events: Iterable[Mapping[str, Any]]) -> Iterator[ChatEvent]:
+    """Yield the events of an answer.
+
+    Raises ``PromptuaryError`` if the service reports an error, or if the answer ends before its end.
+    """
+    calls: dict[int, _Call] = {}
+    usage, reason = ModelUsage(), ""
+    for event in events:
+        match event.get("type"):
+            case "message_start":
+                usage = _begun(_mapping(_mapping(event.get("message")).get("usage")))
+                yield usage
+            case "content_block_start":
+                yield from _started(event, calls)
+            case "content_block_delta":
+                yield from _piece(event, calls)
+            case "content_block_stop":
+                if call := calls.pop(counted(event.get("index")), None):
+                    yield ToolCall(call.id, call.name, valid_unicode("".join(call.pieces)) or "{}")
+            case "message_delta":
+                said = _mapping(event.get("delta")).get("stop_reason")
+                reason = said if isinstance(said, str) else reason
+                written = counted(_mapping(event.get("usage")).get("output_tokens"))
+                usage = ModelUsage(usage.input_tokens, written or usage.output_tokens, usage.cached_tokens)
+                yield usage
+            case "message_stop":
+                yield Stopped(_REASONS.get(reason, "end"))
+                return
+            case "error":
+                raise PromptuaryError(f"The chat service breaks off: {error_text(event.get('error'))}")
+            case _:  # pings, and what later versions add
+                pass
+    raise PromptuaryError("The chat service closed the connection before the answer was complete.")
+
+
+def _started(event: Mapping[str, Any], calls: dict[int, _Call]) -> Iterator[ChatEvent]:
+    block = _mapping(event.get("content_block"))
+    if block.get("type") == "tool_use":
+        calls[counted(event.get("index"))] = _Call(str(block.get("id", "")), str(block.get("name", "")))
+    elif block.get("type") == "text" and isinstance(text := block.get("text"), str) and text:
+        yield TextPiece(valid_unicode(text))
+
+
+def _piece(event: Mapping[str, Any], calls: dict[int, _Call]) -> Iterator[ChatEvent]:
+    delta = _mapping(event.get("delta"))
+    if delta.get("type") == "text_delta" and isinstance(text := delta.get("text"), str) and text:
+        yield TextPiece(valid_unicode(text))
+    call = calls.get(counted(event.get("index")))
+    if call and delta.get("type") == "input_json_delta" and isinstance(part := delta.get("partial_json"), str):
+        call.pieces.append(part)
+
+
+def _begun(usage: Mapping[str, Any]) -> ModelUsage:
+    """Return the usage at the beginning: Anthropic does not count what it read from or wrote to its cache as input."""
+    cached = counted(usage.get("cache_read_input_tokens"))
+    new = counted(usage.get("input_tokens")) + counted(usage.get("cache_creation_input_tokens"))
+    return ModelUsage(new + cached, counted(usage.get("output_tokens")), cached)
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

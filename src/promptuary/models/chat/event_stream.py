@@ -1,0 +1,73 @@
+"""Server-sent events: what streaming services answer with. Bytes to events, in linear time. Pure."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple
+
+from promptuary.core.errors import PromptuaryError
+
+_LONGEST_LINE: Final = 8 * 1024 * 1024
+_DONE: Final = "[DONE]"
+
+
+class ServerEvent(NamedTuple):
+    """One event: its name, which many services leave out, and its data."""
+
+    name: str
+    data: str
+
+
+def server_events(chunks: Iterable[bytes]) -> Iterator[ServerEvent]:
+    """Yield the events of a stream. What stands after the last empty line is no event: it is not complete."""
+    name, data = "", list[str]()
+    for line in _lines(chunks):
+        if not line:
+            if data:
+                yield ServerEvent(name, "\n".join(data))
+            name, data = "", []
+            continue
+        field, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if field == "data":
+            data.append(value)
+        elif field == "event":
+            name = value
+
+
+def json_events(chunks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    """Yield the data of each event, which must be a JSON object, up to ``[DONE]``; then ``{}``, and nothing more.
+
+    Raises ``PromptuaryError`` for anything else: who sends it speaks another protocol.
+    """
+    for event in server_events(chunks):
+        if event.data.strip() == _DONE:
+            yield {}
+            return
+        try:
+            value = json.loads(event.data)
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, dict):
+            raise PromptuaryError(
+                "The chat service sends a malformed piece of an answer; what arrived before it counts."
+            )
+        yield value
+
+
+def _lines(chunks: Iterable[bytes]) -> Iterator[str]:
+    """Yield lines without their ends, which are those of three kinds that the standard allows."""
+    begun = list[bytes]()
+    length = 0
+    after_return = False
+    for chunk in chunks:
+        if after_return and chunk[:1] == b"\n":
+            chunk = chunk[1:]  # noqa: PLW2901  (the second half of the end of the line before)
+        after_return = after_return if not chunk else chunk[-1:] == b"\r"
+        *ended, rest = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        for line in ended:
+            yield b"".join([*begun, line]).decode("utf-8", "replace")
+            begun, length = [], 0
+        begun.append(rest)
+        length += len(rest)
+        if length > _LONGEST_LINE:
+            raise PromptuaryError("The chat service sends a line without an end; check its address.")

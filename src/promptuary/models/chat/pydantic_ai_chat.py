@@ -1,0 +1,136 @@
+"""Chat models of every provider that pydantic-ai knows (the extra ``pydantic-ai``), by its names for them.
+
+Keys and addresses are those of pydantic-ai: it reads the variables of the provider.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from promptuary.core.errors import ConfigError, PromptuaryError, how_to_install
+from promptuary.core.messages import Message, Prompt, ToolCall
+from promptuary.core.ports.chat import ChatEvent, ChatRequest, ModelUsage, Stopped, StopReason, TextPiece
+from promptuary.core.ports.json_answers import instruction
+from promptuary.core.text import one_line, valid_unicode
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage
+    from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
+
+_REASONS: Final[Mapping[str, StopReason]] = {"length": "length", "content_filter": "refused"}
+
+
+class PydanticAiModel:
+    """A ``JsonChatModel`` and ``StreamingModel``: ``model`` is a name such as ``mistral:mistral-large-latest``.
+
+    Programs may give a model of pydantic-ai itself.
+    """
+
+    def __init__(self, model: "str | Model", *, max_tokens: int = 0) -> None:
+        self._model, self._max_tokens = model, max_tokens
+
+    async def complete(self, messages: Sequence[Message], *, max_tokens: int) -> str:
+        """Return the model's answer as text. Raises ``PromptuaryError`` if the service fails."""
+        request = ChatRequest(Prompt((), messages[:-1], (), messages[-1]), max_tokens=max_tokens)
+        return "".join([event.text async for event in self.stream(request) if isinstance(event, TextPiece)])
+
+    async def complete_json(self, messages: Sequence[Message], schema: Mapping[str, object], *, max_tokens: int) -> str:
+        """Return an answer that should fit ``schema``, by instruction."""
+        return await self.complete([*messages, instruction(schema)], max_tokens=max_tokens)
+
+    async def stream(self, request: ChatRequest) -> AsyncIterator[ChatEvent]:
+        """Yield the answer to ``request`` as it arrives."""
+        try:
+            from pydantic_ai.direct import model_request_stream  # noqa: PLC0415  (an extra, and slow)
+            from pydantic_ai.settings import ModelSettings  # noqa: PLC0415
+        except ImportError:
+            raise ConfigError(
+                f"Models of pydantic-ai need the extra pydantic-ai: {how_to_install('pydantic-ai')}."
+            ) from None
+        length = ModelSettings(max_tokens=self._max_tokens or request.max_tokens)
+        try:
+            async with model_request_stream(
+                self._model,
+                _messages(request.prompt),
+                model_settings=length,
+                model_request_parameters=_parameters(request),
+            ) as response:
+                async for event in _events(response):
+                    yield event
+        except PromptuaryError:
+            raise
+        except Exception as error:  # noqa: BLE001
+            # Each provider's own client raises errors of its own; one line of it says enough, and holds no key.
+            raise PromptuaryError(
+                f"pydantic-ai cannot answer ({type(error).__name__}): {one_line(str(error))[:200]}"
+            ) from None
+
+
+async def _events(response: "StreamedResponse") -> AsyncIterator[ChatEvent]:
+    from pydantic_ai.messages import PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta  # noqa: PLC0415
+    from pydantic_ai.messages import ToolCallPart as Called  # noqa: PLC0415
+
+    async for event in response:
+        match event:
+            case PartStartEvent(part=TextPart(content=text)) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+                if text:
+                    yield TextPiece(valid_unicode(text))
+            case _:
+                pass
+    whole = response.get()
+    calls = [part for part in whole.parts if isinstance(part, Called)]
+    for part in calls:
+        yield ToolCall(part.tool_call_id, part.tool_name, valid_unicode(part.args_as_json_str()))
+    usage = whole.usage
+    yield ModelUsage(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens)
+    yield Stopped("tools" if calls else _REASONS.get(whole.finish_reason or "", "end"))
+
+
+def _parameters(request: ChatRequest) -> "ModelRequestParameters":
+    from pydantic_ai.models import ModelRequestParameters  # noqa: PLC0415
+    from pydantic_ai.tools import ToolDefinition  # noqa: PLC0415
+
+    tools = [
+        ToolDefinition(name=one.name, description=one.description, parameters_json_schema=dict(one.parameters))
+        for one in request.tools
+    ]
+    return ModelRequestParameters(function_tools=tools)
+
+
+def _messages(prompt: Prompt) -> "list[ModelMessage]":
+    from pydantic_ai.messages import ModelRequest, ModelResponse  # noqa: PLC0415
+
+    names = {call["id"]: call["name"] for one in prompt.messages for call in one.get("tool_calls", ())}
+    made: list[ModelMessage] = []
+    for message in prompt.messages:
+        if message["role"] == "assistant":
+            made.append(ModelResponse(parts=_answered(message)))
+            continue
+        part = _said(message, names)
+        last = made[-1] if made else None
+        if isinstance(last, ModelRequest):
+            made[-1] = ModelRequest(parts=[*last.parts, part])
+        else:
+            made.append(ModelRequest(parts=[part]))
+    return made
+
+
+def _said(message: Message, names: Mapping[str, str]) -> Any:
+    from pydantic_ai.messages import SystemPromptPart, ToolReturnPart, UserPromptPart  # noqa: PLC0415
+
+    content = valid_unicode(message["content"])
+    match message["role"]:
+        case "tool":
+            call = message.get("tool_call_id", "")
+            return ToolReturnPart(names.get(call, "tool"), content, call)
+        case "user":
+            return UserPromptPart(content)
+        case _:
+            return SystemPromptPart(content)
+
+
+def _answered(message: Message) -> list[Any]:
+    from pydantic_ai.messages import TextPart, ToolCallPart  # noqa: PLC0415
+
+    text = [TextPart(valid_unicode(message["content"]))] if message["content"] else []
+    calls = [ToolCallPart(one["name"], one["arguments"], one["id"]) for one in message.get("tool_calls", ())]
+    return [*text, *calls]

@@ -1,0 +1,1 @@
+"""Embeddings and rerankers of a service, and the keys that services want."""
