@@ -5,16 +5,17 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from promptuary.core.blocks import Block, Detail, Source
+from promptuary.core.budget import most_tokens
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.excerpt import largest
-from promptuary.core.expansion import Expansion, Outcome, Spend
-from promptuary.core.references import PATH_KINDS, WRITING_KINDS, Reference
+from promptuary.core.expansion import Expansion, Outcome, Slip, Spend
+from promptuary.core.references import PATH_KINDS, WRITING_KINDS, Reference, Span
 from promptuary.core.render import masked_warnings, preamble, render_message
 from promptuary.core.text import one_line, unique_slug
 from promptuary.references.fit import RankedSource, fit
-from promptuary.references.resolve import Resolution, classify, remember, resolve
+from promptuary.references.resolve import Resolution, remember, resolve, told_apart
 from promptuary.references.resolve_context import Kind, ResolveContext
-from promptuary.references.scan import MAX_REFERENCES, Span, scan
+from promptuary.references.scan import MAX_REFERENCES, Scanned, scan, scan_closely
 from promptuary.references.selection import interpretations
 from promptuary.workspace.workspace import Workspace
 
@@ -49,9 +50,12 @@ def expand(
     ``also`` holds references that are attached without being part of the message. ``tracked`` says whether ``#path`` is
     attached here; in a thread, a layer does that.
     """
-    found = [one for one in (*scan(text, skip=pasted), *_elsewhere(also)) if tracked or one.sigil == "@"]
-    references = classify(found, context.workspace)
+    scanned = scan_closely(text, skip=pasted)
+    found = [one for one in (*scanned.references, *_elsewhere(also)) if tracked or one.sigil == "@"]
+    references, unread = told_apart(found, context.workspace)
+    elsewhere = [] if tracked else [one for one in scanned.references if one.sigil == "#"]
     resolutions = _resolved(references, context, kinds, limits)
+    resolutions, slips = _examined(scanned, resolutions, [*unread, *elsewhere], context.workspace)
     links = _links(resolutions)
     sources = _SourceSet.of(resolutions, links)
     sent = _linked(text, resolutions, links)
@@ -82,6 +86,7 @@ def expand(
         named=tuple(sources.named()),
         attachments=message.attachments,
         words_start=message.words_start,
+        slips=tuple(slips),
     )
 
 
@@ -94,8 +99,31 @@ def _resolved(
     return [remember(one, context) if one.kind in WRITING_KINDS else next(found) for one in references]
 
 
+def _examined(
+    scanned: Scanned, resolutions: list[Resolution], unread: Sequence[Reference], workspace: Workspace
+) -> tuple[list[Resolution], list[Slip]]:
+    """Return the resolutions, those that failed with what was probably meant, and the slips of the message."""
+    missing = {n for n, one in enumerate(resolutions) if one.error and one.error.code is Code.NOT_FOUND}
+    if not (missing or unread or scanned.valueless):
+        return resolutions, []
+    from promptuary.references.slips import KnownPaths, slips, with_blanks  # noqa: PLC0415  (most messages have none)
+
+    paths = KnownPaths(workspace)
+    # The current folder is left behind in a reference that was located; the one that was typed has the text's words.
+    typed = {one.start: one for one in scanned.references}
+    for n in missing:
+        one = resolutions[n]
+        meant = with_blanks(scanned.text, typed.get(one.reference.start, one.reference), paths)
+        if meant:
+            name = typed[one.reference.start].value
+            reason = f'There is no "{name}" in the workspace; a path with blanks needs quotes: {meant}'
+            resolutions[n] = replace(one, error=SourceError(Code.NOT_FOUND, reason))
+    bare = [one for one in unread if one.start >= 0]
+    return resolutions, slips(scanned.text, scanned.valueless, bare, paths)
+
+
 def _listing_warnings(workspace: Workspace) -> list[str]:
-    cut = workspace.listing.cut_rules
+    cut = workspace.cut_rules()
     others = f" and {len(cut) - 1:,} more" if len(cut) > 1 else ""
     said = "too many rules to apply all, so files that they should hide may be listed"
     return [f"{said}: {cut[0]}{others}"] if cut else []
@@ -107,6 +135,8 @@ def _why(block: Block) -> str:
 
 def _room(text: str, limits: Limits, context: ResolveContext) -> int:
     """Return what may be attached: the limit, but no more than the message leaves; negative if it does not fit."""
+    if most_tokens(text) <= limits.window - limits.limit:  # no need to count: the vocabulary may not be loaded yet
+        return limits.limit
     return min(limits.limit, limits.window - context.counter.count(text))
 
 
@@ -115,8 +145,15 @@ def _fitted(
 ) -> tuple[list[Block | None], list[str]]:
     """Return the blocks that fit, and lines for the model that name what is missing, together within ``room``."""
     failed = [f"{one.reference.raw}: {one.error.code}" for one in resolutions if one.error]
+    if not failed and not sources.candidates:
+        return [], []
     allowance = min(max(room, 0) // 4, _ABSENT_TOKENS)
     absent = _within(failed, allowance, context)
+    if not absent:
+        # What fits whole beside the most that the frame may cost need not wait for its count.
+        blocks = fit(sources.candidates, room - most_tokens(preamble([""])), context.counter)
+        if all(block is not None and block.detail is Detail.FULL for block in blocks):
+            return blocks, absent
     frame = context.counter.count(preamble([""], absent))
     blocks = fit(sources.candidates, room - frame, context.counter)
     if None not in blocks:
@@ -145,7 +182,7 @@ def _within(lines: list[str], allowance: int, context: ResolveContext) -> list[s
 
 def _elsewhere(text: str) -> list[Reference]:
     """Return the references of a text that is not sent, without a position in the message."""
-    return [replace(one, start=-1, end=-1) for one in scan(text)]
+    return [replace(one, start=-1, end=-1, rooted=True) for one in scan(text)]
 
 
 @dataclass(slots=True)
@@ -165,8 +202,9 @@ class _SourceSet:
         sources = cls([], {}, {})
         for one in resolutions:
             rank = int(one.reference.kind in _BRING_ALONG and len(one.sources) > 1)
+            asked = one.reference.raw if len(one.sources) == 1 else ""
             for source in one.sources:
-                sources._put(source, rank, one.reference, links)
+                sources._put(replace(source, asked=asked), rank, one.reference, links)
         return sources
 
     def _put(self, source: Source, rank: int, owner: Reference, links: Mapping[str, str]) -> None:
@@ -178,7 +216,8 @@ class _SourceSet:
             once = replace(source, anchor=links.get(source.key, ""), outlines=cache(source.outlines))
             self.candidates.append(RankedSource(once, rank))
         elif rank < self.candidates[place].rank:
-            self.candidates[place] = replace(self.candidates[place], rank=rank)
+            named = replace(self.candidates[place].source, asked=source.asked)
+            self.candidates[place] = RankedSource(named, rank)
 
     def outcome(self, one: Resolution, blocks: Sequence[Block | None], target: str) -> Outcome:
         if one.error:
@@ -200,8 +239,15 @@ class _SourceSet:
             lines=one.sources[0].lines if len(one.sources) == 1 else None,
             detail=detail,
             sha256=one.sources[0].revision if len(one.sources) == 1 else None,
-            reason=_reason(mine, one.sources) if own else f"already attached by {self.owners[one.sources[0].key].raw}",
+            reason=_joined(one.reference.remark, _reason(mine, one.sources) if own else self._before(one)),
         )
+
+    def _before(self, one: Resolution) -> str:
+        return f"already attached by {self.owners[one.sources[0].key].raw}"
+
+
+def _joined(*reasons: str | None) -> str | None:
+    return "; ".join(filter(None, reasons)) or None
 
 
 def _reason(blocks: Sequence[Block | None], sources: Sequence[Source]) -> str | None:
@@ -231,8 +277,8 @@ def _target(one: Resolution, workspace: Workspace) -> str:
         return one.sources[0].path
     if reference.kind in PATH_KINDS:
         *_, part = interpretations(reference)
-        path = part.path if workspace.kind_of(reference.value) is None else reference.value
-        return path.removesuffix(":contents").rstrip("/") or path if reference.kind == "folder" else path
+        path = part.path if workspace.kind_of(reference.value) in {None, "outside"} else reference.value
+        return path.rstrip("/") or path if reference.kind == "folder" else path
     return reference.value or reference.kind
 
 

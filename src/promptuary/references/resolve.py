@@ -12,7 +12,8 @@ from promptuary import concurrency
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, PromptuaryError, SourceError
 from promptuary.core.languages import language_of
-from promptuary.core.references import Reference
+from promptuary.core.references import PATH_KINDS, Reference
+from promptuary.references.locate import Notes, located
 from promptuary.references.resolve_context import Kind, NoteKept, ResolveContext
 from promptuary.references.selection import interpretations
 from promptuary.workspace.workspace import Workspace
@@ -25,6 +26,7 @@ CONCURRENCY = 8
 _LETTER = re.compile("[A-Za-z]")
 _COLOUR = re.compile("[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8}")
 _QUICK = frozenset({"file", "folder", "glob"})
+_KIND_PREFIXES = tuple(f"{kind}:" for kind in sorted(PATH_KINDS))
 _STALLED = 0.05
 """Seconds after which a quick kind counts as slow, and another thread is started for the rest."""
 
@@ -41,21 +43,39 @@ class Resolution:
 
 
 def classify(references: Iterable[Reference], workspace: Workspace) -> list[Reference]:
-    """Return the references that count: a bare path gets the kind of what it names, or is dropped."""
-    classified = (_classified(one, workspace) if one.bare else one for one in references)
-    return [one for one in classified if one is not None]
+    """Return the references that count, with their paths as those of the workspace.
+
+    A bare path gets the kind of what it names, or is dropped.
+    """
+    return told_apart(references, workspace)[0]
 
 
-def _classified(reference: Reference, workspace: Workspace) -> Reference | None:
-    for part in interpretations(reference):
-        kind = workspace.kind_of(part.path)
-        if kind == "folder" and reference.sigil == "@":
-            return replace(reference, kind="folder")
-        if kind in {"file", "other"}:
-            return replace(reference, kind="file")
-    path = part.path
-    if reference.sigil == "#" and _is_meant_as_file(path) and workspace.policy.refusal(path) is None:
-        return replace(reference, kind="file")
+def told_apart(references: Iterable[Reference], workspace: Workspace) -> tuple[list[Reference], list[Reference]]:
+    """Return the references that count, as ``classify`` does, and the bare ones that lead nowhere and are text."""
+    notes, counting, text = Notes(workspace), list[Reference](), list[Reference]()
+    for one in references:
+        found = _classified(one, workspace, notes) if one.bare else located(one, workspace)
+        if found is None:
+            text.append(one)
+        else:
+            counting.append(found)
+    return counting, text
+
+
+def _classified(reference: Reference, workspace: Workspace, notes: Notes) -> Reference | None:
+    if reference.sigil == "#" and reference.value.lower().startswith(_KIND_PREFIXES) and not reference.quoted:
+        return None  # a tracked path has no kind
+    found = located(reference, workspace)
+    kind = workspace.kind_of(found.value) if found.rooted else None
+    if kind == "folder" and reference.sigil == "@":
+        return replace(found, kind="folder")
+    if kind in {"file", "other"} or (kind == "outside" and _is_meant_as_file(found.value)):
+        return replace(found, kind="file")
+    *_, part = interpretations(reference)
+    if reference.sigil == "@" and (note := notes.located(reference)) is not None:
+        return note
+    if reference.sigil == "#" and _is_meant_as_file(part.path) and workspace.policy.refusal(part.path) is None:
+        return replace(found, kind="file")
     return None
 
 
@@ -81,6 +101,10 @@ def resolve(
 
 def remember(reference: Reference, context: ResolveContext) -> Resolution:
     """Return what became of an ``@remember:``. It has no timeout: the outcome must say what was done."""
+    try:
+        context.check_kind(reference.kind)
+    except SourceError as error:
+        return Resolution(reference, error=error)
     if context.remember is None:
         reason = 'this only shows a message and writes nothing; send it in a thread, or run `promptuary remember "…"`'
         return Resolution(reference, error=SourceError(Code.NOT_REMEMBERED, reason))
@@ -159,6 +183,7 @@ class _Race:
 
 def _attempt(reference: Reference, context: ResolveContext, kind: Kind) -> Resolution:
     try:
+        context.check_kind(reference.kind)
         return Resolution(reference, tuple(kind(reference, context)))
     except SourceError as error:
         return Resolution(reference, error=error)

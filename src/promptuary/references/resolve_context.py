@@ -34,6 +34,12 @@ class ResolveContext:
         """The workspace that is open."""
         return self.visit.workspace
 
+    def check_kind(self, kind: str) -> None:
+        """Raise ``SourceError`` if the session that asks may not use this kind of reference at all."""
+        sight = self.workspace.policy.sight
+        if sight is not None and (refusal := sight.kind_refusal(kind)) is not None:
+            raise refusal
+
 
 @dataclass(frozen=True, slots=True)
 class NotesFound:

@@ -11,14 +11,12 @@ Only single characters are repeated possessively: CPython up to 3.11.4 matches p
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
 
-from promptuary.core.references import ENDS_VALUE, GLUED, KEYWORDS, KINDS, PUNCTUATION, Reference, Sigil
-from promptuary.references.selection import SUFFIX
-
-Span = tuple[int, int]
-"""Start and end offsets, the end excluded."""
+from promptuary.core.references import ENDS_VALUE, KEYWORDS, KINDS, PUNCTUATION, Reference, Sigil, Span, glued
+from promptuary.references.selection import QUOTED_HEADING, SUFFIX
 
 MAX_VALUE = 4096
 """Characters of a value. A longer run is not a path but text."""
@@ -39,11 +37,13 @@ _QUOTED = rf"(?:{_DOUBLE}|'[^'\n\0]++'|`[^`\n\0]++`(?!`))"
 # NUL stands for pasted text: a value that runs into it was not typed that way.
 _RUN = (
     rf"[^{ENDS_VALUE}{PUNCTUATION}]*+"
-    rf"(?:[{PUNCTUATION}]++(?![@#])[^{ENDS_VALUE}{PUNCTUATION}]*+){{0,{MAX_VALUE}}}(?!\0)"
+    rf"(?:[{PUNCTUATION}]++(?![@#])[^{ENDS_VALUE}{PUNCTUATION}]*+){{0,{MAX_VALUE}}}{QUOTED_HEADING}(?!\0)"
 )
 # A path without a kind begins with a quote, with a dot that a path continues, or with a letter or digit.
 _QUOTED_PATH = rf"{_DOUBLE}{SUFFIX}?"
 _DOTTED_PATH = rf"\.(?=\w|\.?[/\\]){_RUN}"
+# Quotes that people type for plain ones, and the plain one where none closes it.
+_OPENED = r"\"\u00ab\u2018\u201c-\u201e\u300c"
 _NO_VALUE = rf"['{ENDS_VALUE}]|\Z|[,;:!?~()\[\]{{}}]++(?:[{ENDS_VALUE}@#]|\Z)"
 
 # From the opening marks to the next line with as many, or to the end of the text; may be quoted or indented.
@@ -64,20 +64,45 @@ _CODE_SPAN = (
     rf"|(`{{1,3}}+)(?!`)[^`\n]*+(?:`\1(?!`)|{_LONGER_PIECE}(?:{_LONGER_PIECE}){{0,9999}}`\1(?!`)))"
 )
 _LINK = r"\[[@#][^\[\]\n]{1,300}+\]\([^()\n]{0,300}+\)"
+# A note by its name: [[note]], [[note#Heading]], [[note|as it is shown]]. After a blank it is a test of a shell.
+_NOTE_PART = r"[^\[\]|#\s\0](?:[^\[\]|#\n\0]{0,200}+)"
+_NOTE = rf"\[\[(?P<note>{_NOTE_PART}(?:#[^\[\]|\n\0]{{1,200}}+)?(?:\|[^\[\]\n\0]{{1,200}}+)?)\]\]"
 _URL = rf"://[^{ENDS_VALUE}]*+"
 # The numbered groups count in this order: the code span has the first, the fence the next two.
 _SKIPPED = (_CODE_SPAN, _LINK, _URL)
 _FENCE_AT_START = re.compile(f"(){_FENCE}")
 _LINE = re.compile(r"[^\n]+")
+_QUOTED_VALUE = re.compile(_QUOTED)
 _TRAILING = ".,;:!?~'\\"
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
 
 
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """What was found in a text.
+
+    ``text`` has NUL for what was skipped on purpose. ``valueless`` are kinds, and marks before a quote, that no value
+    follows: they are no references, but somebody may have meant one.
+    """
+
+    text: str
+    references: tuple[Reference, ...] = ()
+    valueless: tuple[Reference, ...] = ()
+
+
 def scan(text: str, *, kinds: frozenset[str] = KINDS, skip: Sequence[Span] = ()) -> tuple[Reference, ...]:
     """Return the references of ``text`` in order. ``skip`` lists spans, such as pasted text, that are not scanned."""
-    if "@" not in text and "#" not in text:
-        return ()
-    return tuple(_scan(_masked(text, skip), kinds))
+    return scan_closely(text, kinds=kinds, skip=skip).references
+
+
+def scan_closely(text: str, *, kinds: frozenset[str] = KINDS, skip: Sequence[Span] = ()) -> Scanned:
+    """Return the references of ``text``, and what is none for want of a value."""
+    if "@" not in text and "#" not in text and "[[" not in text:
+        return Scanned(text)
+    masked = _masked(text, skip)
+    found = tuple(_scan(masked, kinds))
+    valueless = tuple(one for one in found if one.bare and not one.value)
+    return Scanned(masked, tuple(one for one in found if one.value or not one.bare) if valueless else found, valueless)
 
 
 def _masked(text: str, skip: Sequence[Span]) -> str:
@@ -120,6 +145,12 @@ def _reference(match: re.Match[str]) -> Reference | None:
     sigil: Sigil = "#" if raw[0] == "#" else "@"
     if form == "keyword":
         return Reference(raw, sigil, raw[1:].lower(), "", start, match.end())
+    if form in {"valueless", "opened"}:
+        return Reference(raw, sigil, raw[1:-1].lower() or "path", "", start, match.end(), bare=True)
+    if form == "note":
+        name, mark, heading = raw[2:-2].partition("|")[0].partition("#")
+        suffix = mark + heading.rpartition("#")[2].strip()
+        return Reference(raw, sigil, "path", name.rstrip(), start, match.end(), suffix, quoted=True, bare=True)
     bare = form != "named"
     kind, written = ("path", raw[1:]) if bare else _split_kind(raw)
     quoted = written.startswith(('"', "'", "`"))
@@ -139,7 +170,8 @@ def _split_kind(raw: str) -> tuple[str, str]:
 def _unquoted(written: str) -> tuple[str, str]:
     """Return the value between the quotes and the suffix after them."""
     mark = written[0]
-    end = written.rindex(mark)
+    closed = _QUOTED_VALUE.match(written)
+    end = closed.end() - 1 if closed else written.rindex(mark)  # a heading in the suffix may be in quotes, too
     value = written[1:end]
     return re.sub(r'\\(["\\])', r"\1", value) if mark == '"' else value, written[end + 1 :]
 
@@ -148,8 +180,8 @@ def _trimmed(run: str, kind: str, before: str) -> str:
     """Return ``run`` without punctuation of the sentence around it, or of emphasis that was opened ``before`` it."""
     if len(run) > 2 * MAX_VALUE:
         return ""
-    if glued := GLUED.search(run):
-        run = run[: glued.end()]
+    if stuck := glued().search(run):
+        run = run[: stuck.end()]
     if run[-1:].isalnum() and not run.endswith("'s"):  # nearly always: nothing to trim
         return run
     trailing = _TRAILING + ("*" if kind != "glob" or before == "*" else "") + ("_" if before == "_" else "")
@@ -191,12 +223,16 @@ def _pattern(kinds: frozenset[str], *, bare: bool, fenced: bool) -> re.Pattern[s
         alternatives.insert(1, rf"\n{_FENCE}")
     # One character decides whether a reference can begin, before anything else is tried.
     first = r"[\w.\"]"
+    first_at = first
     if bare:
-        at = rf"(?P<quoted>{_QUOTED_PATH})|(?P<dotted>{_DOTTED_PATH})|(?=\w)(?:{at}|(?!{kind})(?P<path>{_RUN}))"
+        first_at = rf"[\w.{_OPENED}]"
+        words = rf"(?=\w)(?:{at}|(?P<valueless>{kind})|(?P<path>{_RUN}))"
+        at = rf"(?P<quoted>{_QUOTED_PATH})|(?P<dotted>{_DOTTED_PATH})|{words}|(?P<opened>(?=[{_OPENED}]))"
         tracked = rf"{_QUOTED_PATH}|{_DOTTED_PATH}|(?=\w){_RUN}"
+        alternatives.append(_NOTE)
         alternatives.append(rf"#(?={first})(?<![{_BEFORE}]#)(?<!\]\(#)(?P<tracked>{tracked})")
     else:
         letters = {name[0] for name in kinds | KEYWORDS}
-        first = f"[{''.join(sorted(letters | {letter.upper() for letter in letters}))}]"
-    alternatives.append(rf"@(?={first})(?<![{_BEFORE}]@)(?:{at})")
+        first_at = f"[{''.join(sorted(letters | {letter.upper() for letter in letters}))}]"
+    alternatives.append(rf"@(?={first_at})(?<![{_BEFORE}]@)(?:{at})")
     return re.compile("|".join(alternatives))

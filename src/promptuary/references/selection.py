@@ -18,12 +18,20 @@ _LINES = rf"{_RANGE}(?:,{_RANGE}){{0,99}}"
 _ANCHOR_SPOT = r"[0-9]{1,9}(?:C[0-9]{1,9})?"
 _ANCHOR_RANGE = rf"{_ANCHOR_SPOT}(?:-(?:L?{_ANCHOR_SPOT})?)?"
 _ANCHOR = rf"L{_ANCHOR_RANGE}(?:,L?{_ANCHOR_RANGE}){{0,99}}"
-_SYMBOL = r"[^\W\d]\w*(?:\.\w+){0,99}"
+_SYMBOL = r"[^\W\d]\w*(?:(?:\.|::)~?\w+){0,99}"
+_QUOTED_HEADING = r'"[^"\n\0]{1,200}"'
+_SLUG = r"\w[\w%.\-]{0,199}(?<![.\-])"  # a heading as links have it: #search-operators, #Search%20operators
 
-SUFFIX = rf"(?::{_LINES}|#{_ANCHOR}(?!\w)|#{_SYMBOL}|:contents\b)"
+QUOTED_HEADING = rf"(?:(?<=\w#){_QUOTED_HEADING})?"
+"""What may follow an unquoted value that ends in ``#``: a heading with blanks."""
+
+SUFFIX = rf"(?::{_LINES}|#{_ANCHOR}(?![\w%\-])|#{_QUOTED_HEADING}|#{_SYMBOL}(?![\w%\-])|#{_SLUG}|:contents\b)"
 """What may follow the closing quote of a value."""
 
-_SUFFIXED = re.compile(rf"(?s)(?P<path>.*?)(?::(?P<lines>{_LINES})|#(?P<anchor>{_ANCHOR})|#(?P<symbol>{_SYMBOL}))\Z")
+_SUFFIXED = re.compile(
+    rf"(?s)(?P<path>.*?)(?::(?P<lines>{_LINES})|#(?P<anchor>{_ANCHOR})"
+    rf"|#(?P<symbol>{_SYMBOL})|#(?P<heading>{_QUOTED_HEADING}|{_SLUG}))\Z"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +52,11 @@ class FilePart:
 
 def interpretations(reference: Reference) -> Iterator[FilePart]:
     """Yield what ``reference`` can mean, the literal path first."""
+    if reference.raw.startswith("[["):
+        heading = reference.suffix.removeprefix("#")
+        # A mark with ^ is of a paragraph, which has no name of its own: the note is shown whole.
+        yield FilePart(reference.value, Selection(symbol="" if heading.startswith("^") else heading))
+        return
     if reference.quoted:
         suffix = _SUFFIXED.match(reference.suffix)
         yield FilePart(reference.value, _selection(suffix) if suffix else Selection())
@@ -55,7 +68,7 @@ def interpretations(reference: Reference) -> Iterator[FilePart]:
 
 
 def _selection(suffix: re.Match[str]) -> Selection:
-    if symbol := suffix["symbol"]:
+    if symbol := suffix["symbol"] or (suffix["heading"] or "").strip('"'):
         return Selection(symbol=symbol)
     lines = suffix["lines"] or re.sub(r"L|C[0-9]+", "", suffix["anchor"])
     return Selection(ranges=tuple(_range(part) for part in lines.split(",")))

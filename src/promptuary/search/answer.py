@@ -4,6 +4,7 @@ The order of the first hits does not depend on the limit: the candidates are a p
 above that size gets more hits, in the order of the full-text index.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -33,6 +34,9 @@ from promptuary.when.hint import TimeHint, time_hint
 
 POOL: Final = 100
 """How many candidates the words give, and how many the meaning."""
+LOOKED_AT: Final = 100
+"""Among so many of the best hits copies are found, however few are asked for: so the first hits are always the same."""
+MOST_COPIES: Final = 20
 _QUESTION: Final = 3
 """The fewest words of a question about something: "what's up?" has two."""
 
@@ -203,3 +207,38 @@ class Searching:
 
 def _spoken(traits: ChunkTraits, spoken: Mapping[int, float]) -> float | None:
     return None if traits.conversation is None else spoken.get(traits.conversation, 0.0)
+
+
+class Distinct(NamedTuple):
+    """A hit, and others with the same text, the best first."""
+
+    hit: Hit
+    copies: tuple[Hit, ...] = ()
+
+
+def needed(limit: int) -> int:
+    """Return how many hits to look at first, if ``limit`` are asked for."""
+    return max(2 * limit, LOOKED_AT)
+
+
+def distinct(hits: Sequence[Hit], per_file: int, *, merge: bool = True) -> list[Distinct]:
+    """Return the hits in their order, without copies if these are merged.
+
+    At most ``per_file`` are of the same file; 0 means any number.
+    """
+    copies: dict[str, list[Hit]] = {}
+    for hit in hits[:LOOKED_AT]:
+        copies.setdefault(hit.sha256, []).append(hit)
+    shown: Counter[tuple[str, str]] = Counter()
+    seen: set[str] = set()
+    found = []
+    for hit in hits:
+        if merge and hit.sha256 in seen:
+            continue
+        if per_file and shown[hit.folder, hit.path] >= per_file:
+            continue
+        seen.add(hit.sha256)
+        shown[hit.folder, hit.path] += 1
+        same = tuple(one for one in copies.get(hit.sha256, ()) if merge and one is not hit)
+        found.append(Distinct(hit, same[:MOST_COPIES]))
+    return found

@@ -1,7 +1,8 @@
 """Which files pass the filters of a query. Paths are compared here, everything else by the index.
 
 A pattern for paths is a glob, a file, or a folder with everything below it; ``!`` before it excludes. One that begins
-with ``/`` is compared with the absolute path of a file, any other with its path relative to the indexed folder.
+with ``/`` is compared with the absolute path of a file, any other with its path relative to the current folder, if that
+is known and any file matches there, else to the indexed folder and to the workspace.
 """
 
 import re
@@ -23,26 +24,31 @@ def passing_files(filters: Filters, index: SearchIndex) -> Collection[int] | Non
     files = index.select(filters)
     if not filters.paths:
         return {number for number, _, _ in files}
-    excluded = [pattern[1:] for pattern in filters.paths if pattern.startswith("!")]
-    included = [pattern for pattern in filters.paths if not pattern.startswith("!")] or ["**"]
     whole = {number: f"{folder.rstrip('/')}/{path}" for number, folder, path in files}
     short = {number: path for number, _, path in files}
-    wanted = _named(short, whole, included)
-    return wanted - _named(short, whole, excluded) if excluded else wanted
+
+    def named(pattern: str) -> set[int]:
+        ways = _readings(pattern, filters)
+        return next(filter(None, (_named(short, whole, way) for way in ways)), set())
+
+    included = [pattern for pattern in filters.paths if not pattern.startswith("!")]
+    wanted = set().union(*map(named, included)) if included else set(short)
+    return wanted.difference(*(named(pattern[1:]) for pattern in filters.paths if pattern.startswith("!")))
 
 
 def from_workspace(filters: Filters, root: str) -> Filters:
     """Return filters whose paths may also be relative to the workspace ``root``, as hits show them."""
-    if not filters.paths:
-        return filters
-    return replace(filters, paths=tuple(one for pattern in filters.paths for one in _both(pattern, root)))
+    return replace(filters, workspace=root) if filters.paths else filters
 
 
-def _both(pattern: str, root: str) -> Iterator[str]:
-    yield pattern
-    mark, plain = ("!", pattern[1:]) if pattern.startswith("!") else ("", pattern)
-    if not plain.startswith("/"):
-        yield f"{mark}{_joined(root, plain)}"
+def _readings(pattern: str, filters: Filters) -> Iterator[Sequence[str]]:
+    """Yield the patterns that ``pattern`` can mean; the first that match any file count, and no others."""
+    if pattern.startswith("/"):
+        yield [pattern]
+        return
+    if filters.current_folder:
+        yield [_joined(filters.current_folder, pattern)]
+    yield [pattern, _joined(filters.workspace, pattern)] if filters.workspace else [pattern]
 
 
 def _joined(root: str, pattern: str) -> str:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from promptuary.core.errors import ConfigError, SourceError
 from promptuary.core.search import Chunk, Folder, HeldReason, Hit, Stamp
 from promptuary.core.text import count_masked
+from promptuary.search.chunks.generated import is_left_out_by_name
 from promptuary.workspace.changes.snapshot import Snapshot, snapshot, snapshot_of
 from promptuary.workspace.disk.own.closed_folders import ClosedFolders
 from promptuary.workspace.disk.secret_values import mask_secrets
@@ -21,17 +22,22 @@ from promptuary.workspace.workspace import Workspace
 
 
 class FolderScan(NamedTuple):
-    """How a folder looks now. If it cannot be seen, ``workspace`` is ``None`` and ``unavailable`` tells why."""
+    """How a folder looks now. If it cannot be seen, ``workspace`` is ``None`` and ``unavailable`` tells why.
+
+    ``left_out`` is how many files are not in the snapshot because tools hide or write them.
+    """
 
     snapshot: Snapshot
     workspace: Workspace | None = None
     unavailable: HeldReason | None = None
+    left_out: int = 0
 
 
 class IndexedFolders:
-    """The folders listed in ``file``; ``opener`` opens one."""
+    """The folders listed in ``file``; ``opener`` opens one. ``hidden``: also files that tools hide or write."""
 
-    def __init__(self, file: IndexedFoldersFile, opener: Callable[[Path], Workspace]) -> None:
+    def __init__(self, file: IndexedFoldersFile, opener: Callable[[Path], Workspace], *, hidden: bool = False) -> None:
+        self.hidden = hidden
         self._file = file
         self._opener = opener
         self._open: dict[str, Workspace] = {}
@@ -95,7 +101,10 @@ class IndexedFolders:
         except ConfigError:
             return None, {}
         last = self._last.get(folder.path)
-        return opened, snapshot_of(opened, paths, known=last.files if last else ())
+        looked = snapshot_of(opened, paths, known=last.files if last else ())
+        if self.hidden:
+            return opened, looked
+        return opened, {path: None if is_left_out_by_name(path) else stamp for path, stamp in looked.items()}
 
     def as_allowed(self, hit: Hit) -> Hit | None:
         """Return ``hit`` with its secrets masked or shown as the read policy says now: it may have been indexed before.
@@ -136,8 +145,14 @@ class IndexedFolders:
         found = snapshot(opened, self._last.get(folder.path))
         if not found.alive:
             return _unavailable(folder, found)
+        # All of it: the names in it need not be checked again.
         self._last[folder.path] = found
-        return FolderScan(found, opened)
+        if self.hidden:
+            return FolderScan(found, opened)
+        files = {path: stamp for path, stamp in found.files.items() if not is_left_out_by_name(path)}
+        large = [path for path in found.large if not is_left_out_by_name(path)]
+        left_out = len(found.files) + len(found.large) - len(files) - len(large)
+        return FolderScan(replace(found, files=files, large=large), opened, left_out=left_out)
 
     def _opened(self, folder: Folder) -> Workspace:
         found = self._open.get(folder.path)

@@ -5,7 +5,7 @@ same as before, moved here from a path that is gone, or changed. A folder that i
 disk that is not mounted must not cost an index.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
@@ -13,6 +13,9 @@ from promptuary.core.search import UNREAD, HeldReason, IndexedFile, Stamp
 
 _CLOCK_TICK: Final = 50_000_000
 """Nanoseconds within which two changes of a file may get the same time: clocks of file systems tick slowly."""
+
+
+_FEWEST_COPIED: Final = 10
 
 
 class Plan(NamedTuple):
@@ -26,13 +29,22 @@ class Plan(NamedTuple):
         return bool(self.read or self.gone)
 
 
-def plan(disk: Mapping[str, Stamp], known: Mapping[str, IndexedFile], *, unavailable: HeldReason | None = None) -> Plan:
-    """Compare a whole folder. If it cannot be seen, ``unavailable`` is the reason, and ``disk`` is ignored."""
+def plan(
+    disk: Mapping[str, Stamp],
+    known: Mapping[str, IndexedFile],
+    *,
+    unavailable: HeldReason | None = None,
+    others: bool = False,
+) -> Plan:
+    """Compare a whole folder. If it cannot be seen, ``unavailable`` is the reason, and ``disk`` is ignored.
+
+    ``others``: the folder has more files, which are not to be indexed, and so it is not empty.
+    """
     if unavailable is not None:
         return Plan(held=unavailable) if known else Plan()
     read = tuple(sorted(path for path, stamp in disk.items() if _is_suspect(stamp, known.get(path))))
     gone = tuple(sorted(known.keys() - disk.keys()))
-    return Plan(read, gone, "empty" if gone and not disk else None)
+    return Plan(read, gone, "empty" if gone and not disk and not others else None)
 
 
 def plan_some(looked: Mapping[str, Stamp | None], known: Mapping[str, IndexedFile], *, others: bool) -> Plan:
@@ -44,6 +56,21 @@ def plan_some(looked: Mapping[str, Stamp | None], known: Mapping[str, IndexedFil
     gone = tuple(sorted(path for path in known if looked.get(path) is None))
     left = others or any(stamp is not None for stamp in looked.values())
     return Plan(tuple(read), gone, None if left or not gone else "empty")
+
+
+def clone_minute(disk: Mapping[str, Stamp]) -> int | None:
+    """Return the minute in which most of the files were written: they were copied, and their times say nothing.
+
+    ``None`` if there is none, or if the files are too few to tell.
+    """
+    minutes = Counter(map(minute_of, disk.values()))
+    minute, count = next(iter(minutes.most_common(1)), (0, 0))
+    return minute if count >= _FEWEST_COPIED and count * 2 > len(disk) else None
+
+
+def minute_of(stamp: Stamp) -> int:
+    """Return the minute of the last change, counted from 1970."""
+    return stamp.modified // 60_000_000_000
 
 
 class Moves:

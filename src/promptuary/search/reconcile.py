@@ -4,6 +4,7 @@ The disk decides; watcher events only tell where to look. Blocks, and is called 
 and what to do about a damaged index, is decided by the caller.
 """
 
+import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,13 +12,23 @@ from pathlib import Path
 from typing import NamedTuple
 
 from promptuary.core.budget import TokenCounter
-from promptuary.core.errors import Code, IndexDamagedError
+from promptuary.core.errors import Code, IndexDamagedError, SourceError
 from promptuary.core.ports.index import IndexWriter, SearchIndex
-from promptuary.core.search import Folder, FolderHeld, HeldReason, IndexBusy, IndexedFile, SyncProgress, SyncReport
+from promptuary.core.search import (
+    Folder,
+    FolderHeld,
+    HeldReason,
+    IndexBusy,
+    IndexedFile,
+    Stamp,
+    SyncProgress,
+    SyncReport,
+)
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.folders import FolderScan, IndexedFolders
-from promptuary.search.plan import plan, plan_some
+from promptuary.search.plan import Plan, clone_minute, minute_of, plan, plan_some
 from promptuary.search.sync import FolderSync
+from promptuary.workspace.workspace import Workspace
 
 
 class ScannedFolder(NamedTuple):
@@ -47,7 +58,7 @@ class Reconciler:
         for folder in wanted:
             known = self._index.files(folder)
             scan = self._folders.scan(folder)
-            todo = plan(scan.snapshot.files, known, unavailable=scan.unavailable)
+            todo = plan(scan.snapshot.files, known, unavailable=scan.unavailable, others=scan.left_out > 0)
             if todo.held:
                 held.append(_held(folder, todo.held, scan))
             elif todo:
@@ -113,23 +124,26 @@ class Reconciler:
         if writer.fresh and not known and not prune and (carried := self._carried_over(folder, scan, writer)):
             return carried
         files = scan.snapshot.files
-        todo = plan(files, known, unavailable=scan.unavailable)
+        todo = plan(files, known, unavailable=scan.unavailable, others=scan.left_out > 0)
         if scan.workspace is None:
             if prune and known:
                 writer.drop(folder, sorted(known))
                 return SyncReport(removed=len(known))
             return SyncReport(held=(_held(folder, todo.held, scan),) if todo.held else ())
-        sync = FolderSync(folder, scan.workspace, writer, self._sizes, self._counter)
-        report = sync.run(todo, files, known, prune=prune, progress=progress)
+        dates = _commit_dates(scan.workspace, files, todo)
+        report = self._sync_of(folder, scan.workspace, writer, dates).run(
+            todo, files, known, prune=prune, progress=progress
+        )
         large = dict.fromkeys((f"{folder.path}/{path}" for path in scan.snapshot.large), Code.FILE_TOO_LARGE)
         cut = tuple(f"{folder.path}/{path}" for path in scan.snapshot.cut_rules)
-        return replace(report, skipped={**report.skipped, **large}, cut_rules=cut)
+        left_out = report.left_out + scan.left_out
+        return replace(report, skipped={**report.skipped, **large}, cut_rules=cut, left_out=left_out)
 
     def _carried_over(self, folder: Folder, scan: FolderScan, writer: IndexWriter) -> SyncReport | None:
         """Copy what is indexed of a folder that cannot be seen into a new index; ``None`` if it can be seen."""
         try:
             before = self._index.files(folder)
-            todo = plan(scan.snapshot.files, before, unavailable=scan.unavailable)
+            todo = plan(scan.snapshot.files, before, unavailable=scan.unavailable, others=scan.left_out > 0)
             if not todo.held:
                 return None
             for file in before.values():
@@ -144,7 +158,30 @@ class Reconciler:
             return self._folder(folder, writer)
         known, others = writer.files_at(folder, paths)
         todo = plan_some(looked, known, others=others)
-        return FolderSync(folder, workspace, writer, self._sizes, self._counter).run(todo, looked, known)
+        return self._sync_of(folder, workspace, writer).run(todo, looked, known)
+
+    def _sync_of(
+        self, folder: Folder, workspace: Workspace, writer: IndexWriter, dates: Mapping[str, int] | None = None
+    ) -> FolderSync:
+        hidden = self._folders.hidden
+        return FolderSync(folder, workspace, writer, self._sizes, self._counter, hidden=hidden, dates=dates)
+
+
+def _commit_dates(workspace: Workspace, files: Mapping[str, Stamp], todo: Plan) -> Mapping[str, int]:
+    """Return when commits last changed the files to read whose times are those of a clone, in seconds since 1970."""
+    minute = clone_minute(files)
+    copied = [path for path in todo.read if minute_of(files[path]) == minute]
+    if not copied:
+        return {}
+    try:
+        with workspace.repository() as repository:
+            changes = repository.last_changes()
+            tracked = set(b"".join(repository.tracked()).split(b"\0"))
+    except SourceError:
+        return {}  # no repository, or one without its history
+    # What none of these commits changed is older than all of them.
+    oldest = min(changes.values(), default=0)
+    return {path: changes.get(path, oldest) for path in copied if changes and os.fsencode(path) in tracked}
 
 
 def _held(folder: Folder, reason: HeldReason, scan: FolderScan) -> FolderHeld:

@@ -22,6 +22,7 @@ from promptuary.core.query import parse
 from promptuary.core.search import (
     EmbedProgress,
     FolderStatus,
+    Hit,
     IndexBusy,
     IndexRebuilt,
     IndexStatus,
@@ -33,7 +34,7 @@ from promptuary.core.search import (
     SyncProgress,
     SyncReport,
 )
-from promptuary.search.answer import Answer, answer
+from promptuary.search.answer import Answer, Distinct, answer, distinct, needed
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.filters import from_workspace
 from promptuary.search.folders import IndexedFolders
@@ -219,9 +220,21 @@ class SearchService:
 
     def _answer(self, query: SearchQuery, backend: SearchBackend, embedder: Embedder | None) -> Answer:
         scale = measured(backend.store, embedder)
-        found = answer(query, backend.index, embedder, scale=scale, workspace=self._workspace)
-        allowed = (self._folders.as_allowed(hit) for hit in found.hits)
+        wanted = needed(query.limit) if query.limit > 0 else query.limit
+        while True:
+            asked = replace(query, limit=wanted)
+            found = answer(asked, backend.index, embedder, scale=scale, workspace=self._workspace)
+            shown = distinct(found.hits, query.per_file, merge=query.merge_copies)
+            if len(shown) >= query.limit or len(found.hits) < wanted:
+                break
+            wanted *= 4
+        allowed = (self._allowed(one) for one in shown[: max(0, query.limit)])
         return found._replace(hits=[hit for hit in allowed if hit is not None]) if found.hits else found
+
+    def _allowed(self, found: Distinct) -> Hit | None:
+        """Return a hit as the read policy allows it now, with the places of its copies; one of these in its place."""
+        allowed = [hit for one in (found.hit, *found.copies) if (hit := self._folders.as_allowed(one)) is not None]
+        return replace(allowed[0], copies=tuple(one.place for one in allowed[1:])) if allowed else None
 
     def refresh(self, *, everything: bool = False, timeout: float | None = None) -> SyncReport | IndexBusy:
         """Bring the index up to date if files have changed.

@@ -23,8 +23,10 @@ from promptuary.core.search import (
     SyncReport,
 )
 from promptuary.search.chunks.file_kinds import date_of, kind_of
+from promptuary.search.chunks.generated import is_left_out_by_content
 from promptuary.search.chunks.links import links_in
 from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.chunks.tags import tags_in
 from promptuary.search.plan import Moves, Plan, stamp_to_store
 from promptuary.workspace.disk.read import TextFile
 from promptuary.workspace.workspace import Workspace
@@ -34,14 +36,26 @@ FLUSH_EVERY: Final = 3.0
 
 
 class FolderSync:
-    """The sync of one folder into an index. Used once."""
+    """The sync of one folder into an index. Used once. ``hidden``: also files that say that a tool wrote them.
+
+    ``dates`` are when files were changed whose times on disk say nothing, in seconds since 1970.
+    """
 
     def __init__(
-        self, folder: Folder, workspace: Workspace, index: IndexWriter, sizes: Sizes, counter: TokenCounter
+        self,
+        folder: Folder,
+        workspace: Workspace,
+        index: IndexWriter,
+        sizes: Sizes,
+        counter: TokenCounter,
+        *,
+        hidden: bool = False,
+        dates: Mapping[str, int] | None = None,
     ) -> None:
         self._folder, self._workspace, self._index = folder, workspace, index
         self._sizes, self._counter = sizes, counter
-        self._added = self._changed = self._moved = self._removed = self._reread = 0
+        self._hidden, self._dates = hidden, dates or {}
+        self._added = self._changed = self._moved = self._removed = self._reread = self._left_out = 0
         self._skipped: dict[str, Code] = {}
         self._held: list[FolderHeld] = []
         self._unparsed: list[str] = []
@@ -83,9 +97,15 @@ class FolderSync:
         except SourceError as error:
             self._refused(path, stamp_to_store(stamp, read_at), known, error.code)
             return None
+        if not self._hidden and not read.converted and is_left_out_by_content(path, read.text):
+            self._left_out += 1
+            self._without_content(path, stamp_to_store(stamp, read_at), known)
+            return None
         name = _name_for_chunks(read, path)
-        date = date_of(name, read.text, stamp.modified)
-        file = IndexedFile(path, stamp_to_store(stamp, read_at), read.sha256, kind_of(name), date)
+        changed = self._dates.get(path)
+        date = date_of(name, read.text, stamp.modified if changed is None else changed * 10**9)
+        kind = kind_of(name)
+        file = IndexedFile(path, stamp_to_store(stamp, read_at), read.sha256, kind, date, tags_in(read.text, kind))
         if known is not None and known.sha256 == read.sha256:
             self._index.touch(self._folder, file)
             self._reread += 1
@@ -118,7 +138,10 @@ class FolderSync:
         self._skipped[f"{self._folder.path}/{path}"] = code
         if code in TRANSIENT_CODES:
             return
-        # Indexed without content, so that it is not opened again before it changes.
+        self._without_content(path, stamp, known)
+
+    def _without_content(self, path: str, stamp: Stamp, known: IndexedFile | None) -> None:
+        """Record a file of which nothing is found, so that it is not opened again before it changes."""
         self._index.put(self._folder, IndexedFile(path, stamp, UNREAD, kind_of(path), stamp.modified // 10**9), "", ())
         if known is not None and known.sha256 != UNREAD:
             self._removed += 1
@@ -160,6 +183,7 @@ class FolderSync:
             self._skipped,
             tuple(self._held),
             unparsed=tuple(self._unparsed),
+            left_out=self._left_out,
         )
 
 

@@ -1,10 +1,12 @@
 """The list of folders that a person has indexed for a workspace, stored outside the workspace.
 
 A workspace may come from a stranger: no file in it may name other folders of this machine to be read. So the list is in
-the person's own state folder, one small file a workspace.
+the person's own state folder, one small file a workspace. Folders inside the workspace are listed by their path in it,
+and a workspace that the person moved gets the list that it had before.
 """
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any, Final
 from promptuary import durable
 from promptuary.core.errors import ConfigError, LockTimeoutError
 from promptuary.core.search import Folder
+from promptuary.workspace.disk.own.moved import former_place, is_signed, sign
 from promptuary.workspace.user_folders import state_folder, workspace_file
 
 _MAX_FILE: Final = 1 << 20
@@ -25,15 +28,50 @@ class IndexedFoldersFile:
     """
 
     def __init__(self, workspace: Path, *, folder: Path | None = None) -> None:
-        self._file = workspace_file(folder or state_folder() / "folders", workspace)
+        self._workspace = workspace
+        self._lists = folder or state_folder() / "folders"
+        self._file = workspace_file(self._lists, workspace)
 
     def all(self) -> Sequence[Folder]:
         """Return every folder."""
+        found = self._listed()
+        if found is None:
+            return self._taken_over()
+        if found and not is_signed(self._workspace) and former_place(self._workspace) is None:
+            sign(self._workspace)  # a list of an earlier version
+        return found
+
+    def adopt(self) -> None:
+        """Take over the whole list of the workspace that this one was moved or copied from, if the person did that."""
+        former = former_place(self._workspace)
+        if former is not None:
+            self._take_over(former.path, inside_only=False)
+
+    def _taken_over(self) -> Sequence[Folder]:
+        """Return the list that the workspace had elsewhere: of a copy, only the folders inside it."""
+        former = former_place(self._workspace)
+        return [] if former is None else self._take_over(former.path, inside_only=not former.gone)
+
+    def _take_over(self, former: Path, *, inside_only: bool) -> Sequence[Folder]:
+        theirs = IndexedFoldersFile(former, folder=self._lists)._listed() or ()  # noqa: SLF001  (of this class)
+        moved = [
+            Folder(str(self._workspace / Path(one.path).relative_to(former)), one.label) if inside else one
+            for one in theirs
+            if (inside := Path(one.path).is_relative_to(former)) or not inside_only
+        ]
+        with self._locked():
+            known = {one.path: one for one in [*moved, *(self._listed() or ())]}
+            if known:
+                # What a copy has not taken yet can still be adopted.
+                self._write(list(known.values()), signed=len(moved) == len(theirs))
+        return list(known.values())
+
+    def _listed(self) -> Sequence[Folder] | None:
         try:
             with self._file.open("rb") as opened:
                 found = json.loads(opened.read(_MAX_FILE))
-        except FileNotFoundError:
-            return []
+        except (FileNotFoundError, NotADirectoryError):
+            return None
         except OSError as error:
             raise ConfigError(f"{self._file} cannot be read ({error.strerror}); check its permissions.") from error
         except (ValueError, RecursionError):
@@ -44,14 +82,16 @@ class IndexedFoldersFile:
 
     def add(self, folder: Folder) -> None:
         """Add a folder at the end, replacing an entry with the same path."""
+        self.all()  # a list from elsewhere is taken over first
         with self._locked():
-            others = [one for one in self.all() if one.path != folder.path]
+            others = [one for one in self._listed() or () if one.path != folder.path]
             self._write([*others, folder])
 
     def remove(self, path: str) -> bool:
         """Remove a folder from the list; return whether it was in it."""
+        self.all()
         with self._locked():
-            before = self.all()
+            before = self._listed() or ()
             after = [one for one in before if one.path != path]
             if len(after) < len(before):
                 self._write(after)
@@ -60,10 +100,8 @@ class IndexedFoldersFile:
     def _folder(self, value: Any) -> Folder:
         match value:
             # Earlier versions called the label "owner".
-            case {"path": str(path), "label": str(label)} | {"path": str(path), "owner": str(label)} if path.startswith(
-                "/"
-            ):
-                return Folder(path, label)
+            case {"path": str(path), "label": str(label)} | {"path": str(path), "owner": str(label)} if path:
+                return Folder(os.path.normpath(self._workspace / path), label)
             case _:
                 raise self._malformed()
 
@@ -86,6 +124,13 @@ class IndexedFoldersFile:
                 "Another process is changing the list of indexed folders; try again when it is done."
             ) from error
 
-    def _write(self, folders: Sequence[Folder]) -> None:
-        content = json.dumps([{"path": one.path, "label": one.label} for one in folders], indent=1)
+    def _write(self, folders: Sequence[Folder], *, signed: bool = True) -> None:
+        content = json.dumps([{"path": self._short(one.path), "label": one.label} for one in folders], indent=1)
         durable.replace(self._file, content.encode("utf-8", "surrogateescape"))
+        if signed:
+            sign(self._workspace)
+
+    def _short(self, path: str) -> str:
+        """Return a path inside the workspace as seen from there."""
+        inside = Path(path).is_relative_to(self._workspace)
+        return str(Path(path).relative_to(self._workspace)) if inside else path

@@ -5,6 +5,7 @@ files, how large, how deep. Promptuary's own folders stay closed: their notes be
 those that one may see.
 """
 
+import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -33,10 +34,14 @@ _LEFT_OUT: Final = frozenset({".git", ".hg", ".svn", ".obsidian", ".trash", "nod
 
 @dataclass(frozen=True, slots=True)
 class MarkdownFiles:
-    """The texts of Markdown files by path, and those that were not read, each with the reason."""
+    """The texts of Markdown files by path, and those that were not read, each with the reason.
+
+    ``folder`` tells the folder that the paths begin at from all others, without naming it.
+    """
 
     texts: Mapping[str, str]
     skipped: Mapping[str, str]
+    folder: str
 
 
 def read_markdown(path: Path, *, is_note: IsNote) -> MarkdownFiles:
@@ -67,7 +72,7 @@ def read_markdown(path: Path, *, is_note: IsNote) -> MarkdownFiles:
             _check_amount(path, texts)
     if not texts and not skipped:
         raise PromptuaryError(f"there is no Markdown file in {path}; name the folder or the file with the notes")
-    return MarkdownFiles(texts, skipped)
+    return MarkdownFiles(texts, skipped, hashlib.sha256(os.fsencode(top)).hexdigest()[:8])
 
 
 def _existing(path: Path) -> Path:

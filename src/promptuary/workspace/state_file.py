@@ -6,10 +6,7 @@ workspace: nobody else can make it, and it is worth nothing elsewhere. A databas
 pull, binding or not, so it is never used before the person adopts it. What is in the database is not known here.
 """
 
-import hashlib
-import hmac
 import os
-import secrets
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +15,8 @@ from typing import Final
 from promptuary import durable
 from promptuary.core.errors import Code, ForeignStateError, SourceError
 from promptuary.workspace.disk.own.closed_folders import FOLDER
+from promptuary.workspace.disk.own.moved import proof
+from promptuary.workspace.disk.own.own_place import own_place
 from promptuary.workspace.disk.own.private_folder import private_folder
 from promptuary.workspace.disk.ownership import is_own
 from promptuary.workspace.user_folders import state_folder, workspace_file
@@ -27,8 +26,6 @@ NAME: Final = "state.db"
 _PLACE: Final = f"{FOLDER}/{NAME}"
 _FILES: Final = frozenset({FOLDER, *(f"{_PLACE}{suffix}" for suffix in ("", "-wal", "-shm", "-journal"))})
 """What SQLite reads together with a database: a forged journal would be written back into it."""
-_KEY_BYTES: Final = 32
-_MAX_KEY: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +38,8 @@ class StateFile:
 
 
 def has_state(workspace: Workspace) -> bool:
-    """Tell whether a database exists in ``workspace``."""
-    return workspace.root.kind_of(_PLACE) is not None
+    """Tell whether a database exists for ``workspace``."""
+    return own_place(workspace.root.path).has(NAME)
 
 
 def state_file(workspace: Workspace) -> StateFile:
@@ -75,17 +72,19 @@ def _found(workspace: Workspace) -> StateFile:
     try:
         found = path.lstat()
     except FileNotFoundError:
-        return StateFile(path, exists=False, binding=_binding(workspace.root.path))
+        return StateFile(path, exists=False, binding=proof(workspace.root.path))
     if not is_own(found):
         raise ForeignStateError(
             f"{_PLACE} is not used: it belongs to another user, or others may write it. Remove it, or make it yours "
             "alone (chown, chmod 600)."
         )
-    return StateFile(path, exists=stat.S_ISREG(found.st_mode), binding=_binding(workspace.root.path))
+    return StateFile(path, exists=stat.S_ISREG(found.st_mode), binding=proof(workspace.root.path))
 
 
 def _is_tracked(workspace: Workspace) -> bool:
     """Tell whether git tracks the database or a file that SQLite would read with it, such as a journal."""
+    if not own_place(workspace.root.path).inside:
+        return False
     try:
         with workspace.repository() as repository:
             # The folder itself is an entry if it is a submodule.
@@ -96,19 +95,6 @@ def _is_tracked(workspace: Workspace) -> bool:
         raise ForeignStateError(
             f"{_PLACE} is not used: git could not tell whether it tracks it ({error.reason})"
         ) from error
-
-
-def _binding(root: Path) -> str:
-    return hmac.new(_key(), os.fsencode(os.path.realpath(root)), hashlib.sha256).hexdigest()
-
-
-def _key() -> bytes:
-    """Return the key of this person on this machine, created on first use."""
-    file = state_folder() / "key"
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    durable.create(file, secrets.token_hex(_KEY_BYTES).encode())
-    with file.open("rb") as opened:
-        return opened.read(_MAX_KEY)
 
 
 def _adopted(workspace: Workspace) -> Path:

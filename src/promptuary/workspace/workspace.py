@@ -4,9 +4,11 @@ A ``Workspace`` lives as long as the program; a ``Visit`` as long as one message
 snapshot that must not outlive it. Both are thread-safe.
 """
 
+import copy
+import hashlib
 import os
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -14,55 +16,110 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from promptuary.core.errors import Code, SourceError
+from promptuary.workspace.disk.current_folder import CurrentFolder
 from promptuary.workspace.disk.own.closed_folders import ClosedFolders, closed_error
 from promptuary.workspace.disk.own.linked_notes import LinkedNotes
+from promptuary.workspace.disk.ownership import is_own
 from promptuary.workspace.disk.policy import ReadPolicy
-from promptuary.workspace.disk.read import TextFile, read_text
+from promptuary.workspace.disk.read import TextFile, read_bytes, read_text
 from promptuary.workspace.disk.root import PathKind, Root, display_path, normalise
-from promptuary.workspace.git.locate import locate
-from promptuary.workspace.git.tracked import IndexStamp, TrackedPaths, index_stamp
-from promptuary.workspace.listing.ignore import IgnoreRules, OwnIgnoreRules
-from promptuary.workspace.listing.listing import Listing
-from promptuary.workspace.listing.walk import FileFilter, walk
-from promptuary.workspace.matching.usage import Usage
+from promptuary.workspace.programs.documents.names import is_document
 from promptuary.workspace.web.policy import FetchPolicy
 
 if TYPE_CHECKING:
+    from promptuary.core.sessions import Sight
     from promptuary.workspace.git.repository import Repository
+    from promptuary.workspace.git.tracked import IndexStamp, TrackedPaths
+    from promptuary.workspace.listing.listing import Listing
+    from promptuary.workspace.matching.usage import Usage
     from promptuary.workspace.web.fetch import Page
+
+
+@dataclass(frozen=True, slots=True)
+class MeantPath:
+    """What a person means by a path that they typed: the path in normal form, and what is there.
+
+    ``other`` is the path that it would be from the workspace, if something is there, too.
+    """
+
+    path: str
+    kind: PathKind | None
+    other: str = ""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is something that whoever asks may know of."""
+        return self.kind not in {None, "outside"}
 
 
 @dataclass(slots=True)
 class Workspace:
-    """One folder and the rules for what may be read in it and fetched for it."""
+    """One folder and the rules for what may be read in it and fetched for it.
+
+    ``here`` is where the paths count from that people type. Every other path counts from the folder itself.
+    """
 
     root: Root
     policy: ReadPolicy = field(default_factory=ReadPolicy)
     fetching: FetchPolicy = field(default_factory=FetchPolicy)
     git_timeout: float = 20.0
-    usage: Usage = field(init=False)
-    listing: Listing = field(init=False)
+    here: CurrentFolder | None = None
+    _parts: "_Parts" = field(init=False, repr=False)
     _linked_notes: LinkedNotes = field(init=False, repr=False)
-    _known_tracked: dict[str, tuple[IndexStamp, TrackedPaths]] = field(init=False, repr=False, default_factory=dict)
+    _known_tracked: "dict[str, tuple[IndexStamp, TrackedPaths]]" = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.policy = replace(self.policy, closed=ClosedFolders.of(self.root.path))
         self._linked_notes = LinkedNotes(self.root.path)
-        self.usage = Usage(self.root.path)
-        self.listing = Listing(self.root.path, (self._tracked, self._untracked))
+        self._parts = _Parts(self.root.path, (self._tracked, self._untracked))
+
+    @property
+    def usage(self) -> "Usage":
+        """Which files were named before."""
+        return self._parts.usage
+
+    @property
+    def listing(self) -> "Listing":
+        """The list of files, ignore rules applied."""
+        return self._parts.listing
+
+    def within(self, sight: "Sight | None") -> "Workspace":
+        """Return the same workspace as a session may see it: nothing else can be read, listed or counted through it.
+
+        It shares everything with this one, which alone is closed.
+        """
+        if sight is None:
+            return self
+        narrow = copy.copy(self)
+        narrow.policy = replace(self.policy, sight=sight)
+        return narrow
 
     def read(self, path: str) -> TextFile:
         """Return the text of a file. Raises ``SourceError`` if it is refused or cannot be read.
 
-        An export of chats (JSON) is read as their transcript.
+        An export of chats (JSON) is read as their transcript; a PDF, a Word document and a notebook as their text.
         """
-        file = self._text(path)
+        file = self._document(path) if is_document(path) else self._text(path)
         if file.path.endswith(".json") and (chats := self._transcript(file)) is not None:
-            file = replace(file, text=chats, converted=True)
+            file = replace(file, text=chats, converted="chats, shown as a transcript")
         return replace(file, text=self.policy.masked(file.text, file.path))
 
     def _text(self, path: str) -> TextFile:
         return read_text(self.root, path, self.policy, is_note=self._linked_notes.hold)
+
+    def _document(self, path: str) -> TextFile:
+        from promptuary.workspace.programs.documents.documents import SIZE_FACTOR, document_text  # noqa: PLC0415  (few files)
+
+        policy = replace(self.policy, max_bytes=self.policy.max_bytes * SIZE_FACTOR)
+        data, status = read_bytes(self.root, path, policy, is_note=self._linked_notes.hold)
+        relative = normalise(path)
+        found = document_text(data, relative)
+        digest = hashlib.sha256(data).hexdigest()
+        return TextFile(relative, found.text, len(data), digest, "utf-8", status.st_mtime_ns, found.about)
+
+    def read_bytes(self, path: str) -> tuple[bytes, os.stat_result]:
+        """Return what is in a file and its status, without a look at whether it is text; refuses what ``read`` does."""
+        return read_bytes(self.root, path, self.policy, is_note=self._linked_notes.hold)
 
     def refusal(self, path: str) -> SourceError | None:
         """Return the error for showing the file ``path``: the policy refuses it, or it is a note by another name."""
@@ -89,27 +146,71 @@ class Workspace:
 
     def fetch(self, url: str) -> "Page":
         """Return the page at ``url`` as text. Raises ``SourceError`` if it is refused or cannot be fetched."""
+        self._check_kind("url")
         from promptuary.workspace.web.fetch import fetch  # noqa: PLC0415  (not needed unless something is fetched)
 
         page = fetch(url, self.fetching)
         return replace(page, text=self.policy.masked(page.text), title=self.policy.masked(page.title))
 
+    def clipboard(self) -> str:
+        """Return the text in the clipboard. Raises ``SourceError`` if there is none, or nobody sits here.
+
+        Only whoever sits at the machine may send what is in its clipboard: a surface without a current folder (a
+        server, a program) may pass on messages of others.
+        """
+        self._check_kind("clipboard")
+        if self.standpoint.folder is None:
+            reason = "the clipboard is read for a person at this machine; a program that is used by one says so with"
+            raise SourceError(Code.PERMISSION_DENIED, f"{reason} current_folder= when it opens the workspace")
+        from promptuary.workspace.programs.clipboard import read_clipboard  # noqa: PLC0415  (few messages need it)
+
+        return self.policy.masked(read_clipboard(self.root.path))
+
+    def copy(self, text: str) -> None:
+        """Put ``text`` into the clipboard. Raises ``SourceError`` if that cannot be done."""
+        from promptuary.workspace.programs.clipboard import write_clipboard  # noqa: PLC0415
+
+        write_clipboard(text, self.root.path)
+
     def kind_of(self, path: str) -> PathKind | None:
         """Return whether ``path`` is a file or a folder; ``None`` if nothing is there or the path is invalid.
 
-        In a closed folder it is ``other``, whether anything is there or not.
+        In a closed folder it is ``other``, and outside of what a session may see ``outside``, whether anything is there
+        or not.
         """
         try:
             normal = normalise(path)
         except SourceError:
             return None
+        if self.policy.hides(normal):
+            return "outside"
         return "other" if self.policy.closes(normal) else self.root.kind_of(normal)
+
+    @property
+    def standpoint(self) -> CurrentFolder:
+        """Where the paths count from that people type."""
+        return self.here or CurrentFolder((self.root.path,))
+
+    def meant(self, typed: str, *, absolute: bool = False, rooted: bool = False) -> MeantPath:
+        """Return what a person means by ``typed``: what is there from the current folder, else from the workspace.
+
+        If neither is there, it is the one from the workspace. ``absolute`` accepts an absolute path in the workspace;
+        ``rooted`` leaves the current folder out. Raises ``SourceError`` for a path that leads out or is none.
+        """
+        here = replace(self.standpoint, folder=None) if rooted else self.standpoint
+        found = [MeantPath(path, self.kind_of(path)) for path in here.readings(typed, absolute=absolute)]
+        there = [one for one in found if one.is_there]
+        if not there:
+            return found[-1]
+        return replace(there[0], other=there[1].path or ".") if len(there) > 1 else there[0]
 
     def folder(self, path: str) -> str:
         """Return the normal form of a folder's path. Raises ``SourceError`` if it is refused or cannot be listed."""
         folder = normalise(path)
         if self.policy.closes(folder):
             raise closed_error(folder)
+        if self.policy.hides(folder) and self.policy.sight is not None:
+            raise self.policy.sight.outside(display_path(folder))
         if folder and self.policy.sensitive(folder):
             raise SourceError(
                 Code.SENSITIVE_PATH, f"{display_path(folder)} is a folder for secrets, so it is not listed."
@@ -120,7 +221,8 @@ class Workspace:
     def size_of(self, path: str) -> int | None:
         """Return the size of a listed file without reading it; ``None`` if it cannot be opened in the workspace."""
         try:
-            return None if self.policy.closes(path) else self.root.status_of(path).st_size
+            hidden = self.policy.closes(path) or self.policy.hides(path)
+            return None if hidden else self.root.status_of(path).st_size
         except SourceError:
             return None
 
@@ -130,14 +232,26 @@ class Workspace:
         if self.listing.complete:
             self.listing.refresh()
         self.listing.wait(wait)
-        return self.listing.paths
+        return self._inside(self.listing.paths)
+
+    def cut_rules(self) -> Sequence[str]:
+        """Return the ignore files that have more rules than are applied, of those that were read for the list."""
+        return self._inside(self.listing.cut_rules) if self._parts.listed else ()
+
+    def _inside(self, paths: Sequence[str]) -> Sequence[str]:
+        sight = self.policy.sight
+        return paths if sight is None or sight.whole else [path for path in paths if sight.covers(path)]
 
     def shown(self, paths: Iterable[str]) -> list[str]:
         """Return those of ``paths`` that the workspace's own ignore files do not hide."""
+        from promptuary.workspace.listing.ignore import OwnIgnoreRules  # noqa: PLC0415  (reading a file needs no rules)
+
         return OwnIgnoreRules(self.root.path).shown(paths)
 
-    def everything(self) -> Listing:
+    def everything(self) -> "Listing":
         """Return a new listing that includes ignored files."""
+        from promptuary.workspace.listing.listing import Listing  # noqa: PLC0415  (reading a file lists none)
+
         return Listing(self.root.path, show_ignored=True)
 
     def files_below(self, folder: str) -> list[str]:
@@ -146,20 +260,30 @@ class Workspace:
         listed = [path for path in self.files() if path.startswith(prefix)]
         if listed or not folder:
             return listed
-        return sorted(chain.from_iterable(walk(FileFilter(self.root.path), folder, IgnoreRules())))
+        from promptuary.workspace.listing.ignore import IgnoreRules  # noqa: PLC0415  (loaded with the listing)
+        from promptuary.workspace.listing.walk import FileFilter, walk  # noqa: PLC0415
+
+        walked = chain.from_iterable(walk(FileFilter(self.root.path), folder, IgnoreRules()))
+        return list(self._inside(sorted(walked)))
 
     def repository(self) -> "Repository":
         """Open the repository of the workspace; the caller closes it. Raises ``SourceError`` if there is none."""
+        self._check_kind("git")
+        from promptuary.workspace.git.locate import locate  # noqa: PLC0415  (reading a file needs no git)
+
         locate(self.root.path)  # raises first, so that nothing of git is loaded in vain
         from promptuary.workspace.git.repository import Repository  # noqa: PLC0415  (many workspaces have none)
 
         return Repository.find(self.root.path, self.refusal, masked=self.policy.masked, timeout=self.git_timeout)
 
-    def tracked_by_git(self, folder: str) -> TrackedPaths | None:
+    def tracked_by_git(self, folder: str) -> "TrackedPaths | None":
         """Return which paths below ``folder`` git tracks, relative to it: none outside a repository.
 
         ``None`` if git cannot tell: then any of them may be tracked. Git is asked once, until its index changes.
         """
+        from promptuary.workspace.git.locate import locate  # noqa: PLC0415  (reading a file needs no git)
+        from promptuary.workspace.git.tracked import TrackedPaths, index_stamp  # noqa: PLC0415
+
         try:
             stamp = index_stamp(locate(self.root.path).own)
             known = self._known_tracked.get(folder)
@@ -173,6 +297,17 @@ class Workspace:
             self._known_tracked[folder] = stamp, found
         return found
 
+    def is_persons(self, path: str) -> bool:
+        """Return whether only the person can have written a file: it is theirs, and git does not track it.
+
+        What git tracks may have come with a clone or a pull, and nobody can tell whose words it holds.
+        """
+        try:
+            tracked = self.tracked_by_git(path)
+            return tracked is not None and not tracked and is_own(self.root.status_of(path))
+        except (SourceError, OSError):
+            return False
+
     @contextmanager
     def visit(self) -> Iterator["Visit"]:
         """Open the workspace for one message."""
@@ -184,8 +319,12 @@ class Workspace:
 
     def close(self) -> None:
         """Close the folder; a running listing stops."""
-        self.listing.close()
+        self._parts.close()
         self.root.close()
+
+    def _check_kind(self, kind: str) -> None:
+        if self.policy.sight is not None and (refusal := self.policy.sight.kind_refusal(kind)) is not None:
+            raise refusal
 
     def _tracked(self) -> Iterator[bytes]:
         with self.repository() as repository:
@@ -194,6 +333,51 @@ class Workspace:
     def _untracked(self) -> Iterator[bytes]:
         with self.repository() as repository:
             yield from repository.untracked()
+
+
+class _Parts:
+    """What only some messages need of a workspace, imported and made on first use; every view of it shares these."""
+
+    def __init__(self, path: Path, sources: "Sequence[Callable[[], Iterator[bytes]]]") -> None:
+        self._path, self._sources = path, sources
+        self._making = threading.Lock()
+        self._usage: Usage | None = None
+        self._listing: Listing | None = None
+        self._closed = False
+
+    @property
+    def usage(self) -> "Usage":
+        """Which files were named before."""
+        with self._making:
+            if self._usage is None:
+                from promptuary.workspace.matching.usage import Usage  # noqa: PLC0415
+
+                self._usage = Usage(self._path)
+            return self._usage
+
+    @property
+    def listed(self) -> bool:
+        """Whether anybody asked for the listing."""
+        return self._listing is not None
+
+    @property
+    def listing(self) -> "Listing":
+        """The list of files, ignore rules applied."""
+        with self._making:
+            if self._listing is None:
+                from promptuary.workspace.listing.listing import Listing  # noqa: PLC0415
+
+                self._listing = Listing(self._path, self._sources)
+                if self._closed:
+                    self._listing.close()
+            return self._listing
+
+    def close(self) -> None:
+        """Stop a running listing; a later one does not start."""
+        with self._making:
+            self._closed = True
+            if self._listing is not None:
+                self._listing.close()
 
 
 class Visit:
@@ -218,6 +402,14 @@ class Visit:
             self._opened.close()
 
 
-def open_workspace(path: Path, policy: ReadPolicy, fetching: FetchPolicy, *, follow_symlinks: bool) -> Workspace:
-    """Open the folder at ``path`` as a workspace."""
-    return Workspace(Root(path, follow_symlinks=follow_symlinks), policy, fetching)
+def open_workspace(
+    path: Path,
+    policy: ReadPolicy,
+    fetching: FetchPolicy,
+    *,
+    follow_symlinks: bool,
+    current_folder: Path | None = None,
+) -> Workspace:
+    """Open the folder at ``path`` as a workspace; ``current_folder`` is where the paths count from that people type."""
+    root = Root(path, follow_symlinks=follow_symlinks)
+    return Workspace(root, policy, fetching, here=CurrentFolder.of(root.path, path, current_folder))

@@ -6,7 +6,7 @@ no menu. Pure, except for the functions in ``CompletionSources``.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, cast
 
 from promptuary.core.references import KINDS, Completion, MenuItem, Sigil
@@ -26,9 +26,13 @@ from promptuary.workspace.matching.ranker import MatchKind, PathMatch
 LIMIT: Final = 20
 
 _OPEN_QUOTE = re.compile(
-    r"""(?P<sigil>[@#])(?:(?P<kind>[A-Za-z]+):)?(?P<quote>["'`])(?P<typed>(?:(?!(?P=quote)).)*)\Z"""
+    r"""(?P<sigil>[@#])(?:(?P<kind>[A-Za-z]+):)?(?:(?P<quote>['`])(?P<typed>(?:(?!(?P=quote)).)*)"""
+    r"""|"(?P<escaped>(?:[^"\\]|\\.)*))\Z"""
 )
-_PLAIN = re.compile(r"""(?P<sigil>[@#])(?:(?P<kind>[A-Za-z]+):)?(?P<typed>[^\s"'`@]*)\Z""")
+# A quote inside of a name is typed before anything is known about it; at the beginning it opens a quoted value.
+_PLAIN = re.compile(r"""(?P<sigil>[@#])(?:(?P<kind>[A-Za-z]+):)?(?P<typed>(?:[^\s"'`@][^\s@]*)?)\Z""")
+_QUOTED_VALUE = re.compile(r"""[A-Za-z]+:["'`]""")
+_ESCAPE = re.compile(r"""\\(["\\])""")
 _COUNTS: Final = (("1", "the last commit"), ("3", "the last 3 commits"), ("10", "the last 10 commits"))
 
 
@@ -60,11 +64,15 @@ def token_at_end(text: str, kinds: frozenset[str] = KINDS) -> Token | None:
         if match and _is_live(text[: match.start()], match["sigil"]):
             groups = match.groupdict()
             kind = (groups["kind"] or "").lower()
-            typed = groups["typed"]
+            quoted = pattern is _OPEN_QUOTE
+            escaped = groups.get("escaped")
+            typed = groups["typed"] if escaped is None else _ESCAPE.sub(r"\1", escaped)
+            if not quoted and _QUOTED_VALUE.match(typed):
+                return None
             if kind and (kind not in kinds or match["sigil"] == "#"):
                 kind, typed = "", f"{groups['kind']}:{typed}"
             sigil = cast("Sigil", match["sigil"])
-            return Token(match.start(), sigil, kind, typed, quoted=bool(groups.get("quote")))
+            return Token(match.start(), sigil, kind, typed, quoted=quoted)
     return None
 
 
@@ -99,15 +107,20 @@ def _kinds(typed: str, kinds: Mapping[str, str]) -> list[MenuItem]:
 
 
 def _paths(token: Token, sources: CompletionSources, limit: int, kinds: Sequence[MatchKind]) -> list[MenuItem]:
-    spell = SPELLINGS[token.sigil, bool(token.kind)]
+    spell_path = SPELLINGS[token.sigil, bool(token.kind)]
+
+    def spell(path: str, kind: MatchKind) -> str:
+        return spell_path(sources.spelled(path), kind)
+
+    typed = sources.query(token.typed)
     # The policy may refuse some: ask for enough that the others fill the menu.
-    if token.typed:
-        hits = sources.rank(token.typed, 2 * limit, kinds)
+    if typed:
+        hits = sources.rank(typed, 2 * limit, kinds)
     elif "file" in kinds:
         hits = [PathMatch(path, "file", Tier.LOOSE) for path in sources.recent()[: 2 * limit]]
     else:
         hits = ()
-    if not token.typed and len(hits) < limit:
+    if not typed and len(hits) < limit:
         known = {hit.path for hit in hits}
         more = sources.rank("", 2 * limit, kinds) if token.kind or token.sigil == "#" else ()
         hits = [*hits, *(hit for hit in more if hit.path not in known)]
@@ -148,6 +161,20 @@ def _git(token: Token, sources: CompletionSources, _limit: int) -> list[MenuItem
         value = f"{commit.sha[:10]}..HEAD"
         items.append(MenuItem(f"@git:{value}", value, "git", f"since: {one_line(commit.subject)}"))
     return items
+
+
+def _changes(token: Token, sources: CompletionSources, limit: int) -> list[MenuItem]:
+    """Offer the branches to compare with, then paths."""
+    typed = token.typed.lower()
+    items = [
+        MenuItem(spell_value("diff", branch), one_line(branch), "diff", f"all changes since {one_line(branch)}")
+        for branch in sources.branches()
+        if token.kind == "diff" and typed in branch.lower() and branch.isprintable()
+    ]
+    paths = _paths(token, sources, limit, ("file", "folder"))
+    return items[: max(limit // 2, limit - len(paths))] + [
+        replace(item, insert=spell_value(token.kind, item.label)) for item in paths
+    ]
 
 
 def _commits(token: Token, sources: CompletionSources, _limit: int) -> list[MenuItem]:
@@ -202,6 +229,8 @@ _OFFERS: Mapping[str, Callable[[Token, CompletionSources, int], list[MenuItem]]]
     "glob": _globs,
     "git": _git,
     "commit": _commits,
+    "diff": _changes,
+    "staged": _changes,
     "url": _urls,
     "symbol": _symbols,
     "memory": _notes,

@@ -20,15 +20,16 @@ Rank = Callable[[str, int, Sequence[MatchKind]], Sequence[PathMatch]]
 """Returns the best paths for a query, at most so many, of these kinds."""
 
 Size = tuple[int, int | None, int | None]
-"""Bytes, lines and tokens; lines and tokens are ``None`` for a large file."""
+"""Bytes, lines and tokens; lines and tokens are ``None`` for a file that is large or not text."""
 
 HELP: Mapping[str, str] = {
     "file": "a file, or lines of it: @file:src/app.py:10-50",
     "folder": "the tree of a folder",
     "glob": "every file that matches a pattern: @glob:src/**/*.py",
-    "diff": "unstaged changes",
-    "staged": "staged changes",
+    "diff": "unstaged changes, or those of a path or since a branch: @diff:src, @diff:main",
+    "staged": "staged changes, or those of a path: @staged:src",
     "status": "the changed files, as git status lists them",
+    "clipboard": "the text that was copied last",
     "git": "the last commits, or a range: @git:3, @git:main..HEAD",
     "commit": "one commit with its changes",
     "url": "a web page",
@@ -54,6 +55,10 @@ class CompletionSources:
     """The functions that supply the items of a menu, all optional. Only ``allowed`` paths are offered."""
 
     rank: Rank = lambda _query, _limit, _kinds: ()
+    query: Callable[[str], str] = lambda typed: typed
+    """Returns the path from the workspace that somebody is typing: ``../RE`` is ``RE`` in a folder of it."""
+    spelled: Callable[[str], str] = lambda path: path
+    """Returns how a path is written so that it means the same file in the current folder."""
     recent: Callable[[], Sequence[str]] = tuple
     """Returns the files to offer before anything is typed: changed ones, then recently used ones."""
     extensions: Callable[[str], Mapping[str, int]] = lambda _folder: {}
@@ -106,7 +111,8 @@ def path_items(
         if hit.kind == "file" and sources.clock() < until:
             hint = size_hint(sources.measure(hit.path))
         path = f"{hit.path}/" if hit.kind == "folder" else hit.path
-        items.append(MenuItem(spell(path, hit.kind), one_line(path), hit.kind, hint, _shown(hit)))
+        measured = hit.path if hit.kind == "file" else ""
+        items.append(MenuItem(spell(path, hit.kind), one_line(path), hit.kind, hint, _shown(hit), measured))
     return items
 
 

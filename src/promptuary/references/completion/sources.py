@@ -1,18 +1,20 @@
 """Completion in a workspace: the functions of ``CompletionSources`` over its files, its symbols and git."""
 
+import posixpath
 import time
 from collections.abc import Callable, Sequence
 from typing import Final, Generic, TypeVar
 
 from promptuary.core.errors import SourceError
-from promptuary.core.references import Completion
+from promptuary.core.references import Completion, MenuItem
 from promptuary.references.completion.complete import LIMIT, complete
-from promptuary.references.completion.menu import CompletionSources, NoteLine, Size, extensions_of
+from promptuary.references.completion.menu import CompletionSources, NoteLine, Size, extensions_of, size_hint
 from promptuary.references.completion.symbols import Symbols
 from promptuary.references.selection import count_lines
 from promptuary.tokens import Counter
 from promptuary.workspace.git.repository import Repository
 from promptuary.workspace.matching.ranker import MatchKind, PathMatch, Preferences, Ranker
+from promptuary.workspace.programs.documents.names import needs_program
 from promptuary.workspace.workspace import Workspace
 
 _CACHE_SECONDS: Final = 3.0
@@ -60,9 +62,17 @@ class Completer:
             listing.wait(self._timeout)
         return complete(text, self._sources(), limit=limit)
 
+    def hint(self, item: MenuItem) -> str:
+        """Return the hint of a row, measured now if the menu did not wait for it; empty if there is none."""
+        if item.hint or not item.path or not self._allowed(item.path):
+            return item.hint
+        return size_hint(self._measure(item.path))
+
     def _sources(self) -> CompletionSources:
         return CompletionSources(
             rank=self._rank,
+            query=self._query,
+            spelled=self._spelled,
             recent=self._recent,
             extensions=lambda folder: extensions_of(self._listing.paths, folder),
             commits=self._commits.get,
@@ -72,7 +82,7 @@ class Completer:
             allowed=self._allowed,
             measure=self._measure,
             # A caller that waits for the listing, such as a command, can wait for sizes, too.
-            measuring=min(max(self._timeout, 0.010), 0.5),
+            measuring=max(self._timeout, 0.010),
             scanning=lambda: not self._listing.complete,
         )
 
@@ -81,6 +91,22 @@ class Completer:
 
     def _rank(self, query: str, limit: int, kinds: Sequence[MatchKind]) -> Sequence[PathMatch]:
         return self._ranker.rank(query, limit=limit, kinds=kinds, preferred=self._preferred())
+
+    def _query(self, typed: str) -> str:
+        if not typed.startswith(("./", "../", "/")):
+            return typed
+        try:
+            path = self._workspace.standpoint.readings(typed, absolute=True)[0]
+        except SourceError:
+            return typed
+        return f"{path}/" if path and typed.endswith("/") else path
+
+    def _spelled(self, path: str) -> str:
+        inside = self._workspace.standpoint.inside
+        plain = path.rstrip("/")
+        if not inside or self._workspace.meant(plain).path == plain:
+            return path
+        return posixpath.relpath(plain, inside) + path[len(plain) :]
 
     def _recent(self) -> Sequence[str]:
         """Return changed files, then those used most and most recently."""
@@ -94,7 +120,7 @@ class Completer:
 
     def _measure(self, path: str) -> Size | None:
         size = self._workspace.size_of(path)
-        if size is None or size > _MEASURED_BYTES:
+        if size is None or size > _MEASURED_BYTES or needs_program(path):
             return None if size is None else (size, None, None)
         try:
             text = self._workspace.read(path).text

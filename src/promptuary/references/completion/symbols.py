@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from promptuary import concurrency
 from promptuary.core.errors import SourceError
@@ -10,12 +11,20 @@ from promptuary.outline import definitions, has_grammar
 from promptuary.workspace.workspace import Workspace
 
 
+class _Symbol(NamedTuple):
+    """A name and its place; ``minor``: it is a constant, a field or a declaration."""
+
+    name: str
+    place: str
+    minor: bool
+
+
 class Symbols:
     """Every definition with its place. The first search starts reading; later ones find what has been read by then."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._found: list[tuple[str, str]] = []
+        self._found: list[_Symbol] = []
         self._generation = -1
         self._starting = threading.Lock()
         self._done = threading.Event()
@@ -28,8 +37,9 @@ class Symbols:
         self._start()
         self._done.wait(timeout)
         wanted = query.lower()
-        hits = [one for one in self._found if wanted in one[0].lower()]
-        return sorted(hits, key=lambda one: (_rank(one[0], wanted), len(one[0]), one))[:limit]
+        hits = [one for one in self._found if wanted in one.name.lower()]
+        hits.sort(key=lambda one: (_rank(one.name, wanted), one.minor, len(one.name), one))
+        return [(one.name, one.place) for one in hits[:limit]]
 
     @property
     def complete(self) -> bool:
@@ -45,7 +55,7 @@ class Symbols:
         concurrency.start_daemon(self._read_all, name="promptuary-symbols")
 
     def _read_all(self) -> None:
-        found: list[tuple[str, str]] = []
+        found: list[_Symbol] = []
         if not self._found:
             self._found = found
         self._workspace.listing.start().wait()
@@ -57,12 +67,13 @@ class Symbols:
         self._found = found
         self._done.set()
 
-    def _read(self, path: str, language: str) -> list[tuple[str, str]]:
+    def _read(self, path: str, language: str) -> list[_Symbol]:
         try:
             text = self._workspace.read(path).text
         except SourceError:
             return []
-        return [(one.name, f"{path}:{one.first}") for one in definitions(text, language)]
+        known = definitions(text, language, everything=True)
+        return [_Symbol(one.name, f"{path}:{one.first}", one.role != "definition") for one in known]
 
 
 def _rank(name: str, wanted: str) -> int:

@@ -1,32 +1,37 @@
-"""The kinds of references: one module for each, and the table of all."""
+"""The kinds of references: one module for each, imported when a message names it, and the table of all."""
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 
 from promptuary.core.blocks import Source
 from promptuary.core.references import Reference
-from promptuary.references.kinds import file, folder, git, glob, memory, symbol, url
 from promptuary.references.resolve_context import Kind, ResolveContext
 
 
-def _search(reference: Reference, context: ResolveContext) -> Sequence[Source]:
-    from promptuary.references.kinds import search  # noqa: PLC0415  (few messages search)
+def _kind(module: str, function: str = "resolve") -> Kind:
+    """Return a kind that imports its module when it is called: most messages name one or two kinds, or none."""
 
-    return search.resolve(reference, context)
+    def resolve(reference: Reference, context: ResolveContext) -> Sequence[Source]:
+        resolver: Kind = getattr(import_module(f"{__name__}.{module}"), function)
+        return resolver(reference, context)
+
+    return resolve
 
 
 KINDS: Mapping[str, Kind] = {
-    "commit": git.commit,
-    "diff": git.diff,
-    "file": file.resolve,
-    "folder": folder.resolve,
-    "git": git.history,
-    "glob": glob.resolve,
-    "memory": memory.resolve,
-    "search": _search,
-    "staged": git.staged,
-    "status": git.status,
-    "symbol": symbol.resolve,
-    "url": url.resolve,
+    "clipboard": _kind("clipboard"),
+    "commit": _kind("git", "commit"),
+    "diff": _kind("git", "diff"),
+    "file": _kind("file"),
+    "folder": _kind("folder"),
+    "git": _kind("git", "history"),
+    "glob": _kind("glob"),
+    "memory": _kind("memory"),
+    "search": _kind("search"),
+    "staged": _kind("git", "staged"),
+    "status": _kind("git", "status"),
+    "symbol": _kind("symbol"),
+    "url": _kind("url"),
 }
 
 __all__ = ["KINDS"]

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from difflib import get_close_matches
 from functools import cache
+from urllib.parse import unquote
 
 from promptuary.core.blocks import Forms, Source
-from promptuary.core.errors import Code, SourceError
+from promptuary.core.errors import Code, SourceError, how_to_install
 from promptuary.core.languages import language_of
-from promptuary.core.references import Reference, format_reference
-from promptuary.outline import GRAMMARS, Definition, definitions, has_grammar
+from promptuary.core.references import Reference, format_reference, quote
+from promptuary.outline import GRAMMARS, Definition, best_named, definitions, has_grammar, plain_name
 from promptuary.references.forms.text import text_forms
 from promptuary.references.resolve_context import ResolveContext
 from promptuary.references.selection import FilePart, count_lines, cut, interpretations
@@ -22,14 +23,14 @@ def resolve(reference: Reference, context: ResolveContext) -> list[Source]:
     """Return the file, or the part of one, that ``reference`` names. A file of that very name goes first."""
     *earlier, last = interpretations(reference)
     for part in earlier:
-        if context.workspace.kind_of(part.path) is not None:
+        if context.workspace.kind_of(part.path) not in {None, "outside"}:
             return [read(part, context)]
     try:
         return [read(last, context)]
     except SourceError as error:
         if error.code is not Code.NOT_FOUND:
             raise
-        raise SourceError(error.code, error.reason + did_you_mean(last.path, context.workspace)) from error
+        raise SourceError(error.code, error.reason + _advice(last.path, context.workspace)) from error
 
 
 def read(part: FilePart, context: ResolveContext) -> Source:
@@ -90,32 +91,40 @@ def part_at_symbol(file: TextFile, symbol: str) -> Source:
     """Return the definition of ``symbol`` in ``file``."""
     language = language_of(file.path)
     slow: list[str] = []
-    known = definitions(file.text, language, lambda: slow.append(file.path))
+    known = definitions(file.text, language, lambda: slow.append(file.path), everything=True)
     if slow:
         raise SourceError(Code.TIMEOUT, f"{file.path} takes too long to parse; use a line range instead of {symbol}")
-    found = next((one for one in known if one.name == symbol), None) or next(
-        (one for one in known if one.name.endswith(f".{symbol}")), None
-    )
-    if found is None:
-        raise _no_such_symbol(file.path, language, symbol, [one.name for one in known])
-    return definition_source(file, found)
+    name = symbol if language == "markdown" else plain_name(symbol)
+    found = best_named(known, name, lambda one: one)
+    if not found and language == "markdown":
+        wanted = _letters(unquote(symbol))
+        found = [one for one in known if wanted and _letters(one.name) == wanted]
+    if not found:
+        names = [one.name for one in known if one.role == "definition"] or [one.name for one in known]
+        raise _no_such_symbol(file.path, language, symbol, names)
+    return definition_source(file, found[0])
+
+
+def _letters(heading: str) -> str:
+    """Return what a heading and the links to it have in common, whichever program made them."""
+    return "".join(filter(str.isalnum, heading.casefold()))
 
 
 def definition_source(file: TextFile, found: Definition) -> Source:
-    """Return one definition of ``file`` as a source of its own."""
-    text = "".join(line + "\n" for line in file.text.split("\n")[found.first - 1 : found.last])
+    """Return one definition of ``file`` as a source of its own, with the comments and attributes above it."""
+    text = "".join(line + "\n" for line in file.text.split("\n")[found.above - 1 : found.last])
     return Source(
-        key=f"file:{file.path}:{found.first}-{found.last}",
+        key=f"file:{file.path}:{found.above}-{found.last}",
         label=f"{file.path}#{found.name}",
         kind="symbol",
         text=text,
         revision=file.sha256,
         path=file.path,
         language=language_of(file.path),
-        facts=(f"lines {found.first}-{found.last} of {count_lines(file.text):,}",),
-        lines=(found.first, found.last),
-        first_line=found.first,
-        read_on=_read_on(file.path, found.first, found.last),
+        facts=(f"lines {found.above}-{found.last} of {count_lines(file.text):,}",),
+        lines=(found.above, found.last),
+        first_line=found.above,
+        read_on=_read_on(file.path, found.above, found.last),
     )
 
 
@@ -131,17 +140,24 @@ def _language(file: TextFile) -> str:
 
 def _encoding_fact(file: TextFile) -> tuple[str, ...]:
     if file.converted:
-        return ("chats, shown as a transcript",)
+        return (file.converted,)
     return () if file.encoding.lower() in {"utf-8", "ascii", "utf_8"} else (f"decoded from {file.encoding}",)
 
 
 def _no_such_symbol(path: str, language: str, symbol: str, known: list[str]) -> SourceError:
     if language in GRAMMARS and not has_grammar(language):
-        advice = "install the 'languages' extra: pip install 'promptuary[languages]'"
+        advice = f"install the 'languages' extra: {how_to_install('languages')}"
         return SourceError(Code.NEEDS_EXTRA, f"symbols in {path} cannot be looked up; {advice}")
     names = ", ".join(known[:8]) + (" …" if len(known) > 8 else "")
     advice = f"it defines {names}" if names else "it defines no symbols; use a line range"
     return SourceError(Code.NO_MATCH, f"{path} does not define {symbol}: {advice}")
+
+
+def _advice(path: str, workspace: Workspace) -> str:
+    """Return what to write instead of a path that does not exist; empty if there is no telling."""
+    if "*" in path or "?" in path:
+        return f" To attach every file that matches, write @glob:{path if ' ' not in path else quote(path)}"
+    return did_you_mean(path, workspace)
 
 
 def did_you_mean(path: str, workspace: Workspace, *, timeout: float = 1.0) -> str:

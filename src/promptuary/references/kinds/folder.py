@@ -15,10 +15,11 @@ from promptuary.core.text import human_size, without_forged_masks
 from promptuary.references.completion.menu import size_hint
 from promptuary.references.forms.tree import Leaf, Tree
 from promptuary.references.kinds.glob import read_many
+from promptuary.references.locate import CONTENTS
 from promptuary.references.resolve_context import ResolveContext
 from promptuary.references.selection import count_lines
+from promptuary.workspace.programs.documents.names import needs_program
 
-_CONTENTS = ":contents"
 _MEASURED_BYTES = 16 * 1024 * 1024
 _MEASURING_SECONDS = 3.0
 _USUAL_BYTES_A_TOKEN = 4
@@ -26,10 +27,8 @@ _USUAL_BYTES_A_TOKEN = 4
 
 def resolve(reference: Reference, context: ResolveContext) -> Sequence[Source]:
     """Return the tree of a folder or, with ``:contents``, the files in it."""
-    path, contents = reference.value, reference.suffix == _CONTENTS
-    if not contents and path.endswith(_CONTENTS) and context.workspace.kind_of(path) is None:
-        path, contents = path.removesuffix(_CONTENTS), True
-    folder = context.workspace.folder(path)
+    contents = reference.suffix == CONTENTS
+    folder = context.workspace.folder(reference.value)
     paths = context.workspace.files_below(folder)
     return read_many(paths, context, f"{folder or '.'}/") if contents else [_tree_source(folder, paths, context)]
 
@@ -50,7 +49,7 @@ def _tree_source(folder: str, paths: Sequence[str], context: ResolveContext) -> 
         facts=(tree.total,),
         notes=notes,
         outlines=tree.forms,
-        read_on=f"ask for a folder below it, or its contents: {format_reference('folder', folder or '.', _CONTENTS)}",
+        read_on=f"ask for a folder below it, or its contents: {format_reference('folder', folder or '.', CONTENTS)}",
     )
 
 
@@ -101,6 +100,8 @@ def _extension(path: str) -> str:
 
 
 def _measured(path: str, context: ResolveContext) -> Leaf:
+    if needs_program(path) and context.workspace.policy.refusal(path) is None:
+        return _unmeasured(path, context)
     try:
         file = context.workspace.read(path)
     except SourceError as error:
@@ -112,10 +113,18 @@ def _measured(path: str, context: ResolveContext) -> Leaf:
 def _estimated(path: str, context: ResolveContext, costs: _Costs) -> Leaf:
     size = context.workspace.size_of(path) or 0
     refusal = context.workspace.policy.refusal(path)
+    if needs_program(path) and refusal is None:
+        return _unmeasured(path, context)
     if refusal or size > context.workspace.policy.max_bytes:
         return _not_readable(size, refusal.code if refusal else Code.FILE_TOO_LARGE)
     tokens = costs.of(path, size)
     return Leaf(size, tokens, f"{human_size(size)} · ~{tokens:,} tokens", exact=False)
+
+
+def _unmeasured(path: str, context: ResolveContext) -> Leaf:
+    """Return a document: converting each to count its tokens would take too long."""
+    size = context.workspace.size_of(path) or 0
+    return Leaf(size, 0, f"{human_size(size)} · tokens not counted")
 
 
 def _not_readable(size: int, code: Code) -> Leaf:

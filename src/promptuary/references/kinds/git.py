@@ -1,11 +1,13 @@
-"""Changes and commits: ``@diff``, ``@staged``, ``@status``, ``@git:5``, ``@git:main..HEAD``, ``@commit:abc123``."""
+"""Changes and commits: ``@diff``, ``@diff:main``, ``@staged:src``, ``@status``, ``@git:5``, ``@commit:abc123``."""
 
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.references import Reference
+from promptuary.core.text import one_line
 from promptuary.references.forms.patch import patch_forms
 from promptuary.references.resolve_context import ResolveContext
 from promptuary.workspace.disk.own.closed_folders import CLOSED_NOTE
@@ -15,15 +17,84 @@ if TYPE_CHECKING:
     from promptuary.workspace.git.repository import Repository
 
 
-def diff(_: Reference, context: ResolveContext) -> list[Source]:
-    """Return the unstaged changes, untracked files included."""
-    patch = context.visit.repository.diff()
-    return [_patch_source("diff", "unstaged changes (git diff, untracked files included)", patch)]
+def diff(reference: Reference, context: ResolveContext) -> list[Source]:
+    """Return the unstaged changes, untracked files included; with a value, those of a path or since a commit."""
+    asked = _asked(reference, context)
+    patch = context.visit.repository.diff(asked.since, asked.path)
+    where = f" in {asked.path}" * bool(asked.path)
+    if not asked.since:
+        label = f"unstaged changes{where} (git diff, untracked files included)"
+    elif ".." in asked.since:
+        label = f"changes in {asked.since}{where} (git diff {asked.since})"
+    else:
+        label = f"changes since {asked.since}{where} (git diff {asked.since}, untracked files included)"
+    return [_patch_source(asked.key("diff"), label, patch)]
 
 
-def staged(_: Reference, context: ResolveContext) -> list[Source]:
-    """Return the staged changes."""
-    return [_patch_source("staged", "staged changes (git diff --staged)", context.visit.repository.staged())]
+def staged(reference: Reference, context: ResolveContext) -> list[Source]:
+    """Return the staged changes, at and below a path if there is one."""
+    path = _path(reference.value, reference, context) if reference.value else ""
+    if path is None:
+        raise _neither(reference.value, "path")
+    where = f" in {path}" * bool(path)
+    patch = context.visit.repository.staged(path)
+    return [_patch_source(_Asked(path=path).key("staged"), f"staged changes{where} (git diff --staged)", patch)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Which changes: since a commit or in a range, if not the unstaged ones, and at which path, if not everywhere."""
+
+    since: str = ""
+    path: str = ""
+
+    def key(self, kind: str) -> str:
+        path = f"./{self.path}" if self.path else ""
+        return ":".join(filter(None, (kind, self.since, path)))
+
+
+def _asked(reference: Reference, context: ResolveContext) -> _Asked:
+    """Return what the value of a ``@diff:`` asks for: a commit, a path, or a commit and a path.
+
+    Both are written ``HEAD~2:src`` or, in quotes, ``"HEAD~2 -- src"``. Raises ``SourceError`` for a name that is both,
+    and for one that is neither.
+    """
+    value, repository = reference.value, context.visit.repository
+    if not value:
+        return _Asked()
+
+    def names_commits(text: str) -> bool:
+        return (".." in text and not text.startswith(".")) or repository.has_commit(text)
+
+    path = _path(value, reference, context)
+    if path is not None:
+        if repository.has_commit(value):
+            reason = f"{value} is a branch, a tag or a commit, and a path, too; write @diff:./{value} for the path"
+            raise SourceError(Code.BAD_REVISION, f"{reason}, @diff:refs/heads/{value} for the branch")
+        return _Asked(path=path)
+    since, mark, rest = map(str.strip, value.partition("--" if " -- " in value else ":"))
+    if not mark and names_commits(value):
+        return _Asked(since=value)
+    below = _path(rest, reference, context) if rest else None
+    if below is None or not names_commits(since):
+        raise _neither(value, "commit, branch, tag or path")
+    return _Asked(since, below)
+
+
+def _path(typed: str, reference: Reference, context: ResolveContext) -> str | None:
+    """Return the path in the workspace that is meant, be it there or tracked and deleted; ``None`` if it is none."""
+    workspace = context.workspace
+    try:
+        meant = workspace.meant(typed, absolute=True, rooted=reference.rooted)
+    except SourceError:
+        return None
+    if meant.is_there:
+        return meant.path
+    return meant.path if meant.path and context.visit.repository.tracked_below(meant.path) else None
+
+
+def _neither(value: str, what: str) -> SourceError:
+    return SourceError(Code.BAD_REVISION, f"no {what} is called {one_line(value[:80])}")
 
 
 def status(_: Reference, context: ResolveContext) -> list[Source]:

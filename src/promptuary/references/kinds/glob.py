@@ -7,8 +7,8 @@ from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.references import Reference
 from promptuary.references.kinds.file import whole_file
+from promptuary.references.locate import located_pattern, split_patterns
 from promptuary.references.resolve_context import ResolveContext
-from promptuary.workspace.disk.root import normalise
 from promptuary.workspace.listing.glob import match_glob
 
 MAX_FILES = 500
@@ -16,27 +16,13 @@ MAX_FILES = 500
 
 
 def resolve(reference: Reference, context: ResolveContext) -> list[Source]:
-    """Return the files that match, sorted. Patterns start at the root of the workspace."""
-    patterns, excludes = _patterns(reference.value)
-    for pattern in (*patterns, *excludes):
-        normalise(pattern)  # raises for absolute patterns and for ".."
-    return read_many(match_glob(context.workspace.files(), patterns, excludes), context, reference.value)
-
-
-def _patterns(value: str) -> tuple[list[str], list[str]]:
-    """Return the patterns and the excluded ones, which are separated by commas outside braces."""
-    parts, depth = [""], 0
-    for char in value:
-        depth += (char == "{") - (char == "}")
-        if char == "," and depth <= 0:
-            parts.append("")
-        else:
-            parts[-1] += char
-    parts = [part.strip() for part in parts if part.strip()]
-    patterns = [part for part in parts if not part.startswith("!")]
-    if not patterns:
-        raise SourceError(Code.BAD_PATTERN, f"{value} only excludes; begin with a pattern to include, such as **/*.py")
-    return patterns, [part[1:] for part in parts if part.startswith("!")]
+    """Return the files that match, sorted. Patterns start at the current folder, else at the root of the workspace."""
+    files = context.workspace.files()
+    found = located_pattern(reference, context.workspace)
+    if found.remark:
+        context.notes.append(f"{reference.raw}: {found.remark}")
+    patterns, excludes = split_patterns(found.value)
+    return read_many(match_glob(files, patterns, excludes), context, reference.value)
 
 
 def read_many(paths: Sequence[str], context: ResolveContext, label: str) -> list[Source]:

@@ -6,8 +6,8 @@ from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, PromptuaryError, SourceError
 from promptuary.core.references import Reference
 from promptuary.core.search import Hit, SearchQuery, note_text
+from promptuary.references.kinds.search_hits import apart, relevant, source_of
 from promptuary.references.resolve_context import ResolveContext
-from promptuary.references.search_hits import apart, relevant, source_of
 
 MOST_HITS: Final = 8
 """The most passages that one reference attaches."""
@@ -26,7 +26,7 @@ def _hits(reference: Reference, context: ResolveContext) -> list[Hit]:
     if context.search is None:
         raise SourceError(Code.NOT_INDEXED, "nothing is indexed; index a folder: promptuary index")
     try:
-        found = context.search(SearchQuery(reference.value + reference.suffix, MOST_HITS))
+        found = context.search(SearchQuery(reference.value + reference.suffix, MOST_HITS, per_file=2))
     except SourceError:
         raise
     except PromptuaryError as error:

@@ -1,4 +1,4 @@
-"""``@symbol:Class.method``: the definitions of a name in the workspace.
+"""``@symbol:Class.method``, also ``Class::method``: the definitions of a name in the workspace.
 
 Searches every language that ``outline`` can parse. A file that does not contain the name is not parsed.
 """
@@ -8,10 +8,10 @@ from dataclasses import replace
 from functools import partial
 
 from promptuary.core.blocks import Source
-from promptuary.core.errors import Code, SourceError
+from promptuary.core.errors import Code, SourceError, how_to_install
 from promptuary.core.languages import language_of
 from promptuary.core.references import Reference
-from promptuary.outline import GRAMMARS, Definition, definitions, has_grammar
+from promptuary.outline import GRAMMARS, Definition, best_named, definitions, has_grammar, plain_name
 from promptuary.references.kinds.file import definition_source, part_at_symbol
 from promptuary.references.resolve_context import ResolveContext
 from promptuary.references.selection import interpretations
@@ -27,15 +27,17 @@ _NAMED = 3
 
 
 def resolve(reference: Reference, context: ResolveContext) -> list[Source]:
-    """Return the definitions with exactly this qualified name, else those whose name ends in it."""
+    """Return the definitions with exactly this qualified name, else those whose name ends in it.
+
+    Constants, fields and declarations count where nothing of that name is defined.
+    """
     for part in interpretations(reference):
         if part.selection.symbol and context.workspace.kind_of(part.path) == "file":
             return [part_at_symbol(context.workspace.read(part.path), part.selection.symbol)]
-    name = reference.value
+    name = plain_name(reference.value)
     unparsed: list[str] = []
     found, complete = _search(name, context, unparsed)
-    exact = [one for one in found if one[1].name == name]
-    chosen = exact or found
+    chosen = best_named(found, name, lambda one: one[1])
     if not chosen:
         raise _not_found(name, context, unparsed, complete=complete)
     if unparsed:
@@ -60,7 +62,7 @@ def _search(name: str, context: ResolveContext, unparsed: list[str]) -> tuple[li
         except SourceError:
             continue
         if last in file.text:
-            known = definitions(file.text, language, partial(unparsed.append, path))
+            known = definitions(file.text, language, partial(unparsed.append, path), everything=True)
             found += [(file, one) for one in known if f".{one.name}".endswith(f".{name}")]
     return found, True
 
@@ -81,8 +83,8 @@ def _not_found(name: str, context: ResolveContext, unparsed: list[str], *, compl
         return SourceError(
             Code.TIMEOUT, f"{name} was not found within {SEARCH_SECONDS:.0f} s; name its file: @file:a.py#{name}"
         )
-    missing = {language_of(path) for path in context.workspace.listing.paths} & GRAMMARS
+    missing = {language_of(path) for path in context.workspace.files()} & GRAMMARS
     unread = sorted(language for language in missing if not has_grammar(language))
-    advice = f"; to search {', '.join(unread)}: pip install 'promptuary[languages]'" if unread else ""
+    advice = f"; to search {', '.join(unread)}: {how_to_install('languages')}" if unread else ""
     advice += f"; {_too_slow(unparsed)}" if unparsed else ""
-    return SourceError(Code.NO_MATCH, f"no function or class called {name} is defined in this workspace{advice}")
+    return SourceError(Code.NO_MATCH, f"nothing called {name} is defined in this workspace{advice}")

@@ -16,7 +16,6 @@ _DEEPEST: Final = 8
 """Definitions nested deeper than this are no parts of their own."""
 
 _TITLE = 120
-_ABOVE = ("#", "//", "/*", "*", "--", ";", "@", '"""')
 _LONE_RETURN = re.compile(r"\r(?!\n)")
 
 
@@ -36,7 +35,7 @@ def code_parts(lines: Lines, path: str, on_slow: Callable[[], None]) -> Part:
         free = around.parts[-1].end if around.parts else around.first + (around is not whole)
         if found.depth >= _DEEPEST or first < free or end > around.end or first >= end:
             continue
-        part = Part(_with_comments(lines, free, first), end)
+        part = Part(max(found.above - 1, free), end)
         part.title = " ".join(found.name.removeprefix(prefix).split())[:_TITLE]
         around.parts.append(part)
         open_parts.append((part, f"{found.name}."))
@@ -47,10 +46,3 @@ def _as_parsed(text: str) -> str:
     """Return ``text`` with the same number of lines for the parser as here, and without a byte order mark."""
     text = f" {text[1:]}" if text.startswith("\ufeff ") else text.removeprefix("\ufeff")
     return _LONE_RETURN.sub(" ", text) if "\r" in text else text
-
-
-def _with_comments(lines: Lines, free: int, first: int) -> int:
-    """Return the first line of the comments and decorators right above ``first``, at the earliest ``free``."""
-    while first > free and lines.lines[first - 1].lstrip().startswith(_ABOVE):
-        first -= 1
-    return first

@@ -73,9 +73,15 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(found)[:_MOST_NAMES]
 
 
+def listed(text: str, keys: Sequence[str]) -> list[str]:
+    """Return what the front matter of ``text`` lists under these keys, in their order."""
+    values = fields(text)
+    return [one for key in keys for value in values.get(key, ()) for one in _listed(value) if one]
+
+
 def speakers(text: str) -> frozenset[str]:
     """Return the names in lower case that the front matter of ``text`` gives to those who speak in it."""
-    return frozenset(name.lower() for value in fields(text).get("speakers", ()) for name in _listed(value) if name)
+    return frozenset(name.lower() for name in listed(text, ("speakers",)))
 
 
 def _listed(value: str) -> Iterator[str]:

@@ -1,12 +1,15 @@
-"""Which text was written by a program and not by a person: its words can be found, but it gets no vector.
+"""Which text was written by a program and not by a person.
 
-Minified code, lock files, files with a notice that they are generated, and tables of numbers cost as much to embed as
-what people write, and nobody asks for their meaning. Pure rules, the same for every chunk of a file where they can be.
+What tools hide or write is not indexed unless it is asked for: their folders, lock files, icons, minified code, files
+with a notice that they are generated. What is indexed of such texts, and tables of numbers, get no vector: they cost as
+much to embed as what people write, and nobody asks for their meaning. Pure rules.
 """
 
 import re
 from pathlib import PurePosixPath
 from typing import Final
+
+from promptuary.core.ports.index import HEAD_LINES
 
 _LOCK_FILES: Final = frozenset(
     {
@@ -21,6 +24,18 @@ _ENDINGS: Final = (
     *(".designer.cs", ".tsbuildinfo"),
 )
 _VENDORED: Final = frozenset({"node_modules", "bower_components", "site-packages", "__snapshots__", "__pycache__"})
+_TOOLS: Final = frozenset(
+    {
+        *(".git", ".hg", ".svn", ".jj", ".sl"),
+        *(".obsidian", ".trash", ".trashes", ".recycle", ".stversions", ".logseq", ".smart-env", ".makemd"),
+        *(".idea", ".vs", ".fleet", ".settings", ".ipynb_checkpoints"),
+        *(".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox", ".nox", ".eggs", ".venv", ".cache"),
+        *(".next", ".nuxt", ".svelte-kit", ".parcel-cache", ".turbo", ".yarn", ".gradle", ".terraform", ".dart_tool"),
+    }
+)
+"""Folders in which programs keep their own files. Others with a dot, such as ``.github``, have what people write."""
+_PICTURES: Final = (".svg", ".xpm")
+"""Icons and drawings whose text is not meant to be read."""
 
 _COMMENT: Final = re.compile(r"[ \t]*(?:<!--|/\*|\*|//|#|;|--|%|\(\*|rem\b|\"\"\")", re.IGNORECASE)
 _NOTICE: Final = re.compile(
@@ -38,6 +53,8 @@ _LETTERS_OF_NUMBERS: Final = 0.15
 """At most this share of the characters are letters of words in a table of numbers."""
 _ENOUGH: Final = 200
 """A shorter text is embedded whatever it is: it costs little."""
+_OTHER_LINES: Final = 20
+"""Minified code has at most so many lines that a person could read: a licence."""
 
 
 def is_generated(path: str, head: str, text: str) -> bool:
@@ -46,6 +63,19 @@ def is_generated(path: str, head: str, text: str) -> bool:
     ``path`` is that of the file, ``head`` are its first lines.
     """
     return _has_generated_name(path) or _has_notice(path, head) or _is_machine_text(text)
+
+
+def is_left_out_by_name(path: str) -> bool:
+    """Return whether the file ``path``, relative to the indexed folder, is one that tools hide, or that they write."""
+    lower = path.lower()
+    return lower.endswith(_PICTURES) or not _TOOLS.isdisjoint(lower.split("/")[:-1]) or _has_generated_name(path)
+
+
+def is_left_out_by_content(path: str, text: str) -> bool:
+    """Return whether the file ``path`` says that it is generated, or is minified. Prose never is."""
+    if PurePosixPath(path.lower()).suffix in _PROSE:
+        return False
+    return _has_notice(path, "\n".join(text.split("\n", HEAD_LINES)[:HEAD_LINES])) or _is_minified(text)
 
 
 def _has_generated_name(path: str) -> bool:
@@ -67,12 +97,23 @@ def _is_machine_text(text: str) -> bool:
     """Return whether a text has no lines that a person could read, or hardly a word."""
     if len(text) < _ENOUGH:
         return False
-    lines = text.split("\n")
-    # Not every script has blanks between words, but code and encoded bytes are ASCII.
-    dense = [line for line in lines if len(line) >= _LONG_LINE and line.count(" ") * 12 < len(line) and line.isascii()]
-    if sum(map(len, dense)) * 2 > len(text):
+    if sum(map(len, filter(_is_dense, text.split("\n")))) * 2 > len(text):
         return True
     letters = sum(map(len, _WORD.findall(text)))
     marks = len(text) - sum(map(str.isspace, text))
     digits = sum(map(str.isdigit, text))
     return letters < _LETTERS_OF_NUMBERS * marks and digits * 2 > marks
+
+
+def _is_minified(text: str) -> bool:
+    """Return whether a text is hardly anything but lines that no person could read."""
+    if len(text) < _LONG_LINE:
+        return False
+    lines = [line for line in text.split("\n") if line.strip()]
+    dense = [line for line in lines if _is_dense(line)]
+    return len(lines) - len(dense) <= _OTHER_LINES and sum(map(len, dense)) * 2 > len(text)
+
+
+def _is_dense(line: str) -> bool:
+    # Not every script has blanks between words, but code and encoded bytes are ASCII.
+    return len(line) >= _LONG_LINE and line.count(" ") * 12 < len(line) and line.isascii()

@@ -18,6 +18,7 @@ class Part:
     """Some lines under one title, and the smaller parts within, in order and without overlap.
 
     A part without a title belongs to the part around it. ``alone``: it is not joined with the part before it.
+    ``head`` is of how many lines its heading is, if it begins with one.
     """
 
     first: int
@@ -25,13 +26,18 @@ class Part:
     title: str = ""
     parts: list["Part"] = field(default_factory=list)
     alone: bool = False
+    head: int = 0
+
+    def heads(self) -> int:
+        """Return of how many lines the headings are, with those of the parts within."""
+        return self.head + sum(part.heads() for part in self.parts)
 
     def with_gaps(self) -> list["Part"]:
         """Return the parts within, and the lines between them as parts without a title."""
         whole, position = [], self.first
         for part in self.parts:
             if part.first > position:
-                whole.append(Part(position, part.first))
+                whole.append(Part(position, part.first, head=self.head if position == self.first else 0))
             whole.append(part)
             position = part.end
         if position < self.end:

@@ -13,11 +13,12 @@ from promptuary.search.chunks.lines import Lines, Part
 
 
 class Heading(NamedTuple):
-    """A heading: its first line, its level (the highest is one) and its words."""
+    """A heading: its first line, its level (the highest is one), its words, and of how many lines it is."""
 
     line: int
     level: int
     title: str
+    lines: int = 1
 
 
 _MARKS = frozenset("#`~=-|")
@@ -36,13 +37,14 @@ def heading_parts(lines: Lines, path: str) -> Part:
     """Return the sections of the file ``path``, and mark lines that belong together as glued."""
     reader = _READERS.get(extension_of(path), markdown_headings)
     body = front_matter_end(lines)
-    whole = _nested(len(lines), reader(lines, body))
+    whole = _nested(lines, reader(lines, body))
     if whole.parts and lines.trimmed(body, whole.parts[0].first) == (whole.parts[0].first,) * 2:
         whole.parts[0].first = 0
     return whole
 
 
-def _nested(end: int, headings: Iterator[Heading]) -> Part:
+def _nested(lines: Lines, headings: Iterator[Heading]) -> Part:
+    end = len(lines)
     whole = Part(0, end)
     open_parts = [(0, whole)]
     for heading in headings:
@@ -50,10 +52,20 @@ def _nested(end: int, headings: Iterator[Heading]) -> Part:
             open_parts.pop()[1].end = heading.line
         around = open_parts[-1][1]
         alone = heading.level == 1 and bool(whole.parts)
-        part = Part(heading.line, end, heading.title, [], alone)
+        part = Part(heading.line, end, heading.title, [], alone, heading.lines)
         around.parts.append(part)
+        _glue_to_text(lines, heading)
         open_parts.append((heading.level, part))
     return whole
+
+
+def _glue_to_text(lines: Lines, heading: Heading) -> None:
+    """Let a heading stay together with the first line below it."""
+    below = heading.line + heading.lines
+    while below < len(lines) and lines.blank[below]:
+        below += 1
+    if below < len(lines):
+        lines.glue(heading.line, below + 1)
 
 
 def front_matter_end(lines: Lines) -> int:
@@ -104,7 +116,7 @@ def markdown_headings(lines: Lines, body: int, *, unclosed: bool = True) -> Iter
                 yield Heading(line, len(found[1]), plain_title(found[2] or ""))
         elif (found := _UNDERLINE.match(text)) and _is_title(lines, line - 1, body, heading):
             heading = line
-            yield Heading(line - 1, 1 if mark == "=" else 2, plain_title(texts[line - 1]))
+            yield Heading(line - 1, 1 if mark == "=" else 2, plain_title(texts[line - 1]), 2)
     if fence and unclosed:
         lines.glue(opened, len(lines))
 
@@ -133,7 +145,7 @@ def _restructured(lines: Lines, body: int) -> Iterator[Heading]:
             continue
         last = line
         level = levels.setdefault(mark * 2 if over else mark, len(levels) + 1)
-        yield Heading(line - 2 if over else line - 1, min(level, 8), plain_title(title))
+        yield Heading(line - 2 if over else line - 1, min(level, 8), plain_title(title), 3 if over else 2)
 
 
 def _is_rule(text: str) -> bool:

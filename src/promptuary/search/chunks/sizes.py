@@ -9,7 +9,7 @@ from typing import Final
 
 from promptuary.core.errors import ConfigError
 
-VERSION: Final = 8
+VERSION: Final = 12
 """The version of the chunker. It grows whenever the same file would be cut or masked differently."""
 
 

@@ -9,6 +9,7 @@ a chunk are counted, and every chunk was counted unless it is so short that it f
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 from promptuary.core.budget import TokenCounter
 from promptuary.core.search import Chunk
@@ -59,9 +60,33 @@ class Splitter:
             if end == index:
                 self.split(one, inner)
                 index += 1
+            elif self._is_heading(parts[index:end]):
+                if end < len(parts):
+                    # What follows is too long to be joined as a whole: the heading goes with its beginning.
+                    parts[end].head += sum(each.heads() for each in parts[index:end])
+                    parts[end].first = starts[end] = one.first
+                else:
+                    self._append(one.first, starts[end], inner)
+                index = end
             else:
                 self._add(one.first, starts[end], inner if end == index + 1 else heading)
                 index = end
+
+    def _is_heading(self, parts: Sequence[Part]) -> bool:
+        """Return whether the parts are headings alone."""
+        heads = sum(part.heads() for part in parts)
+        if not heads or not all(part.heads() for part in parts):
+            return False
+        texts = (line for line in range(parts[0].first, parts[-1].end) if not self._lines.blank[line])
+        return sum(1 for _ in islice(texts, heads + 1)) == heads
+
+    def _append(self, first: int, end: int, heading: tuple[str, ...]) -> None:
+        """Add a heading that nothing follows to the chunk before it, if it fits in there."""
+        if self.chunks:
+            above = self.chunks[-1]
+            if self._is_short(above.start_line - 1, end) or self._count(above.start_line - 1, end) <= self._limit:
+                first, heading = self.chunks.pop().start_line - 1, above.heading
+        self._add(first, end, heading)
 
     def _add(self, first: int, end: int, heading: tuple[str, ...]) -> None:
         first, end = self._lines.trimmed(first, end)
@@ -163,7 +188,8 @@ class Splitter:
         if not heading or len(self.chunks) != before + 1:
             return line
         above = self.chunks[-1]
-        if above.start_line != above.end_line or heading[-1] not in above.text:
+        titles = (text for text in above.text.split("\n") if text.strip())
+        if not all(any(title in text for title in heading) for text in titles):
             return line
         return self.chunks.pop().start_line - 1
 

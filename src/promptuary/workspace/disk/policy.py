@@ -7,6 +7,8 @@ the file exists, nor what is in it.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.text import one_line, without_forged_masks
@@ -16,19 +18,22 @@ from promptuary.workspace.disk.secret_values import mask_secrets
 from promptuary.workspace.disk.sensitive_names import (
     ALLOWED,
     BACKUPS,
-    COPY,
     DESCRIBING,
     SECRET_ANYWHERE,
     SECRET_ENDINGS,
     SECRET_FILES,
     SECRET_PATHS,
-    SECRET_SHAPES,
-    SECRET_UNLESS_DESCRIBED,
     SECRET_WORDS,
     STEMS,
     TEMPLATE_ENDINGS,
     TEMPLATES,
+    copy_marks,
+    secret_shapes,
+    secret_unless_described,
 )
+
+if TYPE_CHECKING:
+    from promptuary.core.sessions import Sight
 
 __all__ = ["ALLOWED", "ReadPolicy"]
 
@@ -40,8 +45,8 @@ _LONGEST_PATH = 4096
 
 _LONGEST_SHOWN = 120
 
+_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".ico", ".heic", ".avif")
 _PARTS = re.compile(r"[._-]")
-_SECRET_PATH = re.compile("(?:^|/)(?:" + "|".join(map(re.escape, sorted(SECRET_PATHS))) + ")(?:/|$)")
 _SECRET_PATH_STARTS = frozenset(path.split("/", 1)[0] for path in SECRET_PATHS)
 
 
@@ -52,7 +57,8 @@ class ReadPolicy:
     ``allowed`` holds extensions with their dot and whole names, in lower case; names without an extension are always
     allowed. ``also`` holds what a person allows in addition; ``*`` is every extension. ``allow_sensitive`` holds names,
     or paths relative to the workspace, that a person allows explicitly, whatever they are called. Nothing opens
-    what is ``closed``: Promptuary's own folders. ``None`` closes none, for reading the configuration in them.
+    what is ``closed``: Promptuary's own folders. ``None`` closes none, for reading the configuration in them. ``sight``
+    is what a session may see, if one reads: it refuses all else, whether that exists or not.
     """
 
     max_bytes: int = _MIB
@@ -60,6 +66,7 @@ class ReadPolicy:
     also: frozenset[str] = frozenset()
     allow_sensitive: frozenset[str] = frozenset()
     closed: ClosedFolders | None = field(default_factory=ClosedFolders)
+    sight: "Sight | None" = None
 
     def refusal(self, path: str) -> SourceError | None:
         """Return the error for reading the file ``path``, in normal form; ``None`` if it may be read."""
@@ -68,6 +75,8 @@ class ReadPolicy:
             return SourceError(Code.BAD_NAME, f'"{shown}…" is longer than the name of a file can be; rename it.')
         if self.closes(path):
             return closed_error(path)
+        if self.sight is not None and (outside := self.sight.refusal(path)) is not None:
+            return outside
         names = comparable(path)
         if self._allowed_by_name(names):
             return None
@@ -78,12 +87,22 @@ class ReadPolicy:
                 "if it holds none, allow it by name (--allow-sensitive, or allow_sensitive in your configuration).",
             )
         if not self._has_text_name(names[-1]):
+            if names[-1].endswith(_PICTURES):
+                return SourceError(
+                    Code.DISALLOWED_EXTENSION,
+                    f'"{one_line(path)}" is a picture, and only text is attached; write what is to be seen in it, '
+                    "or give the picture to the model beside this message.",
+                )
             return SourceError(
                 Code.DISALLOWED_EXTENSION,
                 f'"{one_line(path)}" has an extension that is not known to be text; '
                 "if it is, allow it (--allow-extension, or allowed_extensions in your configuration).",
             )
         return None
+
+    def hides(self, path: str) -> bool:
+        """Return whether ``path`` is neither inside what a session may see nor a folder above it."""
+        return self.sight is not None and not self.sight.leads_to(path)
 
     def closes(self, path: str) -> bool:
         """Return whether ``path``, a file or a folder, is in a folder of Promptuary's own."""
@@ -129,11 +148,16 @@ def _is_too_long(path: str) -> bool:
     return len(path) > _LONGEST_PATH or any(len(name) > _LONGEST_NAME for name in path.split("/"))
 
 
+@cache
+def _secret_path() -> re.Pattern[str]:
+    return re.compile("(?:^|/)(?:" + "|".join(map(re.escape, sorted(SECRET_PATHS))) + ")(?:/|$)")
+
+
 def _is_sensitive(names: list[str]) -> bool:
     if not SECRET_ANYWHERE.isdisjoint(names):
         return True
     if not _SECRET_PATH_STARTS.isdisjoint(names) and any(
-        _SECRET_PATH.search("/".join([*names[:-1], name])) for name in (names[-1], *_originals(names[-1]))
+        _secret_path().search("/".join([*names[:-1], name])) for name in (names[-1], *_originals(names[-1]))
     ):
         return True
     if any(name.startswith(".") and not SECRET_ANYWHERE.isdisjoint(_originals(name)) for name in names[:-1]):
@@ -154,9 +178,9 @@ def _has_secret_shape(name: str, names: list[str]) -> bool:
     # The patterns are slow to match, and most names contain none of their words.
     if SECRET_WORDS.search(name) is None:
         return False
-    if SECRET_SHAPES.fullmatch(name):
+    if secret_shapes().fullmatch(name):
         return True
-    return SECRET_UNLESS_DESCRIBED.fullmatch(name) is not None and DESCRIBING.isdisjoint(names[:-1])
+    return secret_unless_described().fullmatch(name) is not None and DESCRIBING.isdisjoint(names[:-1])
 
 
 def _originals(name: str) -> Iterator[str]:
@@ -181,7 +205,9 @@ def _without_one_mark(name: str) -> str:
     # A number may be the section of a manual: of passwd.5 the name is kept.
     if stem and (ending in BACKUPS or ending == "txt" or (ending.isdigit() and "." in stem)):
         return stem.rstrip("~")
-    return COPY.sub("", name, count=1).strip() or name
+    if name.isascii() and SECRET_WORDS.search(name) is None:  # no mark of a copy, either
+        return name.strip() or name
+    return copy_marks().sub("", name, count=1).strip() or name
 
 
 def _is_template(name: str) -> bool:

@@ -27,7 +27,7 @@ _TRIES = 2
 class TextFile:
     """A file at one moment. ``size`` and ``sha256`` are those of its bytes; ``modified`` is in nanoseconds.
 
-    ``converted``: the file is an export of chats, and the text is their transcript.
+    ``converted`` says what the file is if its text was made from it: an export of chats, a PDF, a notebook.
     """
 
     path: str
@@ -36,7 +36,7 @@ class TextFile:
     sha256: str
     encoding: str
     modified: int
-    converted: bool = False
+    converted: str = ""
 
 
 IsNote = Callable[[os.stat_result], bool]
@@ -57,6 +57,14 @@ def read_text(root: Root, path: str, policy: ReadPolicy, *, is_note: IsNote = la
     )
 
 
+def read_bytes(
+    root: Root, path: str, policy: ReadPolicy, *, is_note: IsNote = lambda _: False
+) -> tuple[bytes, os.stat_result]:
+    """Return what is in ``path`` and its status. Raises ``SourceError`` if it is refused or cannot be read."""
+    _, data, status = _read(root, path, policy, is_note)
+    return data, status
+
+
 def _read(root: Root, path: str, policy: ReadPolicy, is_note: IsNote) -> tuple[str, bytes, os.stat_result]:
     relative = normalise(path)
     _check_name(policy, relative)
@@ -66,6 +74,8 @@ def _read(root: Root, path: str, policy: ReadPolicy, is_note: IsNote) -> tuple[s
         if opened.path != relative:
             if policy.closes(opened.path):
                 raise closed_error(relative)  # the name of a note is not for everybody either
+            if policy.sight is not None and not policy.sight.covers(opened.path):
+                raise policy.sight.outside(f"what {display_path(relative)} leads to")
             _check_name(policy, opened.path)
         if is_note(os.fstat(opened.fd)):
             raise closed_error(relative)

@@ -1,9 +1,11 @@
 """The tables of ``policy``: which names are text, and which are secrets.
 
-All in lower case. Data only: ``policy`` compares names with them.
+All in lower case. Data only: ``policy`` compares names with them. The long patterns are compiled when a name first
+needs them, which most names never do.
 """
 
 import re
+from functools import cache
 
 
 def _words(text: str) -> frozenset[str]:
@@ -54,10 +56,10 @@ CODE_EXTENSIONS = """
 
 PROSE_EXTENSIONS = """
 .actual .adoc .approved .asc .asciidoc .ass .asy .authors .bbx .bib .bst .cbx .changelog .changes .copying
-.creole .d2 .diff .diz .dot .drawio .dtx .eml .eps .err .excalidraw .fountain .gnuplot .golden .gp .gpi
+.creole .d2 .diff .diz .docx .dot .drawio .dtx .eml .eps .err .excalidraw .fountain .gnuplot .golden .gp .gpi
 .gv .ics .ins .iuml .lang .latex .lbx .ldif .licence .license .lng .log .lrc .ltx .ly .man .markdown .mbox
 .md .mdc .mdoc .mdown .mdwn .mdx .me .mediawiki .mermaid .mkd .mmd .news .nfo .notes .notice .orig .out
-.patch .pgf .plantuml .po .pod6 .poml .pot .prompt .prompty .properties .ps .pu .puml .rdoc .rej .resw
+.patch .pdf .pgf .plantuml .po .pod6 .poml .pot .prompt .prompty .properties .ps .pu .puml .rdoc .rej .resw
 .resx .roff .rst .rtf .sbv .snap .snapshot .srt .ssa .stderr .stdout .strings .stringsdict .sty .svg .tap
 .tex .texi .texinfo .text .textile .tikz .tmx .todo .tr .trace .txi .txt .typ .vcard .vcf .vtt .wiki
 .xcstrings .xlf .xliff
@@ -181,8 +183,7 @@ SECRET_PATHS = _words(
 )
 """Consecutive names in a path that are secret together, with everything below."""
 
-SECRET_SHAPES = re.compile(
-    r"""
+_SHAPES = r"""
     \.env [._-] .*
     | (?: .* [._-] )? id_(?: rsa | dsa | ecdsa | ed25519 ) (?: [._-] (?! pub$ ) .* )?
     | ssh_host_ .* _key
@@ -216,10 +217,14 @@ SECRET_SHAPES = re.compile(
       (?: (?: \. [^.]+ )* \. (?: jsonc? | ya?ml | toml | ini | cfg | conf | txt | xml | properties | csv | db ) )?
     | utc--\d{4}-\d\d-\d\dt .*
     | kubeconfig [-_] [^.]* | kubeconfig .* \. (?: ya?ml | json | conf | txt )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-"""Patterns of whole names that are secret anywhere."""
+    """
+
+
+@cache
+def secret_shapes() -> re.Pattern[str]:
+    """Return the patterns of whole names that are secret anywhere."""
+    return re.compile(_SHAPES, re.VERBOSE | re.DOTALL)
+
 
 SECRET_WORDS = re.compile(
     r"\.env|^env\.|\.enc|\.asc|\.tfstate\.|\.tfvars\.|id_|ssh_host_|oauth|firebase|accesskey|_history|secr|private"
@@ -227,10 +232,9 @@ SECRET_WORDS = re.compile(
     r"|wireguard|api.?key|[-_. ]keys?\.|cop(?:y|ie|ia)|kopi|kopya|\(\d|vault|gitconfig|dev\.vars|deploy|codes?\."
     r"|seed|bitlocker|sa[-_]key|gcp[-_]sa"
 )
-"""Every name that ``SECRET_SHAPES``, ``SECRET_UNLESS_DESCRIBED`` or ``COPY`` matches contains one of these."""
+"""Every ASCII name that the patterns below and ``copy_marks`` match contains one of these."""
 
-SECRET_UNLESS_DESCRIBED = re.compile(
-    r"""
+_UNLESS_DESCRIBED = r"""
     (?: credentials? | creds | secrets? | passwords? )
       \. (?: jsonc? | ya?ml | toml | ini | cfg | conf | txt | xml | properties | plist )
     | (?: auth | token | cookies | logins | oauth [\w-]* | (?: .* [-_.] )? service [-_]? account .* ) \. json
@@ -251,10 +255,14 @@ SECRET_UNLESS_DESCRIBED = re.compile(
         | npm | pypi | hf | huggingface | openai | anthropic | claude | mcp )
       [-_. ]? (?: tokens? | api [-_]? keys? | keys )
       \. (?: json | txt | ya?ml | toml | ini | csv )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-"""Patterns of whole names that are secret, except below the folders ``DESCRIBING``."""
+    """
+
+
+@cache
+def secret_unless_described() -> re.Pattern[str]:
+    """Return the patterns of whole names that are secret, except below the folders ``DESCRIBING``."""
+    return re.compile(_UNLESS_DESCRIBED, re.VERBOSE | re.DOTALL)
+
 
 DESCRIBING = _words(
     """
@@ -273,15 +281,17 @@ TEMPLATE_ENDINGS = _words("json jsonc yml yaml toml ini cfg conf env txt xml pro
 BACKUPS = _words("bak backup old orig save swp swo tmp new copy")
 """Endings of copies: a copy of a secret is secret."""
 
-COPY = re.compile(
-    r"""
+_COPY = r"""
     ^ copy [ ] (?: \( \d+ \) [ ] )? of [ ]
     | (?: (?<![ _–-]) [ _–-]++ (?: copy | kopie | kopi | kopia | kopya | copie | copia | cópia | копия | 副本 )
           (?: [ _-]? \d+ )?
         | のコピー (?: [ ]? \d+ )?
         | [ ]? \( (?: \d+ | copy | kopie | kopia | copie | copia | копия | 副本 ) \) )
       (?= (?: \. [^.]* )? $ )
-    """,
-    re.VERBOSE,
-)
-"""What file managers add to the name of a copy, at the end or before the extension: ``.env copy``, ``key (1).json``."""
+    """
+
+
+@cache
+def copy_marks() -> re.Pattern[str]:
+    """Return what file managers add to the name of a copy, at its end or before the extension: ``.env copy``."""
+    return re.compile(_COPY, re.VERBOSE)

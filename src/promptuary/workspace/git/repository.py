@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.text import one_line
@@ -58,6 +58,7 @@ _SUBMODULE = b"160000"
 _OTHERS = ("ls-files", "-z", "--others", "--exclude-standard")
 _REVISION = re.compile(r"(?:[\w@][\w./+@-]*|(?=@\{))(?:@\{-?[\w.+/:-]*\}|[~^][0-9]*)*")
 _RANGE = re.compile(r"(?P<old>.*?)(?P<dots>\.{2,3})(?P<new>[^.].*|)")
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _ESCAPING = re.compile(rb"[\0/](?:/|\.\.?[/\0]|\.git[/\0])", re.IGNORECASE)
 
 
@@ -68,6 +69,10 @@ class CommitLine:
     sha: str
     subject: str
     when: str
+
+
+_DATED_COMMITS: Final = 5_000
+_DATE: Final = re.compile(rb"\x01([0-9]{1,12})")
 
 
 class Repository:
@@ -122,15 +127,48 @@ class Repository:
         """Remove the temporary git folder; closing twice is harmless."""
         self._shadow.close()
 
-    def diff(self) -> Patch:
-        """Return the unstaged changes, then the untracked files as added files."""
-        with self._working_tree() as shadow:
-            tracked = self._patch(("diff",), _SKIP_SUBMODULE_FILES, shadow=shadow)
-        return tracked.followed_by(self._untracked(self._max_output - len(tracked.text)))
+    def diff(self, since: str = "", path: str = "") -> Patch:
+        """Return the unstaged changes, or all since a commit, then the untracked files as added files.
 
-    def staged(self) -> Patch:
-        """Return the staged changes."""
-        return self._patch(("diff", "--cached"))
+        ``path`` is in normal form; what lies elsewhere is left out. ``since`` may be a range: then two commits are
+        compared, or with three dots the newer one with what both have in common, and the working tree does not count.
+        """
+        if ".." in since:
+            return self._patch(("diff", *self._ends(since)), path=path)
+        asked = ("diff", self._commit_id(since)) if since else ("diff",)
+        with self._working_tree() as shadow:
+            tracked = self._patch(asked, _SKIP_SUBMODULE_FILES, shadow=shadow, path=path)
+        return tracked.followed_by(self._untracked(self._max_output - len(tracked.text), path))
+
+    def staged(self, path: str = "") -> Patch:
+        """Return the staged changes, at and below ``path``."""
+        return self._patch(("diff", "--cached"), path=path)
+
+    def has_commit(self, revision: str) -> bool:
+        """Return whether a commit, branch or tag has this name."""
+        try:
+            return bool(self._commit_id(revision))
+        except SourceError as error:
+            if error.code is not Code.BAD_REVISION:
+                raise
+            return False
+
+    def _ends(self, expression: str) -> tuple[str, str]:
+        """Return the two commits that a range asks to compare."""
+        old, dots, new = self._range(expression)
+        if dots == "...":
+            result = run(self._shadow.command("merge-base", old, new), max_output=1024)
+            old = result.output.decode("ascii", "replace").strip()
+            if not _COMMIT.fullmatch(old):
+                raise _bad_revision(expression, "the two have no commit in common; write it with two dots")
+        return old, new
+
+    def _range(self, expression: str) -> tuple[str, str, str]:
+        """Return the commit, the dots and the commit of ``old..new`` or ``old...new``; a missing one is ``HEAD``."""
+        match = _RANGE.fullmatch(expression)
+        if match is None or not (match["old"] or match["new"]):
+            raise _bad_revision(expression, "a range is written like main..HEAD")
+        return self._commit_id(match["old"] or "HEAD"), match["dots"], self._commit_id(match["new"] or "HEAD")
 
     def status(self) -> str:
         """Return git's short status with the branch: names only, so of the read policy only closed folders count."""
@@ -151,11 +189,7 @@ class Repository:
 
     def range(self, expression: str) -> Patch:
         """Return the commits of ``old..new`` or ``old...new``, newest first, with their patches."""
-        match = _RANGE.fullmatch(expression)
-        if match is None or not (match["old"] or match["new"]):
-            raise _bad_revision(expression, "a range is written like main..HEAD")
-        old, new = (self._commit_id(match[side] or "HEAD") for side in ("old", "new"))
-        return self._history(MAX_COMMITS, f"{old}{match['dots']}{new}")
+        return self._history(MAX_COMMITS, "".join(self._range(expression)))
 
     def commit(self, revision: str) -> Patch:
         """Return one commit with its message and patch; a merge is compared with its first parent."""
@@ -175,6 +209,26 @@ class Repository:
         )
         found = (entry.split("\n", 2) for entry in result.output.decode("utf-8", "replace").split("\0"))
         return [CommitLine(parts[0], parts[2], parts[1]) for parts in found if len(parts) == 3]
+
+    def last_changes(self) -> dict[str, int]:
+        """Return when a commit last changed each file, in seconds since 1970; the newest commits alone are asked.
+
+        The paths are those below the workspace. A file that only older commits changed is missing.
+        """
+        if not self._has_commits():
+            return {}
+        asked = ("log", f"--max-count={_DATED_COMMITS}", "-z", "--format=%x01%ct", "--name-only", "--no-renames")
+        end = ("--no-show-signature", *self._relative, "--end-of-options", "HEAD", *self._pathspec)
+        # The last name may be cut.
+        entries = self._run(*asked, *end, max_output=_MAX_NAMES).output.split(b"\0")[:-1]
+        found: dict[str, int] = {}
+        date = 0
+        for entry in entries:
+            if match := _DATE.fullmatch(entry.lstrip(b"\n")):
+                date = int(match[1])
+            elif name := entry.removeprefix(b"\n"):
+                found.setdefault(os.fsdecode(name), date)
+        return found
 
     def branches(self) -> list[str]:
         """Return the names of the branches, local ones first."""
@@ -271,7 +325,7 @@ class Repository:
             raise _bad_revision(revision, "name a commit, branch or tag, like HEAD~2 or v1.0")
         command = self._shadow.command("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
         found = run(command, max_output=1024).output.decode("ascii", "replace").strip()
-        if not re.fullmatch(r"[0-9a-f]{40,64}", found):
+        if not _COMMIT.fullmatch(found):
             raise _bad_revision(revision, f"no commit, branch or tag has this name{self._shadow.missing_objects}")
         return found
 
@@ -297,10 +351,11 @@ class Repository:
         *options: str,
         revisions: tuple[str, ...] = (),
         shadow: Shadow | None = None,
+        path: str = "",
     ) -> Patch:
         """Ask git for the names, then for the patch; repeat if the files changed in between."""
         fixed = (*options, *_PLAIN, *self._relative)
-        end = (*revisions, *self._pathspec)
+        end = (*revisions, *(("--", path) if path else self._pathspec))
         listed = (*asked, *fixed, "--raw", "-z", *(("--format=%H",) if revisions else ()), *end)
         for _ in range(_ATTEMPTS):
             named = self._run(*listed, max_output=_MAX_NAMES, shadow=shadow)
@@ -354,10 +409,11 @@ class Repository:
                 raise SourceError(Code.GIT_FAILED, "the repository's index names files outside its working tree")
         self._checked = True
 
-    def _untracked(self, budget: int) -> Patch:
+    def _untracked(self, budget: int, path: str) -> Patch:
         if self._shadow.settings.get("status.showuntrackedfiles", "").lower() == "no":
             return Patch("")
-        listed = _names_in(self._run(*_OTHERS, max_output=_MAX_NAMES))
+        below = ("--", path) if path else ()
+        listed = _names_in(self._run(*_OTHERS, *below, max_output=_MAX_NAMES))
         names = [name for name in listed if not self._closed.holds(os.fsdecode(name))]
         modes = self._shadow.settings.get("core.filemode", "true").lower() in TRUE
         patch = as_new_files(

@@ -13,12 +13,20 @@ from dataclasses import dataclass
 from operator import methodcaller
 from typing import TYPE_CHECKING, Final, Literal
 
-from promptuary.workspace.matching.grades import SHORTEST_WITH_TYPO, PathQuery, Tier
+from promptuary.workspace.matching.grades import (
+    SHORTEST_BEGINNING,
+    SHORTEST_IN_FOLDERS,
+    SHORTEST_WITH_TYPO,
+    PathQuery,
+    Tier,
+    part_fit,
+    slip_of,
+)
 
 if TYPE_CHECKING:
     from frizbee import Matcher
 
-MatchMode = Literal["exact", "prefix", "substring", "fuzzy"]
+MatchMode = Literal["exact", "prefix", "suffix", "substring", "fuzzy"]
 
 ENOUGH_GOOD_MATCHES: Final = 5
 """With this many good matches, letters with gaps and typing errors are not searched."""
@@ -26,13 +34,17 @@ ENOUGH_GOOD_MATCHES: Final = 5
 _THREADS: Final = min(4, os.cpu_count() or 1)
 _WORTH_THREADS: Final = 100_000
 
-_COPY_COST: Final[dict[MatchMode, int]] = {"exact": 200, "prefix": 200, "substring": 40, "fuzzy": 40}
+_COPY_COST: Final[dict[MatchMode, int]] = {"exact": 200, "prefix": 200, "suffix": 200, "substring": 40, "fuzzy": 40}
 """How many texts of a column the matcher searches in the time in which one text is copied to it."""
 
 _MAX_REMEMBERED: Final = 16
 """How many queries to remember: what was typed last, and what deleting a few letters leads back to."""
 
-_LOOSENESS: Final[dict[MatchMode, int]] = {"exact": 0, "prefix": 1, "substring": 2, "fuzzy": 3}
+_SEGMENTS_GRADED: Final = 200
+_SEGMENTS_TRIED: Final = 3
+"""How many names of folders that are near to a misspelt one are searched."""
+
+_LOOSENESS: Final[dict[MatchMode, int]] = {"exact": 0, "prefix": 1, "suffix": 1, "substring": 2, "fuzzy": 3}
 
 
 def sort_paths(paths: Iterable[str]) -> list[str]:
@@ -114,11 +126,17 @@ class TextColumn:
             self.remember(pattern, [among[at] for at in sorted([match.index for match in found])])
         return [(among[match.index], match.score) for match in found[:most]]
 
+    def text(self, index: int) -> str:
+        """Return the text at a position."""
+        return self._text_of(self._paths[index])
+
     def narrowed(self, pattern: MatchPattern) -> Sequence[int] | None:
         """Return, sorted, a few indices that include every match of ``pattern``; ``None`` if that is not known."""
-        few = self._copy_limit(pattern)
-        known = [left for before, left in self._remembered if len(left) <= few and pattern.narrows(before)]
-        return min(known, key=len, default=None)
+        fewest, most = None, self._copy_limit(pattern)
+        for before, left in reversed(self._remembered):
+            if len(left) <= most and pattern.narrows(before):
+                fewest, most = left, len(left) - 1
+        return fewest
 
     def _copy_limit(self, pattern: MatchPattern) -> int:
         """Return up to how many texts it is faster to copy them to the matcher than to search the whole column."""
@@ -126,12 +144,12 @@ class TextColumn:
 
     def remember(self, pattern: MatchPattern, indices: Sequence[int]) -> None:
         """Remember for the next queries that every match of ``pattern`` is among these."""
-        if pattern.matching != "exact":  # typing on from a whole name does not narrow it
+        if pattern.matching not in {"exact", "suffix"}:  # typing on does not narrow what ends here
             self._remembered.append((pattern, indices))
 
 
 class PathIndex:
-    """Searchable paths in three columns: the whole path, the name, and the folder."""
+    """Searchable paths in columns: the whole path, the name, and the folder; and the different names of folders."""
 
     def __init__(self) -> None:
         self.received = 0
@@ -139,6 +157,8 @@ class PathIndex:
         self._whole = TextColumn(str)
         self._names = TextColumn(_name_of)
         self._folders = TextColumn(_folder_of)
+        self._segments = TextColumn(str)
+        self._known_segments: set[str] = set()
 
     def extend(self, paths: Sequence[str]) -> None:
         """Add paths. One that is not valid text is skipped, because it cannot be written in a message."""
@@ -147,7 +167,11 @@ class PathIndex:
         self._paths += fit
         self._whole.extend(fit)
         self._names.extend(fit)
-        self._folders.extend(list({_folder_of(path): path for path in fit}.values()))
+        folders = {_folder_of(path): path for path in fit}
+        self._folders.extend(list(folders.values()))
+        new = {segment for folder in folders for segment in folder.split("/")} - self._known_segments - {""}
+        self._known_segments |= new
+        self._segments.extend(sorted(new))
 
     def contains(self, path: str) -> bool:
         """Return whether ``path`` was added; only correct if the paths were added in the order of ``sort_paths``."""
@@ -183,10 +207,11 @@ class PathIndex:
             return
         if search.enough(Tier.PATH, search.few):
             return
-        if len(word) >= SHORTEST_WITH_TYPO:
+        # Letters of the folders and of the name; then one wrong letter in the name.
+        if len(word) >= SHORTEST_IN_FOLDERS or not search.enough(Tier.LOOSE, ENOUGH_GOOD_MATCHES):
+            search.ask(self._whole, word, "fuzzy", most=search.limit * 10)
+        if len(word) >= SHORTEST_WITH_TYPO and not search.enough(Tier.TYPO, search.few):
             search.ask(self._names, word, "fuzzy", typos=1)
-        if not search.enough(Tier.LOOSE, ENOUGH_GOOD_MATCHES):
-            search.ask(self._whole, word, "fuzzy")
 
     def _search_paths(self, search: "_Search") -> None:
         words = search.query.words
@@ -202,21 +227,61 @@ class PathIndex:
         parts = tuple(part for word in words for part in word.split("/") if part)
         if search.ask(self._whole, parts, "substring", most=search.limit * 5).enough(Tier.PATH, search.few):
             return
+        if len(words) == 1:
+            self._search_slips(search, parts)
+            if search.enough(Tier.TYPO, search.few):
+                return
         search.ask(self._whole, words, "fuzzy")
-        if len(words) == 1 and not search.enough(Tier.LOOSE, ENOUGH_GOOD_MATCHES):
-            search.ask(self._whole, words, "fuzzy", typos=1)
+
+    def _search_slips(self, search: "_Search", parts: tuple[str, ...]) -> None:
+        """Search with one typing error in a folder, then with one in the name.
+
+        The folders of a tree have few different names: which of them was meant is found among these, and searched.
+        """
+        if not search.few or not parts:
+            return
+        *folders, name = parts
+        for place, part in enumerate(folders):
+            for segment in self._respelled(part, exact_case=search.query.exact_case):
+                respelled = (*folders[:place], segment, *folders[place + 1 :], name)
+                search.ask(self._whole, respelled, "substring", most=search.limit * 5)
+        if len(name) < SHORTEST_WITH_TYPO or not folders or search.enough(Tier.TYPO, search.few):
+            return
+        if all(self._is_in_a_folder(part, exact_case=search.query.exact_case) for part in folders):
+            search.ask(self._names, name, "fuzzy", typos=1)
+
+    def _is_in_a_folder(self, part: str, *, exact_case: bool) -> bool:
+        """Return whether ``part`` fits the name of a folder, as far as the best of its matches tell."""
+        found = self._segments.ask(MatchPattern((part,), "fuzzy", exact_case), _SEGMENTS_GRADED)
+        fits = (part_fit(part, self._segments.text(index), exact_case=exact_case) for index, _ in found)
+        return any(fit is not None for fit in fits)
+
+    def _respelled(self, part: str, *, exact_case: bool) -> list[str]:
+        """Return the names of folders that ``part`` may mean but for one typing error, the nearest first."""
+        if len(part) < SHORTEST_BEGINNING:
+            return []
+        found = self._segments.ask(MatchPattern((part,), "fuzzy", exact_case, typos=1), _SEGMENTS_GRADED)
+        near: dict[str, tuple[int, int]] = {}
+        for index, _ in found:
+            segment = self._segments.text(index) if exact_case else self._segments.text(index).lower()
+            slip = None if part in segment else slip_of(part, segment)
+            if slip is not None:
+                near[segment] = (slip, abs(len(segment) - len(part)))
+        return sorted(near, key=lambda segment: (near[segment], segment))[:_SEGMENTS_TRIED]
 
     def _narrow_by_folders(self, word: str, query: PathQuery) -> None:
         """Let the column of whole paths remember where ``word`` can be if no folder contains it.
 
-        Folders are few and quick to search. The part of a word before its last ``/`` must be in a folder; a word
-        without ``/`` is either wholly in a folder or wholly in the name.
+        Folders are few and quick to search. A word is either wholly in a folder, or wholly in the name, or its last
+        ``/`` is between the two.
         """
         inside, slash, _ = word.rpartition("/")
         pattern = MatchPattern((word,), "substring", query.exact_case)
         if self._whole.narrowed(pattern) is not None or (slash and not inside):
             return
-        if self._folders.ask(MatchPattern((inside if slash else word,), "substring", query.exact_case), 1):
+        if self._folders.ask(pattern, 1):
+            return
+        if slash and self._folders.ask(MatchPattern((inside,), "suffix", query.exact_case), 1):
             return
         among = () if slash else self._names.narrowed(pattern)
         if among is not None:
@@ -246,8 +311,7 @@ class _Search:
 
     def _is_one_typo(self, index: int) -> bool:
         """Return whether a match is a typing error; a letter missing among scattered ones is noise."""
-        tier, finer = self.query.grade(self.paths[index])
-        return tier is not Tier.LOOSE or not finer
+        return self.query.grade(self.paths[index])[0] is not Tier.LOOSE
 
     def enough(self, tier: Tier, wanted: int | None = None) -> bool:
         """Return whether there are ``wanted`` matches of this tier or better; by default as many as the limit."""

@@ -97,9 +97,20 @@ class Ranker:
         kinds: Sequence[MatchKind] = ("file", "folder"),
         preferred: Preferences | None = None,
     ) -> list[PathMatch]:
-        """Return the ``limit`` best paths for ``query``, the best first. Deterministic for the same paths and query."""
+        """Return the ``limit`` best paths for ``query``, the best first. Deterministic for the same paths and query.
+
+        A capital letter means itself, unless nothing fits so: ``Readme`` finds ``README.md``.
+        """
         asked = PathQuery(query.strip())
-        preferred = preferred or Preferences()
+        best = self._rank(asked, limit, kinds, preferred or Preferences())
+        if not asked.exact_case or any(match.tier < Tier.TYPO for match in best):
+            return best
+        in_any_case = self._rank(PathQuery(asked.text.lower()), limit, kinds, preferred or Preferences())
+        return in_any_case if any(match.tier < Tier.TYPO for match in in_any_case) or not best else best
+
+    def _rank(
+        self, asked: PathQuery, limit: int, kinds: Sequence[MatchKind], preferred: Preferences
+    ) -> list[PathMatch]:
         with self._lock:
             self._update()
             indexes = [(kind, self._indexes[kind]) for kind in kinds]
@@ -191,7 +202,7 @@ def _best(
         (kind, path), score = item
         tier, finer = query.grade(path)
         # Steps of eight, which is less than one letter is worth: a near tie is decided by use.
-        loose = -(score // 8) if tier is Tier.LOOSE else 0
+        loose = -(score // 8) if tier >= Tier.FOLDERS else 0
         return tier, finer, loose, preferred.rank(path), path.count("/"), len(path), path, kind
 
     best = sorted(found.items(), key=key)[:limit]

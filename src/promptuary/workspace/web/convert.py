@@ -1,4 +1,4 @@
-"""Convert an untrusted page or PDF to text, in a child process with limits on memory and time.
+"""Convert an untrusted page, PDF or DOCX to text, in a child process with limits on memory and time.
 
 Parsers are written in C, and hostile input can make them take minutes or gigabytes, or crash: some take quadratic time
 for deep nesting. So ``workspace.web.pages`` runs this file as a program, which first limits itself. Our own part takes
@@ -6,20 +6,26 @@ linear time: what is asked of an element and all below it is answered for every 
 of the rest of the library, so that it starts fast. Input: the URL on a line, then the bytes. Output: one JSON object.
 """
 
+import io
 import json
 import re
 import resource
 import sys
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Final, NamedTuple, NotRequired, TypedDict
 from urllib.parse import urljoin
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import IO
+
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 MAX_MEMORY = 512 * 1024 * 1024
 MAX_CHARACTERS = 2 * 1024 * 1024
 MAX_PAGES = 500
+MAX_XML = 64 * 1024 * 1024
+"""Bytes of a part of a DOCX when it is unpacked."""
 
 
 class Converted(TypedDict):
@@ -151,6 +157,179 @@ def _pdf_page(document: object, number: int) -> str:
     except pypdfium2.PdfiumError:
         return "(this page cannot be read)"
     return text.replace("\r\n", "\n").replace("\ufffe", "").strip()
+
+
+def convert_docx(body: bytes) -> Converted:
+    """Return the text of a Word document as Markdown, without pictures and what is hidden or deleted."""
+    import zipfile  # noqa: PLC0415  (only here)
+    import zlib  # noqa: PLC0415
+    from xml.parsers.expat import ExpatError  # noqa: PLC0415
+
+    try:
+        with zipfile.ZipFile(io.BytesIO(body)) as archive:
+            styles = _Styles()
+            if "word/styles.xml" in archive.namelist():
+                _parse_xml(_unpacked(archive.open("word/styles.xml")), styles.start, None, None)
+            words = _Words(styles.headings)
+            _parse_xml(_unpacked(archive.open("word/document.xml")), words.start, words.end, words.text)
+    except KeyError:
+        return _failed("It is not a Word document, whatever its name says.")
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ExpatError, ValueError):
+        return _failed("The Word document is broken or protected, and cannot be read.")
+    text = re.sub(r"\n{3,}", "\n\n", "".join(words.written)).strip("\n")
+    if not text:
+        return _failed("The Word document contains no text.")
+    notes = [f"{words.pictures} picture{'s' * (words.pictures != 1)} left out"] if words.pictures else []
+    notes += ["hidden text left out"] if words.hidden else []
+    return _bounded(Converted(text=text + "\n", notes=notes))
+
+
+def _unpacked(part: "IO[bytes]") -> bytes:
+    """Return the unpacked part of an archive; what its head says of the size is not believed."""
+    data = part.read(MAX_XML + 1)
+    if len(data) > MAX_XML:
+        raise ValueError
+    return data
+
+
+def _parse_xml(
+    data: bytes,
+    start: "Callable[[str, dict[str, str]], None]",
+    end: "Callable[[str], None] | None",
+    text: "Callable[[str], None] | None",
+) -> None:
+    """Parse XML without a document type: with one, a text could define entities that grow without limit."""
+    from xml.parsers import expat  # noqa: PLC0415
+
+    def refuse(*_: object) -> None:
+        raise ValueError
+
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartDoctypeDeclHandler = refuse
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    parser.CharacterDataHandler = text
+    parser.Parse(data, True)  # noqa: FBT003  (the parser takes it by position)
+
+
+class _Styles:
+    """Which styles of a document are headings, by the names that they have in every language."""
+
+    def __init__(self) -> None:
+        self.headings: dict[str, int] = {}
+        self._style = ""
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        if tag == "w:style":
+            self._style = attributes.get("w:styleId", "")
+        elif tag == "w:name":
+            name = attributes.get("w:val", "").lower()
+            level = re.fullmatch(r"heading ([1-6])", name)
+            if level or name == "title":
+                self.headings[self._style] = int(level[1]) if level else 1
+
+
+_DEEPEST_LIST: Final = 8
+
+
+class _Words:
+    """The text of a document while its elements pass by."""
+
+    def __init__(self, headings: dict[str, int]) -> None:
+        self.written: list[str] = []
+        self.pictures = 0
+        self.hidden = False
+        self._headings = headings
+        self._line: list[str] = []
+        self._before = ""
+        self._cells: list[str] | None = None
+        self._rows = self._tables = self._unseen = 0
+        self._in_text = self._in_run = self._vanished = False
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        value = attributes.get("w:val", "")
+        if tag == "mc:Fallback":
+            self._unseen += 1
+        elif tag == "w:r":
+            self._in_run, self._vanished = True, False
+        elif tag == "w:t":
+            self._in_text = True
+        elif tag in {"w:tab", "w:br", "w:cr"} and self._in_run:
+            self._put("\t" if tag == "w:tab" else "\n")
+        elif tag == "w:vanish" and self._in_run:
+            self._vanished = value not in {"0", "false", "off"}
+        elif tag in {"w:drawing", "w:pict"}:
+            self.pictures += not self._unseen
+        elif tag == "w:tbl":
+            self._tables += 1
+            if self._tables == 1:
+                self._rows = 0
+                self.written.append("\n")
+        elif tag == "w:tr" and self._tables == 1:
+            self._cells = []
+        else:
+            self._describe(tag, value)
+
+    def _describe(self, tag: str, value: str) -> None:
+        """Take in what an element says of its paragraph."""
+        if tag == "w:p" and self._cells is None:
+            self._before = ""
+        elif tag == "w:pStyle":
+            self._before = "#" * self._headings.get(value, 0)
+        elif tag == "w:numPr":
+            self._before = self._before or "-"
+        elif tag == "w:ilvl" and self._before == "-":
+            self._before = "  " * min(int(value) if value.isdigit() else 0, _DEEPEST_LIST) + "-"
+
+    def text(self, text: str) -> None:
+        if self._in_text:
+            self._put(text)
+
+    def end(self, tag: str) -> None:
+        if tag == "mc:Fallback":
+            self._unseen -= 1
+        elif tag == "w:t":
+            self._in_text = False
+        elif tag == "w:r":
+            self._in_run = False
+        elif tag == "w:p":
+            self._paragraph()
+        elif tag == "w:tc" and self._tables == 1 and self._cells is not None:
+            self._cells.append(" ".join("".join(self._line).split()).replace("|", "\\|"))
+            self._line = []
+        elif tag == "w:tr" and self._tables == 1 and self._cells is not None:
+            self._row(self._cells)
+            self._cells = None
+        elif tag == "w:tbl":
+            self._tables -= 1
+            if not self._tables:
+                self.written.append("\n")
+
+    def _put(self, text: str) -> None:
+        if self._unseen:
+            return
+        if self._vanished:
+            self.hidden = self.hidden or bool(text.strip())
+            return
+        self._line.append(text)
+
+    def _paragraph(self) -> None:
+        if self._cells is not None:
+            self._line.append("\n")
+            return
+        text = "".join(self._line).strip("\n")
+        self._line = []
+        if text and self._before.endswith("-"):
+            self.written.append(f"{self._before} {text}\n")
+        elif text:
+            self.written.append(f"\n{self._before} {text}\n\n" if self._before else f"\n{text}\n\n")
+
+    def _row(self, cells: list[str]) -> None:
+        self.written.append(f"| {' | '.join(cells)} |\n")
+        if not self._rows:
+            self.written.append(f"|{'---|' * len(cells)}\n")
+        self._rows += 1
 
 
 def _drop_unseen(tree: "LexborHTMLParser", body: "LexborNode") -> int:
@@ -365,7 +544,10 @@ def main(kind: str, seconds: str) -> None:
     """Convert the standard input, and print the result."""
     confine(int(seconds))
     url, _, body = sys.stdin.buffer.read().partition(b"\n")
-    done = convert_pdf(body) if kind == "pdf" else convert_html(body.decode(), url.decode())
+    if kind == "html":
+        done = convert_html(body.decode(), url.decode())
+    else:
+        done = convert_pdf(body) if kind == "pdf" else convert_docx(body)
     sys.stdout.buffer.write(json.dumps(done, ensure_ascii=False).encode("utf-8", "replace"))
 
 

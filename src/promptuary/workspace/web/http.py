@@ -5,9 +5,11 @@ redirects: it connects to exactly the given addresses, whatever the name, applie
 and checks sizes before it stores bytes.
 """
 
+import socket
+import threading
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -67,6 +69,32 @@ class HttpStream:
     redirect: str | None = None
 
 
+class Hangup:
+    """Ends a connection from another thread, at any time: before it is made, while it waits, while it is read."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sockets: list[socket.socket] = []
+        self.ended = False
+
+    def now(self) -> None:
+        """End the connection: whoever waits for it gets an error at once."""
+        with self._lock:
+            self.ended = True
+            while self._sockets:
+                with suppress(OSError):
+                    self._sockets.pop().shutdown(socket.SHUT_RDWR)
+
+    def watch(self, stream: httpcore2.NetworkStream) -> None:
+        """Let ``now`` end ``stream``, too."""
+        found = stream.get_extra_info("socket")
+        if isinstance(found, socket.socket):
+            with self._lock:
+                self._sockets.append(found)
+        if self.ended:
+            self.now()
+
+
 @contextmanager
 def stream(
     target: "Target",
@@ -75,15 +103,22 @@ def stream(
     *,
     max_bytes: int,
     deadline: "Deadline",
+    body: bytes | None = None,
+    hangup: Hangup | None = None,
 ) -> Iterator[HttpStream]:
-    """Send a GET request to one of ``addresses``, and yield the response, whatever its status, uncompressed."""
-    backend = _PinnedBackend(addresses, deadline, max_bytes + _HEAD_ROOM)
+    """Send a request to one of ``addresses``, and yield the response, whatever its status, uncompressed.
+
+    It is a POST request if there is a ``body``, else a GET request. ``hangup`` can end it from another thread.
+    """
+    backend = _PinnedBackend(addresses, deadline, max_bytes + _HEAD_ROOM, hangup)
     url = httpcore2.URL(scheme=target.scheme, host=target.host, port=target.port, target=target.path)
     plain = [("Host", target.authority), _HEADERS[0], ("Accept-Encoding", "identity"), _HEADERS[3], *headers]
+    plain += [] if body is None else [("Content-Length", str(len(body)))]
+    method = "GET" if body is None else "POST"
     with (
         _translated(target.host, deadline),
         httpcore2.ConnectionPool(network_backend=backend) as pool,
-        pool.stream("GET", url, headers=plain) as response,
+        pool.stream(method, url, headers=plain, content=body) as response,
     ):
         found = _headers(target.host, response)
         if found.get("content-encoding", "identity") != "identity":
@@ -187,10 +222,13 @@ def _decompressed(host: str, answer: HttpResponse, max_bytes: int) -> HttpRespon
 class _PinnedBackend(httpcore2.NetworkBackend):
     """Connects to the addresses that were checked, whatever the name: there is no second lookup."""
 
-    def __init__(self, addresses: Sequence[str], deadline: "Deadline", budget: int) -> None:
+    def __init__(
+        self, addresses: Sequence[str], deadline: "Deadline", budget: int, hangup: Hangup | None = None
+    ) -> None:
         self._addresses = addresses
         self._deadline = deadline
         self._budget = budget
+        self._hangup = hangup
 
     def connect_tcp(
         self,
@@ -209,6 +247,8 @@ class _PinnedBackend(httpcore2.NetworkBackend):
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 failure = error
             else:
+                if self._hangup:
+                    self._hangup.watch(stream)
                 return _GuardedStream(stream, self._deadline, self._budget)
         raise failure
 

@@ -26,8 +26,8 @@ _MAX_SECONDS = 8.0  # an ordinary page takes a tenth of a second
 # What Python needs to find its packages. A parser must not see the keys and tokens in the environment.
 _ENVIRONMENT = ("PATH", "HOME", "PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
 
-PageKind = Literal["html", "pdf", "text"]
-"""What the bytes are: HTML and PDF are converted, text is only decoded."""
+PageKind = Literal["html", "pdf", "docx", "text"]
+"""What the bytes are: all but text, which is only decoded, are converted. Nobody serves DOCX to be read as a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def decode(body: bytes, content_type: str) -> tuple[str, tuple[str, ...]]:
     """Return ``body`` as text, with a note if its encoding was guessed or if it has invalid bytes."""
     bom = next((name for mark, name in _BOMS if body.startswith(mark)), None)
     if bom:
-        return _well_formed(body.decode(bom, "replace")), ()
+        return well_formed(body.decode(bom, "replace")), ()
     said = _CHARSET.search(content_type)
     declared = said[1] if said else _declared(body)
     if declared and _codec(declared):
@@ -123,14 +123,14 @@ def decode(body: bytes, content_type: str) -> tuple[str, tuple[str, ...]]:
         return body.decode(), ()
     except UnicodeDecodeError:
         guess = _guess(body)
-    return _well_formed(body.decode(guess, "replace")), (f"encoding guessed: {guess}",)
+    return well_formed(body.decode(guess, "replace")), (f"encoding guessed: {guess}",)
 
 
 def _decode_as(body: bytes, codec: str, name: str) -> tuple[str, tuple[str, ...]]:
     try:
-        return _well_formed(body.decode(codec)), ()
+        return well_formed(body.decode(codec)), ()
     except UnicodeDecodeError:
-        return _well_formed(body.decode(codec, "replace")), (f"not valid {name.lower()}: invalid bytes were replaced",)
+        return well_formed(body.decode(codec, "replace")), (f"not valid {name.lower()}: invalid bytes were replaced",)
 
 
 def _declared(body: bytes) -> str:
@@ -156,7 +156,8 @@ def _guess(body: bytes) -> str:
     return best.encoding if best else "cp1252"
 
 
-def _well_formed(text: str) -> str:
+def well_formed(text: str) -> str:
+    """Return ``text`` without halves of characters."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -186,22 +187,25 @@ def _language(media: str) -> str:
 def _converted(
     kind: PageKind, body: bytes, url: str, seconds: float, *, notes: tuple[str, ...], media: str, language: str
 ) -> PageText:
-    page = _run(kind, body, url, seconds)
+    page = run_converter(kind, body, url, seconds)
     if failed := page.get("failed"):
         raise SourceError(Code.FETCH_FAILED, failed)
     return PageText(
-        text=_well_formed(page["text"]),
+        text=well_formed(page["text"]),
         content_type=media,
         language=language,
-        title=_well_formed(page.get("title", "")),
+        title=well_formed(page.get("title", "")),
         published=page.get("published", ""),
         notes=(*notes, *page.get("notes", ())),
         truncated=page.get("truncated", False),
     )
 
 
-def _run(kind: PageKind, body: bytes, url: str, seconds: float) -> "Converted":
-    """Run ``workspace.web.convert`` on ``body``. With -P it imports nothing from the current folder or our own."""
+def run_converter(kind: PageKind, body: bytes, url: str, seconds: float) -> "Converted":
+    """Run ``workspace.web.convert`` on ``body``. With -P it imports nothing from the current folder or our own.
+
+    Raises ``SourceError`` with ``TIMEOUT``, or with ``FETCH_FAILED`` if it cannot be converted.
+    """
     program = str(Path(__file__).with_name("convert.py"))
     seconds = min(seconds, _MAX_SECONDS)
     command = [sys.executable, "-P", program, kind, str(int(seconds) + 1)]

@@ -1,4 +1,4 @@
-"""Post JSON to a service that the person configured, and return the JSON that it answers with.
+"""Post JSON to a service that the person configured, and return what it answers: JSON, or a stream of bytes.
 
 Unlike the URL of a page, this address is the person's own, so it may be on this machine or in a private network. Never
 pass an address that comes from a workspace or a model. Plain http is used only for this machine and for hosts that the
@@ -9,18 +9,26 @@ elsewhere. The key is in no error and no log.
 import json
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from promptuary.core.errors import Code, PromptuaryError, ServiceRefusedError, SourceError
 from promptuary.workspace.web.addresses import Target, parse_url
 from promptuary.workspace.web.fetch import Resolver, resolve_host, system_resolver
-from promptuary.workspace.web.policy import Deadline
+from promptuary.workspace.web.policy import Deadline, StallLimit
+
+if TYPE_CHECKING:
+    from promptuary.workspace.web.http import Hangup
 
 _RETRY_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 _MAX_ERROR_TEXT: Final = 300
 """How many characters of a service's error message to show."""
+_LONGEST_ANSWER: Final = 3600.0
+"""How many seconds a streamed answer may take in all."""
+_LARGEST_ERROR: Final = 64 * 1024
+_HUNG_UP: Final = "The connection was ended here."
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +46,30 @@ class PostPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class Credential:
+    """A key, and how a service wants it: as a bearer, or in a ``header`` of its own. ``more`` are further headers."""
+
+    key: str = field(default="", repr=False)
+    header: str = ""
+    more: tuple[tuple[str, str], ...] = ()
+
+    def headers(self) -> list[tuple[str, str]]:
+        """Return the headers to send. Raises ``PromptuaryError`` if the key cannot stand in one."""
+        if not all("!" <= letter <= "~" for letter in self.key):
+            raise PromptuaryError("The key contains a space, a line break or another invalid character; copy it again.")
+        if not self.key:
+            return [*self.more]
+        return [(self.header, self.key) if self.header else ("Authorization", f"Bearer {self.key}"), *self.more]
+
+
+@dataclass(frozen=True, slots=True)
 class _Call:
     target: Target
     addresses: tuple[str, ...]
     body: bytes
     key: str = field(repr=False)
     deadline: Deadline
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
 
 class _RetryError(Exception):
@@ -58,15 +84,81 @@ def post_json(
     url: str, content: object, policy: PostPolicy, *, key: str = "", resolve: Resolver = system_resolver
 ) -> object:
     """Return the service's answer to ``content``. Raises ``PromptuaryError`` if there is none."""
-    if not all("!" <= letter <= "~" for letter in key):
-        raise PromptuaryError("The key contains a space, a line break or another invalid character; copy it again.")
+    headers = Credential(key).headers()
     try:
         target = parse_url(url)
         deadline = Deadline(target.host, policy.timeout, time.monotonic() + policy.timeout)
         addresses = _addresses(target, policy, resolve, deadline)
-        return _with_retries(_Call(target, addresses, json.dumps(content).encode(), key, deadline), policy)
+        call = _Call(target, addresses, json.dumps(content).encode(), key, deadline, tuple(headers))
+        return _with_retries(call, policy)
     except SourceError as error:
         raise PromptuaryError(error.reason) from (None if key else error)
+
+
+@contextmanager
+def post_for_stream(
+    url: str, content: object, policy: PostPolicy, credential: Credential, hangup: "Hangup"
+) -> Iterator[Iterator[bytes]]:
+    """Yield the service's answer to ``content`` as it arrives; only what fails before it begins is tried again.
+
+    ``timeout`` of the policy is how long the service may be silent. ``hangup`` ends it from another thread. Raises
+    ``PromptuaryError`` if there is no answer, or if it breaks off.
+    """
+    headers = credential.headers()
+    try:
+        target = parse_url(url)
+        deadline = StallLimit(target.host, policy.timeout, time.monotonic() + _LONGEST_ANSWER)
+        addresses = _addresses(target, policy, system_resolver, deadline)
+        call = _Call(target, addresses, json.dumps(content).encode(), credential.key, deadline, tuple(headers))
+        with _begun(call, policy, hangup) as chunks:
+            yield chunks
+    except SourceError as error:
+        reason = _HUNG_UP if hangup.ended else error.reason
+        raise PromptuaryError(reason) from (None if credential.key else error)
+
+
+@contextmanager
+def _begun(call: _Call, policy: PostPolicy, hangup: "Hangup") -> Iterator[Iterator[bytes]]:
+    """Yield the chunks of a successful answer, after as many attempts as it takes."""
+    from promptuary.workspace.web.http import stream  # noqa: PLC0415  (90 ms, not for what is refused)
+
+    headers = [("Accept", "text/event-stream"), ("Content-Type", "application/json"), *call.headers]
+    pauses = _Pauses(policy)
+    while True:
+        begun = False
+        try:
+            with stream(
+                call.target,
+                call.addresses,
+                headers,
+                max_bytes=policy.max_bytes,
+                deadline=call.deadline,
+                body=call.body,
+                hangup=hangup,
+            ) as response:
+                if not 200 <= response.status < 300:
+                    body = b"".join(_at_most(response.chunks, _LARGEST_ERROR))
+                    raise _refused(call.target, response.status, response.headers, body, call.key)
+                begun = True
+                yield response.chunks
+                return
+        except _RetryError as retry:
+            wait = pauses.after(retry, call.deadline)
+        except SourceError as error:
+            if begun or hangup.ended or error.code is not Code.FETCH_FAILED:
+                raise
+            wait = pauses.after(_RetryError(error.reason), call.deadline)
+        time.sleep(wait)
+        if hangup.ended:
+            raise PromptuaryError(_HUNG_UP)
+
+
+def _at_most(chunks: Iterator[bytes], limit: int) -> Iterator[bytes]:
+    for chunk in chunks:
+        yield chunk[:limit]
+        limit -= len(chunk)
+        if limit <= 0:
+            return
 
 
 def _addresses(target: Target, policy: PostPolicy, resolve: Resolver, deadline: Deadline) -> tuple[str, ...]:
@@ -81,25 +173,36 @@ def _addresses(target: Target, policy: PostPolicy, resolve: Resolver, deadline: 
     return tuple(map(str, found))
 
 
+class _Pauses:
+    """How long to wait between attempts: longer each time, and as long as the service asks for."""
+
+    def __init__(self, policy: PostPolicy) -> None:
+        self._pause, self._left = policy.pause, policy.attempts
+
+    def after(self, failure: _RetryError, deadline: Deadline) -> float:
+        """Return the seconds before the next attempt. Raises ``PromptuaryError`` if there is to be none."""
+        self._left -= 1
+        wait = max(failure.wait, random.uniform(self._pause / 2, self._pause))  # noqa: S311 - so that many clients do not retry at the same time
+        if self._left <= 0 or wait >= deadline.left():
+            raise PromptuaryError(str(failure)) from None
+        self._pause *= 2
+        return wait
+
+
 def _with_retries(call: _Call, policy: PostPolicy) -> object:
-    pause, tried = policy.pause, 0
+    pauses = _Pauses(policy)
     while True:
         try:
             return _once(call, policy.max_bytes)
         except _RetryError as retry:
-            tried += 1
-            wait = max(retry.wait, random.uniform(pause / 2, pause))  # noqa: S311 - so that many clients do not retry at the same time
-            if tried >= policy.attempts or wait >= call.deadline.left():
-                raise PromptuaryError(str(retry)) from None
+            wait = pauses.after(retry, call.deadline)
         time.sleep(wait)
-        pause *= 2
 
 
 def _once(call: _Call, max_bytes: int) -> object:
     from promptuary.workspace.web.http import post  # noqa: PLC0415  (90 ms, not for what is refused)
 
-    headers = [("Accept", "application/json"), ("Content-Type", "application/json")]
-    headers += [("Authorization", f"Bearer {call.key}")] if call.key else []
+    headers = [("Accept", "application/json"), ("Content-Type", "application/json"), *call.headers]
     try:
         status, response = post(
             call.target, call.addresses, call.body, headers, max_bytes=max_bytes, deadline=call.deadline

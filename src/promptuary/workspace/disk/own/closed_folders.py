@@ -1,8 +1,9 @@
 """Promptuary's own folders, closed to everything that reads or lists a workspace.
 
 The notes in them belong to somebody: the store of notes asks whose they are, and a file reader cannot. So the folder
-``.promptuary`` of every workspace, wherever it stands, and the folder of the person's notes, where a workspace contains
-it, are neither read nor listed, and no setting opens them. Decides by names alone, and opens nothing.
+``.promptuary`` of every workspace, wherever it stands, and the folders of the person's notes and state, where a
+workspace contains them, are neither read nor listed, and no setting opens them. Decides by names alone, and opens
+nothing.
 """
 
 import os
@@ -15,7 +16,7 @@ from typing import Final, Self
 from promptuary.core.errors import Code, SourceError
 from promptuary.workspace.disk.comparable import comparable
 from promptuary.workspace.disk.root import display_path
-from promptuary.workspace.user_folders import notes_folder
+from promptuary.workspace.user_folders import notes_folder, state_folder
 
 FOLDER: Final = ".promptuary"
 """The folder in which a workspace keeps what is Promptuary's."""
@@ -42,11 +43,11 @@ class ClosedFolders:
     def of(cls, root: Path) -> Self:
         """Return those of the workspace at ``root``, which is a real path."""
         here = comparable(str(root))
-        notes = comparable(os.path.realpath(notes_folder()))
-        if not _NAMES.isdisjoint(here) or here[: len(notes)] == notes:
+        of_person = [comparable(os.path.realpath(one)) for one in (notes_folder(), state_folder())]
+        if not _NAMES.isdisjoint(here) or any(here[: len(one)] == one for one in of_person):
             return cls(frozenset({""}))
         here = here if here[-1] else here[:-1]  # the root of the disk ends in a slash
-        return cls(frozenset({"/".join(notes[len(here) :])}) if notes[: len(here)] == here else frozenset())
+        return cls(frozenset("/".join(one[len(here) :]) for one in of_person if one[: len(here)] == here))
 
     @property
     def everything(self) -> bool:

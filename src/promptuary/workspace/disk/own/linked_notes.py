@@ -13,6 +13,7 @@ from typing import Final
 
 from promptuary.workspace.disk.folders import Folders
 from promptuary.workspace.disk.own.closed_folders import FOLDER
+from promptuary.workspace.disk.own.own_place import person_place
 from promptuary.workspace.user_folders import notes_folder
 
 FRESH_FOR: Final = 1.0
@@ -26,7 +27,12 @@ class LinkedNotes:
 
     def __init__(self, root: Path) -> None:
         notes = notes_folder()
-        self._places: Sequence[tuple[Path, str]] = ((root, f"{FOLDER}/{notes.name}/"), (notes.parent, f"{notes.name}/"))
+        inner = f"{notes.name}/"
+        self._places: Sequence[tuple[Path, str]] = (
+            (root, f"{FOLDER}/{inner}"),
+            (person_place(root), inner),
+            (notes.parent, inner),
+        )
         self._known: frozenset[_FileId] = frozenset()
         self._until = 0.0
 

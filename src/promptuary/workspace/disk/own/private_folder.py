@@ -1,7 +1,9 @@
-"""The folder ``.promptuary`` of a workspace, created so that a hostile workspace cannot redirect it.
+"""The folder of Promptuary's own files for a workspace, created so that a hostile workspace cannot redirect it.
 
-A workspace may be somebody else's: a link in the place of the folder would have our files written elsewhere, so every
-step goes through the descriptor of the folder above. Does not know what other modules put into the folder.
+It is ``.promptuary`` in the workspace, or, where that cannot be or is not the person's, one in the person's own state
+folder (``own_place`` decides). A workspace may be somebody else's: a link in the place of the folder would have our
+files written elsewhere, so every step goes through the descriptor of the folder above. Does not know what other modules
+put into the folder.
 """
 
 import errno
@@ -14,7 +16,9 @@ from typing import Final
 
 from promptuary import durable
 from promptuary.core.errors import ConfigError
+from promptuary.workspace.disk.own import known_workspaces
 from promptuary.workspace.disk.own.closed_folders import FOLDER
+from promptuary.workspace.disk.own.own_place import own_place
 from promptuary.workspace.disk.ownership import is_own
 
 _IGNORED: Final = """\
@@ -45,25 +49,36 @@ _FOREIGN: Final = (
 
 
 def private_folder(root: Path, inner: str = "") -> Path:
-    """Return ``.promptuary`` in the workspace ``root``, or the folder ``inner`` in it; create what is missing.
+    """Return the folder for the workspace ``root``, or the folder ``inner`` in it; create what is missing.
 
     New folders are for their user alone, and ``.promptuary`` gets a ``.gitignore``. What exists already, above all a
     person's edits, is not changed, except the ``.gitignore`` of an earlier version. Raises ``ConfigError`` for a link
     in the place of a folder, for a folder of another user, and if nothing can be written.
     """
-    with _opened(root, inner) as folder:
+    place = own_place(root)
+    with _opened(root, inner) if place.inside else _opened_outside(place.folder) as folder:
         if inner:
             durable.make_folder(inner, dir_fd=folder)
             with durable.opened_folder(inner, dir_fd=folder):
                 pass  # it can be opened, so it is not a link
-    return root / FOLDER / inner
+    known_workspaces.add(root)
+    return place.folder / inner
+
+
+def put(root: Path, name: str, content: bytes) -> None:
+    """Replace the file ``name`` in ``.promptuary`` of the workspace ``root``. Raises ``ConfigError`` if that fails."""
+    with _opened(root, name) as folder:
+        durable.replace(name, content, dir_fd=folder)
 
 
 def let_git_see(root: Path) -> None:
     """Let git see the ignore file of ``.promptuary``, because now something in the folder is worth committing.
 
-    Changes nothing if a person has edited the file. Raises ``ConfigError`` as ``private_folder`` does.
+    Changes nothing if a person has edited the file, or the folder is not in the workspace. Raises ``ConfigError`` as
+    ``private_folder`` does.
     """
+    if not own_place(root).inside:
+        return
     with _opened(root, _IGNORE_FILE) as folder:
         _rewrite(folder, _IGNORED, _COMMITTED)
 
@@ -86,6 +101,22 @@ def _opened(root: Path, inner: str) -> Iterator[int]:
             os.close(above)
     except OSError as error:
         raise _translated(error, f"{FOLDER}/{inner}".rstrip("/")) from error
+
+
+@contextmanager
+def _opened_outside(folder: Path) -> Iterator[int]:
+    """Open the folder of a workspace among the person's own, created if it is missing."""
+    try:
+        # How others may see the folders above is the person's choice; they hold the state of other programs.
+        folder.parent.parent.parent.mkdir(parents=True, exist_ok=True)
+        for one in (folder.parent.parent, folder.parent, folder):
+            durable.make_folder(one)
+        with durable.opened_folder(folder.parent) as above, durable.opened_folder(folder.name, dir_fd=above) as opened:
+            if not is_own(os.fstat(opened)):
+                raise ConfigError(f"{folder} belongs to another user, or others may write it, and is not used.")
+            yield opened
+    except OSError as error:
+        raise ConfigError(f"{folder} cannot be used ({error.strerror}); check it.") from error
 
 
 def _rewrite(folder: int, old: str, new: str) -> None:

@@ -1,0 +1,23 @@
+"""``@clipboard``: the text that was copied last, wherever it came from."""
+
+from promptuary.core.blocks import Source, Trust, content_hash
+from promptuary.core.references import Reference
+from promptuary.references.resolve_context import ResolveContext
+from promptuary.references.selection import count_lines
+
+
+def resolve(_: Reference, context: ResolveContext) -> list[Source]:
+    """Return what is in the clipboard, marked as external: nobody knows who wrote it."""
+    text = context.workspace.clipboard()
+    lines = count_lines(text)
+    return [
+        Source(
+            key="clipboard",
+            label="clipboard",
+            kind="clipboard",
+            text=text,
+            revision=content_hash(text),
+            trust=Trust.EXTERNAL,
+            facts=(f"{lines:,} line{'s' * (lines != 1)}",),
+        )
+    ]

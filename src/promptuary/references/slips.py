@@ -1,0 +1,359 @@
+"""Text that was probably meant as a reference and is none, with what was meant: ``@flie:a.py``, ``@src/mian.py``.
+
+Pure but for what it asks ``KnownPaths``, and bounded: whatever a message holds, few paths are looked up. What people
+write with these marks for other reasons (handles, scopes, decorators, tags) must stay silent:
+``python -m bench.false_alarms`` measures that on the documents of repositories.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cached_property
+
+from promptuary.core.errors import SourceError
+from promptuary.core.expansion import Slip
+from promptuary.core.languages import language_of
+from promptuary.core.references import ENDS_VALUE, KEYWORDS, KINDS, PATH_KINDS, Reference, quote
+from promptuary.references.selection import interpretations
+from promptuary.workspace.workspace import Workspace
+
+MAX_SLIPS = 20
+"""How many slips of one message are told."""
+
+_MAX_LOOKUPS = 200
+"""How many paths of one message are looked up on disk; what comes after them is not examined."""
+
+_MAX_SEARCHES = 20
+"""How many paths of one message are compared with those of the workspace."""
+
+_MAX_COMPARED = 2_000
+"""With how many names of a folder a name is compared."""
+
+_AHEAD = 300
+"""How many characters after a mark are looked at."""
+
+_MAX_WORDS = 6
+_LISTING_SECONDS = 1.0
+_CLOSE = 0.75
+_CLOSE_PATH = 0.8
+_SHORTEST = 4
+"""Letters of a name without an ending: of shorter ones too many are similar."""
+
+_SYNONYMS = {
+    "dir": "folder",
+    "directory": "folder",
+    "path": "file",
+    "link": "url",
+    "web": "url",
+    "page": "url",
+    "uri": "url",
+    "func": "symbol",
+    "function": "symbol",
+    "class": "symbol",
+    "method": "symbol",
+    "find": "search",
+    "grep": "search",
+    "mem": "memory",
+    "sha": "commit",
+    "rev": "commit",
+    "pattern": "glob",
+}
+# What a value must look like where other tools have words like these, too (Kotlin's @get:Rule, Gherkin's @link:42).
+_SHAPES = {
+    "url": re.compile(r"(?:https?://|www\.)\S", re.IGNORECASE),
+    "git": re.compile(r"[0-9]{1,4}\Z|\S+\.\.\S|HEAD\b"),
+    "glob": re.compile(r"[^*?]*[*?]"),
+    "commit": re.compile(r"[0-9a-fA-F]{7,40}\Z|HEAD\b"),
+}
+_QUOTES = {"“": "”“", "”": "”", "„": "“”", "«": "»", "»": "«", "‹": "›", "‘": "’", "’": "’", "「": "」", "『": "』"}
+_ANY_QUOTE = "".join(_QUOTES) + "\"'`"
+_ENDING = ".,;:!?)]}'"
+_WORD = re.compile(r"[A-Za-z]{2,12}")
+_VALUE = re.compile(rf"(\"[^\"\n]{{1,{_AHEAD}}}\"|'[^'\n]{{1,{_AHEAD}}}'|[^{ENDS_VALUE}]{{1,{_AHEAD}}})")
+_ADDRESS = re.compile(r"https?://[^\s/]", re.IGNORECASE)
+_PATH = re.compile(r"(?!/)[^\s:*?<>|\"@=(){}$]+(?: [^\s:*?<>|\"@=(){}$]+)*")
+_NAMED_FILE = re.compile(r"[^\s*?<>|\"]*\.[A-Za-z][A-Za-z0-9]{0,7}(?::[0-9][0-9,\-]{0,40})?\Z")
+_LINES = re.compile(r":[0-9][0-9,\-]{0,40}\Z")
+
+
+@dataclass(slots=True)
+class _Allowance:
+    """How much of the workspace may still be asked for."""
+
+    lookups: int = _MAX_LOOKUPS
+    searches: int = _MAX_SEARCHES
+
+
+@dataclass
+class KnownPaths:
+    """What there is in a workspace, asked a limited number of times for one message."""
+
+    workspace: Workspace
+    _left: _Allowance = field(default_factory=_Allowance)
+
+    def there(self, typed: str) -> bool:
+        """Return whether something is at a path that a person typed; ``False`` if too many were asked for."""
+        if self._left.lookups <= 0:
+            return False
+        self._left.lookups -= 1
+        try:
+            return self.workspace.meant(typed).is_there
+        except SourceError:
+            return False
+
+    def readings(self, typed: str) -> Sequence[str]:
+        """Return the paths in the workspace that ``typed`` can mean."""
+        try:
+            return self.workspace.standpoint.readings(typed)
+        except SourceError:
+            return ()
+
+    def may_search(self) -> bool:
+        """Return whether the list of files may be searched once more."""
+        self._left.searches -= 1
+        return self._left.searches >= 0
+
+    @cached_property
+    def files(self) -> Sequence[str]:
+        """The files of the workspace."""
+        return self.workspace.files(wait=_LISTING_SECONDS)
+
+    @cached_property
+    def entries(self) -> dict[str, list[str]]:
+        """The names in each folder."""
+        found: dict[str, dict[str, None]] = {}
+        for path in self.files:
+            folder, _, name = path.rpartition("/")
+            while name not in (names := found.setdefault(folder, {})):
+                names[name] = None
+                if not folder:
+                    break
+                folder, _, name = folder.rpartition("/")
+        return {folder: list(names) for folder, names in found.items()}
+
+    @cached_property
+    def by_name(self) -> dict[str, list[str]]:
+        """The files of each name."""
+        found: dict[str, list[str]] = {}
+        for path in self.files:
+            found.setdefault(path.rpartition("/")[2], []).append(path)
+        return found
+
+
+def slips(text: str, valueless: Iterable[Reference], unread: Iterable[Reference], paths: KnownPaths) -> list[Slip]:
+    """Return the slips of ``text`` in order, the first ones if there are many.
+
+    ``valueless`` are kinds and marks that no value follows, ``unread`` bare references that lead nowhere.
+    """
+    found = [_without_value(text, one, paths) for one in valueless]
+    found += [_of_bare(text, one, paths) for one in unread]
+    told = {one.start: one for one in found if one is not None}
+    return [told[start] for start in sorted(told)][:MAX_SLIPS]
+
+
+def with_blanks(text: str, reference: Reference, paths: KnownPaths) -> str:
+    """Return how an unquoted reference is written whose path goes on after a blank; empty if there is no such path."""
+    if reference.quoted or reference.start < 0 or text[reference.end : reference.end + 1] != " ":
+        return ""
+    before = reference.raw[: len(reference.raw) - len(reference.value)]
+    rest = text[reference.end - len(reference.value) : reference.end + _AHEAD].partition("\n")[0]
+    path = _existing_start(rest, paths, folder=reference.kind == "folder")
+    if not path or len(path) <= len(reference.value):
+        return ""
+    lines = _LINES.search(rest[len(path) :].partition(" ")[0].rstrip(_ENDING))
+    return f"{before}{quote(path)}{lines[0] if lines else ''}"
+
+
+def _existing_start(rest: str, paths: KnownPaths, *, folder: bool = False) -> str:
+    """Return the path at the beginning of ``rest`` that has blanks and exists; empty if there is none."""
+    end = rest.find(" ")
+    for _ in range(_MAX_WORDS):
+        if end < 0:
+            break
+        after = rest.find(" ", end + 1)
+        candidate = rest[: after if after >= 0 else len(rest)].rstrip(_ENDING)
+        last = candidate[end + 1 :]
+        if last and (folder or "/" in last or _NAMED_FILE.match(last)):
+            candidate = _LINES.sub("", candidate)
+            if paths.there(candidate):
+                return candidate
+        end = after
+    return ""
+
+
+def _without_value(text: str, mark: Reference, paths: KnownPaths) -> Slip | None:
+    """Return the slip after a kind, or a bare ``@``, that no value follows."""
+    after = text[mark.end : mark.end + _AHEAD].partition("\n")[0]
+    first = after[:1]
+    if first in _QUOTES:
+        inside = re.match(f"[^{_QUOTES[first]}]+", after[1:])
+        value = inside[0].strip() if inside else ""
+        if value and (mark.kind != "path" or paths.there(value) or _looks_like_file(value)):
+            end = mark.end + 1 + (inside.end() if inside else 0)
+            meant = f'{mark.raw}"{value}"'
+            return _slip(text, mark.start, min(end + 1, len(text)), meant, "typographic quotes are not read as quotes")
+        return None
+    if first and first in "\"'`":
+        return _unclosed(text, mark, after, paths)
+    value = after.lstrip(" \t")
+    if not value or value == after or mark.kind == "path" or not _fits(mark.kind, value, paths):
+        return None
+    written = _value_at(value)
+    if not written:
+        return None
+    end = mark.end + len(after) - len(value) + len(written)
+    free = mark.kind not in {*PATH_KINDS, *_SHAPES}
+    shown = f'"{value.strip()}"' if free and " " in value.strip() and '"' not in value else written
+    return _slip(text, mark.start, end, f"{mark.raw}{shown}", "no blank may follow the colon")
+
+
+def _unclosed(text: str, mark: Reference, after: str, paths: KnownPaths) -> Slip | None:
+    value = after[1:].strip()
+    if not value or after[1:2] == after[0]:  # empty quotes are text
+        return None
+    path = _existing_start(value, paths) or value.partition(" ")[0].rstrip(_ENDING)
+    # An empty path is the workspace itself: what closes a string of code (`…@",`) is not meant as that.
+    if not path or (mark.kind == "path" and not paths.there(path)):
+        return None
+    inside = value if mark.kind not in PATH_KINDS and mark.kind != "path" else path
+    end = mark.end + 1 + after[1:].find(inside) + len(inside)
+    return _slip(
+        text, mark.start, end, f'{mark.raw}"{inside.strip(_ANY_QUOTE)}"', "the quote is not closed on its line"
+    )
+
+
+def _fits(kind: str, value: str, paths: KnownPaths) -> bool:
+    """Return whether ``value`` may well be one of ``kind``, and not the next word of a sentence."""
+    word = value.partition(" ")[0].rstrip(_ENDING)
+    if kind in PATH_KINDS:
+        return bool(word) and (_looks_like_file(word) or paths.there(word))
+    shape = _SHAPES.get(kind)
+    return bool(shape.match(word)) if shape else word[:1].isalnum() or word[:1] in "\"'"
+
+
+def _of_bare(text: str, reference: Reference, paths: KnownPaths) -> Slip | None:
+    """Return the slip in a bare reference that leads nowhere."""
+    if reference.raw.startswith("[["):
+        return None
+    at = reference.sigil == "@"
+    if at and _ADDRESS.match(reference.value):
+        return _at(text, reference, f"@url:{reference.value}", "an address needs the kind url")
+    if not reference.quoted:
+        if (found := _of_kind(text, reference, paths)) is not None:
+            return found
+        if meant := with_blanks(text, reference, paths):
+            end = reference.end + len(meant) - len(reference.raw) - 2
+            return _slip(text, reference.start, end, meant, "a path with blanks needs quotes")
+    meant = _almost_path(reference, paths)
+    if not meant:
+        return None
+    return _at(text, reference, meant, "there is no such file or folder")
+
+
+def _of_kind(text: str, reference: Reference, paths: KnownPaths) -> Slip | None:
+    """Return the slip in the kind, or in the colon after it."""
+    word, colon, written = reference.value.partition(":")
+    end = reference.end
+    if not _WORD.fullmatch(word):
+        return None
+    if not colon:
+        colon = text[end : end + 1]
+        written = _value_at(text[end + 1 : end + 1 + _AHEAD]) if colon in {":", "："} else ""
+        end += 1 + len(written)
+    name = word.lower()
+    if not written:
+        return None
+    if reference.sigil == "#":
+        if name not in PATH_KINDS:
+            return None
+        return _slip(text, reference.start, end, f"#{written}", "a tracked path has no kind")
+    if name in KEYWORDS - KINDS:
+        return _slip(text, reference.start, end, f"@{name}", f"{name} takes no value")
+    if colon == "：" and name in KINDS:
+        return _slip(text, reference.start, end, f"@{name}:{written}", "the colon must be a plain one")
+    kind = _meant_kind(name)
+    if not kind or (kind in _SHAPES and not _SHAPES[kind].match(written.strip(_ANY_QUOTE))):
+        return None
+    if name in _SYNONYMS and kind == "file" and not _fits(kind, written, paths):
+        return None
+    return _slip(text, reference.start, end, f"@{kind}:{written}", f'there is no kind "{word}"')
+
+
+def _meant_kind(word: str) -> str:
+    """Return the kind that ``word`` is a synonym of, or is one edit away from; empty if there is none."""
+    if word in _SYNONYMS:
+        return _SYNONYMS[word]
+    near = [kind for kind in sorted(KINDS) if one_edit(word, kind) and (word[0] == kind[0] or word[1] == kind[0])]
+    return near[0] if near else ""
+
+
+def one_edit(one: str, other: str) -> bool:
+    """Return whether a letter that is missing, wrong or too many, or two swapped, make the difference. Linear."""
+    if one == other or abs(len(one) - len(other)) > 1:
+        return False
+    same = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    left, right = one[same:], other[same:]
+    if len(left) == len(right):
+        return left[1:] == right[1:] or (left[2:] == right[2:] and left[:2] == right[1::-1])
+    return left[1:] == right if len(left) > len(right) else left == right[1:]
+
+
+def _almost_path(reference: Reference, paths: KnownPaths) -> str:
+    """Return how a reference to a similar path is written; empty if it looks like no path, or none is similar."""
+    *_, part = interpretations(reference)
+    suffix = reference.suffix if reference.quoted else reference.value[len(part.path) :]
+    path = part.path.removeprefix("./").rstrip("/")
+    named = _looks_like_file(path)
+    folder, slash, _ = path.rpartition("/")
+    if not _PATH.fullmatch(path) or not (named or (slash and paths.there(folder))):
+        return ""
+    if paths.there(path) or not paths.may_search():  # it is there but not shown, for a reason that is told elsewhere
+        return ""
+    found = next(_similar(path, paths, named=named), "")
+    return f"{reference.sigil}{quote(found)}{suffix}" if found else ""
+
+
+def _similar(path: str, paths: KnownPaths, *, named: bool) -> Iterator[str]:
+    """Yield the paths of the workspace that are probably meant by ``path``, the likeliest first."""
+    name = path.rpartition("/")[2]
+    for reading in paths.readings(path):
+        folder = reading.rpartition("/")[0]
+        for entry in _similar_names(name, paths.entries.get(folder, ())[:_MAX_COMPARED], named=named):
+            yield f"{folder}/{entry}" if folder else entry
+    if named:
+        same = paths.by_name.get(name, ())[:_MAX_COMPARED]
+        yield from get_close_matches(path, same, 1, _CLOSE_PATH) if "/" in path else same[:1]
+
+
+def _similar_names(name: str, names: Sequence[str], *, named: bool) -> Iterator[str]:
+    low = name.casefold()
+    if named:
+        yield from (one for one in names if one_edit(low, one.casefold()) or low == one.casefold())
+        yield from get_close_matches(name, names, 1, _CLOSE)
+    elif len(name) >= _SHORTEST:
+        stems = ((one, one.casefold().partition(".")[0]) for one in names)
+        yield from (one for one, stem in stems if low == stem or one_edit(low, one.casefold()))
+
+
+def _looks_like_file(path: str) -> bool:
+    """Return whether ``path`` ends in a name with the ending of a known language."""
+    name = path.rpartition("/")[2]
+    stem, dot, ending = name.rpartition(".")
+    return bool(stem and dot and (ending.lower() in {"txt", "pdf"} or language_of(name)))
+
+
+def _value_at(text: str) -> str:
+    """Return the value at the beginning of ``text`` as it is written, without the punctuation of its sentence."""
+    found = _VALUE.match(text)
+    if not found:
+        return ""
+    return found[0] if found[0][0] in "\"'" else found[0].rstrip(_ENDING)
+
+
+def _at(text: str, reference: Reference, meant: str, reason: str) -> Slip:
+    return _slip(text, reference.start, reference.end, meant, reason)
+
+
+def _slip(text: str, start: int, end: int, meant: str, reason: str) -> Slip:
+    return Slip(text[start:end], start, end, meant, reason)

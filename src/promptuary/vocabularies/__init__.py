@@ -1,0 +1,1 @@
+"""Vocabularies in a form from which a few tokens are quickly taken."""

@@ -1,0 +1,139 @@
+"""Everything that Promptuary keeps for a workspace, and for the person: where it is, how large it is, and its removal.
+
+The person's configuration is not among it: they wrote that themselves. Links are never followed.
+"""
+
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from promptuary import durable
+from promptuary.core.ledger import KeptFile
+from promptuary.workspace.disk.own import known_workspaces
+from promptuary.workspace.disk.own.own_place import own_place, person_place
+from promptuary.workspace.disk.ownership import is_own
+from promptuary.workspace.user_folders import (
+    cache_folder,
+    data_folder,
+    made,
+    notes_folder,
+    state_folder,
+    workspace_file,
+)
+
+CONFIG: Final = "config.toml"
+NOTES: Final = "memory"
+STATE: Final = "state.db"
+
+
+def kept_here(root: Path) -> Sequence[KeptFile]:
+    """Return what is kept for the workspace at ``root``."""
+    state = state_folder()
+    lists = [
+        workspace_file(state / folder, root).with_suffix(suffix)
+        for folder in ("folders", "adopted", "usage")
+        for suffix in (".json", ".lock")
+    ]
+    known = person_place(root).with_suffix(".path")
+    places = {own_place(root).folder: "threads, notes and index", person_place(root): "threads, notes and index"}
+    files = dict.fromkeys([*lists, known], "what is known about it")
+    return _those_there(places | files)
+
+
+def kept_by_person(*, models: bool) -> Sequence[KeptFile]:
+    """Return what is kept for the person, whatever the workspace; ``models`` that were fetched only if asked for."""
+    places = {notes_folder(): "your notes", state_folder(): "what is known about workspaces", cache_folder(): "caches"}
+    return _those_there(places | ({data_folder() / "models": "models"} if models else {}))
+
+
+def remove(kept: Sequence[KeptFile], roots: Sequence[Path]) -> None:
+    """Remove ``kept``, and forget the workspaces at ``roots``. Raises ``OSError`` if something cannot be removed."""
+    for one in kept:
+        path = Path(one.path)
+        with suppress(FileNotFoundError):  # it was in a folder that is gone
+            if stat.S_ISDIR(path.lstat().st_mode):
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+    for root in roots:
+        known_workspaces.remove(root)
+
+
+def files_below(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the regular files below ``folder`` with their paths from there, in order; nothing behind a link."""
+    for here, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            path = Path(here, name)
+            with suppress(OSError):
+                if stat.S_ISREG(path.lstat().st_mode):
+                    yield path.relative_to(folder).as_posix(), path
+
+
+def _those_there(places: dict[Path, str]) -> Sequence[KeptFile]:
+    found = []
+    for path, what in places.items():
+        with suppress(OSError):
+            status = path.lstat()
+            # What somebody else put there is not ours to remove, nor is a link.
+            if is_own(status) and not stat.S_ISLNK(status.st_mode):
+                found.append(KeptFile(what, str(path), _size(path, status)))
+    return found
+
+
+def _size(path: Path, status: os.stat_result) -> int:
+    if not stat.S_ISDIR(status.st_mode):
+        return status.st_size
+    return sum(file.lstat().st_size for _, file in files_below(path))
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Yield an empty folder among the person's own, which is removed after the block."""
+    with tempfile.TemporaryDirectory(dir=made(state_folder()), prefix="backup-") as folder:
+        yield Path(folder)
+
+
+def is_plain_file(path: Path) -> bool:
+    """Tell whether there is a file at ``path`` that is no link."""
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
+def is_there(path: Path) -> bool:
+    """Tell whether anything is at ``path``: a file, a folder, or a link that leads anywhere or nowhere."""
+    return os.path.lexists(path)
+
+
+def size_of(path: Path) -> int:
+    """Return the size of the file ``path``."""
+    return path.lstat().st_size
+
+
+def content_of(path: Path) -> bytes | None:
+    """Return what is in the file ``path``; ``None`` if there is none, or it is a link."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with open(descriptor, "rb") as file:  # noqa: PTH123  (it is open already)
+        return file.read() if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+
+
+def put_file(base: Path, inner: str, content: bytes) -> None:
+    """Write the file ``inner`` below the folder ``base``, with the folders between; no link on the way is followed."""
+    *folders, name = inner.split("/")
+    with ExitStack() as stack:
+        folder = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        stack.callback(os.close, folder)
+        for one in folders:
+            durable.make_folder(one, dir_fd=folder)
+            folder = stack.enter_context(durable.opened_folder(one, dir_fd=folder))
+        durable.replace(name, content, dir_fd=folder)

@@ -1,0 +1,1 @@
+"""Files that are not text but hold some: PDF, DOCX, notebooks."""
