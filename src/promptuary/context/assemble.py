@@ -65,9 +65,8 @@ def promise(budget: Budget) -> int:
 
 
 def recall_cost(recall: Recall, counter: TokenCounter) -> int:
-    """Return what a layer's message costs, its envelope included; an empty recall costs nothing."""
-    text = recall.text
-    return counter.count(text) + MESSAGE_OVERHEAD if text else 0
+    """Return what a layer's messages cost, their envelopes included; an empty recall costs nothing."""
+    return sum(counter.count(text) + MESSAGE_OVERHEAD for text in (recall.text, recall.updates_text) if text)
 
 
 def without_room(contribution: Contribution, share: int) -> Contribution:
@@ -77,7 +76,10 @@ def without_room(contribution: Contribution, share: int) -> Contribution:
     """
     recall = contribution.recall
     reason = f"{contribution.tokens:,} tokens, and {share:,} are left for it"
-    out = [Omitted(one.source.label, reason, one.source.address, one.score, one.tokens) for one in recall.blocks]
+    out = [
+        Omitted(one.source.label, reason, one.source.address, one.score, one.tokens)
+        for one in (*recall.blocks, *recall.updates)
+    ]
     told = [f"{contribution.layer} is not sent: {reason}"] if out and contribution.band == "stable" else []
     nothing = Recall(omitted=(*recall.omitted, *out), notes=(*recall.notes, *told))
     return replace(contribution, recall=nothing, tokens=0)
@@ -99,9 +101,21 @@ def shares(
     return {one.layer: share for one, share in zip(contributions, given, strict=False)}
 
 
+def speakers(contributions: Sequence[Contribution]) -> tuple[str, ...]:
+    """Return the layer of each message that stands before the history, and then of each after it."""
+    bands: Mapping[Band, list[str]] = {"stable": [], "live": []}
+    for one in contributions:
+        bands[one.band] += [one.layer] if one.recall.text else []
+        bands["live"] += [one.layer] if one.recall.updates_text else []
+    return (*bands["stable"], *bands["live"])
+
+
 def assemble(contributions: Sequence[Contribution], past: Sequence[Item], message: Message) -> Prompt:
-    """Return the prompt: the stable layers, the history, the live layers, and the message."""
+    """Return the prompt: the stable layers, the history, the live layers with the updates of all, and the message."""
     bands: Mapping[Band, list[Message]] = {"stable": [], "live": []}
     for contribution in contributions:
-        bands[contribution.band].append({"role": "developer", "content": contribution.recall.text})
+        recall = contribution.recall
+        for band, text in ((contribution.band, recall.text), ("live", recall.updates_text)):
+            if text:
+                bands[band].append({"role": "developer", "content": text})
     return Prompt(bands["stable"], [as_message(item) for item in past], bands["live"], message)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import ConfigError
-from promptuary.core.messages import SPEAKERS, Item
+from promptuary.core.messages import SPEAKERS, Item, Message
 from promptuary.core.threads import HistoryStats
 
 MESSAGE_OVERHEAD = 4
@@ -136,6 +136,15 @@ def item_cost(item: Item, counter: TokenCounter) -> int:
         return tokens
     return tokens + sum(
         CALL_OVERHEAD + counter.count(call.name) + counter.count(call.arguments) for call in item.tool_calls
+    )
+
+
+def message_cost(message: Message, counter: TokenCounter) -> int:
+    """Return what a message of a prompt costs, as ``item_cost`` counts it."""
+    tokens = MESSAGE_OVERHEAD + counter.count(message["content"])
+    calls = message.get("tool_calls", ())
+    return tokens + sum(
+        CALL_OVERHEAD + counter.count(call["name"]) + counter.count(call["arguments"]) for call in calls
     )
 
 

@@ -11,7 +11,7 @@ from promptuary.context.assemble import Contribution
 from promptuary.context.history import Group, PricedHistory
 from promptuary.core.blocks import Block, Detail, Source, content_hash
 from promptuary.core.expansion import Expansion
-from promptuary.core.layers import Omitted
+from promptuary.core.layers import Band, Omitted
 from promptuary.core.messages import Item
 from promptuary.core.receipts import ReceiptEntry
 
@@ -64,10 +64,19 @@ def _of_omitted(layer: str, omitted: Omitted) -> ReceiptEntry:
     )
 
 
-def of_layer(contribution: Contribution) -> PromptPart:
-    """Return the part that a layer contributes."""
-    recall = contribution.recall
-    return PromptPart(contribution.layer, [block for block in recall.blocks if block.text], recall.omitted)
+def of_layers(contributions: Sequence[Contribution]) -> tuple[list[PromptPart], list[PromptPart]]:
+    """Return the parts that the layers contribute before and after the history, in the order of the prompt."""
+    parts: dict[Band, list[PromptPart]] = {"stable": [], "live": []}
+    for one in contributions:
+        recall = one.recall
+        parts[one.band].append(PromptPart(one.layer, _with_text(recall.blocks), recall.omitted))
+        if recall.updates:
+            parts["live"].append(PromptPart(one.layer, _with_text(recall.updates)))
+    return parts["stable"], parts["live"]
+
+
+def _with_text(blocks: Sequence[Block]) -> list[Block]:
+    return [block for block in blocks if block.text]
 
 
 def of_history(sent: Sequence[Item], history: PricedHistory, tokens: int) -> PromptPart:

@@ -1,14 +1,14 @@
 """Renders a prompt for a provider. Pure.
 
 Roles are mapped to those that the provider knows. Where the provider accepts cache marks, they are set at the end of
-the stable part and of the history.
+the stable part, of the history, and of what tools answered.
 """
 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from promptuary.core.messages import Message, Prompt
+from promptuary.core.messages import EMPTY, Message, Prompt
 
 Provider = Literal["openai", "openai-responses", "anthropic", "text"]
 """The forms a prompt can be rendered in."""
@@ -43,13 +43,15 @@ def _response_items(message: Message) -> list[dict[str, Any]]:
     if message["role"] == "tool":
         call = message.get("tool_call_id", "")
         return [{"type": "function_call_output", "call_id": call, "output": message["content"]}]
-    kind = "output_text" if message["role"] == "assistant" else "input_text"
-    content = [{"type": kind, "text": message["content"]}]
-    text = [{"type": "message", "role": message["role"], "content": content}] if message["content"] else []
     calls = [
         {"type": "function_call", "call_id": one["id"], "name": one["name"], "arguments": one["arguments"]}
         for one in message.get("tool_calls", ())
     ]
+    if calls and not message["content"]:
+        return calls
+    kind = "output_text" if message["role"] == "assistant" else "input_text"
+    content = [{"type": kind, "text": message["content"] or EMPTY}]
+    text = [{"type": "message", "role": message["role"], "content": content}]
     return [*text, *calls]
 
 
@@ -61,7 +63,12 @@ def anthropic(prompt: Prompt) -> dict[str, Any]:
     history = _merged(prompt.history)
     if history:
         history[-1]["content"][-1] = {**history[-1]["content"][-1], "cache_control": _CACHE_MARK}
-    messages = _joined(history, _merged([*prompt.live, prompt.message]))
+    now = [*prompt.live, prompt.message, *prompt.loop]
+    behind = len(now) - (now[-1]["role"] == "developer")
+    loop = _merged(now[:behind])
+    if prompt.loop:
+        loop[-1]["content"][-1] = {**loop[-1]["content"][-1], "cache_control": _CACHE_MARK}
+    messages = _joined(_joined(history, loop), _merged(now[behind:]))
     # Anthropic refuses a conversation that the assistant begins: a greeting, a pinned answer.
     first = [] if messages[0]["role"] == "user" else [_BEGINNING]
     return {"system": system, "messages": [*first, *messages]}
@@ -85,13 +92,15 @@ def _joined(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> list[d
 
 def _anthropic_blocks(message: Message) -> list[dict[str, Any]]:
     if message["role"] == "tool":
-        return [{"type": "tool_result", "tool_use_id": message.get("tool_call_id", ""), "content": message["content"]}]
+        failed = {"is_error": message["is_error"]} if "is_error" in message else {}
+        result = {"type": "tool_result", "tool_use_id": message.get("tool_call_id", ""), "content": message["content"]}
+        return [{**result, **failed}]
     text = [{"type": "text", "text": message["content"]}] if message["content"] else []
     calls = [
         {"type": "tool_use", "id": one["id"], "name": one["name"], "input": _arguments(one["arguments"])}
         for one in message.get("tool_calls", ())
     ]
-    return [*text, *calls] or [{"type": "text", "text": "(empty)"}]
+    return [*text, *calls] or [{"type": "text", "text": EMPTY}]
 
 
 def _arguments(text: str) -> Any:

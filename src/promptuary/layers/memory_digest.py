@@ -1,6 +1,7 @@
 """The layer ``memory_digest``: which notes there are, before the conversation, the same bytes from turn to turn."""
 
 from collections.abc import Callable
+from typing import ClassVar
 
 from promptuary import concurrency
 from promptuary.core.layers import Between, Layer, LayerContext, Recall, RecallRequest, Slot
@@ -14,8 +15,10 @@ class MemoryDigest(Layer):
     slot = (Slot.STATIC + Slot.ENTITY) // 2
     band = "stable"
     scope = "execution"
+    most: ClassVar = 2_000
+    """Tokens that a digest has at most."""
 
-    def __init__(self, remembered: Callable[[], Remembered], *, most: int = 2_000) -> None:
+    def __init__(self, remembered: Callable[[], Remembered], *, most: int = most) -> None:
         self._remembered = remembered
         self.budget = Between(0, most)
 

@@ -1,17 +1,26 @@
-"""A layer that is another object for each thread, for what threads must not share."""
+"""A layer that is another object for each thread or session, for what these must not share."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 from promptuary.core.layers import Changed, Ending, Incoming, Layer, LayerContext, Recall, RecallRequest, Reply
 
+if TYPE_CHECKING:
+    from promptuary.core.sessions import Sight
+
+_MAIN: Final = "main"
+
 
 class PerThread(Layer):
-    """A layer of its own for each thread, made by ``make`` when the thread is first used."""
+    """A layer of its own for each session, made by ``make`` for a thread and what its session may see.
 
-    def __init__(self, make: Callable[[str], Layer]) -> None:
-        self._make = make
-        self._made: dict[str, Layer] = {}
-        pattern = self._of("main")
+    With ``apart``, each thread without a session has a layer of its own, too; otherwise they share one.
+    """
+
+    def __init__(self, make: Callable[[str, "Sight | None"], Layer], *, apart: bool) -> None:
+        self._make, self._apart = make, apart
+        self._made: dict[tuple[object, ...], Layer] = {}
+        pattern = self._made[_MAIN, ()] = make(_MAIN, None)
         self.id, self.slot, self.band, self.scope = pattern.id, pattern.slot, pattern.band, pattern.scope
         self.budget, self.state_version = pattern.budget, pattern.state_version
         # What is a constant of the class for others is one of the object here.
@@ -19,34 +28,39 @@ class PerThread(Layer):
 
     async def init(self, context: LayerContext) -> None:
         """Prepare."""
-        await self._of(context.thread).init(context)
+        await self._of(context).init(context)
 
     async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
         """Look at the person's message."""
-        return await self._of(context.thread).on_message(message, context)
+        return await self._of(context).on_message(message, context)
 
     async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | str | None:
         """Return what to put into the window."""
-        return await self._of(context.thread).recall(request, context)
+        return await self._of(context).recall(request, context)
 
     async def after_model(self, reply: Reply, context: LayerContext) -> None:
         """Look at the reply."""
-        await self._of(context.thread).after_model(reply, context)
+        await self._of(context).after_model(reply, context)
 
     async def store(self, reply: Reply, context: LayerContext) -> None:
         """Save what was learnt."""
-        await self._of(context.thread).store(reply, context)
+        await self._of(context).store(reply, context)
 
     async def complete(self, ending: Ending, context: LayerContext) -> None:
         """Clean up after the turn."""
-        await self._of(context.thread).complete(ending, context)
+        await self._of(context).complete(ending, context)
 
     async def dispose(self) -> None:
         """Release everything."""
         for layer in self._made.values():
             await layer.dispose()
 
-    def _of(self, thread: str) -> Layer:
-        if thread not in self._made:
-            self._made[thread] = self._make(thread)
-        return self._made[thread]
+    def _of(self, context: LayerContext) -> Layer:
+        sight = context.sight
+        thread = context.thread if self._apart or sight is not None else _MAIN
+        key = (thread, sight.key if sight is not None else ())
+        if key not in self._made:
+            # Of a session that was pinned again, the layer of before is not needed any more.
+            self._made = {one: layer for one, layer in self._made.items() if one[0] != thread or not one[1]}
+            self._made[key] = self._make(thread, sight)
+        return self._made[key]

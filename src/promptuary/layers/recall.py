@@ -7,7 +7,7 @@ Without an index the layer adds nothing. How the search works is not known here.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from promptuary import concurrency
 from promptuary.core.blocks import Block, Passage
@@ -20,8 +20,7 @@ from promptuary.core.search import Hit, Search, SearchQuery, SearchResult, note_
 from promptuary.core.text import visible, with_unix_lines
 from promptuary.layers.tracked.links import without
 from promptuary.references.detail import whole
-from promptuary.references.scan import scan
-from promptuary.references.search_hits import (
+from promptuary.references.kinds.search_hits import (
     apart,
     joined,
     lines_of,
@@ -31,6 +30,13 @@ from promptuary.references.search_hits import (
     source_of,
     text_of,
 )
+from promptuary.references.scan import scan
+
+if TYPE_CHECKING:
+    from promptuary.core.sessions import Sight
+
+SearchWithin = Callable[[SearchQuery, "Sight"], SearchResult]
+"""Searches the files that a session may see, as they were pinned. Blocks."""
 
 HEADING: Final = "# Recalled from indexed files"
 
@@ -39,15 +45,26 @@ _MOST_HITS: Final = 60
 
 
 class SemanticRecall(Layer):
-    """The best hits for the message. ``ready`` returns whether anything is indexed; ``home`` is the workspace."""
+    """The best hits for the message. ``ready`` returns whether anything is indexed; ``home`` is the workspace.
+
+    ``within`` searches what a session may see; without it, nothing is recalled in sessions.
+    """
 
     id = "semantic_recall"
     slot = Slot.SEMANTIC_RECALL
     band = "live"
     scope = "execution"
 
-    def __init__(self, search: Search, ready: Callable[[], bool], home: str, *, most: int = 2000) -> None:
-        self._search = search
+    def __init__(
+        self,
+        search: Search,
+        ready: Callable[[], bool],
+        home: str,
+        *,
+        most: int = 2000,
+        within: SearchWithin | None = None,
+    ) -> None:
+        self._search, self._within = search, within
         self._ready = ready
         self._home = home
         self.budget = Between(0, most)
@@ -57,16 +74,21 @@ class SemanticRecall(Layer):
         words = asked(request.query)
         if request.budget < 1 or not words.strip():
             return None
-        found = await concurrency.run(lambda: self._found(words))
+        found = await concurrency.run(lambda: self._found(words, context.sight))
         # Filtered before what is in view is removed: otherwise a weak hit would count once the best is in view.
         wanted = unseen(recallable(found), list(request.passages()) if found.hits else [], self._home)
         recalled = fitted(wanted, request.budget, context.counter, self._home)
         notes = tuple(map(note_text, found.notes))
         return replace(recalled or Recall(), notes=notes) if recalled or notes else None
 
-    def _found(self, words: str) -> SearchResult:
+    def _found(self, words: str, sight: "Sight | None") -> SearchResult:
+        query = SearchQuery(unquoted(words), _MOST_HITS)
         try:
-            return self._search(SearchQuery(unquoted(words), _MOST_HITS)) if self._ready() else SearchResult()
+            if not self._ready():
+                return SearchResult()
+            if sight is None:
+                return self._search(query)
+            return SearchResult() if self._within is None else self._within(query, sight)
         except ConfigError as error:
             # A damaged index must not refuse the turn, as a wrong configuration of a layer would.
             raise PromptuaryError(str(error)) from error

@@ -13,13 +13,16 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
+from promptuary.context.history import MESSAGE_OVERHEAD
 from promptuary.core.blocks import Block, Detail, Trust
 from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import ConfigError, LayerInitError
 from promptuary.core.layers import (
     TIMEOUTS,
     Changed,
+    Earlier,
     Ending,
     Hook,
     Incoming,
@@ -34,6 +37,10 @@ from promptuary.core.layers import (
 from promptuary.core.ports.threads import LayerState, StateKey, StateScope
 from promptuary.core.principals import LOCAL, Principal
 from promptuary.core.receipts import Failure, HookRun
+from promptuary.core.references import carried_spans
+
+if TYPE_CHECKING:
+    from promptuary.core.sessions import Sight
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +76,17 @@ class LayerRun:
     last: Recall | None = None
 
 
+def state_key(layer: Layer, thread: str, resource: str) -> StateKey | None:
+    """Return what the state of a layer is stored under; ``None`` if it has none."""
+    names: Mapping[str, tuple[StateScope, str]] = {
+        "thread": ("thread", thread),
+        "user": ("user", ""),
+        "resource": ("resource", resource),
+        "global": ("global", ""),
+    }
+    return StateKey(layer.id, *names[layer.scope]) if layer.scope in names else None
+
+
 class Runner:
     """The layers of one thread, in the order of their slots."""
 
@@ -82,17 +100,11 @@ class Runner:
         *,
         principal: Principal = LOCAL,
     ) -> None:
-        names: Mapping[str, tuple[StateScope, str]] = {
-            "thread": ("thread", thread),
-            "user": ("user", ""),
-            "resource": ("resource", resource),
-            "global": ("global", ""),
-        }
         self._runs: list[LayerRun] = []
         for layer in sorted(layers, key=lambda layer: layer.slot):
-            key = StateKey(layer.id, *names[layer.scope]) if layer.scope in names else None
+            key = state_key(layer, thread, resource)
             # Layers are shared by the threads of all principals of a process, and cache by this.
-            scope_key = repr((principal.owner, layer.scope, names[layer.scope][1])) if key else ""
+            scope_key = repr((principal.owner, layer.scope, key.name)) if key else ""
             context = LayerContext(thread, scope_key, None, counter, window, principal=principal)
             self._runs.append(LayerRun(layer, context, key))
 
@@ -112,10 +124,20 @@ class Runner:
             run.dirty = False
         return states
 
+    def look_through(self, sight: "Sight | None") -> None:
+        """Tell every layer what the session of the thread may see, if it has one."""
+        for run in self._runs:
+            run.context.sight = sight
+
+    def look_back(self, earlier: Earlier) -> None:
+        """Tell every layer where to find what was sent before."""
+        for run in self._runs:
+            run.context.earlier = earlier
+
     async def init(self, load: LoadStates, log: HookLog) -> None:
         """Prepare every layer in turn, with its stored state, which another process may have changed."""
         keys = [run.key for run in self._runs if not run.disabled and run.key is not None]
-        stored = dict(zip(keys, await load(keys), strict=True)) if keys else {}
+        stored = dict(zip(keys, await load(keys), strict=True))
         for run in self._runs:
             state = None if run.key is None else stored.get(run.key)
             if run.disabled or not self._restore(run, state, log) or run.ready:
@@ -125,22 +147,30 @@ class Runner:
             if not run.ready:
                 self._init_failed(run, log)
 
-    async def on_message(self, message: Incoming, log: HookLog) -> str:
-        """Pass the message to every layer in turn; return its text after their changes."""
-        text = message.text
+    async def on_message(self, message: Incoming, log: HookLog) -> Incoming:
+        """Pass the message to every layer in turn; return it after their changes."""
         for run in self.active:
-            changed = await self._call(run, "on_message", log, replace(message, text=text))
+            changed = await self._call(run, "on_message", log, message)
             run.as_before = False
             if isinstance(changed, Changed) and not _is_text(changed.text or ""):
                 log.failures.append(_misfit(run, "on_message", changed.text, "text"))
             elif isinstance(changed, Changed):
-                text = text if changed.text is None else changed.text
+                text = message.text if changed.text is None else changed.text
+                message = replace(message, text=text, pasted=carried_spans(message.pasted, message.text, text))
                 run.as_before = changed.rerender == "next_turn"
-        return text
+        return message
+
+    async def refresh(self, log: HookLog) -> list[LayerRun]:
+        """Let the layers that can look again at what tools may have changed, and return them."""
+        runs = [run for run in self.active if _has(run.layer, "refresh")]
+        for run in runs:
+            await self._call(run, "refresh", log)
+            run.as_before = False
+        return runs
 
     async def recall(self, run: LayerRun, request: RecallRequest, log: HookLog) -> Recall:
         """Return the recall of a layer, its last one if it asked for that and it fits; empty if the layer fails."""
-        if run.as_before and run.last and run.context.counter.count(run.last.text) <= request.budget:
+        if run.as_before and run.last and _size(run.last, run.context.counter) <= request.budget:
             return run.last
         found = await self._call(run, "recall", log, request)
         if isinstance(found, str):
@@ -195,8 +225,8 @@ class Runner:
 
     async def _call(self, run: LayerRun, hook: Hook, log: HookLog, *arguments: object) -> object:
         """Run one hook on a copy of the state; take the copy over only if the hook succeeds."""
-        if getattr(type(run.layer), hook, None) is getattr(Layer, hook) and hook not in vars(run.layer):
-            return None  # the layer has no such hook
+        if not _has(run.layer, hook):
+            return None
         began = time.perf_counter()
         try:
             context = replace(run.context, state=_copy(run.context.state))
@@ -233,6 +263,11 @@ async def dispose(layers: Sequence[Layer], log: HookLog) -> None:
             log.failures.append(Failure(layer.id, "dispose", "ERROR", f"{type(error).__name__}: {error}"))
 
 
+def _has(layer: Layer, hook: Hook) -> bool:
+    """Return whether a layer has a hook of its own."""
+    return getattr(type(layer), hook, None) is not getattr(Layer, hook) or hook in vars(layer)
+
+
 def _seconds(timeouts: Mapping[Hook, float], hook: Hook) -> float | None:
     seconds = timeouts.get(hook, TIMEOUTS[hook])
     return seconds if seconds > 0 else None
@@ -245,9 +280,9 @@ def _late(seconds: float | None) -> str:
 def _is_sound(recall: Recall) -> bool:
     """Return whether every part of ``recall`` has its type; layers are also written without a type checker."""
     try:
-        both: list[Block | Omitted] = [*recall.blocks, *recall.omitted]
-        texts: list[object] = [recall.heading, *recall.notes, *(one.reason for one in both)]
-        for block in recall.blocks:
+        both: list[Block | Omitted] = [*recall.blocks, *recall.updates, *recall.omitted]
+        texts: list[object] = [recall.heading, recall.updates_heading, *recall.notes, *(one.reason for one in both)]
+        for block in (*recall.blocks, *recall.updates):
             source = block.source
             texts += (block.text, source.label, source.address, source.revision)
             Detail(block.detail)
@@ -264,11 +299,23 @@ def _is_sound(recall: Recall) -> bool:
 
 def _measured(recall: Recall, counter: TokenCounter) -> Recall:
     """Return ``recall`` with the exact cost of each block; itself if its layer has counted them."""
-    costs = [counter.count(block.text) for block in recall.blocks]
-    if costs == [block.tokens for block in recall.blocks]:
+    blocks, updates = (_counted(blocks, counter) for blocks in (recall.blocks, recall.updates))
+    if blocks is recall.blocks and updates is recall.updates:
         return recall
-    blocks = [replace(block, tokens=tokens) for block, tokens in zip(recall.blocks, costs, strict=True)]
-    return replace(recall, blocks=blocks)
+    return replace(recall, blocks=blocks, updates=updates)
+
+
+def _counted(blocks: Sequence[Block], counter: TokenCounter) -> Sequence[Block]:
+    costs = [counter.count(block.text) for block in blocks]
+    if costs == [block.tokens for block in blocks]:
+        return blocks
+    return [replace(block, tokens=tokens) for block, tokens in zip(blocks, costs, strict=True)]
+
+
+def _size(recall: Recall, counter: TokenCounter) -> int:
+    """Return what the texts of ``recall`` cost, without the envelope of the first."""
+    updates = recall.updates_text
+    return counter.count(recall.text) + (counter.count(updates) + MESSAGE_OVERHEAD if updates else 0)
 
 
 def _is_text(value: object) -> bool:

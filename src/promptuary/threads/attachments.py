@@ -4,7 +4,7 @@ A path is tracked for the thread; any other reference (``@diff``, ``@url:…``) 
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from promptuary import concurrency
 from promptuary.core.budget import TokenCounter
@@ -14,7 +14,12 @@ from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, Th
 from promptuary.core.references import WRITING_KINDS, Reference
 from promptuary.core.threads import AttachmentList
 from promptuary.layers.tracked.layer import TrackedFiles
+from promptuary.references.locate import rooted_spelling
 from promptuary.references.scan import scan
+from promptuary.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from promptuary.core.sessions import Sight
 
 _PATHS: Final = frozenset({"file", "path"})
 
@@ -30,28 +35,37 @@ def queue_key(thread: str) -> StateKey:
 class Attachments:
     """What is attached to one thread. Every method but ``add`` blocks."""
 
-    def __init__(self, thread: str, store: ThreadStore, files: TrackedFiles, counter: TokenCounter) -> None:
+    def __init__(
+        self, thread: str, store: ThreadStore, files: TrackedFiles, counter: TokenCounter, workspace: Workspace
+    ) -> None:
         self._thread, self._store, self._files, self._counter = thread, store, files, counter
+        self._workspace = workspace
         self._files_key = StateKey(files.id, "thread", thread)
 
-    async def add(self, word: str) -> None:
-        """Track a path, or queue a reference; raise ``SourceError`` if it cannot be read or is neither."""
+    async def add(self, word: str, sight: "Sight | None" = None) -> None:
+        """Track a path, or queue a reference; raise ``SourceError`` if it cannot be read or is neither.
+
+        ``sight`` is what the session of the thread may see, if it has one.
+        """
         found = _reference(word)
         if found and found.sigil == "@" and found.kind not in _PATHS:
             if found.kind in WRITING_KINDS:
                 reason = "only what you type in a message is remembered; send it, or run `promptuary remember`"
                 raise SourceError(Code.NOT_REMEMBERED, reason)
-            await concurrency.run(lambda: self._queue(found.raw))
+            if sight is not None and (refusal := sight.kind_refusal(found.kind)) is not None:
+                raise refusal
+            await concurrency.run(lambda: self._queue(rooted_spelling(found, self._workspace)))
             return
         before = await concurrency.run(self._tracked)
-        state = await self._files.track(before, _path(word), self._counter)
+        state = await self._files.track(before, _path(word), self._counter, sight)
         await concurrency.run(lambda: self._store_files(state))
 
     def drop(self, word: str) -> None:
         """Untrack a path or remove a reference from the queue; raise ``SourceError`` if it is in neither."""
-        queued = self._queued()
-        if word in queued:
-            self._apply(LayerState(queue_key(self._thread), 1, [one for one in queued if one != word]))
+        queued, found = self._queued(), _reference(word)
+        spellings = {word, rooted_spelling(found, self._workspace)} if found and queued else {word}
+        if spellings & set(queued):
+            self._apply(LayerState(queue_key(self._thread), 1, [one for one in queued if one not in spellings]))
         else:
             self._store_files(self._files.untrack(self._tracked(), _path(word)))
 
@@ -66,9 +80,9 @@ class Attachments:
         files = LayerState(self._files_key, self._files.state_version, self._files.clear(known))
         self._apply(files, LayerState(queue_key(self._thread), 1, []))
 
-    def list(self) -> AttachmentList:
+    def list(self, sight: "Sight | None" = None) -> AttachmentList:
         """Return what is attached."""
-        return AttachmentList(self._files.listed(self._tracked(), self._counter), self._queued())
+        return AttachmentList(self._files.listed(self._tracked(), self._counter, sight), self._queued())
 
     def _queue(self, raw: str) -> None:
         queued = self._queued()

@@ -1,20 +1,21 @@
 """The ledger, read: which threads there are, what went into each turn, and which of its sources have changed since."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from promptuary.core.blocks import path_of
 from promptuary.core.errors import Code, SourceError
+from promptuary.core.ledger import Origin
 from promptuary.core.messages import Item
 from promptuary.core.ports.threads import ThreadInfo, ThreadStore, TurnRecord
 from promptuary.core.threads import Drift, DriftKind, Replay
-from promptuary.workspace.workspace import Workspace
+from promptuary.threads.sources_now import SourcesNow
 
 
 class Ledger:
     """What models were sent in the threads of one principal. Every method blocks."""
 
-    def __init__(self, store: ThreadStore, workspace: Workspace) -> None:
-        self._store = store
-        self._workspace = workspace
+    def __init__(self, store: ThreadStore, now: SourcesNow) -> None:
+        self._store, self._now = store, now
 
     def threads(self) -> Sequence[ThreadInfo]:
         """Return every thread, the most recently used first."""
@@ -33,12 +34,20 @@ class Ledger:
         originals = [one for one in self._store.items(item.stands_for) if not one.stands_for]
         return originals or [item]
 
-    def replay(self, thread: str, number: int | None = None) -> Replay:
+    def replay(self, thread: str, number: int | None = None, *, fetch: bool = False) -> Replay:
+        """Return the turn of this number, the last if none is given; raise ``SourceError`` if it does not exist.
+
+        ``fetch`` fetches pages again to compare them.
+        """
+        turn = self.turn(thread, number)
+        return Replay(turn, self._drift(turn, fetch=fetch))
+
+    def turn(self, thread: str, number: int | None = None) -> TurnRecord:
         """Return the turn of this number, the last if none is given; raise ``SourceError`` if it does not exist."""
         turn = self._store.turn(thread, number)
         if turn is None:
             raise SourceError(Code.NOT_FOUND, self._why_missing(thread, number))
-        return Replay(turn, self._drift(turn))
+        return turn
 
     def _why_missing(self, thread: str, number: int | None) -> str:
         known = self._store.threads()
@@ -51,17 +60,31 @@ class Ledger:
         which = f"turn {number} of thread" if number is not None else "turn of thread"
         return f"there is no {which} {thread}; {advice}"
 
-    def _drift(self, turn: TurnRecord) -> list[Drift]:
-        seen: dict[str, str] = {}
-        for entry in turn.receipt.entries:
-            path = entry.source.removeprefix("file:") if entry.source.startswith("file:") else ""
-            if path and entry.revision:
-                seen.setdefault(path, entry.revision)
-        found = ((path, self._difference(path, revision)) for path, revision in sorted(seen.items()))
-        return [Drift(path, kind) for path, kind in found if kind]
+    def _drift(self, turn: TurnRecord, *, fetch: bool) -> list[Drift]:
+        """Return what became of each source of a turn; what was forgotten is named by the turn itself."""
+        sent = "\n".join(message["content"] for message in turn.messages)
+        found: dict[str, DriftKind] = {}
+        now = self._now.at_this_moment()
+        for origin in self._seen_last(turn):
+            name = path_of(origin.source) or origin.source
+            kind = None if name in found else now.drift(origin, thread=turn.thread, sent=sent, fetch=fetch)
+            if kind is not None:
+                found[name] = kind
+        return [Drift(path, kind) for path, kind in sorted(found.items())]
 
-    def _difference(self, path: str, revision: str) -> DriftKind | None:
-        try:
-            return None if self._workspace.read(path).sha256 == revision else "changed"
-        except SourceError as error:
-            return "gone" if error.code is Code.NOT_FOUND else "not readable"
+    def _seen_last(self, turn: TurnRecord) -> Iterator[Origin]:
+        """Yield the sources that can have changed: of what the history also has, only what the turn itself showed.
+
+        Of a file that it showed twice, outdated and current, only what it was last.
+        """
+        every = [use.origin for use in self._store.sources(turn.thread, turn.number) if use.origin.revision]
+        direct = {one.source for one in every if one.how == "direct"}
+        entries = [one for one in turn.receipt.entries if one.status != "out"]
+        last = {(one.layer, one.source): one.revision for one in entries}
+        for one in every:
+            if one.source in turn.forgotten:
+                continue
+            if one.how == "direct" and last.get((one.layer, one.source), one.revision) != one.revision:
+                continue
+            if one.how == "direct" or one.source not in direct:
+                yield one

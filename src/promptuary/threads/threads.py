@@ -1,30 +1,66 @@
 """The threads of one principal in one workspace. What is synchronous here blocks; facades put it into threads."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import get_args
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.messages import Item, Message
-from promptuary.core.ports.threads import StateDatabase, ThreadInfo, TurnRecord
+from promptuary import concurrency
+from promptuary.core.errors import ConflictError, PromptuaryError
+from promptuary.core.ledger import Audit, AuditRow, Pruned
+from promptuary.core.messages import Answer, Item
+from promptuary.core.ports.models import ChatModel
+from promptuary.core.ports.threads import StateDatabase, ThreadInfo, Totals, TurnRecord
 from promptuary.core.receipts import Receipt
-from promptuary.core.threads import AttachmentList, HistoryStats, Replay
+from promptuary.core.references import Pasted
+from promptuary.core.threads import AttachmentList, ExportForm, HistoryStats, ImportedThread, Replay, Rerun
 from promptuary.layers.runner import HookLog, dispose
 from promptuary.layers.tracked.layer import TrackedFiles
+from promptuary.threads import exchange
 from promptuary.threads.attachments import Attachments
+from promptuary.threads.audit import Auditor
 from promptuary.threads.ledger import Ledger
-from promptuary.threads.turn import Thread, ThreadOptions, Turn
+from promptuary.threads.options import ThreadOptions
+from promptuary.threads.prepared import Turn
+from promptuary.threads.rerun import Rehearsal, rerun
+from promptuary.threads.sources_now import Lookups, SourcesNow
+from promptuary.threads.turn import Thread
+from promptuary.workspace.disk.export_files import read_export, write_export
 from promptuary.workspace.workspace import Workspace
 
 _LONGEST_NAME = 200
+_SMALLEST_WINDOW = 100
+_LONGEST_AGO = 365_000
+_EVERY = 1_000_000
+_AFTER_ALL = "9999-12-31T23:59:59"
+"""Every turn is older."""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What looking back needs: where the sources of turns came from, and how to run a turn again.
+
+    ``note`` finds the address of a note, ``model`` the chat model of a name. ``memory_by_thread`` says that each thread
+    has notes of its own.
+    """
+
+    workspace: Workspace
+    lookups: Lookups
+    note: Callable[[str], str | None]
+    rehearsal: Rehearsal
+    model: Callable[[str], ChatModel]
+    memory_by_thread: bool = False
 
 
 class Threads:
     """Everything that can be done with threads. Whoever opened ``database`` closes it."""
 
-    def __init__(
-        self, options: ThreadOptions, files: TrackedFiles, workspace: Workspace, database: StateDatabase
-    ) -> None:
-        self._options, self._files, self._database = options, files, database
-        self._ledger = Ledger(options.store, workspace)
+    def __init__(self, options: ThreadOptions, files: TrackedFiles, database: StateDatabase, past: Past) -> None:
+        self._options, self._files, self._database, self._past = options, files, database, past
+        now = SourcesNow(past.workspace, past.lookups)
+        self._ledger = Ledger(options.store, now)
+        self._auditor = Auditor(options.store, past.workspace.standpoint, now, past.note)
         self._threads: dict[str, Thread] = {}
 
     @property
@@ -36,13 +72,21 @@ class Threads:
         """Tell whether the database is still there: it may have been removed or replaced."""
         return self._database.is_current()
 
-    async def prepare(self, text: str, *, thread: str) -> Turn:
+    async def prepare(self, text: str, *, thread: str, pasted: Pasted = ()) -> Turn:
         """Assemble a turn: what is in the window of the thread, and what ``text`` points at."""
-        return await self._thread(thread).prepare(text)
+        return await self._thread(thread).prepare(text, pasted)
 
-    async def finish(self, turn: Turn, reply: str | Sequence[Message]) -> Receipt:
+    async def finish(self, turn: Turn, reply: Answer, *, cost: float | None) -> Receipt:
         """Record the reply to a turn."""
-        return await self._thread(turn.thread).finish(turn, reply)
+        return await self._thread(turn.thread).finish(turn, reply, cost)
+
+    async def extend(self, turn: Turn, answer: Answer) -> Turn:
+        """Return the next request of a turn."""
+        return await self._thread(turn.thread).extend(turn, answer)
+
+    def pending(self, *, thread: str) -> Turn | None:
+        """Return the turn of a thread that waits for its reply."""
+        return self._thread(thread).pending()
 
     async def abandon(self, turn: Turn) -> None:
         """End a turn without a reply."""
@@ -50,7 +94,10 @@ class Threads:
 
     async def attach(self, word: str, *, thread: str) -> None:
         """Track a path in a thread, or queue a reference for its next message."""
-        await self._attachments(thread).add(word)
+        sight = await concurrency.run(lambda: self._options.sight(thread))
+        if sight is not None:
+            sight.check_open()
+        await self._attachments(thread).add(word, sight)
 
     def detach(self, word: str, *, thread: str) -> None:
         """Untrack a path, or remove a queued reference."""
@@ -66,7 +113,7 @@ class Threads:
 
     def attachments(self, *, thread: str) -> AttachmentList:
         """Return what is tracked in a thread and queued for its next message."""
-        return self._attachments(thread).list()
+        return self._attachments(thread).list(self._options.sight(thread))
 
     def list(self) -> Sequence[ThreadInfo]:
         """Return every thread, the most recently used first."""
@@ -80,9 +127,121 @@ class Threads:
         """Return the history of a thread."""
         return self._ledger.history(_named(thread), everything=everything)
 
-    def replay(self, *, thread: str, number: int | None) -> Replay:
+    def replay(self, *, thread: str, number: int | None, fetch: bool) -> Replay:
         """Return a past turn as it was sent."""
-        return self._ledger.replay(_named(thread), number)
+        return self._ledger.replay(_named(thread), number, fetch=fetch)
+
+    async def rerun(self, *, thread: str, number: int | None, window: int | None, model: str | None) -> Rerun:
+        """Run a past turn again, for another window or by another model; nothing is recorded."""
+        if window is None and model is None:
+            raise PromptuaryError("say what to run the turn with: a window, a model, or both")
+        if window is not None and window < _SMALLEST_WINDOW:
+            raise PromptuaryError(f"a window has at least {_SMALLEST_WINDOW} tokens, not {window!r}")
+        asked = None if model is None else self._past.model(model)
+        options = None if window is None else self._past.rehearsal(window)
+        replay = await concurrency.run(lambda: self.replay(thread=thread, number=number, fetch=False))
+        return await rerun(replay, self._options.store, rehearsal=options, model=asked)
+
+    def audit(self, source: str, *, finished_only: bool, limit: int) -> Audit:
+        """Return which turns a source influenced."""
+        if limit < 1:
+            raise PromptuaryError(f"limit is a number from 1 on, not {limit!r}")
+        return self._auditor.audit(source, finished_only=finished_only, limit=limit)
+
+    def sources(self, *, thread: str, number: int | None) -> Sequence[AuditRow]:
+        """Return what a turn was based on."""
+        turn = self._ledger.turn(_named(thread), number)
+        return self._auditor.sources(turn.thread, turn.number)
+
+    def prune(self, older_than_days: float, *, thread: str | None, dry_run: bool) -> Pruned:
+        """Remove old turns."""
+        given: object = older_than_days
+        if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= _LONGEST_AGO:
+            raise PromptuaryError(f"older_than_days is a number of days from 0 on, not {given!r}")
+        before = datetime.now(UTC) - timedelta(days=older_than_days)
+        name = None if thread is None else _named(thread)
+        return self._options.store.prune(before.strftime("%Y-%m-%dT%H:%M:%S"), thread=name, dry_run=dry_run)
+
+    def remove(self, *, thread: str) -> Pruned:
+        """Remove a thread as a whole."""
+        store, name = self._options.store, _named(thread)
+        if name not in {one.id for one in store.threads()}:
+            raise PromptuaryError(f"there is no thread {name!r}")
+        self._threads.pop(name, None)
+        return store.prune(_AFTER_ALL, thread=name)
+
+    def rename(self, *, thread: str, name: str) -> None:
+        """Give a thread another name, and note it in what refers to it."""
+        before, after, principal = _named(thread), _named(name), self._options.principal
+        if self._past.memory_by_thread:
+            raise PromptuaryError(
+                "notes are kept by thread here ([memory] folder has {thread}): under another name it would lose its own"
+            )
+        with self._database.transaction():
+            self._options.store.rename(before, after)
+            if not self._database.sessions(principal).rename_thread(before, after):
+                raise ConflictError(f"A session has a thread {after!r} already; choose another name.")
+            self._database.writeback_queue(principal).rename_thread(before, after)
+        for one in (before, after):
+            self._threads.pop(one, None)
+
+    def export(self, *, thread: str, form: ExportForm, file: Path | None, force: bool) -> str:
+        """Return a thread as text, and write it to ``file``."""
+        store, name = self._options.store, _named(thread)
+        if name not in {one.id for one in store.threads()}:
+            raise PromptuaryError(f"there is no thread {name!r}")
+        if form not in get_args(ExportForm):
+            raise PromptuaryError(f"a thread is exported as json or md, not as {form!r}")
+        history = store.history(name)
+        tracks = self._files in self._options.layers
+        attached = self.attachments(thread=name) if tracks else AttachmentList((), ())
+        one = exchange.Exported(
+            name,
+            exchange.laid_out(history, store.said(name)),
+            frozenset(item.id for item in history),
+            store.turns(name),
+            [each.path for each in attached.tracked],
+            attached.queued,
+        )
+        text = exchange.to_markdown(one) if form == "md" else exchange.to_text(one) + "\n"
+        if file is not None:
+            write_export(file, text, force=force)
+        return text
+
+    def import_(self, source: str | Path, *, thread: str | None) -> ImportedThread:
+        """Make a new thread of what was exported as JSON: ``source`` is the text, or the path of its file."""
+        text = read_export(source, exchange.LARGEST) if isinstance(source, Path) else source
+        if len(text) > exchange.LARGEST:
+            raise PromptuaryError(f"the export is longer than {exchange.LARGEST:,} characters")
+        read, store = exchange.from_text(text), self._options.store
+        name = _named(read.thread if thread is None else thread)
+        with self._database.transaction():
+            if name in {one.id for one in store.threads()}:
+                raise ConflictError(f"There is a thread {name!r} already; import it under another name.")
+            for change in exchange.changes(name, read.items):
+                store.apply(change)
+        self._threads.pop(name, None)
+        count = sum(not item.stands_for for item in read.items)
+        return ImportedThread(name, count, tuple(read.tracked), read.turns)
+
+    def forget(self, source: str, *, dry_run: bool) -> Audit:
+        """Take a file out of every stored prompt."""
+        found = self._auditor.audit(source, finished_only=False, limit=_EVERY)
+        files = [one for one in found.sources if one.startswith(("file:", "index:"))]
+        if not files:
+            raise PromptuaryError(
+                f"{source!r} is no file; memory forget and experience forget are for notes and experiences"
+            )
+        if not dry_run:
+            forgetting = self._database.forgetting(self._options.principal)
+            for address in files:
+                forgetting.redact_source(address)
+            forgetting.purge()
+        return found
+
+    def totals(self, *, thread: str) -> Totals:
+        """Return what was sent, answered and paid in a thread."""
+        return self._options.store.totals(_named(thread))
 
     def stats(self, *, thread: str) -> HistoryStats:
         """Return how much of the window the history of a thread takes."""
@@ -99,7 +258,12 @@ class Threads:
         return known
 
     def _attachments(self, name: str) -> Attachments:
-        return Attachments(_named(name), self._options.store, self._files, self._options.counter)
+        if self._files not in self._options.layers:
+            raise PromptuaryError(
+                f"the layer {self._files.id!r} was replaced by one that is no TrackedFiles, so no files are tracked"
+            )
+        workspace = self._past.workspace
+        return Attachments(_named(name), self._options.store, self._files, self._options.counter, workspace)
 
 
 def _named(name: str) -> str:

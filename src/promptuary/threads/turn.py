@@ -5,19 +5,28 @@
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 from promptuary import concurrency
-from promptuary.context import receipt_entries, render
-from promptuary.context.assemble import Contribution, Room, assemble, ceiling, recall_cost, shares, without_room
+from promptuary.context import receipt_entries
+from promptuary.context.assemble import (
+    Contribution,
+    assemble,
+    ceiling,
+    recall_cost,
+    shares,
+    speakers,
+    without_room,
+)
 from promptuary.context.compact.run import compact
 from promptuary.context.history import (
     MESSAGE_OVERHEAD,
-    CompactionPolicy,
     PricedHistory,
     cost,
     is_due,
@@ -25,114 +34,34 @@ from promptuary.context.history import (
     spoken,
     stats,
 )
+from promptuary.context.loop import checked
 from promptuary.context.receipt_entries import PromptPart
-from promptuary.core.blocks import Block
+from promptuary.context.replies import reply_items
+from promptuary.core.blocks import Block, content_hash
 from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import ConflictError, PromptuaryError
 from promptuary.core.expansion import Expansion
 from promptuary.core.ids import new_id
-from promptuary.core.layers import Ending, Incoming, Layer, Omitted, RecallRequest, Reply, check
-from promptuary.core.messages import Item, Message, Prompt, Replacement, ToolCall
-from promptuary.core.ports.models import ChatModel
-from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, ThreadStore, TurnRecord, TurnStatus
-from promptuary.core.principals import Principal
+from promptuary.core.layers import Ending, Incoming, Omitted, RecallRequest, Reply, check
+from promptuary.core.messages import Answer, Item, Message, Replacement
+from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, TurnRecord, TurnStatus
 from promptuary.core.receipts import Failure, Receipt
+from promptuary.core.references import Pasted, pasted_spans
 from promptuary.core.render import masked_warnings
-from promptuary.core.threads import HistoryStats
+from promptuary.core.text import one_line
+from promptuary.core.threads import FinishedTurn, HistoryStats
 from promptuary.layers.runner import HookLog, LayerRun, Runner
+from promptuary.threads import pending
 from promptuary.threads.attachments import queue_key
+from promptuary.threads.extension import Extension
+from promptuary.threads.options import ExpandRequest, Learner, ThreadOptions
+from promptuary.threads.pending import pending_state
+from promptuary.threads.prepared import Turn, asked_item, wrote_a_note
 
+if TYPE_CHECKING:
+    from promptuary.core.sessions import Sight
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One turn, ready to be sent."""
-
-    id: str
-    thread: str
-    number: int
-    text: str
-    prompt: Prompt
-    receipt: Receipt
-    expansion: Expansion = field(repr=False)
-    blocks: tuple[Block, ...] = field(default=(), repr=False)
-    """Everything in the prompt, in order; the history is one block."""
-
-    @property
-    def messages(self) -> list[Message]:
-        """The messages for any chat API."""
-        return self.prompt.messages
-
-    def render(self, provider: render.Provider) -> Any:
-        """Return the prompt in the words of a provider."""
-        return render.FORMS[provider](self.prompt)
-
-
-@dataclass(frozen=True, slots=True)
-class ExpandRequest:
-    """A message to expand within ``limit`` tokens, and the references queued for it.
-
-    ``said`` is the message as the person typed it; layers may have made another ``text`` of it.
-    """
-
-    text: str
-    said: str
-    also: str
-    limit: int
-    thread: str
-
-
-def _wrote_a_note(turn: Turn) -> bool:
-    """Return whether the message had a note written on purpose: then nothing is left to learn from it."""
-    return any(one.reference.kind == "remember" and one.code is None for one in turn.expansion.outcomes)
-
-
-def asked_item(turn: Turn) -> Item:
-    """Return the message of a turn as the history has it.
-
-    Its id is derived from the turn's, so of two that finish it at the same time the store refuses the second.
-    """
-    return Item(
-        f"item-of-{turn.id}",
-        "user",
-        turn.prompt.message["content"],
-        turn=turn.id,
-        attachments=turn.expansion.attachments,
-        words_start=turn.expansion.words_start,
-    )
-
-
-Expand = Callable[[ExpandRequest], Expansion]
-"""Expands a message, and writes what it asks to be remembered. Blocks."""
-
-
-class Learner(Protocol):
-    """What learns from finished turns."""
-
-    def record(self, turn: str, thread: str, history: Sequence[Item], receipt: Receipt) -> None:
-        """Store what is to be learnt from; called in the transaction that stores the turn. Blocks."""
-        ...
-
-    async def settle(self) -> None:
-        """Begin to learn, after the turn is stored; may wait for it shortly."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class ThreadOptions:
-    """What all threads of a principal in one workspace have in common."""
-
-    principal: Principal
-    store: ThreadStore
-    layers: Sequence[Layer]
-    counter: TokenCounter
-    room: Room
-    limit: int
-    policy: CompactionPolicy
-    model: ChatModel | None
-    expand: Expand
-    resource: str
-    transaction: Callable[[], AbstractContextManager[None]] = nullcontext
-    learner: Learner | None = None
+logger = logging.getLogger(__name__)
 
 
 class Thread:
@@ -145,20 +74,25 @@ class Thread:
         self._runner = Runner(
             common.layers, name, common.resource, common.counter, common.room.window, principal=common.principal
         )
+        self._runner.look_back(self._earlier)
         self._lock = asyncio.Lock()
+        self._sight: Sight | None = None
 
-    async def prepare(self, text: str) -> Turn:
-        """Assemble the turn of ``text``, record it, and return it."""
+    async def prepare(self, text: str, pasted: Pasted = ()) -> Turn:
+        """Assemble the turn of ``text``, record it, and return it; nothing in what is ``pasted`` is a reference."""
+        said = Incoming(text, text, pasted_spans(text, pasted))
         async with self._lock:
-            return await self._prepare(text)
+            return await self._prepare(text, said)
 
-    async def _prepare(self, text: str) -> Turn:
+    async def _prepare(self, text: str, said: Incoming) -> Turn:
         common, log = self._common, HookLog()
         await self._runner.init(self._states, log)
-        rewritten = await self._runner.on_message(Incoming(text, text), log)
+        if self._sight is not None:
+            self._sight.check_open()
+        said = await self._runner.on_message(said, log)
         stored = await concurrency.run(self._stored)
         queued = stored.queued
-        expansion = await self._expanded(rewritten, text, queued.value if queued else [])
+        expansion = await self._expanded(said, queued.value if queued else [])
         message: Message = {"role": "user", "content": expansion.messages[-1]["content"]}
         spent = common.counter.count(message["content"]) + MESSAGE_OVERHEAD
         available = common.room.usable - spent
@@ -177,9 +111,8 @@ class Thread:
         prompt = assemble(contributions, past, message)
         of_past = receipt_entries.of_history(past, history, before)
         warnings += receipt_entries.unsent_warnings(past, history)
-        warnings += tuple(masked_warnings(block for one in contributions for block in one.recall.blocks))
-        stable = [receipt_entries.of_layer(one) for one in contributions if one.band == "stable"]
-        live = [receipt_entries.of_layer(one) for one in contributions if one.band == "live"]
+        warnings += tuple(masked_warnings(block for one in contributions for block in _blocks(one)))
+        stable, live = receipt_entries.of_layers(contributions)
         parts = [*stable, of_past, *live, attached, words, *left_out]
         spent += standing + before
         if available <= MESSAGE_OVERHEAD and self._runner.active:
@@ -187,21 +120,55 @@ class Thread:
         general = dict.fromkeys((*expansion.general_warnings, *log.notes, *warnings))
         expansion = replace(expansion, general_warnings=tuple(general))
         receipt = self._receipt(parts, expansion, spent, log)
-        blocks = tuple(block for part in parts for block in part.blocks)
-        turn = Turn(receipt.turn, self.name, stored.last_number + 1, text, prompt, receipt, expansion, blocks)
+        turn = Turn(
+            receipt.turn,
+            self.name,
+            stored.last_number + 1,
+            text,
+            prompt,
+            receipt,
+            expansion,
+            tuple(parts),
+            speakers(contributions),
+            noted=wrote_a_note(expansion),
+        )
         states = [*self._runner.changed(), *([replace(queued, value=[])] if queued and queued.value else [])]
+        states.append(pending_state(turn))
         change = ThreadChange(self.name, turn=_recorded(turn, "prepared"), states=states, replacements=compacted)
         await concurrency.run(lambda: common.store.apply(change))
         return turn
 
-    async def finish(self, turn: Turn, reply: str | Sequence[Message]) -> Receipt:
-        """Show the reply to the layers, add it to the history, and return the receipt with what the hooks did."""
-        said = Reply([_item(message, turn.id) for message in _messages(reply)])
+    async def extend(self, turn: Turn, answer: Answer) -> Turn:
+        """Return the next request of a turn, after the model's calls and what the tools answered; record it."""
+        said = checked(reply_items(answer, turn.root))
         async with self._lock:
-            return await self._finish(turn, said)
+            log = await self._resume(turn)
+            if self._sight is not None:
+                self._sight.check_open()
+            stored = await concurrency.run(self._stored)
+            extension = Extension(self._common, self._runner, turn, said, self._ask)
+            further = await extension.run(stored.history, stored.last_number + 1, log)
+            states = [*self._runner.changed(), pending_state(further)]
+            change = ThreadChange(self.name, turn=_recorded(further, "prepared"), states=states, continued=turn.id)
+            await concurrency.run(lambda: self._common.store.apply(change))
+            return further
 
-    async def _finish(self, turn: Turn, said: Reply) -> Receipt:
+    def pending(self) -> Turn | None:
+        """Return the turn that was prepared last, if it still waits for its reply."""
+        return pending.found(self._common.store, self.name)
+
+    async def finish(self, turn: Turn, reply: Answer, cost: float | None = None) -> Receipt:
+        """Show the reply to the layers, add it to the history, and return the receipt with what the hooks did.
+
+        ``cost`` is what the person was charged for the turn.
+        """
+        said, charged = Reply(reply_items(reply, turn.id)), _charged(cost)
+        async with self._lock:
+            return await self._finish(turn, said, charged)
+
+    async def _finish(self, turn: Turn, said: Reply, charged: float | None) -> Receipt:
         log = await self._resume(turn)
+        said = Reply([*(replace(item, turn=turn.id) for item in turn.said), *said.items])
         await self._runner.after_model(said, log)
         await self._runner.store(said, log)
         await self._runner.complete("finished", log)
@@ -211,26 +178,45 @@ class Thread:
             hooks=[*turn.receipt.hooks, *log.hooks],
             failures=[*turn.receipt.failures, *log.failures],
         )
+        recorded = _recorded(replace(turn, receipt=receipt), "finished")
+        replied = _reply_tokens(said.items, self._common.counter)
+        recorded = replace(recorded, reply_tokens=replied, cost=charged)
         change = ThreadChange(
             self.name,
-            turn=_recorded(replace(turn, receipt=receipt), "finished"),
+            turn=recorded,
             items=[asked, *said.items],
-            states=self._runner.changed(),
+            states=[*self._runner.changed(), *await self._no_longer_pending(turn)],
         )
-        await concurrency.run(lambda: self._store_finished(turn, change, receipt))
-        if self._common.learner is not None:
-            await self._common.learner.settle()
-        return receipt
+        receipt = await concurrency.run(lambda: self._store_finished(turn, change, recorded))
+        for learner in self._common.learners:
+            await learner.settle()
+        return replace(receipt, earlier=turn.receipt.earlier)
 
-    def _store_finished(self, turn: Turn, change: ThreadChange, receipt: Receipt) -> None:
-        common = self._common
-        if common.learner is None or _wrote_a_note(turn):
-            common.store.apply(change)
-            return
-        history = [*common.store.history(self.name), *change.items]
-        with common.transaction():
-            common.store.apply(change)
-            common.learner.record(turn.id, self.name, history, receipt)
+    def _store_finished(self, turn: Turn, change: ThreadChange, recorded: TurnRecord) -> Receipt:
+        """Store a turn with what is to be learnt from it, and return its receipt.
+
+        One who fails to learn does not lose the turn: everything is stored again without them.
+        """
+        common, learners, receipt = self._common, list(self._learners()), recorded.receipt
+        history = [*common.store.history(self.name), *change.items] if learners else []
+        while True:
+            finished = FinishedTurn(turn.id, self.name, history, receipt, noted=turn.noted)
+            try:
+                with common.transaction() if learners else nullcontext():
+                    common.store.apply(change)
+                    for learner in learners:
+                        _learn(learner, finished)
+            except _NotLearntError as error:
+                learners.remove(error.learner)
+                receipt = replace(receipt, failures=[*receipt.failures, error.failure])
+                change = replace(change, turn=replace(recorded, receipt=receipt))
+            else:
+                return receipt
+
+    def _learners(self) -> Sequence[Learner]:
+        """Return who learns from a turn: nobody in a session without memory."""
+        without_memory = self._sight is not None and not self._sight.session.memory
+        return () if without_memory else self._common.learners
 
     async def abandon(self, turn: Turn, ending: Ending = "abandoned") -> None:
         """End a turn that got no reply: the layers are told, and nothing enters the history."""
@@ -238,7 +224,8 @@ class Thread:
             log = await self._resume(turn)
             await self._runner.complete(ending, log)
             status: TurnStatus = "failed" if ending == "failed" else "abandoned"
-            change = ThreadChange(self.name, turn=_recorded(turn, status), states=self._runner.changed())
+            states = [*self._runner.changed(), *await self._no_longer_pending(turn)]
+            change = ThreadChange(self.name, turn=_recorded(turn, status), states=states)
             await concurrency.run(lambda: self._common.store.apply(change))
 
     def stats(self) -> HistoryStats:
@@ -258,8 +245,23 @@ class Thread:
         await self._runner.init(self._states, log)
         return log
 
+    async def _no_longer_pending(self, turn: Turn) -> Sequence[LayerState]:
+        key = pending.pending_key(self.name)
+        (stored,) = await concurrency.run(lambda: self._common.store.states([key]))
+        return pending.no_pending(self.name, stored, turn.id)
+
     async def _states(self, keys: Sequence[StateKey]) -> Sequence[LayerState | None]:
-        return await concurrency.run(lambda: self._common.store.states(keys))
+        """Return the states, and find out what the turn may see: both at one go, since every turn waits for this."""
+        common = self._common
+        self._sight, states = await concurrency.run(lambda: (common.sight(self.name), common.store.states(keys)))
+        self._runner.look_through(self._sight)
+        return states
+
+    async def _earlier(self, revision: str) -> str:
+        """Return the message of the last request that has this SHA-256, as the ledger has it now."""
+        last = await concurrency.run(lambda: self._common.store.turn(self.name))
+        messages = last.messages if last else ()
+        return next((one["content"] for one in messages if content_hash(one["content"]) == revision), "")
 
     def _stored(self) -> "_Stored":
         """Read what a turn needs of the store, at one go."""
@@ -286,11 +288,19 @@ class Thread:
                 return after, done.replacements, (f"the history was compacted: {done.reason}",)
         return history, (), ()
 
-    async def _expanded(self, text: str, said: str, queued: Sequence[str]) -> Expansion:
+    async def _expanded(self, said: Incoming, queued: Sequence[str]) -> Expansion:
         """Attach what the message points at, within its limit and what the message itself leaves."""
-        words = self._common.counter.count(text) + MESSAGE_OVERHEAD
-        limit = max(min(self._common.limit, self._common.room.usable - words), 0)
-        request = ExpandRequest(text, said, " ".join(queued), limit, self.name)
+        words = self._common.counter.count(said.text) + MESSAGE_OVERHEAD
+        request = ExpandRequest(
+            text=said.text,
+            said=said.original,
+            also=" ".join(queued),
+            limit=max(min(self._common.limit, self._common.room.usable - words), 0),
+            thread=self.name,
+            sight=self._sight,
+            pasted=said.pasted,
+            rehearsed=self._common.rehearsed,
+        )
         return await concurrency.run(lambda: self._common.expand(request))
 
     async def _shared(self, request: RecallRequest, history: PricedHistory, available: int, log: HookLog) -> "_Shared":
@@ -300,7 +310,7 @@ class Thread:
             contribution = await self._ask(run, request, ceiling(run.layer.budget, available), log)
             if contribution.tokens or contribution.recall.omitted:
                 asked.append((run, contribution))
-                request = replace(request, in_view=[*request.in_view, *contribution.recall.blocks])
+                request = replace(request, in_view=[*request.in_view, *_blocks(contribution)])
             else:
                 log.notes |= dict.fromkeys(contribution.recall.notes)
         given = shares([first for _, first in asked], history, available, self._common.room.history_share)
@@ -359,6 +369,23 @@ class Thread:
         )
 
 
+class _NotLearntError(Exception):
+    """A learner failed."""
+
+    def __init__(self, learner: Learner, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.learner = learner
+        self.failure = Failure(learner.name, "record", "ERROR", one_line(f"{type(cause).__name__}: {cause}"))
+
+
+def _learn(learner: Learner, finished: FinishedTurn) -> None:
+    try:
+        learner.record(finished)
+    except Exception as error:
+        logger.exception("%s did not learn from a turn", learner.name)
+        raise _NotLearntError(learner, error) from error
+
+
 @dataclass(frozen=True, slots=True)
 class _Stored:
     """What the store has of a thread before a turn."""
@@ -378,41 +405,34 @@ class _Shared:
     for_history: int
 
 
+def _blocks(contribution: Contribution) -> list[Block]:
+    return [*contribution.recall.blocks, *contribution.recall.updates]
+
+
 def _without(request: RecallRequest, contribution: Contribution) -> RecallRequest:
     """Return ``request`` without the layer's own blocks in view: it is asked for less of the same."""
-    own = set(map(id, contribution.recall.blocks))
+    own = set(map(id, _blocks(contribution)))
     return replace(request, in_view=[block for block in request.in_view if id(block) not in own])
 
 
 def _recorded(turn: Turn, status: TurnStatus) -> TurnRecord:
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return TurnRecord(turn.id, turn.thread, turn.number, now, status, turn.text, turn.messages, turn.receipt)
+    receipt = replace(turn.receipt, earlier=())  # each of them is the receipt of a turn of its own
+    return TurnRecord(turn.id, turn.thread, turn.number, now, status, turn.text, turn.messages, receipt)
 
 
-def _messages(reply: str | Sequence[Message]) -> Sequence[Message]:
-    return [{"role": "assistant", "content": reply}] if isinstance(reply, str) else reply
+def _charged(cost: float | None) -> float | None:
+    """Return what a turn cost; what is no such number is refused."""
+    given: object = cost
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given < math.inf:
+        raise PromptuaryError(f"cost is a number from 0 on, in whatever currency you count, not {given!r}")
+    return float(given)
 
 
-def _item(message: Message, turn: str) -> Item:
-    """Return what a model or a tool said as an entry of the history; what is no such message is refused."""
-    given: object = message
-    if not isinstance(given, Mapping):
-        raise PromptuaryError(f"a reply is text or a list of messages, not of {type(given).__name__}")
-    if given.get("role") not in {"assistant", "tool"}:
-        raise PromptuaryError(
-            f"a reply is made of messages of the assistant and of tools, not of {given.get('role')!r}"
-        )
-    # Providers leave out, or set to null, the content of a message that only calls tools.
-    content, answers = given.get("content") or "", given.get("tool_call_id") or ""
-    if not isinstance(content, str) or not isinstance(answers, str):
-        raise PromptuaryError("the content and the tool_call_id of a reply's message are text")
-    calls = tuple(map(_call, given.get("tool_calls") or ()))
-    return Item(new_id("item"), message["role"], content, tool_calls=calls, tool_call_id=answers, turn=turn)
-
-
-def _call(call: object) -> ToolCall:
-    match call:
-        case {"id": str(name), "name": str(tool), "arguments": str(arguments)}:
-            return ToolCall(name, tool, arguments)
-        case _:
-            raise PromptuaryError("a tool call has an id, a name and arguments, each of them text")
+def _reply_tokens(items: Sequence[Item], counter: TokenCounter) -> int:
+    """Return how many tokens the model wrote: its words and its calls, not what tools answered."""
+    own = [item for item in items if item.role == "assistant"]
+    calls = [text for item in own for call in item.tool_calls for text in (call.name, call.arguments)]
+    return sum(map(counter.count, (*(item.content for item in own), *calls)))

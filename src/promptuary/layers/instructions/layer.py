@@ -6,6 +6,7 @@ its policy, so a change shows at once. Files that they import with ``@path`` fol
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from promptuary import concurrency
 from promptuary.core.blocks import Source
@@ -19,6 +20,9 @@ from promptuary.layers.sections import Section
 from promptuary.workspace.disk.read import TextFile
 from promptuary.workspace.disk.root import normalise
 from promptuary.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from promptuary.core.sessions import Sight
 
 NAMES: tuple[tuple[str, ...], ...] = (
     ("AGENTS.override.md", "AGENTS.md", "AGENT.md"),
@@ -80,12 +84,13 @@ class Instructions(Layer):
 
     async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | None:
         """Return the files as they are now; with a budget of zero or less, only the byte limits cut them."""
-        gathered = await concurrency.run(self._gather)
+        gathered = await concurrency.run(lambda: self._gather(context.sight))
         shown = _capped(gathered.sections, *self._caps)
         return sections.recall(shown, request.budget, context.counter, gathered.omitted, _few(gathered.notes))
 
-    def _gather(self) -> "_Gathering":
-        gathering = _Gathering(self._workspace, self._tag)
+    def _gather(self, sight: "Sight | None") -> "_Gathering":
+        # The files themselves are for every session; what they import is not, unless the session may see it.
+        gathering = _Gathering(self._workspace, self._workspace.within(sight), self._tag)
         gathering.run(self._folders, self._names)
         return gathering
 
@@ -104,6 +109,7 @@ class _Gathering:
     """One reading of all files."""
 
     workspace: Workspace
+    visible: Workspace
     tag: str
     sections: list[Section] = field(default_factory=list)
     omitted: list[Omitted] = field(default_factory=list)
@@ -197,16 +203,17 @@ class _Gathering:
 
     def _imported_file(self, path: str, depth: int) -> TextFile | None:
         """Return an imported file, ``None`` if it is missing or shown already; raise if it may not be imported."""
-        kind = self.workspace.kind_of(path)
-        if kind is None and "." in path.rpartition("/")[2] and not self.workspace.policy.refusal(path):
+        kind = self.visible.kind_of(path)
+        if kind is None and "." in path.rpartition("/")[2] and not self.visible.policy.refusal(path):
             self._omit(path, "it is imported, but there is no such file")
-        if kind in {None, "folder"} or path in self._paths:
+        is_word = kind == "outside" and "." not in path.rpartition("/")[2]
+        if kind in {None, "folder"} or is_word or path in self._paths:
             return None
         if depth > MAX_DEPTH:
             raise SourceError(Code.BUDGET_EXCEEDED, f"it is more than {MAX_DEPTH} imports deep.")
         if self._imported == MAX_IMPORTS:
             raise SourceError(Code.BUDGET_EXCEEDED, f"no more than {MAX_IMPORTS} files are imported.")
-        file = self.workspace.read(path)
+        file = self.visible.read(path)
         self._imported += 1
         self._paths.add(path)
         return file

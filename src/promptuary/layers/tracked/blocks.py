@@ -74,9 +74,8 @@ def _why_not(file: Tracked) -> str:
             return f"[ERROR READ_FAILED: {path} could not be read just now]"
 
 
-def compose(tracking: Tracking, sources: Mapping[str, Source], budget: int, counter: TokenCounter) -> Recall:
+def compose(tracking: Tracking, offered: Sequence[Offer], budget: int, counter: TokenCounter) -> Recall:
     """Return the files as they fit into ``budget``, heading, gaps and last line included."""
-    offered = offers(tracking, sources, counter)
     allowed = max(budget, 0)
     while True:
         recall = _composed(tracking, offered, allowed, counter)
@@ -92,7 +91,7 @@ def _composed(tracking: Tracking, offered: Sequence[Offer], budget: int, counter
     notice = _fitting_notice(tracking, out, reserved if placed else available, counter)
     room = available - (counter.count(notice) if notice else 0)
     chosen = _shared(placed, room, counter)
-    blocks = [_placed(one.file, block, counter) for one, block in zip(placed, chosen, strict=True)]
+    blocks = [in_place(one.file, block, counter) for one, block in zip(placed, chosen, strict=True)]
     if notice:
         reason, tokens = "what did not fit, by name", counter.count(notice)
         blocks.append(Block.of(notice, "not shown", detail=Detail.PATH, tokens=tokens, reason=reason))
@@ -146,7 +145,7 @@ def _shared(placed: Sequence[Offer], room: int, counter: TokenCounter) -> list[B
     return chosen
 
 
-def _placed(file: Tracked, block: Block, counter: TokenCounter) -> Block:
+def in_place(file: Tracked, block: Block, counter: TokenCounter) -> Block:
     """Return ``block`` as it stands among the others, with why it does."""
     why = "; ".join(filter(None, ("pinned" if file.pinned else "", file.why if file.condition.readable else "")))
     score, reason = float(file.priority), why or file.condition.state

@@ -8,12 +8,12 @@ connects the others: ``reader`` reads, ``state`` decides what a change means, ``
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from promptuary import concurrency
-from promptuary.core.blocks import Detail
+from promptuary.core.blocks import Detail, content_hash
 from promptuary.core.budget import TokenCounter
-from promptuary.core.errors import Code, SourceError
+from promptuary.core.errors import Code, ConfigError, SourceError
 from promptuary.core.layers import (
     Band,
     Budget,
@@ -29,9 +29,11 @@ from promptuary.core.layers import (
     Slot,
 )
 from promptuary.core.ports.models import ChatModel
-from promptuary.core.references import Reference
+from promptuary.core.references import Reference, carried_spans
 from promptuary.core.threads import TrackedFile
-from promptuary.layers.tracked.blocks import compose, offers
+from promptuary.layers.tracked.base import base_of
+from promptuary.layers.tracked.blocks import Offer, compose, offers
+from promptuary.layers.tracked.changes import RepeatedBase, changed_since
 from promptuary.layers.tracked.links import linked, without
 from promptuary.layers.tracked.reader import Reader, names_of, opened, spellings
 from promptuary.layers.tracked.scoring import RelevanceQuestion, Score, ask_all, judge
@@ -44,10 +46,14 @@ from promptuary.layers.tracked.state import (
     from_json,
     pinned,
     scored,
+    sent,
     to_json,
 )
 from promptuary.references.resolve import Resolution
 from promptuary.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from promptuary.core.sessions import Sight
 
 Cached = TypeVar("Cached")
 
@@ -76,8 +82,13 @@ class _Rendered:
         return whole and not self.recall.omitted and self.counter.count(self.recall.text) <= budget
 
     def is_of(self, tracking: Tracking, counter: TokenCounter) -> bool:
-        """Return whether the recall was made from this state and with this counter."""
-        return counter is self.counter and (tracking is self.tracking or tracking.outlook == self.tracking.outlook)
+        """Return whether the recall was made from this state and with this counter.
+
+        One with changes is made anew each time: what they cost adds up.
+        """
+        if counter is not self.counter or self.recall.updates or tracking.standing != self.tracking.standing:
+            return False
+        return tracking is self.tracking or tracking.outlook == self.tracking.outlook
 
 
 class _StateCache:
@@ -106,6 +117,8 @@ class _StateCache:
 class TrackedFiles(Layer):
     """Files that the person named with ``#``, each with its current content, the most relevant first.
 
+    Pass one to ``Promptuary.open(layers=[...])`` in place of the built-in one; it gets the workspace there.
+
     Options that are not given are those of the workspace: ``base_dir`` is its root, ``max_file_size`` is 1 MiB unless
     configured, ``follow_symlinks`` is off unless configured, ``allowed_extensions`` are all text files. A relative
     ``base_dir`` is relative to the root and must not leave it.
@@ -115,12 +128,12 @@ class TrackedFiles(Layer):
     band: Band = "stable"
     scope: Scope = "thread"
     budget: Budget = "auto"
-    timeouts: ClassVar[Mapping[Hook, float]] = {"on_message": 30.0}
+    timeouts: ClassVar[Mapping[Hook, float]] = {"on_message": 30.0, "refresh": 30.0}
     state_version = 1
 
     def __init__(
         self,
-        workspace: Workspace,
+        workspace: Workspace | None = None,
         *,
         base_dir: str | Path | None = None,
         slot: int = Slot.FILES,
@@ -132,33 +145,54 @@ class TrackedFiles(Layer):
         scoring_timeout: float = 10.0,
     ) -> None:
         self.slot = slot
-        names = None if allowed_extensions is None else names_of(allowed_extensions)
-        own = opened(
-            workspace,
-            base_dir=base_dir,
-            max_file_size=max_file_size,
-            follow_symlinks=follow_symlinks,
-            names=names,
-        )
-        self._reader = Reader(own, names, workspace.root.path)
-        self._to_close = None if own is workspace else own
+        self._names = None if allowed_extensions is None else names_of(allowed_extensions)
+        self._base_dir, self._max_file_size, self._follow_symlinks = base_dir, max_file_size, follow_symlinks
+        self._bound: Reader | None = None
+        self._to_close: Workspace | None = None
+        if workspace is not None:
+            self.bind(workspace)
         self._model, self._timeout, self._limit = scoring_model, scoring_timeout, max_files
         self._known, self._rendered = _StateCache(), dict[str, _Rendered]()
 
+    def bind(self, workspace: Workspace) -> None:
+        """Read the files of ``workspace`` from now on; the engine does this with a layer that is passed to it."""
+        own = opened(
+            workspace,
+            base_dir=self._base_dir,
+            max_file_size=self._max_file_size,
+            follow_symlinks=self._follow_symlinks,
+            names=self._names,
+        )
+        if self._to_close:
+            self._to_close.close()
+        self._bound = Reader(own, self._names, workspace.root.path)
+        self._to_close = None if own is workspace else own
+
+    @property
+    def _reader(self) -> Reader:
+        if self._bound is None:
+            raise ConfigError("TrackedFiles has no workspace yet; pass it to Promptuary.open(layers=[...])")
+        return self._bound
+
     async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
         """Track what the message names, look at every tracked file again, and link the references."""
-        before = self._known.read(context.scope_key, context.state)
-        look = await concurrency.run(lambda: self._look(message, before, context.counter))
+        stored = self._known.read(context.scope_key, context.state)
+        before = sent(stored)
+        reader = self._reader.within(context.sight)
+        look = await concurrency.run(lambda: self._look(message, before, context.counter, reader))
         after = await self._with_scores(look)
-        changed = after != before
-        if changed:
+        if after != stored:
             context.state = self._known.written(context.scope_key, after)
         text = look.text if look.text != message.text else None
-        news = changed and after.outlook != before.outlook
+        news = after != before and after.outlook != before.outlook
         return Changed(text, "immediate" if news else None) if news or text is not None else None
 
+    async def refresh(self, context: LayerContext) -> None:
+        """Look at every tracked file again: tools may have changed it."""
+        await self.on_message(Incoming("", ""), context)
+
     async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | None:
-        """Return the tracked files by priority, within the budget; the same bytes while nothing changed."""
+        """Return the tracked files by priority, within the budget; the same bytes and what has changed since."""
         place, counter = context.scope_key, context.counter
         tracking = self._known.read(place, context.state)
         if not tracking.files and not tracking.turned_away:
@@ -166,7 +200,10 @@ class TrackedFiles(Layer):
         last = self._rendered.get(place)
         if last and last.is_of(tracking, counter) and last.fits(request.budget):
             return last.recall
-        after, recall = await concurrency.run(lambda: self._recalled(tracking, request.budget, counter))
+        reader = self._reader.within(context.sight)
+        now = await concurrency.run(lambda: _look_again(tracking, request, counter, reader))
+        text = await context.earlier(now.wanted) if now.wanted else ""
+        after, recall = await concurrency.run(lambda: _recalled(now, text, request, counter))
         if after != tracking:
             context.state = self._known.written(place, after)
         _remember(self._rendered, place, _Rendered(after, counter, recall, request.budget))
@@ -177,52 +214,57 @@ class TrackedFiles(Layer):
         if self._to_close:
             self._to_close.close()
 
-    async def track(self, state: Json, path: str, counter: TokenCounter) -> Json:
-        """Return ``state`` with ``path`` (or ``path:10-20``) tracked; raise ``SourceError`` if it cannot be read."""
-        wanted = self._reader.meaning(Reference(path, "#", "file", path.removeprefix("#"), 0, 0))
+    async def track(self, state: Json, path: str, counter: TokenCounter, sight: "Sight | None" = None) -> Json:
+        """Return ``state`` with ``path`` (or ``path:10-20``) tracked; raise ``SourceError`` if it cannot be read.
+
+        ``sight`` is what the session of the thread may see, if it has one.
+        """
+        reader = self._reader.within(sight)
+        wanted = reader.meaning(
+            Reference(path, "#" if path.startswith("#") else "@", "file", path.removeprefix("#"), 0, 0)
+        )
         before = from_json(state)
         tracking = added(before, [wanted], self._limit)
         if tracking.turned_away:
             raise SourceError(Code.BUDGET_EXCEEDED, f"{len(before.files)} files are tracked; untrack one first.")
-        after, found = await concurrency.run(lambda: self._reader.look(tracking, counter))
+        after, found = await concurrency.run(lambda: reader.look(tracking, counter))
         if error := found[wanted.label].error:
             raise error
         return to_json(await self._with_scores(_Look(after, found, "", "", frozenset())))
 
     def untrack(self, state: Json, path: str) -> Json:
         """Return ``state`` without ``path``; raise ``SourceError`` if it is not tracked."""
-        return to_json(dropped(from_json(state), path))
+        tracking = from_json(state)
+        return to_json(dropped(tracking, self._reader.spelling(tracking, path)))
 
     def pin(self, state: Json, path: str, *, on: bool = True) -> Json:
         """Return ``state`` with ``path`` pinned or unpinned; raise ``SourceError`` if it is not tracked."""
-        return to_json(pinned(from_json(state), path, on=on))
+        tracking = from_json(state)
+        return to_json(pinned(tracking, self._reader.spelling(tracking, path), on=on))
 
     def clear(self, state: Json) -> Json:
         """Return ``state`` with nothing tracked; links in old messages keep their meaning."""
         return to_json(replace(from_json(state), files=(), turned_away=()))
 
-    def listed(self, state: Json, counter: TokenCounter) -> tuple[TrackedFile, ...]:
+    def listed(self, state: Json, counter: TokenCounter, sight: "Sight | None" = None) -> tuple[TrackedFile, ...]:
         """Return the tracked files of ``state``, by priority. Reads the files, so it blocks."""
         tracking = from_json(state)
-        _, sources = self._reader.contents(tracking, counter)
+        _, sources = self._reader.within(sight).contents(tracking, counter)
         return tuple(_line(one.file, one.most.tokens) for one in offers(tracking, sources, counter))
 
-    def _look(self, message: Incoming, before: Tracking, counter: TokenCounter) -> "_Look":
+    def _look(self, message: Incoming, before: Tracking, counter: TokenCounter, reader: Reader) -> "_Look":
         # Only what the person wrote counts: an earlier layer may have put other people's text into the message.
-        found = self._reader.references(message.original)
-        query = without(message.original, spellings(message.original))
+        original, pasted = message.original, carried_spans(message.pasted, message.text, message.original)
+        found = reader.references(original, pasted)
+        query = without(original, spellings(original, pasted))
         named = {one.label: replace(one, asked=query[:MAX_ASKED]) for _, one in found}
-        tracking, seen = self._reader.look(added(before, named.values(), self._limit), counter)
+        tracking, seen = reader.look(added(before, named.values(), self._limit), counter)
         meant = {reference.raw: one.label for reference, one in found}
-        if message.text != message.original:
-            found = self._reader.references(message.text)
+        if message.text != original:
+            found = reader.references(message.text, message.pasted)
         slugs = {file.label: tracking.slugs[file.label] for file in tracking.files if file.condition.readable}
         links = [(one, slugs[label]) for one, _ in found if (label := meant.get(one.raw)) in slugs]
         return _Look(tracking, seen, linked(message.text, links), query, frozenset(named))
-
-    def _recalled(self, tracking: Tracking, budget: int, counter: TokenCounter) -> tuple[Tracking, Recall]:
-        after, sources = self._reader.contents(tracking, counter)
-        return after, compose(after, sources, budget, counter)
 
     async def _with_scores(self, look: "_Look") -> Tracking:
         """Return the tracked files with a score for each that is new or changed."""
@@ -238,6 +280,42 @@ class TrackedFiles(Layer):
         if self._model is None:
             return await concurrency.run(lambda: list(map(judge, questions)))
         return await ask_all(self._model, questions, timeout=self._timeout)
+
+
+def _look_again(tracking: Tracking, request: RecallRequest, counter: TokenCounter, reader: Reader) -> "_Now":
+    after, sources = reader.contents(tracking, counter)
+    offered = offers(after, sources, counter)
+    return _Now(after, offered, compose(after, offered, request.budget, counter))
+
+
+def _recalled(now: "_Now", text: str, request: RecallRequest, counter: TokenCounter) -> tuple[Tracking, Recall]:
+    """Return the state and the recall: with the base whose ``text`` this is if that pays, else with the files anew."""
+    tracking, base = now.tracking, now.tracking.base
+    if base and base.revision == content_hash(now.anew.text):
+        return replace(tracking, sending=None), now.anew
+    if base and text:
+        standing = RepeatedBase(base, text, now.anew)
+        found = changed_since(standing, now.offered, request.budget, request.history, counter)
+        if found is not None:
+            return replace(tracking, sending=replace(base, paid=base.paid + found[1])), found[0]
+    pinned = [file.label for file in tracking.files if file.pinned]
+    sending = base_of(now.anew, pinned, request.history)
+    return replace(tracking, base=base if sending else None, sending=sending), now.anew
+
+
+@dataclass(frozen=True, slots=True)
+class _Now:
+    """The tracked files as they are: what can be shown of each, and all of them written anew."""
+
+    tracking: Tracking
+    offered: Sequence[Offer]
+    anew: Recall
+
+    @property
+    def wanted(self) -> str:
+        """The hash of the base to repeat; empty if there is none, or if it is what the files are."""
+        base = self.tracking.base
+        return base.revision if base and base.revision != content_hash(self.anew.text) else ""
 
 
 @dataclass(frozen=True, slots=True)

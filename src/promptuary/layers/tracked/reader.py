@@ -4,23 +4,29 @@ Everything here blocks and may be called from any thread. Each file is read thro
 isolated: an error is the observation of that file alone. ``state`` decides what an observation means.
 """
 
+import copy
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from promptuary.core.blocks import Source
 from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import Code, ConfigError, SourceError
-from promptuary.core.references import Reference
+from promptuary.core.references import Reference, Span
 from promptuary.layers.tracked.state import Gone, Observation, Refused, Seen, Tracked, Tracking, observed, target
 from promptuary.references.kinds.file import part_at_lines, part_at_symbol, whole_file
+from promptuary.references.locate import located
 from promptuary.references.resolve import CONCURRENCY, Resolution, classify, resolve
 from promptuary.references.resolve_context import ResolveContext
 from promptuary.references.scan import scan
 from promptuary.references.selection import interpretations
 from promptuary.workspace.disk.root import display_path
 from promptuary.workspace.workspace import Workspace, open_workspace
+
+if TYPE_CHECKING:
+    from promptuary.core.sessions import Sight
 
 READ_TIMEOUT = 5.0
 """Seconds for one file; a disk that hangs fails that file only."""
@@ -44,15 +50,33 @@ class Reader:
         self._home = home or workspace.root.path
         self._cache = _ContentCache()
 
-    def references(self, text: str) -> list[tuple[Reference, Tracked]]:
+    def within(self, sight: "Sight | None") -> "Reader":
+        """Return a reader of what a session may see, with the same cache. In another folder it sees nothing."""
+        if sight is None:
+            return self
+        if self.workspace.root.path != self._home:
+            sight = replace(sight, roots=())
+        narrow = copy.copy(self)
+        narrow.workspace = self.workspace.within(sight)
+        return narrow
+
+    def references(self, text: str, pasted: Sequence[Span] = ()) -> list[tuple[Reference, Tracked]]:
         """Return the ``#`` references of ``text`` that name files, and what each means."""
-        return [(one, self.meaning(one)) for one in classify(spellings(text), self.workspace)]
+        return [(one, self.meaning(one)) for one in classify(spellings(text, pasted), self.workspace)]
 
     def meaning(self, reference: Reference) -> Tracked:
         """Return what ``reference`` means: the literal path is tried before any interpretation as a range."""
-        tried = list(interpretations(reference))
-        there = (one for one in tried if self.workspace.kind_of(one.path) is not None)
-        return target(next(there, tried[-1]))
+        *_, part = interpretations(located(reference, self.workspace))
+        return target(part)
+
+    def spelling(self, tracking: Tracking, path: str) -> str:
+        """Return the path that a person means by ``path`` among the tracked ones; as typed if none of them is."""
+        known = {name for file in tracking.files for name in (file.label, file.path)}
+        try:
+            readings = self.workspace.standpoint.readings(path, absolute=True)
+        except SourceError:
+            return path
+        return next((one for one in readings if one in known), path)
 
     def look(self, tracking: Tracking, counter: TokenCounter) -> tuple[Tracking, dict[str, Resolution]]:
         """Return ``tracking`` after reading each file, and what was found, by label."""
@@ -105,9 +129,9 @@ class Reader:
         )
 
 
-def spellings(text: str) -> list[Reference]:
-    """Return everything in ``text`` that looks like a ``#`` reference, whether or not it names a file."""
-    return [one for one in scan(text) if one.sigil == "#"]
+def spellings(text: str, pasted: Sequence[Span] = ()) -> list[Reference]:
+    """Return everything in ``text`` that looks like a ``#`` reference and is not ``pasted``, whatever it names."""
+    return [one for one in scan(text, skip=pasted) if one.sigil == "#"]
 
 
 def _reference(file: Tracked) -> Reference:

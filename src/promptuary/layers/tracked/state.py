@@ -11,6 +11,9 @@ from typing import assert_never
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.layers import Json
 from promptuary.core.threads import FileState
+from promptuary.layers.tracked.base import Base
+from promptuary.layers.tracked.base import from_json as base_from_json
+from promptuary.layers.tracked.base import to_json as base_json
 from promptuary.layers.tracked.links import with_slug
 from promptuary.references.selection import FilePart
 from promptuary.workspace.disk.root import display_path, normalise
@@ -126,12 +129,16 @@ class Tracking:
     """All tracked files of a thread, in the order in which they were named.
 
     ``slugs`` includes files that are no longer tracked: links in old messages must not come to mean another file.
-    ``turned_away`` are the files that the last message named beyond the limit.
+    ``turned_away`` are the files that the last message named beyond the limit. ``base`` is what the last request showed
+    of the files, ``sending`` what this one does, if it is another: a recall is asked for several times, and the last
+    one counts.
     """
 
     files: tuple[Tracked, ...] = ()
     slugs: Mapping[str, str] = field(default_factory=dict)
     turned_away: tuple[str, ...] = ()
+    base: Base | None = None
+    sending: Base | None = None
 
     @property
     def outlook(self) -> tuple[object, ...]:
@@ -139,15 +146,27 @@ class Tracking:
         files = tuple((file.label, file.condition, file.priority, file.pinned) for file in self.files)
         return (files, self.turned_away)
 
+    @property
+    def standing(self) -> str:
+        """The hash of what is sent of the files, changes apart; empty if it depends on the room."""
+        base = self.sending or self.base
+        return base.revision if base else ""
+
     def in_order(self) -> list[Tracked]:
         """Return the files by priority: pinned ones, then by score, then as they were named."""
         return sorted(self.files, key=lambda file: (not file.pinned, -file.priority))
 
 
+def sent(tracking: Tracking) -> Tracking:
+    """Return ``tracking`` after its request was sent: what was its base then is the base of the next."""
+    return replace(tracking, base=tracking.sending, sending=None) if tracking.sending else tracking
+
+
 def target(reading: FilePart) -> Tracked:
     """Return what ``reading`` means as a file to track; a path that cannot be one stays as written."""
     selection = reading.selection
-    suffix = f"#{selection.symbol}" if selection.symbol else ""
+    heading = f'"{selection.symbol}"' if " " in selection.symbol else selection.symbol
+    suffix = f"#{heading}" if selection.symbol else ""
     if selection.ranges:
         suffix = f":{','.join(map(str, selection.ranges))}"
     return Tracked(_normal(reading.path), suffix)
@@ -173,7 +192,7 @@ def added(tracking: Tracking, targets: Iterable[Tracked], limit: int) -> Trackin
         else:
             files[one.label] = one
             slugs = with_slug(slugs, one.label)
-    return Tracking(tuple(files.values()), slugs, tuple(turned_away))
+    return replace(tracking, files=tuple(files.values()), slugs=slugs, turned_away=tuple(turned_away))
 
 
 def observed(tracking: Tracking, found: Sequence[Observation]) -> Tracking:
@@ -231,6 +250,8 @@ def to_json(tracking: Tracking) -> Json:
         "files": [_to_json(file) for file in tracking.files],
         "slugs": dict(tracking.slugs),
         "turned_away": list(tracking.turned_away),
+        "base": base_json(tracking.base),
+        "sending": base_json(tracking.sending),
     }
 
 
@@ -267,7 +288,8 @@ def from_json(value: Json) -> Tracking:
         slugs = slugs if label in slugs else with_slug(slugs, label)
     away = fields.get("turned_away")
     names = tuple(one for one in away if isinstance(one, str)) if isinstance(away, list) else ()
-    return Tracking(tuple(files.values()), slugs, names)
+    base, sending = (base_from_json(fields.get(one)) for one in ("base", "sending"))
+    return Tracking(tuple(files.values()), slugs, names, base, sending)
 
 
 def _from_json(entry: object) -> Tracked | None:

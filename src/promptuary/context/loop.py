@@ -1,0 +1,132 @@
+"""The tool loop of a turn, as much of it as fits: older results are shortened first, then the newest. Pure.
+
+What was shortened stays so: a message that changes from request to request is one that no cache can reuse. So more is
+cut than is necessary at the moment.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from promptuary.context.compact.shorten import Shorten
+from promptuary.context.compact.trim import Trim
+from promptuary.context.compact.types import everything_behind
+from promptuary.context.history import CompactionPolicy, cost, groups, item_cost
+from promptuary.context.receipt_entries import PromptPart
+from promptuary.core.blocks import Block, Detail, Source, content_hash
+from promptuary.core.budget import TokenCounter, water_fill
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.excerpt import excerpt
+from promptuary.core.ids import new_id
+from promptuary.core.messages import Item
+from promptuary.core.text import one_line
+
+LAYER = "loop"
+"""What receipts call it."""
+
+_SLACK = 5
+"""When something is cut, a fifth of the room is made free: the next results find it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """What was said since the message, as it is sent; the last ``new`` items are the newest.
+
+    ``said`` is the same as it was received.
+    """
+
+    items: tuple[Item, ...]
+    new: int
+    said: Sequence[Item]
+
+    def cost(self, counter: TokenCounter) -> int:
+        """Return what it costs."""
+        return cost(self.items, counter)
+
+    async def shortened(self, room: int, counter: TokenCounter, policy: CompactionPolicy) -> "Loop":
+        """Return the loop with shorter results in all but the newest, if it costs more than ``room``."""
+        if self.cost(counter) <= room:
+            return self
+        over, whole = policy.shorten_to + policy.shorten_to // 2, {item.id: item for item in self.said}
+        # What had to be cut when it was new is cut again, from all of it, now that it is old.
+        items = [
+            whole.get(item.stands_for[0], item) if item.stands_for and counter.count(item.content) > over else item
+            for item in self.items
+        ]
+        done = await Shorten(self.new, over, policy.shorten_to).compact(items, room - room // _SLACK, counter)
+        short = [one if cost([one], counter) < cost([was], counter) else was for one, was in _pairs(done.items, self)]
+        return replace(self, items=tuple(short))
+
+    async def fitted(self, room: int, counter: TokenCounter) -> "Loop":
+        """Return the loop within ``room``: the oldest calls go, and the newest results are shortened."""
+        if self.cost(counter) <= room:
+            return self
+        first = len(self.items) - self.new
+        older, newest = self.items[:first], self.items[first:]
+        wanted = min(cost(newest, counter), max(room // 2, _least(newest, counter)))
+        if cost(older, counter) > room - wanted:
+            goal = max(room - wanted - room // _SLACK, 0) + cost(newest, counter)
+            older = (await Trim(self.new).compact(self.items, goal, counter)).items[: -self.new]
+        return replace(self, items=(*older, *_cut(newest, room - cost(older, counter), counter)))
+
+
+def _pairs(items: Sequence[Item], loop: Loop) -> Iterable[tuple[Item, Item]]:
+    return zip(items, loop.items, strict=True)
+
+
+def checked(items: Sequence[Item]) -> Sequence[Item]:
+    """Return what extends a turn; raise ``PromptuaryError`` unless every call in it has its result."""
+    for group in groups(items):
+        answers = {item.tool_call_id for item in group.items[1:]}
+        open_calls = [call for call in group.items[0].tool_calls if call.id not in answers]
+        if open_calls:
+            names = ", ".join(f"{one_line(call.name)} ({one_line(call.id)})" for call in open_calls)
+            raise PromptuaryError(f"a turn is extended by calls with their results; there is no result of {names}")
+        if group.has_strays:
+            strays = [item for item in group.items if item not in group.sendable]
+            names = ", ".join(one_line(item.tool_call_id) or "no call" for item in strays)
+            raise PromptuaryError(f"a turn is extended by calls with their results; these answer {names}")
+    if not items or items[-1].role != "tool":
+        raise PromptuaryError("a turn is extended by the results of tools; end it with finish, or with abandon")
+    return items
+
+
+def part(loop: Loop, counter: TokenCounter) -> PromptPart:
+    """Return the part of the prompt that the loop is: a block for each message."""
+    names = {call.id: call.name for item in loop.said for call in item.tool_calls}
+    return PromptPart(LAYER, [_block(item, names, counter) for item in loop.items])
+
+
+def _block(item: Item, names: dict[str, str], counter: TokenCounter) -> Block:
+    called = ", ".join(call.name for call in item.tool_calls)
+    if item.role == "tool":
+        label = f"result of {names.get(item.tool_call_id, 'a tool')}"
+    else:
+        label = f"call of {called}" if called else "said by the model" if item.role == "assistant" else "left out"
+    source = Source(LAYER, one_line(label), "loop", "", content_hash(item.content))
+    detail, reason = (Detail.EXCERPT, "shortened to fit") if item.stands_for else (Detail.FULL, "this turn's tools")
+    return Block(source, detail, "", item_cost(item, counter), reason=reason)
+
+
+def _least(items: Sequence[Item], counter: TokenCounter) -> int:
+    """Return what the items cost without what tools answered."""
+    return sum(item_cost(replace(item, content="") if item.role == "tool" else item, counter) for item in items)
+
+
+def _cut(items: Sequence[Item], room: int, counter: TokenCounter) -> list[Item]:
+    """Return the items with results that fit into ``room`` together: small ones whole, large ones in part."""
+    wants = [counter.count(item.content) if item.role == "tool" else 0 for item in items]
+    given = water_fill(wants, max(room - _least(items, counter), 0), [1] * len(items))
+    return [
+        item if wanted <= share else _shorter(item, share, counter)
+        for item, wanted, share in zip(items, wants, given, strict=True)
+    ]
+
+
+def _shorter(item: Item, tokens: int, counter: TokenCounter) -> Item:
+    where = f"item {one_line(item.id)} of the ledger has all of it"
+    for place in (where, "shortened", ""):
+        if (content := excerpt(item.content, tokens, counter, place)) is not None:
+            break
+    else:
+        content = "⋯" if counter.count("⋯") <= tokens else ""
+    return replace(item, id=new_id("item"), content=content, stands_for=everything_behind([item]))

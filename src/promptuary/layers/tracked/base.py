@@ -1,0 +1,152 @@
+"""The tracked files as they were sent when the stable part of the prompt was last written: its base. Pure.
+
+While files change, the base is repeated byte for byte, so that providers' caches hit, and the changes follow the
+history. The state has no copy of the text: it has its hash and where each file stands in it, and the text is taken from
+the ledger. What was forgotten there is not found again, and the files are written anew.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from promptuary.core.blocks import Block, Detail, Source, content_hash
+from promptuary.core.layers import Json, Recall
+from promptuary.core.messages import Item
+
+OUTDATED: Final = "outdated: what it is now follows the history"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A file in the base: where its block stands in the text and, within the block, where its content does.
+
+    ``revision`` is empty where a warning stood in the place of the content.
+    """
+
+    label: str
+    address: str
+    revision: str
+    start: int
+    end: int
+    body: tuple[int, int]
+    lines: tuple[int, int] | None
+    tokens: int
+
+    def text(self, base: str) -> str:
+        """Return the block as it stands in the text of the base."""
+        return base[self.start : self.end]
+
+    def content(self, base: str) -> str:
+        """Return what is shown of the file in the text of the base."""
+        first, last = self.body
+        return self.text(base)[first:last]
+
+    def block(self, base: str) -> Block:
+        """Return the block as it was sent; it is outdated."""
+        source = Source(self.address, self.label, "file", self.content(base), self.revision, lines=self.lines)
+        return Block(source, Detail.FULL, self.text(base), self.tokens, self.body, reason=OUTDATED)
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What was sent: the hash of the text, its files, and which of them were pinned.
+
+    ``summaries`` is a hash of what had been compacted in the history. ``paid`` is what the changes have cost since, in
+    all requests together.
+    """
+
+    revision: str
+    files: tuple[Shown, ...]
+    pinned: tuple[str, ...]
+    summaries: str
+    paid: int = 0
+
+    @property
+    def by_label(self) -> Mapping[str, Shown]:
+        """Its files by their names."""
+        return {one.label: one for one in self.files}
+
+
+def base_of(recall: Recall, pinned: Iterable[str], history: Sequence[Item]) -> Base | None:
+    """Return what ``recall`` is the base of; nothing if it does not show every file whole.
+
+    What is shortened depends on the room that there is at each turn, so there is nothing to be repeated.
+    """
+    if recall.omitted or any(block.detail is not Detail.FULL and block.source.revision for block in recall.blocks):
+        return None
+    files, start = [], len(recall.heading) + 2
+    for block in recall.blocks:
+        source, end = block.source, start + len(block.text)
+        files.append(
+            Shown(
+                label=source.label,
+                address=source.address,
+                revision=source.revision,
+                start=start,
+                end=end,
+                body=block.body,
+                lines=source.lines,
+                tokens=block.tokens,
+            )
+        )
+        start = end + 2
+    return Base(content_hash(recall.text), tuple(files), tuple(sorted(pinned)), summaries_of(history))
+
+
+def summaries_of(history: Sequence[Item]) -> str:
+    """Return a hash of what stands in ``history`` for something else: it changes whenever a history is compacted."""
+    return content_hash("\n".join(item.id for item in history if item.stands_for))
+
+
+def to_json(base: Base | None) -> Json:
+    """Return ``base`` as JSON holds it."""
+    if base is None:
+        return None
+    return {
+        "sha256": base.revision,
+        "files": [
+            [one.label, one.address, one.revision, one.start, one.end, *one.body, *(one.lines or (0, 0)), one.tokens]
+            for one in base.files
+        ],
+        "pinned": list(base.pinned),
+        "summaries": base.summaries,
+        "paid": base.paid,
+    }
+
+
+def from_json(value: Json) -> Base | None:
+    """Return the base whose JSON is ``value``; nothing if it is none."""
+    match value:
+        case {
+            "sha256": str(revision),
+            "files": [*entries],
+            "pinned": [*pinned],
+            "summaries": str(summaries),
+            "paid": int(paid),
+        }:
+            files = [one for entry in entries if (one := _shown(entry))]
+            names = tuple(one for one in pinned if isinstance(one, str))
+            # One that is damaged in any part is no base: the text would not be what it says.
+            return Base(revision, tuple(files), names, summaries, paid) if len(files) == len(entries) else None
+        case _:
+            return None
+
+
+def _shown(entry: object) -> Shown | None:
+    match entry:
+        case [
+            str(label),
+            str(address),
+            str(revision),
+            int(start),
+            int(end),
+            int(first),
+            int(last),
+            int(from_line),
+            int(to_line),
+            int(tokens),
+        ]:
+            lines = (from_line, to_line) if from_line or to_line else None
+            return Shown(label, address, revision, start, end, (first, last), lines, tokens)
+        case _:
+            return None

@@ -1,0 +1,145 @@
+"""The ledger, asked by source: which turns a file, a note, a commit or a page influenced.
+
+People type a path, an id, a hash or a URL; receipts have addresses. Here one is made of the other. What is not in the
+ledger is said to be so, with the names that come nearest.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
+from pathlib import PurePosixPath
+from typing import Final
+
+from promptuary.core.errors import Code, SourceError
+from promptuary.core.ledger import Audit, AuditRow, Origin, SourceUse
+from promptuary.core.ports.threads import ThreadStore
+from promptuary.core.threads import UNKNOWN_DRIFT
+from promptuary.threads.sources_now import SourcesNow
+from promptuary.workspace.disk.current_folder import CurrentFolder
+
+_MOST_NAMES: Final = 100_000
+"""Sources among which near names are looked for."""
+_NEAR: Final = 5
+_HASH: Final = re.compile(r"[0-9a-fA-F]{4,64}")
+_PREFIXED: Final = frozenset({"commit", "memory"})
+"""Kinds of sources that people name by the beginning of what they are called."""
+
+
+class Auditor:
+    """Which turns of one principal a source influenced. ``note`` finds the address of a note by its path or id.
+
+    ``here`` is where the paths count from that are typed.
+    """
+
+    def __init__(
+        self, store: ThreadStore, here: CurrentFolder, now: SourcesNow, note: Callable[[str], str | None]
+    ) -> None:
+        self._store, self._here, self._now, self._note = store, here, now, note
+
+    def audit(self, source: str, *, finished_only: bool, limit: int) -> Audit:
+        """Return the turns that ``source`` influenced; raise ``SourceError`` if it was never in a prompt."""
+        addresses = self.addresses(source)
+        uses = self._store.uses(addresses, finished_only=finished_only, limit=limit + 1)
+        found = tuple(self._rows(uses[:limit]))
+        return Audit(tuple(addresses), found, more=len(uses) > limit)
+
+    def sources(self, thread: str, number: int) -> tuple[AuditRow, ...]:
+        """Return what a turn was based on."""
+        return tuple(self._rows(self._store.sources(thread, number)))
+
+    def addresses(self, source: str) -> list[str]:
+        """Return the addresses in the ledger that ``source`` means; raise ``SourceError`` if there are none."""
+        typed = source.strip().removeprefix("@")
+        found = self._used(typed)
+        if found and not _is_prefix(typed):
+            return found
+        known = self._store.addresses(_MOST_NAMES)
+        found = list(dict.fromkeys((*found, *_begun(typed, known))))
+        note = None if found else self._note(typed)
+        found = [note] if note in known and note else found
+        if not found:
+            raise SourceError(Code.NOT_FOUND, _not_used(source, known))
+        return found
+
+    def _used(self, typed: str) -> list[str]:
+        """Return the addresses that were in a prompt; of the paths that ``typed`` can mean, the first that was."""
+        ways = ([one for one in dict.fromkeys(way) if self._store.uses([one], limit=1)] for way in self._ways(typed))
+        return next(filter(None, ways), [])
+
+    def _ways(self, typed: str) -> Iterator[Sequence[str]]:
+        """Yield what ``typed`` can mean, the likeliest first, each as the addresses that it may have."""
+        if "://" in typed:
+            plain = typed.rstrip("/")
+            yield [typed, f"url:{typed}", f"url:{plain}", f"url:{plain}/"]
+            return
+        scheme, _, rest = typed.partition(":")
+        path = _of_path(rest) if scheme in {"file", "index"} else ()
+        yield [typed, *path, *(f"{kind}:{typed}" for kind in ("memory", "commit", "git"))]
+        with suppress(SourceError):
+            for reading in self._here.readings(typed, absolute=True):
+                yield [*_of_path(reading), f"folder:{reading}"]
+        # What is not in the workspace, such as a file of another indexed folder, has its absolute path.
+        start = self._here.folder or self._here.roots[0]
+        yield _of_path(os.path.normpath(start / typed))
+
+    def _rows(self, uses: Sequence[SourceUse]) -> Iterator[AuditRow]:
+        known: dict[tuple[Origin, str], bool | None] = {}
+        now = self._now.at_this_moment()
+        for use in uses:
+            origin = use.origin
+            key = (origin._replace(how="direct", layer=""), use.thread)
+            if key not in known:
+                known[key] = _is_current(now, origin, use.thread)
+            yield AuditRow(
+                thread=use.thread,
+                number=use.number,
+                created=use.created,
+                status=use.status,
+                **origin._asdict(),
+                current=known[key],
+            )
+
+
+def _is_current(now: SourcesNow, origin: Origin, thread: str) -> bool | None:
+    if not origin.revision:
+        return False
+    kind = now.drift(origin, thread=thread)
+    return None if kind in UNKNOWN_DRIFT else kind is None
+
+
+def _of_path(path: str) -> tuple[str, str]:
+    return f"file:{path}", f"index:{path}"
+
+
+def _is_prefix(typed: str) -> bool:
+    """Return whether ``typed`` may be the beginning of a hash or an id."""
+    kind, _, rest = typed.rpartition(":")
+    return bool(_HASH.fullmatch(rest)) and (not kind or kind in _PREFIXED)
+
+
+def _begun(typed: str, known: Sequence[str]) -> Iterator[str]:
+    """Yield the commits and notes of which ``typed`` is a beginning, or that are a beginning of it."""
+    kind, _, rest = typed.lower().rpartition(":")
+    if not _is_prefix(typed):
+        return
+    for address in known:
+        scheme, _, value = address.lower().partition(":")
+        if scheme not in _PREFIXED or kind not in {"", scheme}:
+            continue
+        is_hash = scheme == "commit" and _HASH.fullmatch(value) is not None
+        if value.startswith(rest) or (is_hash and rest.startswith(value)):
+            yield address
+
+
+def _not_used(source: str, known: Sequence[str]) -> str:
+    if not known:
+        return f"{source!r} was in no prompt: no turn has had a source yet"
+    names = {address.partition(":")[2] or address: address for address in reversed(known)}
+    typed = source.strip().casefold()
+    last = {name: PurePosixPath(name).name.casefold() for name in names}
+    within = [name for name in names if typed and (typed in name.casefold() or last[name] in typed)]
+    near = list(dict.fromkeys((*within, *get_close_matches(source.strip(), list(names), _NEAR, 0.6))))[:_NEAR]
+    advice = f"near names: {', '.join(near)}" if near else f"sources that were: {', '.join(list(names)[:_NEAR])}"
+    return f"{source!r} was in no prompt of yours; {advice}"

@@ -1,0 +1,86 @@
+"""What the threads of a principal are made with: their store, layers and room, and who expands and learns."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from promptuary.context.assemble import Room
+from promptuary.context.history import CompactionPolicy
+from promptuary.core.budget import TokenCounter
+from promptuary.core.expansion import Expansion
+from promptuary.core.layers import Layer
+from promptuary.core.ports.models import ChatModel
+from promptuary.core.ports.threads import ThreadStore
+from promptuary.core.principals import Principal
+from promptuary.core.references import Span
+from promptuary.core.threads import FinishedTurn
+
+if TYPE_CHECKING:
+    from promptuary.core.sessions import Sight
+
+
+@dataclass(frozen=True, slots=True)
+class ExpandRequest:
+    """A message to expand within ``limit`` tokens, and the references queued for it.
+
+    ``said`` is the message as the person typed it; layers may have made another ``text`` of it. ``sight`` is what the
+    session of the thread may see, if it has one.
+    """
+
+    text: str
+    said: str
+    also: str
+    limit: int
+    thread: str
+    sight: "Sight | None" = None
+    pasted: Sequence[Span] = ()
+    """The parts of ``text`` in which nothing is a reference."""
+    rehearsed: bool = False
+    """Whether nothing may be written: the message was sent before."""
+
+
+Expand = Callable[[ExpandRequest], Expansion]
+"""Expands a message, and writes what it asks to be remembered. Blocks."""
+
+
+SightOf = Callable[[str], "Sight | None"]
+"""Returns what the session of a thread may see; ``None`` if the thread has none. Every turn asks. Blocks."""
+
+
+class Learner(Protocol):
+    """What learns from finished turns. ``name`` is what receipts call it."""
+
+    name: str
+
+    def record(self, finished: FinishedTurn) -> None:
+        """Store what is to be learnt from; called in the transaction that stores the turn. Blocks.
+
+        If it raises, the turn is stored without it.
+        """
+        ...
+
+    async def settle(self) -> None:
+        """Begin to learn, after the turn is stored; may wait for it shortly."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadOptions:
+    """What all threads of a principal in one workspace have in common."""
+
+    principal: Principal
+    store: ThreadStore
+    layers: Sequence[Layer]
+    counter: TokenCounter
+    room: Room
+    limit: int
+    policy: CompactionPolicy
+    model: ChatModel | None
+    expand: Expand
+    resource: str
+    transaction: Callable[[], AbstractContextManager[None]] = nullcontext
+    learners: Sequence[Learner] = ()
+    sight: SightOf = lambda _: None
+    rehearsed: bool = False
+    """Whether turns are only tried, and nothing that their messages ask for is written."""

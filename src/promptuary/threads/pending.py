@@ -1,0 +1,143 @@
+"""The turn that waits for its reply, as it can be found again after a restart: what the ledger does not have of it.
+
+It is stored as the state of a layer of this name. The texts of the prompt are in the ledger alone; what tools answered
+is here in full, until the turn is finished and it is in the history.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from promptuary.core.blocks import Attachment, Detail
+from promptuary.core.expansion import Expansion, Spend
+from promptuary.core.layers import Json
+from promptuary.core.messages import Item, Message, Prompt, ToolCall
+from promptuary.core.ports.threads import LayerState, StateKey, ThreadStore, TurnRecord
+from promptuary.threads.prepared import Turn
+
+_LAYER: Final = "pending"
+_VERSION: Final = 1
+
+
+def pending_key(thread: str) -> StateKey:
+    """Return what the turn of ``thread`` that waits is stored under."""
+    return StateKey(_LAYER, "thread", thread)
+
+
+def pending_state(turn: Turn) -> LayerState:
+    """Return what is to be stored of a turn that waits for its reply."""
+    prompt, sent = turn.prompt, {item.id: item for item in turn.said}
+    content = prompt.message["content"]
+    value: Json = {
+        "turn": turn.id,
+        "earlier": list(turn.earlier),
+        "parts": [len(prompt.stable), len(prompt.history), len(prompt.live)],
+        "layers": list(turn.layers),
+        "length": len(content),
+        "words": len(content) - turn.expansion.words_start,
+        "attachments": [_attachment_json(one) for one in turn.expansion.attachments],
+        "noted": turn.noted,
+        "said": [_item_json(item) for item in turn.said],
+        "loop": [item.id if sent.get(item.id) == item else _item_json(item) for item in turn.loop],
+    }
+    return LayerState(pending_key(turn.thread), _VERSION, value)
+
+
+def no_pending(thread: str, stored: LayerState | None, turn: str) -> Sequence[LayerState]:
+    """Return what is to be stored when ``turn`` no longer waits."""
+    waits = stored is not None and isinstance(stored.value, dict) and stored.value.get("turn") == turn
+    return [LayerState(pending_key(thread), _VERSION, None)] if waits else []
+
+
+def found(store: ThreadStore, thread: str) -> Turn | None:
+    """Return the last turn of ``thread`` if it waits for its reply, whichever process prepared it. Blocks."""
+    record = store.turn(thread)
+    if record is None or record.status != "prepared":
+        return None
+    (stored,) = store.states([pending_key(thread)])
+    value = stored.value if stored and stored.version == _VERSION else None
+    if not isinstance(value, dict) or value.get("turn") != record.id:
+        value = {}  # it was prepared by a version that stored nothing of it
+    before = [one for number in value.get("earlier", ()) if (one := store.turn(thread, number)) is not None]
+    return _turn(value, record, before)
+
+
+def _turn(value: dict[str, Any], record: TurnRecord, before: Sequence[TurnRecord]) -> Turn:
+    messages = list(record.messages)
+    stable, history, live = value.get("parts", (0, len(messages) - 1, 0))
+    at = stable + history + live
+    prompt = Prompt(
+        messages[:stable],
+        messages[stable : stable + history],
+        messages[stable + history : at],
+        messages[at],
+        messages[at + 1 :],
+    )
+    receipt, root = record.receipt, record.id.partition(".")[0]
+    said = tuple(_item(one, root) for one in value.get("said", ()))
+    by_id = {item.id: item for item in said}
+    loop = tuple(by_id[one] if isinstance(one, str) else _item(one, root) for one in value.get("loop", ()))
+    return Turn(
+        record.id,
+        record.thread,
+        record.number,
+        record.text,
+        prompt,
+        replace(receipt, earlier=[one.receipt for one in before]),
+        _expansion(value, record, prompt.message),
+        layers=tuple(value.get("layers", ())),
+        said=said,
+        loop=loop,
+        earlier=tuple(value.get("earlier", ())),
+        noted=bool(value.get("noted")),
+    )
+
+
+def _expansion(value: dict[str, Any], record: TurnRecord, message: Message) -> Expansion:
+    """Return what was attached to the message, and where its words begin.
+
+    If something was forgotten since, the message is shorter: what is attached is then known by name alone.
+    """
+    content, receipt = message["content"], record.receipt
+    start = max(len(content) - value.get("words", len(content)), 0)
+    attached = [_attachment(one) for one in value.get("attachments", ())]
+    if value.get("length", len(content)) != len(content):
+        attached = [replace(one, start=start, end=start) for one in attached if one.source not in record.forgotten]
+    return Expansion(
+        text=content[start:],
+        messages=(message,),
+        outcomes=(),
+        blocks=(),
+        spend=Spend(0, receipt.window, receipt.window, receipt.window),
+        general_warnings=tuple(receipt.warnings),
+        blocked=receipt.blocked,
+        attachments=tuple(attached),
+        words_start=start,
+    )
+
+
+def _attachment_json(one: Attachment) -> Json:
+    return [one.source, one.label, one.revision, one.detail, list(one.lines or ()), one.start, one.end]
+
+
+def _attachment(value: Any) -> Attachment:
+    source, label, revision, detail, lines, start, end = value
+    return Attachment(source, label, revision, Detail(detail), (lines[0], lines[1]) if lines else None, start, end)
+
+
+def _item_json(item: Item) -> Json:
+    return {
+        "id": item.id,
+        "role": item.role,
+        "kind": item.kind,
+        "content": item.content,
+        "tool_calls": [[call.id, call.name, call.arguments] for call in item.tool_calls],
+        "tool_call_id": item.tool_call_id,
+        "stands_for": list(item.stands_for),
+        "is_error": item.is_error,
+    }
+
+
+def _item(value: dict[str, Any], turn: str) -> Item:
+    calls = tuple(ToolCall(*one) for one in value["tool_calls"])
+    return Item(**{**value, "tool_calls": calls, "stands_for": tuple(value["stands_for"]), "turn": turn})

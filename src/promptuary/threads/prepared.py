@@ -1,0 +1,78 @@
+"""A turn that is ready to be sent: its prompt, what went into it, and what the tools have answered so far.
+
+Each request of a turn is a turn of the ledger, with a number of its own: the first is *continued* by the next.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from promptuary.context import render
+from promptuary.context.receipt_entries import PromptPart
+from promptuary.core.blocks import Block
+from promptuary.core.expansion import Expansion
+from promptuary.core.messages import Item, Message, Prompt
+from promptuary.core.receipts import Receipt
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn, ready to be sent."""
+
+    id: str
+    thread: str
+    number: int
+    text: str
+    prompt: Prompt
+    receipt: Receipt
+    expansion: Expansion = field(repr=False)
+    parts: tuple[PromptPart, ...] = field(default=(), repr=False)
+    """What each layer, the history and the message have in the prompt; not known of a turn that was found again."""
+    layers: tuple[str, ...] = field(default=(), repr=False)
+    """Whose each message of the stable part is, and then of the live part."""
+    said: tuple[Item, ...] = field(default=(), repr=False)
+    """What the model and its tools have said since the message, as it was received."""
+    loop: tuple[Item, ...] = field(default=(), repr=False)
+    """The same as it is sent: what does not fit is shortened."""
+    earlier: tuple[int, ...] = ()
+    """The numbers of the requests before this one."""
+    noted: bool = False
+    """Whether the message had a note written on purpose: then nothing is left to learn from it."""
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages for any chat API."""
+        return self.prompt.messages
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Everything in the prompt, in order; the history is one block."""
+        return tuple(block for part in self.parts for block in part.blocks)
+
+    @property
+    def root(self) -> str:
+        """The id of its first request."""
+        return self.id.partition(".")[0]
+
+    def render(self, provider: render.Provider) -> Any:
+        """Return the prompt in the words of a provider."""
+        return render.FORMS[provider](self.prompt)
+
+
+def wrote_a_note(expansion: Expansion) -> bool:
+    """Return whether a message had a note written on purpose."""
+    return any(one.reference.kind == "remember" and one.code is None for one in expansion.outcomes)
+
+
+def asked_item(turn: Turn) -> Item:
+    """Return the message of a turn as the history has it.
+
+    Its id is derived from the turn's, so of two that finish it at the same time the store refuses the second.
+    """
+    return Item(
+        f"item-of-{turn.root}",
+        "user",
+        turn.prompt.message["content"],
+        turn=turn.id,
+        attachments=turn.expansion.attachments,
+        words_start=turn.expansion.words_start,
+    )

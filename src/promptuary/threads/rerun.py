@@ -1,0 +1,75 @@
+"""Runs a past turn again: with another window, or by another model. Nothing of it is recorded.
+
+What was sent is sent again as it was. For another window the message is prepared anew, against the history as it stood
+before the turn, in a store that lives as long as the call; layers begin with the states that they have now.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from promptuary import concurrency
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.ledger import history_before
+from promptuary.core.messages import Item, Message
+from promptuary.core.ports.models import ChatModel
+from promptuary.core.ports.threads import LayerState, ThreadChange, ThreadStore, TurnRecord
+from promptuary.core.threads import Replay, Rerun
+from promptuary.layers.runner import state_key
+from promptuary.threads.options import ThreadOptions
+from promptuary.threads.prepared import Turn
+from promptuary.threads.turn import Thread
+
+Rehearsal = Callable[[int], ThreadOptions]
+"""Returns the options of threads with another window, over a new store that is not persistent."""
+
+
+async def rerun(
+    replay: Replay,
+    store: ThreadStore,
+    *,
+    rehearsal: ThreadOptions | None,
+    model: ChatModel | None,
+) -> Rerun:
+    """Run the turn of ``replay`` again: prepared anew if there is a ``rehearsal``, answered if there is a ``model``."""
+    past, prepared = replay.turn, None
+    if rehearsal is not None and "." in past.id:
+        raise PromptuaryError(
+            f"turn {past.number} went on after calls of tools, which are not made again; "
+            "run the turn that it began with, or leave out the window to send it as it was"
+        )
+    if rehearsal is not None:
+        prepared = await _prepared(past, store, rehearsal)
+    messages = past.messages if prepared is None else prepared.messages
+    answer = None if model is None else await _answer(model, messages, past.receipt.reserve)
+    receipt = None if prepared is None else prepared.receipt
+    return Rerun(past, tuple(messages), receipt, answer, replay.drift)
+
+
+async def _prepared(past: TurnRecord, store: ThreadStore, options: ThreadOptions) -> Turn:
+    items, states = await concurrency.run(lambda: (_history(past, store), _states(past.thread, store, options)))
+    change = ThreadChange(past.thread, items=items, states=states)
+    await concurrency.run(lambda: options.store.apply(change))
+    return await Thread(past.thread, options).prepare(past.text)
+
+
+def _history(past: TurnRecord, store: ThreadStore) -> list[Item]:
+    said = store.said(past.thread)
+    speaking = {item.turn for item in said}
+    later = (store.turn(past.thread, number) for number in range(past.number, store.last_number(past.thread) + 1))
+    first = next((turn.id for turn in later if turn is not None and turn.id in speaking), None)
+    standing = history_before(said, first)
+    return [replace(item, stands_for=()) for item in standing]
+
+
+def _states(thread: str, store: ThreadStore, options: ThreadOptions) -> Sequence[LayerState]:
+    keys = [key for layer in options.layers if (key := state_key(layer, thread, options.resource)) is not None]
+    return [state for state in store.states(keys) if state is not None]
+
+
+async def _answer(model: ChatModel, messages: Sequence[Message], reserve: int) -> str:
+    try:
+        return await model.complete(messages, max_tokens=max(reserve, 1))
+    except PromptuaryError:
+        raise
+    except Exception as error:  # a model of somebody else's may raise anything
+        raise PromptuaryError(f"the model did not answer: {type(error).__name__}: {error}") from error
