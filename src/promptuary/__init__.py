@@ -13,7 +13,7 @@ from promptuary._version import __version__
 
 if TYPE_CHECKING:
     from promptuary.config.settings import Settings, SettingsOptions
-    from promptuary.core.blocks import Block, Detail, Passage, Source, Trust
+    from promptuary.core.blocks import Attachment, Block, Detail, Passage, Source, Trust
     from promptuary.core.errors import (
         Code,
         ConfigError,
@@ -23,8 +23,18 @@ if TYPE_CHECKING:
         SecretError,
         SourceError,
         StorageError,
+        UnknownSessionError,
     )
-    from promptuary.core.expansion import Expansion, Outcome, Spend
+    from promptuary.core.expansion import Expansion, Outcome, Slip, Spend
+    from promptuary.core.experiences import (
+        Experience,
+        ExperienceFields,
+        ExperienceHit,
+        ExperienceList,
+        ExperienceResult,
+        ExperienceStats,
+        PruneReport,
+    )
     from promptuary.core.layers import (
         Between,
         Changed,
@@ -37,7 +47,8 @@ if TYPE_CHECKING:
         Reply,
         Slot,
     )
-    from promptuary.core.messages import Attachment, Item, Message, Prompt, Replacement, ToolCall
+    from promptuary.core.ledger import Audit, AuditRow, KeptFile, KeptReport, Pruned, ThreadSize
+    from promptuary.core.messages import Answer, Dumpable, Item, Message, Prompt, Replacement, ToolCall
     from promptuary.core.notes import (
         Examination,
         Finding,
@@ -55,7 +66,7 @@ if TYPE_CHECKING:
         Place,
     )
     from promptuary.core.ports.models import ChatModel, Embedder, FetchProgress, ModelFile, ModelInfo, Reranker
-    from promptuary.core.ports.threads import ThreadInfo, TurnRecord
+    from promptuary.core.ports.threads import ThreadInfo, Totals, TurnRecord
     from promptuary.core.ports.writeback import Proposal, ProposalFields
     from promptuary.core.principals import Principal
     from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry
@@ -65,6 +76,7 @@ if TYPE_CHECKING:
         FilesSkipped,
         FilesSynced,
         FilesUnparsed,
+        FilesUnpinned,
         Filters,
         Folder,
         FolderHeld,
@@ -87,18 +99,38 @@ if TYPE_CHECKING:
         Why,
         note_text,
     )
-    from promptuary.core.threads import AttachmentList, Drift, HistoryStats, Replay, TrackedFile
-    from promptuary.engine import AsyncMemory, AsyncSearch, AsyncThreads, Promptuary
+    from promptuary.core.sessions import Difference, Session, SessionReport, Sight
+    from promptuary.core.threads import (
+        AttachmentList,
+        Drift,
+        EntryChange,
+        HistoryStats,
+        ImportedThread,
+        Replay,
+        Rerun,
+        TrackedFile,
+    )
+    from promptuary.engine import AsyncExperiences, AsyncMemory, AsyncSearch, AsyncThreads, Promptuary
+    from promptuary.facades.async_sessions import AsyncSessions
     from promptuary.layers.static import StaticContent
+    from promptuary.layers.tracked.layer import TrackedFiles
     from promptuary.references.scan import scan
-    from promptuary.threads.turn import Turn
+    from promptuary.threads.prepared import Turn
     from promptuary.tokens import Counter
 
 _HOMES = {
+    "Answer": "core.messages",
+    "Dumpable": "core.messages",
+    "AsyncExperiences": "engine",
     "AsyncMemory": "engine",
     "AsyncSearch": "engine",
+    "AsyncSessions": "facades.async_sessions",
     "AsyncThreads": "engine",
-    "Attachment": "core.messages",
+    "Attachment": "core.blocks",
+    "ThreadSize": "core.ledger",
+    "Pruned": "core.ledger",
+    "Audit": "core.ledger",
+    "AuditRow": "core.ledger",
     "AttachmentList": "core.threads",
     "Between": "core.layers",
     "Block": "core.blocks",
@@ -111,22 +143,32 @@ _HOMES = {
     "ConflictError": "core.errors",
     "Counter": "tokens",
     "Detail": "core.blocks",
+    "Difference": "core.sessions",
     "Drift": "core.threads",
+    "EntryChange": "core.threads",
     "Embedder": "core.ports.models",
     "Examination": "core.notes",
     "Expansion": "core.expansion",
+    "Experience": "core.experiences",
+    "ExperienceFields": "core.experiences",
+    "ExperienceHit": "core.experiences",
+    "ExperienceList": "core.experiences",
+    "ExperienceResult": "core.experiences",
+    "ExperienceStats": "core.experiences",
     "Failure": "core.receipts",
     "FetchProgress": "core.ports.models",
     "FilesSkipped": "core.search",
     "FilesSynced": "core.search",
     "FilesUnparsed": "core.search",
-    "Finding": "core.notes",
+    "FilesUnpinned": "core.search",
     "Filters": "core.search",
+    "Finding": "core.notes",
     "Folder": "core.search",
     "FolderHeld": "core.search",
     "FolderStatus": "core.search",
     "ForgetReport": "core.notes",
     "HistoryStats": "core.threads",
+    "ImportedThread": "core.threads",
     "Hit": "core.search",
     "HookRun": "core.receipts",
     "IgnoreRulesCut": "core.search",
@@ -138,6 +180,8 @@ _HOMES = {
     "IndexStatus": "core.search",
     "IndexUpdate": "core.search",
     "Item": "core.messages",
+    "KeptFile": "core.ledger",
+    "KeptReport": "core.ledger",
     "Layer": "core.layers",
     "LayerContext": "core.layers",
     "LineRange": "core.references",
@@ -166,6 +210,7 @@ _HOMES = {
     "PromptuaryError": "core.errors",
     "Proposal": "core.ports.writeback",
     "ProposalFields": "core.ports.writeback",
+    "PruneReport": "core.experiences",
     "Recall": "core.layers",
     "RecallRequest": "core.layers",
     "Receipt": "core.receipts",
@@ -173,6 +218,7 @@ _HOMES = {
     "Reference": "core.references",
     "Replacement": "core.messages",
     "Replay": "core.threads",
+    "Rerun": "core.threads",
     "Reply": "core.layers",
     "Reranker": "core.ports.models",
     "SearchNote": "core.search",
@@ -180,8 +226,12 @@ _HOMES = {
     "SearchResult": "core.search",
     "SearchedByWordsOnly": "core.search",
     "SecretError": "core.errors",
+    "Session": "core.sessions",
+    "SessionReport": "core.sessions",
     "Settings": "config.settings",
     "SettingsOptions": "config.settings",
+    "Sight": "core.sessions",
+    "Slip": "core.expansion",
     "Slot": "core.layers",
     "Source": "core.blocks",
     "SourceError": "core.errors",
@@ -191,10 +241,13 @@ _HOMES = {
     "SyncReport": "core.search",
     "ThreadInfo": "core.ports.threads",
     "ToolCall": "core.messages",
+    "Totals": "core.ports.threads",
     "TrackedFile": "core.threads",
+    "TrackedFiles": "layers.tracked.layer",
     "Trust": "core.blocks",
     "Turn": "threads.turn",
     "TurnRecord": "core.ports.threads",
+    "UnknownSessionError": "core.errors",
     "UpdateFailed": "core.search",
     "WatchModeChanged": "core.search",
     "Why": "core.search",
@@ -204,11 +257,16 @@ _HOMES = {
 }
 
 __all__ = [
+    "Answer",
+    "AsyncExperiences",
     "AsyncMemory",
     "AsyncSearch",
+    "AsyncSessions",
     "AsyncThreads",
     "Attachment",
     "AttachmentList",
+    "Audit",
+    "AuditRow",
     "Between",
     "Block",
     "Changed",
@@ -220,15 +278,25 @@ __all__ = [
     "ConflictError",
     "Counter",
     "Detail",
+    "Difference",
     "Drift",
+    "Dumpable",
     "Embedder",
+    "EntryChange",
     "Examination",
     "Expansion",
+    "Experience",
+    "ExperienceFields",
+    "ExperienceHit",
+    "ExperienceList",
+    "ExperienceResult",
+    "ExperienceStats",
     "Failure",
     "FetchProgress",
     "FilesSkipped",
     "FilesSynced",
     "FilesUnparsed",
+    "FilesUnpinned",
     "Filters",
     "Finding",
     "Folder",
@@ -240,6 +308,7 @@ __all__ = [
     "HookRun",
     "IgnoreRulesCut",
     "ImportReport",
+    "ImportedThread",
     "Incoming",
     "IndexBusy",
     "IndexCounts",
@@ -247,6 +316,8 @@ __all__ = [
     "IndexStatus",
     "IndexUpdate",
     "Item",
+    "KeptFile",
+    "KeptReport",
     "Layer",
     "LayerContext",
     "LineRange",
@@ -275,6 +346,8 @@ __all__ = [
     "PromptuaryError",
     "Proposal",
     "ProposalFields",
+    "PruneReport",
+    "Pruned",
     "Recall",
     "RecallRequest",
     "Receipt",
@@ -284,13 +357,18 @@ __all__ = [
     "Replay",
     "Reply",
     "Reranker",
+    "Rerun",
     "SearchNote",
     "SearchQuery",
     "SearchResult",
     "SearchedByWordsOnly",
     "SecretError",
+    "Session",
+    "SessionReport",
     "Settings",
     "SettingsOptions",
+    "Sight",
+    "Slip",
     "Slot",
     "Source",
     "SourceError",
@@ -299,11 +377,15 @@ __all__ = [
     "StorageError",
     "SyncReport",
     "ThreadInfo",
+    "ThreadSize",
     "ToolCall",
+    "Totals",
     "TrackedFile",
+    "TrackedFiles",
     "Trust",
     "Turn",
     "TurnRecord",
+    "UnknownSessionError",
     "UpdateFailed",
     "WatchModeChanged",
     "Why",

@@ -6,27 +6,37 @@ in a thread of its own, so a loop in the caller's thread (a notebook, an applica
 
 from __future__ import annotations
 
-import threading
 import weakref
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
-from promptuary import concurrency
-from promptuary.core.errors import PromptuaryError
+from promptuary.core.fading import HALF_LIFE, PRUNE_BELOW
 from promptuary.core.principals import LOCAL, Principal
+from promptuary.facades.blocking_sessions import BlockingSessions
+from promptuary.facades.blocking_threads import BlockingThreads
+from promptuary.facades.calls import Calls
 from promptuary.wiring.core import Core
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop, Event
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
-    from concurrent.futures import Future
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
     from promptuary.config.settings import Settings, SettingsOptions
+    from promptuary.context.render import Provider
     from promptuary.core.expansion import Expansion
-    from promptuary.core.layers import Layer
-    from promptuary.core.messages import Item, Message
+    from promptuary.core.experiences import (
+        Experience,
+        ExperienceFields,
+        ExperienceList,
+        ExperienceOutcome,
+        ExperienceResult,
+        ExperienceStats,
+        Feedback,
+        PruneReport,
+    )
+    from promptuary.core.layers import Json, Layer
+    from promptuary.core.ledger import KeptReport
+    from promptuary.core.messages import Message
     from promptuary.core.notes import (
         Examination,
         ForeignForm,
@@ -41,10 +51,8 @@ if TYPE_CHECKING:
         NoteSelection,
     )
     from promptuary.core.ports.models import ChatModel, FetchProgress, ModelInfo
-    from promptuary.core.ports.threads import ThreadInfo, TurnRecord
     from promptuary.core.ports.writeback import Proposal, ProposalFields
-    from promptuary.core.receipts import Receipt
-    from promptuary.core.references import Completion
+    from promptuary.core.references import Completion, MenuItem, Pasted
     from promptuary.core.search import (
         EmbedProgress,
         IndexStatus,
@@ -54,22 +62,16 @@ if TYPE_CHECKING:
         SyncProgress,
         SyncReport,
     )
-    from promptuary.core.threads import AttachmentList, HistoryStats, Replay
+    from promptuary.experiences.experiences import Experiences
     from promptuary.memory.doors.tools import ToolForm
     from promptuary.memory.memory import Memory
     from promptuary.memory.writeback.proposals import Proposals
     from promptuary.search.service import SearchService
-    from promptuary.threads.threads import Threads
-    from promptuary.threads.turn import Turn
+    from promptuary.threads.prepared import Turn
 
-__all__ = ["BlockingMemory", "BlockingModels", "BlockingSearch", "BlockingThreads", "Promptuary"]
+__all__ = ["BlockingExperiences", "BlockingMemory", "BlockingModels", "BlockingSearch", "BlockingThreads", "Promptuary"]
 
 Result = TypeVar("Result")
-
-_CLOSED: Final = "This Promptuary is closed; open the workspace again."
-_INTERRUPTED: Final = "This Promptuary was closed while it was at work."
-_CLOSING_TIMEOUT: Final = 5.0
-"""Seconds that ``close`` waits for calls in other threads to end."""
 
 
 class Promptuary:
@@ -77,13 +79,17 @@ class Promptuary:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._calls = calls = _Calls()
+        self._calls = calls = Calls()
         self.threads = BlockingThreads(core, calls)
         """Conversations: their turns, what is attached to them, and the ledger of what models saw."""
         self.search = BlockingSearch(core, calls)
         """The file index: folders of notes and code, searched by words and by meaning."""
         self.memory = BlockingMemory(core, calls)
         """Durable memory: notes that people and agents write, as Markdown files."""
+        self.experiences = BlockingExperiences(core, calls)
+        """What worked before and what went wrong: found again, weaker with time, stronger with use."""
+        self.sessions = BlockingSessions(core, calls)
+        """Sessions: which files, notes and experiences a conversation may see."""
         self.models = BlockingModels(core, calls)
         """Models for search by meaning that have a name: those that there are, and those that were fetched."""
         weakref.finalize(self, calls.stop_loop).atexit = False
@@ -97,11 +103,23 @@ class Promptuary:
         exact: bool = False,
         layers: Sequence[Layer] = (),
         chat_model: ChatModel | None = None,
+        current_folder: str | Path | None = None,
         **options: Unpack[SettingsOptions],
     ) -> Self:
-        """Open the workspace that ``path`` is in, or ``path`` itself if ``exact``; ``options`` are settings by name."""
+        """Open the workspace that ``path`` is in, or ``path`` itself if ``exact``; ``options`` are settings by name.
+
+        The paths that a person types count from ``current_folder`` first, if it is given, then from the workspace.
+        """
         return cls(
-            Core.open(path, principal=principal, exact=exact, layers=layers, chat_model=chat_model, options=options)
+            Core.open(
+                path,
+                principal=principal,
+                exact=exact,
+                layers=layers,
+                chat_model=chat_model,
+                options=options,
+                current_folder=current_folder,
+            )
         )
 
     @property
@@ -119,17 +137,32 @@ class Promptuary:
         """Who acts."""
         return self._core.principal
 
-    def expand(self, text: str, *, pasted: Sequence[tuple[int, int]] = ()) -> Expansion:
-        """Return ``text`` with everything it points at; ``pasted`` are spans that are not scanned for references."""
+    def expand(self, text: str, *, pasted: Pasted = ()) -> Expansion:
+        """Return ``text`` with everything it points at.
+
+        ``pasted`` are parts of ``text``, as spans or as texts, that are sent and never looked into for references.
+        """
         return self._calls.run(lambda: self._core.expand(text, pasted=pasted))
+
+    def render(self, expansion: Expansion, provider: Provider) -> Any:
+        """Return an expanded message in the words of a provider; nothing is stored, and there is no thread."""
+        return self._core.render(expansion, provider)
 
     def complete(self, text: str, *, limit: int = 20, timeout: float = 0.0, ignored: bool = False) -> Completion:
         """Return what the ``@`` and ``#`` menus offer at the end of ``text``."""
         return self._calls.run(lambda: self._core.complete(text, limit=limit, timeout=timeout, ignored=ignored))
 
+    def hint(self, item: MenuItem) -> str:
+        """Return the hint of a row that has none yet: size, lines and tokens of its file."""
+        return self._calls.run(lambda: self._core.hint(item))
+
     def find_files(self, words: str, *, limit: int = 20) -> Sequence[str]:
         """Return the files that ``words`` may mean, the likeliest first: completion without a menu."""
         return self._calls.run(lambda: self._core.find_files(words, limit=limit))
+
+    def copy(self, text: str) -> None:
+        """Put ``text`` into the clipboard of the person at this machine; ``SourceError`` if that cannot be done."""
+        self._calls.run(lambda: self._core.copy(text))
 
     @property
     def notes(self) -> Sequence[str]:
@@ -139,6 +172,20 @@ class Promptuary:
     def adopt(self) -> None:
         """Take the ``state.db`` of the workspace for the person's own, although it came from elsewhere."""
         self._calls.run(self._core.adopt)
+
+    def backup(self, path: str | Path, *, everywhere: bool = False, force: bool = False) -> KeptReport:
+        """Write all that is kept to one file: for this workspace or everywhere, and for the person."""
+        return self._calls.run(lambda: self._core.backup(path, everywhere=everywhere, force=force))
+
+    def restore(
+        self, path: str | Path, *, everywhere: bool = False, force: bool = False, dry_run: bool = False
+    ) -> KeptReport:
+        """Bring back what a backup has. Unless ``force`` is set, nothing is done if something else is there already."""
+        return self._calls.run(lambda: self._core.restore(path, everywhere=everywhere, force=force, dry_run=dry_run))
+
+    def purge(self, *, everywhere: bool = False, models: bool = False, dry_run: bool = False) -> KeptReport:
+        """Remove all that is kept for this workspace, or everywhere; fetched ``models`` only if asked for."""
+        return self._calls.run(lambda: self._core.purge(everywhere=everywhere, models=models, dry_run=dry_run))
 
     def examine(self, *, fix: bool = False) -> Examination:
         """Return what is not as promised in the database and the notes; with ``fix``, repair what can be repaired."""
@@ -157,79 +204,10 @@ class Promptuary:
         self.close()
 
 
-class BlockingThreads:
-    """The threads of the principal: ``Promptuary.threads``."""
-
-    def __init__(self, core: Core, calls: _Calls) -> None:
-        self._core, self._calls = core, calls
-
-    def prepare(self, text: str, *, thread: str = "main") -> Turn:
-        """Assemble a turn of a thread: everything in its window, and what ``text`` points at."""
-        return self._await(lambda threads: threads.prepare(text, thread=thread))
-
-    def finish(self, turn: Turn, reply: str | Sequence[Message]) -> Receipt:
-        """Record the reply to a turn: the assistant's text, or its messages with those of tools."""
-        return self._await(lambda threads: threads.finish(turn, reply))
-
-    def abandon(self, turn: Turn) -> None:
-        """End a turn that gets no reply; nothing of it enters the history."""
-        self._await(lambda threads: threads.abandon(turn))
-
-    def attach(self, word: str, *, thread: str = "main") -> None:
-        """Track a path in a thread, or queue a reference for its next message."""
-        self._await(lambda threads: threads.attach(word, thread=thread))
-
-    def detach(self, word: str, *, thread: str = "main") -> None:
-        """Untrack a path, or remove a queued reference."""
-        self._run(lambda threads: threads.detach(word, thread=thread), create=True)
-
-    def detach_all(self, *, thread: str = "main") -> None:
-        """Untrack everything in a thread, and empty its queue."""
-        self._run(lambda threads: threads.detach_all(thread=thread), create=True)
-
-    def pin(self, path: str, *, thread: str = "main", on: bool = True) -> None:
-        """Put a tracked file before all others, or undo that."""
-        self._run(lambda threads: threads.pin(path, thread=thread, on=on), create=True)
-
-    def attachments(self, *, thread: str = "main") -> AttachmentList:
-        """Return what is tracked in a thread and queued for its next message."""
-        return self._run(lambda threads: threads.attachments(thread=thread))
-
-    def list(self) -> Sequence[ThreadInfo]:
-        """Return every thread of the principal, the most recently used first."""
-        return self._run(lambda threads: threads.list())
-
-    def turns(self, *, thread: str = "main") -> Sequence[TurnRecord]:
-        """Return the turns of a thread as the ledger has them."""
-        return self._run(lambda threads: threads.turns(thread=thread))
-
-    def history(self, *, thread: str = "main", everything: bool = False) -> Sequence[Item]:
-        """Return the history of a thread; ``everything`` shows compacted items in the place of their summary."""
-        return self._run(lambda threads: threads.history(thread=thread, everything=everything))
-
-    def replay(self, *, thread: str = "main", number: int | None = None) -> Replay:
-        """Return a past turn exactly as it was sent, and which of its sources have changed since."""
-        return self._run(lambda threads: threads.replay(thread=thread, number=number))
-
-    def stats(self, *, thread: str = "main") -> HistoryStats:
-        """Return how much of the window the history of a thread takes."""
-        return self._run(lambda threads: threads.stats(thread=thread))
-
-    def needs_compaction(self, *, thread: str = "main") -> bool:
-        """Return whether the next turn of a thread will compact its history first."""
-        return self.stats(thread=thread).needs_compaction
-
-    def _run(self, work: Callable[[Threads], Result], *, create: bool = False) -> Result:
-        return self._calls.run(lambda: work(self._core.threads(create=create)))
-
-    def _await(self, work: Callable[[Threads], Coroutine[Any, Any, Result]]) -> Result:
-        return self._calls.wait_for(lambda: work(self._core.threads()))
-
-
 class BlockingSearch:
     """The file index of the workspace: ``Promptuary.search``."""
 
-    def __init__(self, core: Core, calls: _Calls) -> None:
+    def __init__(self, core: Core, calls: Calls) -> None:
         self._core, self._calls = core, calls
 
     def index(
@@ -277,7 +255,7 @@ class BlockingSearch:
 class BlockingMemory:
     """The durable memory of the principal: ``Promptuary.memory``."""
 
-    def __init__(self, core: Core, calls: _Calls) -> None:
+    def __init__(self, core: Core, calls: Calls) -> None:
         self._core = core
         self._calls = calls
 
@@ -407,8 +385,11 @@ class BlockingMemory:
         self._proposed(lambda proposals: proposals.reject(proposal))
 
     def edit_proposal(self, proposal: str, **fields: Unpack[ProposalFields]) -> Proposal:
-        """Change what a proposal would write; it still waits to be accepted."""
-        return self._proposed(lambda proposals: proposals.edit(proposal, **fields))
+        """Change what a proposal would write; it still waits to be accepted.
+
+        Without fields, its text is opened in the person's editor.
+        """
+        return self._calls.run(lambda: self._core.edit_proposal(proposal, fields))
 
     def _run(self, work: Callable[[Memory], Result]) -> Result:
         return self._calls.run(lambda: work(self._core.memory()))
@@ -417,10 +398,106 @@ class BlockingMemory:
         return self._calls.run(lambda: work(self._core.proposals()))
 
 
+class BlockingExperiences:
+    """The experience store of the principal: ``Promptuary.experiences``."""
+
+    def __init__(self, core: Core, calls: Calls) -> None:
+        self._core = core
+        self._calls = calls
+
+    def add(
+        self,
+        type: str,  # noqa: A002  (what it is called everywhere else)
+        intent: str,
+        solution: Json = None,
+        **fields: Unpack[ExperienceFields],
+    ) -> Experience:
+        """Store what worked or what went wrong; the same as before is reinforced. Secrets are taken out.
+
+        ``type`` is tool_chain, user_preference, task_solution, error_recovery, or ``package.name`` for a plug-in's own.
+        """
+        return self._run(lambda one: one.add(type, intent, solution, **fields), create=True)
+
+    def record(self, messages: Sequence[Message], *, turn: Turn | None = None) -> Sequence[Experience]:
+        """Store what the calls of tools in ``messages`` teach, and return it. ``finish`` does it by itself.
+
+        ``messages`` follow the prompt of ``turn``; without one they are a conversation of another program and begin
+        with what the person said.
+        """
+        return self._calls.run(lambda: self._core.record(messages, turn))
+
+    def track_preference(self, category: str, value: str, **fields: Unpack[ExperienceFields]) -> Experience:
+        """Store that ``value`` is preferred where it is about ``category``: surer each time, other values less so."""
+        return self._run(lambda one: one.track_preference(category, value, **fields), create=True)
+
+    def get(self, key: str) -> Experience | None:
+        """Return an experience by its id or the beginning of its id; ``None`` if there is none."""
+        return self._run(lambda one: one.get(key))
+
+    def list(
+        self,
+        *,
+        type: str | None = None,  # noqa: A002  (what it is called everywhere else)
+        tags: Sequence[str] = (),
+        outcome: ExperienceOutcome | None = None,
+        limit: int | None = None,
+    ) -> ExperienceList:
+        """Return experiences, the ones used last first; each has every one of ``tags``."""
+        return self._run(lambda one: one.list(type=type, tags=tags, outcome=outcome, limit=limit))
+
+    def find_similar(
+        self,
+        query: str,
+        tags: Sequence[str] = (),
+        limit: int = 10,
+        *,
+        type: str | None = None,  # noqa: A002  (what it is called everywhere else)
+        outcome: ExperienceOutcome | None = None,
+        strict_tags: bool = False,
+        lexical_only: bool = False,
+    ) -> ExperienceResult:
+        """Return the experiences that are like ``query``, by words and meaning; relevance first, then all else.
+
+        Strength, success and shared ``tags`` are preferred. With ``strict_tags``, every hit shares a tag.
+        """
+        return self._run(
+            lambda one: one.find_similar(
+                query, tags, limit, type=type, outcome=outcome, strict_tags=strict_tags, lexical_only=lexical_only
+            )
+        )
+
+    def mark_used(self, key: str) -> Experience:
+        """Count a use: the strength of an experience is its base weight again."""
+        return self._run(lambda one: one.mark_used(key))
+
+    def feedback(self, key: str, feedback: Feedback) -> Experience:
+        """Say whether an experience helped, is wrong, or is stale."""
+        return self._run(lambda one: one.feedback(key, feedback))
+
+    def apply_decay(self, half_life_days: float = HALF_LIFE) -> int:
+        """Store what everything is worth now; return how many changed. Daily or once, the result is the same."""
+        return self._run(lambda one: one.apply_decay(half_life_days))
+
+    def prune_expired(self, min_weight: float = PRUNE_BELOW, *, dry_run: bool = False) -> PruneReport:
+        """Remove what is worth less than ``min_weight`` by now; with ``dry_run``, only say what that is."""
+        return self._run(lambda one: one.prune_expired(min_weight, dry_run=dry_run))
+
+    def forget(self, key: str) -> Experience:
+        """Remove an experience so that no byte of it is left, and return what it was."""
+        return self._run(lambda one: one.forget(key))
+
+    def stats(self) -> ExperienceStats:
+        """Return how many experiences there are, and of what kind."""
+        return self._run(lambda one: one.stats())
+
+    def _run(self, work: Callable[[Experiences], Result], *, create: bool = False) -> Result:
+        return self._calls.run(lambda: work(self._core.experiences(create=create)))
+
+
 class BlockingModels:
     """Models that have a name: ``Promptuary.models``. They belong to the person, and not to a workspace."""
 
-    def __init__(self, core: Core, calls: _Calls) -> None:
+    def __init__(self, core: Core, calls: Calls) -> None:
         self._core, self._calls = core, calls
 
     def list(self) -> Sequence[ModelInfo]:
@@ -438,127 +515,3 @@ class BlockingModels:
     def remove(self, name: str) -> bool:
         """Delete the files of a model; return whether there were any."""
         return self._calls.run(lambda: self._core.models().remove(name))
-
-
-class _Calls:
-    """The calls that are running, in whichever thread, and the event loop that some of them need."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._running = 0
-        self._closed = False
-        self._loop: _Loop | None = None
-
-    def run(self, work: Callable[[], Result]) -> Result:
-        """Return what ``work`` returns, called in this thread."""
-        with self._changed:
-            if self._closed:
-                raise PromptuaryError(_CLOSED)
-            self._running += 1
-        try:
-            result = work()
-        except Exception as error:
-            if self._closed:  # whatever it stumbled over, this is why
-                raise PromptuaryError(_INTERRUPTED) from error
-            raise
-        finally:
-            with self._changed:
-                self._running -= 1
-                self._changed.notify_all()
-        return result
-
-    def wait_for(self, work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-        """Return the result of the coroutine that ``work`` returns, run by the loop."""
-
-        def submitted() -> Result:
-            with self._changed:
-                loop = self._loop = self._loop or _Loop()
-            coroutine = work()
-            # Submitted under the lock: whatever is submitted before a close is cancelled by it.
-            with self._changed:
-                if self._closed:
-                    coroutine.close()
-                    raise PromptuaryError(_CLOSED)
-                future = loop.submit(coroutine)
-            return _result(future)
-
-        return self.run(submitted)
-
-    def close(self, core: Core) -> None:
-        """Let no call begin any more, end those that are running, and close ``core``."""
-        with self._changed:
-            if self._closed:
-                return
-            self._closed = True
-            core.stopping.set()
-        try:
-            if core.uses_layers:
-                loop = self._loop or _Loop()
-                self._loop = loop
-                _result(loop.submit(core.dispose()))
-        finally:
-            self.stop_loop()
-            with self._changed:
-                self._changed.wait_for(lambda: self._running == 0, _CLOSING_TIMEOUT)
-            core.close()
-
-    def stop_loop(self) -> None:
-        """Cancel what runs in the loop, and end its thread."""
-        loop = self._loop
-        if loop is not None:
-            loop.stop()
-            if loop.thread is not threading.current_thread():
-                loop.thread.join()
-
-
-class _Loop:
-    """An event loop in a daemon thread: nothing that hangs in it keeps the program from ending."""
-
-    _loop: AbstractEventLoop
-    _stop: Event
-
-    def __init__(self) -> None:
-        import asyncio  # noqa: PLC0415  (most calls need none)
-
-        self._asyncio = asyncio
-        running = threading.Event()
-        self._error: BaseException | None = None
-
-        def serve() -> None:
-            try:
-                asyncio.run(self._serve(running))
-            except BaseException as error:  # noqa: BLE001  (raised below, where somebody waits for it)
-                self._error = error
-                running.set()
-
-        self.thread = concurrency.start_daemon(serve, name="promptuary-blocking")
-        running.wait()
-        if self._error is not None:
-            raise PromptuaryError(f"the event loop could not be started: {self._error}") from self._error
-
-    def submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
-        """Begin ``work``."""
-        return self._asyncio.run_coroutine_threadsafe(work, self._loop)
-
-    def stop(self) -> None:
-        """Cancel what is running, and let the thread end."""
-        with suppress(RuntimeError):  # it is closed already
-            self._loop.call_soon_threadsafe(self._stop.set)
-
-    async def _serve(self, running: threading.Event) -> None:
-        self._loop = self._asyncio.get_running_loop()
-        self._stop = self._asyncio.Event()
-        running.set()
-        await self._stop.wait()
-
-
-def _result(future: Future[Result]) -> Result:
-    """Wait for ``future``; whatever interrupts the waiting, such as Ctrl-C, cancels it."""
-    from concurrent.futures import CancelledError  # noqa: PLC0415  (loaded with the loop)
-
-    try:
-        return future.result()
-    except CancelledError as error:
-        raise PromptuaryError(_INTERRUPTED) from error
-    finally:
-        future.cancel()

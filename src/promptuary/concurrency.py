@@ -1,7 +1,7 @@
 """The one place that starts threads.
 
-``run`` awaits a blocking function, ``begin`` starts one and returns its ``Task``, ``run_each`` maps over many values,
-``start_daemon`` starts a loop that runs for long.
+``run`` awaits a blocking function, ``iterate`` a blocking generator, ``begin`` starts a function and returns its
+``Task``, ``run_each`` maps over many values, ``start_daemon`` starts a loop that runs for long.
 
 The threads of ``run`` and ``begin`` are daemons. The standard executor's are joined at exit: after Ctrl-C a slow server
 or disk would delay the end of the program. Work never waits for other work: if no thread is idle, one more is started.
@@ -12,8 +12,10 @@ import contextvars
 import os
 import queue
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
@@ -74,6 +76,24 @@ async def run(function: Callable[[], Result]) -> Result:
     return task.result()
 
 
+async def iterate(values: Generator[Value, None, None], stop: Callable[[], object]) -> AsyncIterator[Value]:
+    """Yield what a blocking generator yields, without blocking the event loop.
+
+    ``stop`` is called at the end, or when nobody wants more: it must wake a generator that waits, in any thread.
+    """
+    try:
+        while found := await run(lambda: list(islice(values, 1))):
+            yield found[0]
+    finally:
+        stop()
+        begin(lambda: _close(values))
+
+
+def _close(values: Generator[Value, None, None]) -> None:
+    with suppress(ValueError):  # another thread is in it, was woken, and ends it
+        values.close()
+
+
 def begin(function: Callable[[], Result], *, daemon: bool = True, name: str = "promptuary-task") -> Task[Result]:
     """Start ``function`` in another thread, and return at once.
 
@@ -112,6 +132,29 @@ def start_daemon(function: Callable[[], object], *, name: str) -> threading.Thre
     thread = threading.Thread(target=function, name=name, daemon=True)
     thread.start()
     return thread
+
+
+class Bustle:
+    """Something that happens again and again, in any thread: whoever has time waits until it pauses.
+
+    It has paused when nothing happened for ``pause`` seconds. Nobody waits longer than ``most`` seconds.
+    """
+
+    def __init__(self, pause: float, most: float) -> None:
+        self._pause, self._most = pause, most
+        self._last = time.monotonic()
+
+    def stir(self) -> None:
+        """Note that it happens now."""
+        self._last = time.monotonic()
+
+    def wait_for_a_pause(self, hurry: threading.Event) -> None:
+        """Wait until it pauses, for a whole pause at least, or until ``hurry`` is set."""
+        now = began = time.monotonic()
+        while (left := min(max(self._last, began) + self._pause, began + self._most) - now) > 0:
+            if hurry.wait(left):
+                return
+            now = time.monotonic()
 
 
 _Work = tuple[Callable[[], object], Callable[[], object]]

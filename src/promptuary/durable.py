@@ -23,7 +23,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from promptuary.core.errors import LockTimeoutError
 
@@ -49,6 +49,19 @@ def replace(
             os.rename(written, name, src_dir_fd=folder, dst_dir_fd=folder)
         if sync:
             sync_folder(folder)
+
+
+@contextmanager
+def written(path: str | Path, *, mode: int = 0o600, dir_fd: int | None = None) -> Iterator[BinaryIO]:
+    """Yield a file to write at length; after the block it replaces the one at ``path``, unless the block failed."""
+    with _folder_of(path, dir_fd) as (folder, final), temporary(folder, b"", mode, sync=False) as name:
+        descriptor = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        with open(descriptor, "r+b") as file:  # noqa: PTH123  (it is open already)
+            yield file
+            file.flush()
+            os.fsync(descriptor)
+        os.rename(name, final, src_dir_fd=folder, dst_dir_fd=folder)
+        sync_folder(folder)
 
 
 def create(path: str | Path, content: bytes, *, mode: int = 0o600, dir_fd: int | None = None) -> bool:

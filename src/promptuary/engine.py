@@ -5,10 +5,13 @@ Whatever blocks runs in a thread, so nothing of the disk or the database runs on
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from promptuary import concurrency
+from promptuary.core.fading import HALF_LIFE, PRUNE_BELOW
 from promptuary.core.principals import LOCAL, Principal
+from promptuary.facades.async_sessions import AsyncSessions
+from promptuary.facades.async_threads import AsyncThreads
 from promptuary.wiring.core import Core
 
 # Types only: each part is imported when it is used.
@@ -18,9 +21,21 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from promptuary.config.settings import Settings, SettingsOptions
+    from promptuary.context.render import Provider
     from promptuary.core.expansion import Expansion
-    from promptuary.core.layers import Layer
-    from promptuary.core.messages import Item, Message
+    from promptuary.core.experiences import (
+        Experience,
+        ExperienceFields,
+        ExperienceList,
+        ExperienceOutcome,
+        ExperienceResult,
+        ExperienceStats,
+        Feedback,
+        PruneReport,
+    )
+    from promptuary.core.layers import Json, Layer
+    from promptuary.core.ledger import KeptReport
+    from promptuary.core.messages import Message
     from promptuary.core.notes import (
         Examination,
         ForeignForm,
@@ -35,10 +50,8 @@ if TYPE_CHECKING:
         NoteSelection,
     )
     from promptuary.core.ports.models import ChatModel, FetchProgress, ModelInfo
-    from promptuary.core.ports.threads import ThreadInfo, TurnRecord
     from promptuary.core.ports.writeback import Proposal, ProposalFields
-    from promptuary.core.receipts import Receipt
-    from promptuary.core.references import Completion
+    from promptuary.core.references import Completion, MenuItem, Pasted
     from promptuary.core.search import (
         EmbedProgress,
         IndexStatus,
@@ -48,15 +61,14 @@ if TYPE_CHECKING:
         SyncProgress,
         SyncReport,
     )
-    from promptuary.core.threads import AttachmentList, HistoryStats, Replay
+    from promptuary.experiences.experiences import Experiences
     from promptuary.memory.doors.tools import ToolForm
     from promptuary.memory.memory import Memory
     from promptuary.memory.writeback.proposals import Proposals
     from promptuary.search.service import SearchService
-    from promptuary.threads.threads import Threads
-    from promptuary.threads.turn import Turn
+    from promptuary.threads.prepared import Turn
 
-__all__ = ["AsyncMemory", "AsyncModels", "AsyncSearch", "AsyncThreads", "Promptuary"]
+__all__ = ["AsyncExperiences", "AsyncMemory", "AsyncModels", "AsyncSearch", "AsyncThreads", "Promptuary"]
 
 Result = TypeVar("Result")
 
@@ -84,6 +96,10 @@ class Promptuary:
         """The file index: folders of notes and code, searched by words and by meaning."""
         self.memory = AsyncMemory(core)
         """Durable memory: notes that people and agents write, as Markdown files."""
+        self.experiences = AsyncExperiences(core)
+        """What worked before and what went wrong: found again, weaker with time, stronger with use."""
+        self.sessions = AsyncSessions(core)
+        """Sessions: which files, notes and experiences a conversation may see."""
         self.models = AsyncModels(core)
         """Models for search by meaning that have a name: those that there are, and those that were fetched."""
 
@@ -96,16 +112,26 @@ class Promptuary:
         exact: bool = False,
         layers: Sequence[Layer] = (),
         chat_model: ChatModel | None = None,
+        current_folder: str | Path | None = None,
         **options: Unpack[SettingsOptions],
     ) -> Self:
         """Open the workspace that ``path`` is in, or ``path`` itself if ``exact``.
 
         ``principal`` is who acts: threads and private state belong to them. ``layers`` are added to ours in every
         thread; one with the id of one of ours replaces it. ``chat_model`` scores files and summarises histories; it is
-        optional. ``options`` are settings by name.
+        optional. ``current_folder`` is for surfaces on which a person is somewhere, such as a command line: the paths
+        that they type count from there first, then from the workspace. ``options`` are settings by name.
         """
         return cls(
-            Core.open(path, principal=principal, exact=exact, layers=layers, chat_model=chat_model, options=options)
+            Core.open(
+                path,
+                principal=principal,
+                exact=exact,
+                layers=layers,
+                chat_model=chat_model,
+                options=options,
+                current_folder=current_folder,
+            )
         )
 
     @property
@@ -123,9 +149,16 @@ class Promptuary:
         """Who acts."""
         return self._core.principal
 
-    async def expand(self, text: str, *, pasted: Sequence[tuple[int, int]] = ()) -> Expansion:
-        """Return ``text`` with everything it points at; ``pasted`` are spans that are not scanned for references."""
+    async def expand(self, text: str, *, pasted: Pasted = ()) -> Expansion:
+        """Return ``text`` with everything it points at.
+
+        ``pasted`` are parts of ``text``, as spans or as texts, that are sent and never looked into for references.
+        """
         return await concurrency.run(lambda: self._core.expand(text, pasted=pasted))
+
+    async def render(self, expansion: Expansion, provider: Provider) -> Any:
+        """Return an expanded message in the words of a provider; nothing is stored, and there is no thread."""
+        return self._core.render(expansion, provider)
 
     async def complete(self, text: str, *, limit: int = 20, timeout: float = 0.0, ignored: bool = False) -> Completion:
         """Return what the ``@`` and ``#`` menus offer at the end of ``text``.
@@ -135,9 +168,21 @@ class Promptuary:
         """
         return await concurrency.run(lambda: self._core.complete(text, limit=limit, timeout=timeout, ignored=ignored))
 
+    async def hint(self, item: MenuItem) -> str:
+        """Return the hint of a row that has none yet: size, lines and tokens of its file.
+
+        A menu does not wait until every file is measured. Show its rows, then ask for the hints of those that are on
+        the screen, and fill them in as they come.
+        """
+        return await concurrency.run(lambda: self._core.hint(item))
+
     async def find_files(self, words: str, *, limit: int = 20) -> Sequence[str]:
         """Return the files that ``words`` may mean, the likeliest first: completion without a menu."""
         return await concurrency.run(lambda: self._core.find_files(words, limit=limit))
+
+    async def copy(self, text: str) -> None:
+        """Put ``text`` into the clipboard of the person at this machine; ``SourceError`` if that cannot be done."""
+        await concurrency.run(lambda: self._core.copy(text))
 
     @property
     def notes(self) -> Sequence[str]:
@@ -147,6 +192,22 @@ class Promptuary:
     async def adopt(self) -> None:
         """Take the ``state.db`` of the workspace for the person's own, although it came from elsewhere."""
         await concurrency.run(self._core.adopt)
+
+    async def backup(self, path: str | Path, *, everywhere: bool = False, force: bool = False) -> KeptReport:
+        """Write all that is kept to one file: for this workspace or everywhere, and for the person."""
+        return await concurrency.run(lambda: self._core.backup(path, everywhere=everywhere, force=force))
+
+    async def restore(
+        self, path: str | Path, *, everywhere: bool = False, force: bool = False, dry_run: bool = False
+    ) -> KeptReport:
+        """Bring back what a backup has. Unless ``force`` is set, nothing is done if something else is there already."""
+        return await concurrency.run(
+            lambda: self._core.restore(path, everywhere=everywhere, force=force, dry_run=dry_run)
+        )
+
+    async def purge(self, *, everywhere: bool = False, models: bool = False, dry_run: bool = False) -> KeptReport:
+        """Remove all that is kept for this workspace, or everywhere; fetched ``models`` only if asked for."""
+        return await concurrency.run(lambda: self._core.purge(everywhere=everywhere, models=models, dry_run=dry_run))
 
     async def examine(self, *, fix: bool = False) -> Examination:
         """Return what is not as promised in the database and the notes; with ``fix``, repair what can be repaired."""
@@ -164,75 +225,6 @@ class Promptuary:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
-
-
-class AsyncThreads:
-    """The threads of the principal: ``Promptuary.threads``."""
-
-    def __init__(self, core: Core) -> None:
-        self._core = core
-
-    async def prepare(self, text: str, *, thread: str = "main") -> Turn:
-        """Assemble a turn of a thread: everything in its window, and what ``text`` points at."""
-        return await (await self._opened()).prepare(text, thread=thread)
-
-    async def finish(self, turn: Turn, reply: str | Sequence[Message]) -> Receipt:
-        """Record the reply to a turn: the assistant's text, or its messages with those of tools."""
-        return await (await self._opened()).finish(turn, reply)
-
-    async def abandon(self, turn: Turn) -> None:
-        """End a turn that gets no reply; nothing of it enters the history."""
-        await (await self._opened()).abandon(turn)
-
-    async def attach(self, word: str, *, thread: str = "main") -> None:
-        """Track a path in a thread, or queue a reference for its next message."""
-        await (await self._opened()).attach(word, thread=thread)
-
-    async def detach(self, word: str, *, thread: str = "main") -> None:
-        """Untrack a path, or remove a queued reference."""
-        await self._run(lambda threads: threads.detach(word, thread=thread), create=True)
-
-    async def detach_all(self, *, thread: str = "main") -> None:
-        """Untrack everything in a thread, and empty its queue."""
-        await self._run(lambda threads: threads.detach_all(thread=thread), create=True)
-
-    async def pin(self, path: str, *, thread: str = "main", on: bool = True) -> None:
-        """Put a tracked file before all others, or undo that."""
-        await self._run(lambda threads: threads.pin(path, thread=thread, on=on), create=True)
-
-    async def attachments(self, *, thread: str = "main") -> AttachmentList:
-        """Return what is tracked in a thread and queued for its next message."""
-        return await self._run(lambda threads: threads.attachments(thread=thread))
-
-    async def list(self) -> Sequence[ThreadInfo]:
-        """Return every thread of the principal, the most recently used first."""
-        return await self._run(lambda threads: threads.list())
-
-    async def turns(self, *, thread: str = "main") -> Sequence[TurnRecord]:
-        """Return the turns of a thread as the ledger has them."""
-        return await self._run(lambda threads: threads.turns(thread=thread))
-
-    async def history(self, *, thread: str = "main", everything: bool = False) -> Sequence[Item]:
-        """Return the history of a thread; ``everything`` shows compacted items in the place of their summary."""
-        return await self._run(lambda threads: threads.history(thread=thread, everything=everything))
-
-    async def replay(self, *, thread: str = "main", number: int | None = None) -> Replay:
-        """Return a past turn exactly as it was sent, and which of its sources have changed since."""
-        return await self._run(lambda threads: threads.replay(thread=thread, number=number))
-
-    async def stats(self, *, thread: str = "main") -> HistoryStats:
-        """Return how much of the window the history of a thread takes."""
-        return await self._run(lambda threads: threads.stats(thread=thread))
-
-    async def needs_compaction(self, *, thread: str = "main") -> bool:
-        """Return whether the next turn of a thread will compact its history first."""
-        return (await self.stats(thread=thread)).needs_compaction
-
-    async def _opened(self) -> Threads:
-        return await concurrency.run(self._core.threads)
-
-    async def _run(self, work: Callable[[Threads], Result], *, create: bool = False) -> Result:
-        return await concurrency.run(lambda: work(self._core.threads(create=create)))
 
 
 class AsyncSearch:
@@ -421,14 +413,112 @@ class AsyncMemory:
         await self._proposed(lambda proposals: proposals.reject(proposal))
 
     async def edit_proposal(self, proposal: str, **fields: Unpack[ProposalFields]) -> Proposal:
-        """Change what a proposal would write; it still waits to be accepted."""
-        return await self._proposed(lambda proposals: proposals.edit(proposal, **fields))
+        """Change what a proposal would write; it still waits to be accepted.
+
+        Without fields, its text is opened in the person's editor.
+        """
+        return await concurrency.run(lambda: self._core.edit_proposal(proposal, fields))
 
     async def _run(self, work: Callable[[Memory], Result]) -> Result:
         return await concurrency.run(lambda: work(self._core.memory()))
 
     async def _proposed(self, work: Callable[[Proposals], Result]) -> Result:
         return await concurrency.run(lambda: work(self._core.proposals()))
+
+
+class AsyncExperiences:
+    """The experience store of the principal: ``Promptuary.experiences``."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def add(
+        self,
+        type: str,  # noqa: A002  (what it is called everywhere else)
+        intent: str,
+        solution: Json = None,
+        **fields: Unpack[ExperienceFields],
+    ) -> Experience:
+        """Store what worked or what went wrong; the same as before is reinforced. Secrets are taken out.
+
+        ``type`` is tool_chain, user_preference, task_solution, error_recovery, or ``package.name`` for a plug-in's own.
+        """
+        return await self._run(lambda one: one.add(type, intent, solution, **fields), create=True)
+
+    async def record(self, messages: Sequence[Message], *, turn: Turn | None = None) -> Sequence[Experience]:
+        """Store what the calls of tools in ``messages`` teach, and return it. ``finish`` does it by itself.
+
+        ``messages`` follow the prompt of ``turn``; without one they are a conversation of another program and begin
+        with what the person said.
+        """
+        return await concurrency.run(lambda: self._core.record(messages, turn))
+
+    async def track_preference(self, category: str, value: str, **fields: Unpack[ExperienceFields]) -> Experience:
+        """Store that ``value`` is preferred where it is about ``category``: surer each time, other values less so."""
+        return await self._run(lambda one: one.track_preference(category, value, **fields), create=True)
+
+    async def get(self, key: str) -> Experience | None:
+        """Return an experience by its id or the beginning of its id; ``None`` if there is none."""
+        return await self._run(lambda one: one.get(key))
+
+    async def list(
+        self,
+        *,
+        type: str | None = None,  # noqa: A002  (what it is called everywhere else)
+        tags: Sequence[str] = (),
+        outcome: ExperienceOutcome | None = None,
+        limit: int | None = None,
+    ) -> ExperienceList:
+        """Return experiences, the ones used last first; each has every one of ``tags``."""
+        return await self._run(lambda one: one.list(type=type, tags=tags, outcome=outcome, limit=limit))
+
+    async def find_similar(
+        self,
+        query: str,
+        tags: Sequence[str] = (),
+        limit: int = 10,
+        *,
+        type: str | None = None,  # noqa: A002  (what it is called everywhere else)
+        outcome: ExperienceOutcome | None = None,
+        strict_tags: bool = False,
+        lexical_only: bool = False,
+    ) -> ExperienceResult:
+        """Return the experiences that are like ``query``, by words and meaning; relevance first, then all else.
+
+        Strength, success and shared ``tags`` are preferred. With ``strict_tags``, every hit shares a tag.
+        """
+        return await self._run(
+            lambda one: one.find_similar(
+                query, tags, limit, type=type, outcome=outcome, strict_tags=strict_tags, lexical_only=lexical_only
+            )
+        )
+
+    async def mark_used(self, key: str) -> Experience:
+        """Count a use: the strength of an experience is its base weight again."""
+        return await self._run(lambda one: one.mark_used(key))
+
+    async def feedback(self, key: str, feedback: Feedback) -> Experience:
+        """Say whether an experience helped, is wrong, or is stale."""
+        return await self._run(lambda one: one.feedback(key, feedback))
+
+    async def apply_decay(self, half_life_days: float = HALF_LIFE) -> int:
+        """Store what everything is worth now; return how many changed. Daily or once, the result is the same."""
+        return await self._run(lambda one: one.apply_decay(half_life_days))
+
+    async def prune_expired(self, min_weight: float = PRUNE_BELOW, *, dry_run: bool = False) -> PruneReport:
+        """Remove what is worth less than ``min_weight`` by now; with ``dry_run``, only say what that is."""
+        return await self._run(lambda one: one.prune_expired(min_weight, dry_run=dry_run))
+
+    async def forget(self, key: str) -> Experience:
+        """Remove an experience so that no byte of it is left, and return what it was."""
+        return await self._run(lambda one: one.forget(key))
+
+    async def stats(self) -> ExperienceStats:
+        """Return how many experiences there are, and of what kind."""
+        return await self._run(lambda one: one.stats())
+
+    async def _run(self, work: Callable[[Experiences], Result], *, create: bool = False) -> Result:
+        return await concurrency.run(lambda: work(self._core.experiences(create=create)))
 
 
 class AsyncModels:

@@ -2,14 +2,20 @@
 
 A ``Counter`` counts with one vocabulary; ``known_model`` returns the vocabulary and the window of a model.
 Counts are cached by content hash: a process counts an unchanged text once.
+
+A process that counts a few short texts does not load the whole vocabulary: see ``vocabularies.table``.
 """
 
+import threading
+from binascii import b2a_base64
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from hashlib import sha256
-from typing import Protocol, cast
+from pathlib import Path
+from typing import Final, Protocol, cast
 
 from promptuary.core.errors import ConfigError
+from promptuary.vocabularies.table import TokenTable
 
 DEFAULT_VOCABULARY = "o200k_base"
 DEFAULT_WINDOW = 128_000
@@ -17,8 +23,15 @@ DEFAULT_WINDOW = 128_000
 VOCABULARIES = ("o200k_base", "cl100k_base", "llama3", "deepseek_v3", "mistral_v3")
 """The supported vocabularies. Each was compared with its reference tokenizer."""
 
+TABLE: Final = Path(__file__).parent / "vocabularies" / f"{DEFAULT_VOCABULARY}.tokens"
+"""The tokens of the default vocabulary, packed."""
+
 _CACHE_LIMIT = 50_000
 _SMALL = 64
+_FEW: Final = 24_000
+"""Characters that a process counts with a part of the vocabulary before it loads all of it."""
+_USUAL: Final = "# Attached context\n\n# Message\n\n## Not attached\n- "
+"""What stands around most of what is counted: its tokens are there from the beginning."""
 
 
 class _Encoder(Protocol):
@@ -102,8 +115,12 @@ class Counter:
         return known
 
     def _encode(self, text: str) -> int:
-        encoder, control_marks = _encoder(self.vocabulary)
         try:
+            if self.vocabulary not in _whole and (few := _few(self.vocabulary)) is not None:
+                counted = few.count(text)
+                if counted is not None:
+                    return counted
+            encoder, control_marks = _encoder(self.vocabulary)
             # The flat form does not build a list of integers, which is most of the cost. But it counts the name of a
             # control token as one token, so it is used only if the text can contain no such name.
             if not any(mark in text for mark in control_marks):
@@ -117,10 +134,62 @@ def _key(text: str) -> bytes:
     return sha256(text.encode("utf-8", "replace")).digest()
 
 
-@lru_cache(maxsize=len(VOCABULARIES))
+class _FewTokens:
+    """Counts with those tokens only that occur in what was counted so far. Threads may share it."""
+
+    def __init__(self, table: TokenTable) -> None:
+        self._table = table
+        self._known = table.tokens_in(_USUAL, {}) or {}
+        self._left = _FEW
+        self._encoder: _Encoder | None = None
+        self._counting = threading.Lock()
+
+    def count(self, text: str) -> int | None:
+        """Return the number of tokens of ``text``; ``None`` if it takes the whole vocabulary to know."""
+        with self._counting:
+            self._left -= len(text)
+            new = self._table.tokens_in(text, self._known) if self._left >= 0 else None
+            if new is None:
+                return None
+            if new or self._encoder is None:
+                self._known.update(new)
+                self._encoder = self._made()
+            return len(self._encoder.encode_flat(text)) // 4
+
+    def _made(self) -> _Encoder:
+        import splintr  # noqa: PLC0415  (large)
+
+        single = ((bytes([byte]), self._table.rank(bytes([byte]))) for byte in range(256))
+        ranks = {token: rank for token, rank in (*single, *self._known.items()) if rank is not None}
+        # Only their order matters; numbers without gaps keep the tokenizer small.
+        lines = (
+            b2a_base64(token, newline=False) + b" %d\n" % number
+            for number, token in enumerate(sorted(ranks, key=ranks.__getitem__))
+        )
+        return cast("_Encoder", splintr.Tokenizer.from_bytes(b"".join(lines), splintr.O200K_BASE_PATTERN, {}))
+
+
+@cache
+def _few(vocabulary: str) -> _FewTokens | None:
+    if vocabulary != DEFAULT_VOCABULARY:
+        return None
+    import mmap  # noqa: PLC0415  (not every command counts)
+
+    try:
+        with TABLE.open("rb") as file:
+            return _FewTokens(TokenTable(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
+    except (OSError, ValueError):  # not installed from a wheel, or cut short: the whole vocabulary does it
+        return None
+
+
+_whole: dict[str, tuple[_Encoder, frozenset[str]]] = {}
+
+
 def _encoder(vocabulary: str) -> tuple[_Encoder, frozenset[str]]:
     """Return the encoder of a vocabulary, and the first two characters of its control tokens."""
-    import splintr  # noqa: PLC0415  (loads the vocabulary)
+    if vocabulary not in _whole:
+        import splintr  # noqa: PLC0415  (loads the vocabulary)
 
-    encoder = cast("_Encoder", splintr.Tokenizer.from_pretrained(vocabulary))
-    return encoder, frozenset(token[:2] for token in encoder.special_tokens())
+        encoder = cast("_Encoder", splintr.Tokenizer.from_pretrained(vocabulary))
+        _whole[vocabulary] = encoder, frozenset(token[:2] for token in encoder.special_tokens())
+    return _whole[vocabulary]

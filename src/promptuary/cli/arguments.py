@@ -1,14 +1,17 @@
 """The commands, their arguments and their help. Every start of the program imports this, so it imports little."""
 
 import argparse
+from collections.abc import Iterator
 from typing import Final, NoReturn
 
 from promptuary._version import __version__
+from promptuary.cli.experiences.actions import add_experience_actions
 from promptuary.cli.flags import (
     COMPACTION_FLAGS,
     FETCHING_FLAGS,
     FILE_KINDS,
     INDEX_FLAGS,
+    LAYER_FLAGS,
     MEMORY_FLAGS,
     MODEL_FLAGS,
     READING_FLAGS,
@@ -18,7 +21,20 @@ from promptuary.cli.flags import (
     WINDOW_FLAGS,
 )
 from promptuary.cli.memory.actions import add_memory_actions, add_remember
-from promptuary.cli.parsing import Command, Help, add_common, add_flags, add_parser, add_text, count
+from promptuary.cli.parsing import (
+    Command,
+    Help,
+    add_common,
+    add_flags,
+    add_parser,
+    add_text,
+    brief,
+    count,
+    did_you_mean,
+    section,
+    seldom,
+)
+from promptuary.cli.sessions.actions import add_session_actions
 from promptuary.core.text import one_line
 
 _DESCRIPTION = """\
@@ -29,7 +45,8 @@ was shortened or left out, and why.
 references:
   @file:src/app.py  @file:src/app.py:10-50  @file:src/app.py#main  @folder:src
   @glob:src/**/*.py  @diff  @staged  @status  @git:5  @git:main..HEAD
-  @commit:abc123  @symbol:Class.method  @url:https://...  #docs/style.md
+  @commit:abc123  @symbol:Class.method  @url:https://...  @clipboard
+  #docs/style.md  [[a note]]
   @search:"how do we deploy"  @memory:"deploy"  @remember:"we deploy on Mondays"
 """
 _EPILOG = """\
@@ -47,6 +64,15 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         super().error(one_line(message))
 
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        """Refuse what is no choice, and name the one that is spelled most like it."""
+        if action.choices is not None and value not in action.choices:
+            choices = [str(one) for one in action.choices]
+            listed = f"choose from {', '.join(choices)}"
+            raise argparse.ArgumentError(
+                action, f"invalid choice: {value!r}{did_you_mean(str(value), choices)} ({listed})"
+            )
+
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:
     add_flags(parser, "context window", WINDOW_FLAGS)
@@ -54,6 +80,7 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
     add_flags(parser, "reading and fetching", {**FETCHING_FLAGS, **READING_FLAGS})
     add_flags(parser, "index and recall", SEARCH_FLAGS)
     add_flags(parser, "memory", MEMORY_FLAGS)
+    add_flags(parser, "layers", LAYER_FLAGS)
 
 
 def _add_index_settings(parser: argparse.ArgumentParser) -> None:
@@ -75,14 +102,21 @@ def _add_watch_settings(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_thread(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--thread", "-t", metavar="NAME", help="the thread (default: main)")
+    parser.add_argument("-t", "--thread", metavar="NAME", help="the thread (default: main)")
 
 
 def _add_form(parser: argparse.ArgumentParser) -> None:
     forms = ("text", "openai", "openai-responses", "anthropic")
-    parser.add_argument(
-        "--for", dest="form", choices=forms, help="print the prompt of the thread as this provider takes it"
-    )
+    parser.add_argument("--for", dest="form", choices=forms, metavar="FORM", help="%(choices)s (default: text)")
+
+
+def _add_copy(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--copy", action="store_true", help="copy the message instead of printing it")
+
+
+def _add_reply(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--response", action="store_true", help="the text is JSON, as the provider's API returned it")
+    parser.add_argument("--cost", type=float, metavar="N", help="what you were charged for the turn; totals add it up")
 
 
 def _add_context_action(parser: argparse.ArgumentParser) -> None:
@@ -95,14 +129,53 @@ def _add_context_action(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("words", nargs="*", metavar="WORD", help="paths, references or, for find, words")
 
 
+class _TurnOrNames(argparse.Action):
+    """The words after an action of ``thread``: the number of a turn where one is shown, else names."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002  (argparse passes it)
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,  # noqa: ARG002  (likewise)
+    ) -> None:
+        """Take the words, and refuse a word that is no number where one is wanted."""
+        words = [str(one) for one in values] if isinstance(values, list) else []
+        setattr(namespace, self.dest, words)
+        if not words or namespace.action not in {"show", "replay"}:
+            return
+        try:
+            (word,) = words
+            namespace.number = count(word)
+        except (ValueError, argparse.ArgumentTypeError) as error:
+            wrong = error if len(words) == 1 else "takes the number of one turn"
+            raise argparse.ArgumentError(self, f"{wrong}; --thread names the thread") from None
+
+
 def _add_thread_action(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "action", choices=("list", "show", "replay", "history"), metavar="ACTION", help="one of: %(choices)s"
+        "action",
+        choices=("list", "show", "replay", "history", "rename", "export", "import", "rm"),
+        metavar="ACTION",
+        help="one of: %(choices)s",
     )
-    parser.add_argument("number", nargs="?", type=count, metavar="TURN", help="number of a turn (default: the last)")
     parser.add_argument(
-        "--all", action="store_true", help="with history: show compacted messages in the place of their summary"
+        "words",
+        nargs="*",
+        action=_TurnOrNames,
+        metavar="WORD",
+        help="number of a turn (default: the last), names, or a file",
     )
+    parser.set_defaults(number=None)
+    parser.add_argument(
+        "--fetch", action="store_true", help=seldom(parser, "with replay: fetch pages again to compare them")
+    )
+    parser.add_argument("--yes", action="store_true", help="with rm: do not ask")
+    parser.add_argument("--all", action="store_true", help="with history: compacted messages, not their summary")
+    parser.add_argument(
+        "--format", dest="form", choices=("json", "md"), metavar="FORM", help=seldom(parser, "with export: %(choices)s")
+    )
+    parser.add_argument("--force", action="store_true", help=seldom(parser, "with export: replace the file"))
 
 
 def _add_model_action(parser: argparse.ArgumentParser) -> None:
@@ -124,31 +197,51 @@ def _add_index_action(parser: argparse.ArgumentParser) -> None:
         "words",
         nargs="*",
         metavar="FOLDER",
-        help="folders to index (default: those indexed before, else the workspace); - reads one per line from stdin",
+        help=brief(
+            parser,
+            "folders (default: the indexed ones); - reads stdin",
+            "folders to index (default: those indexed before, else the workspace); - reads one per line from stdin",
+        ),
     )
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--rebuild", action="store_true", help="rebuild the index; the old one answers meanwhile")
     action.add_argument("--remove", action="store_true", help="remove the folders from the index")
     action.add_argument("--list", action="store_true", help="list the indexed folders")
     parser.add_argument("--prune", action="store_true", help="also remove the files of a folder that is gone or empty")
-    parser.add_argument("--label", metavar="NAME", help="label the folders; search --label NAME searches only these")
+    parser.add_argument("--label", metavar="NAME", help="label the folders, for search --label NAME")
     parser.add_argument("--no-embed", action="store_true", help="do not embed: search by words only until the next run")
+    parser.add_argument("--yes", action="store_true", help="do not ask before indexing a home folder")
 
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=count, default=10, metavar="N", help="print at most N passages (default: 10)")
-    only = parser.add_argument_group("filters")
+    parser.add_argument(
+        "--per-file",
+        type=count,
+        default=2,
+        metavar="N",
+        help=seldom(parser, "at most N passages of one file (default: 2)"),
+    )
+    only = section(parser, "filters")
     only.add_argument(
         "--path", action="append", metavar="GLOB", help="only paths that match, or with !GLOB do not; repeatable"
     )
-    only.add_argument("--kind", action="append", choices=FILE_KINDS, help="only files of this kind; repeatable")
     only.add_argument(
-        "--since", metavar="DATE", help="only files since a date (2026-01-31) or a time ago (7d, 2w, 3m, 1y)"
+        "--kind", action="append", choices=FILE_KINDS, metavar="KIND", help="only files that are %(choices)s"
     )
-    only.add_argument("--until", metavar="DATE", help="only files up to and including this date")
-    only.add_argument("--label", action="append", metavar="NAME", help="only folders with this label; repeatable")
+    only.add_argument(
+        "--tag", action="append", metavar="TAG", help="only notes with this tag, or one below it; repeatable"
+    )
+    only.add_argument("--since", metavar="DATE", help="only files since 2026-01-31, or 7d, 2w, 3m, 1y ago")
+    only.add_argument("--until", metavar="DATE", help=seldom(parser, "only files up to and including this date"))
+    only.add_argument(
+        "--label", action="append", metavar="NAME", help=seldom(parser, "only folders with this label; repeatable")
+    )
     parser.add_argument("--lexical", action="store_true", help="search by words only, not by meaning")
-    parser.add_argument("--explain", action="store_true", help="explain the rank of each result")
+    shape = parser.add_mutually_exclusive_group()
+    shape.add_argument("-l", "--files", action="store_true", help="print only the paths, each once, for other programs")
+    shape.add_argument("--lines", action="store_true", help="print path:line: text, a line each, for editors and fzf")
+    parser.add_argument("--explain", action="store_true", help=seldom(parser, "explain the rank of each result"))
     parser.add_argument("--full", action="store_true", help="print whole passages, not a few lines")
 
 
@@ -156,8 +249,36 @@ def _add_fix(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fix", action="store_true", help="repair what can be repaired without losing anything")
 
 
+def _add_shell(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="one of: %(choices)s")
+
+
 def _add_once(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--once", action="store_true", help="update the index once and exit")
+
+
+def _add_where_kept(parser: argparse.ArgumentParser) -> None:
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--here", action="store_true", help="for this workspace, and for you (default)")
+    where.add_argument("--everywhere", action="store_true", help="for every workspace that you have used")
+
+
+def _add_backup(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the file of the backup, a zip archive")
+    _add_where_kept(parser)
+    parser.add_argument("--force", action="store_true", help="replace what is there already")
+
+
+def _add_restore(parser: argparse.ArgumentParser) -> None:
+    _add_backup(parser)
+    parser.add_argument("--dry-run", action="store_true", help="only print what it would do")
+
+
+def _add_purge(parser: argparse.ArgumentParser) -> None:
+    _add_where_kept(parser)
+    parser.add_argument("--models", action="store_true", help="with --everywhere: the models that you fetched, too")
+    parser.add_argument("--dry-run", action="store_true", help="only print what would go")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
 COMMANDS: Final = (
@@ -172,8 +293,34 @@ COMMANDS: Final = (
             "promptuary expand 'Review @file:src/app.py:10-50 against @diff'",
             "promptuary expand --thread review --for anthropic 'Go on with #src/app.py'",
             "git log -1 | promptuary expand --json -",
+            "promptuary expand --copy 'What does this mean? @clipboard'",
         ),
-        (add_text, _add_thread, _add_form, add_common, _add_settings),
+        (add_text, _add_thread, _add_form, _add_copy, add_common, _add_settings),
+    ),
+    Command(
+        "reply",
+        "[options] [TEXT ...]",
+        "record what the model answered to the last turn of a thread",
+        "Record the answer to the turn that expand --thread prepared last: the next turn of the thread remembers both. "
+        "Prints what came of it: notes that are proposed, and experiences. With --response, the text is JSON as the "
+        "API of OpenAI or Anthropic returned it, with its tool calls. Exit code 1 if no turn waits.",
+        (
+            "promptuary reply --thread review 'It looks fine.'",
+            "promptuary expand -t review 'Why?' | your-model | promptuary reply -t review",
+            "promptuary reply --thread review --response - < response.json",
+        ),
+        (add_text, _add_thread, _add_reply, add_common),
+        "threads",
+    ),
+    Command(
+        "abandon",
+        "[options]",
+        "end the last turn of a thread without an answer",
+        "End the turn that expand --thread prepared last: nothing of it enters the history, and the ledger keeps it. "
+        "Exit code 1 if no turn waits.",
+        ("promptuary abandon --thread review",),
+        (_add_thread, add_common),
+        "threads",
     ),
     Command(
         "complete",
@@ -202,11 +349,31 @@ COMMANDS: Final = (
         "thread",
         "ACTION [TURN] [options]",
         "show threads, their messages, and what went into each turn",
-        "list prints the threads, history what was said in one (--all: compacted messages, too), show what went into a "
-        "turn and why, replay the exact prompt of a turn and which of its sources have changed since.",
-        ("promptuary thread list", "promptuary thread show 3 --thread review"),
+        "list prints the threads, history what was said in one, show what went into a turn and why, replay the exact "
+        "prompt of a turn and which of its sources have changed since. replay --window prepares the turn anew and "
+        "prints what differs. rename OLD NEW gives a thread another name; export [FILE] writes one as JSON (or "
+        "--format md), import FILE makes a new one of that; rm removes one.",
+        (
+            "promptuary thread show 3 --thread review",
+            "promptuary thread export --thread review review.json",
+        ),
         (_add_thread_action, _add_thread, add_common, _add_settings),
         "threads",
+    ),
+    Command(
+        "session",
+        "ACTION [options] ...",
+        "say what a conversation may see, and see what answers were based on",
+        "A session is a name over a thread: which files, notes and experiences its turns may see, pinned at their "
+        "revisions, and nothing else. audit SOURCE prints which answers a file, a note, a commit or a page influenced, "
+        "in sessions and in all other threads. promptuary session ACTION --help tells more.",
+        (
+            "promptuary session create release --root src --root docs",
+            "promptuary session show release",
+            "promptuary session audit src/app.py",
+        ),
+        (add_common, add_session_actions),
+        "sessions",
     ),
     Command(
         "index",
@@ -228,8 +395,8 @@ COMMANDS: Final = (
         "[options] [TEXT ...]",
         "search the indexed files, by words and by meaning",
         "Print the best passages with their files and lines. Files that changed are indexed again first. Quote a "
-        "phrase to find its words together; end a word with * to find words that begin with it. Exit code 1 if nothing "
-        "is found, 2 if the search failed.",
+        "phrase to find its words together; end a word with * to find what begins with it. Exit code 1: nothing found; "
+        "2: failed.",
         (
             "promptuary search 'how do we deploy'",
             "promptuary search --kind markdown --since 2w '\"page cache\" micro*'",
@@ -289,6 +456,54 @@ COMMANDS: Final = (
         "memory",
     ),
     Command(
+        "experience",
+        "ACTION [options] ...",
+        "store, find, judge and forget what worked before and what went wrong",
+        "Experiences: what was wanted, what was done about it and how it ended. Turns with tools record them, and you "
+        "can; turns are shown the ones that are like what is wanted. One that is not used weakens. An experience is "
+        "named by its id, or how its id begins. promptuary experience ACTION --help tells more.",
+        (
+            "promptuary experience find 'how do I build the docs?'",
+            "promptuary experience list --plot",
+            "promptuary experience feedback helped 4f1c",
+        ),
+        (add_common, add_experience_actions),
+        "experiences",
+    ),
+    Command(
+        "backup",
+        "FILE [options]",
+        "write all that is kept to one file",
+        "Write threads, notes and configuration to FILE, a zip archive for you alone: those of this workspace and your "
+        "own, or with --everywhere of every workspace that you have used. Others may write meanwhile. What can be made "
+        "again is not in it: indexes, caches, models.",
+        ("promptuary backup ~/promptuary.zip", "promptuary backup --everywhere /mnt/disk/all.zip"),
+        (_add_backup, add_common),
+        "keeping",
+    ),
+    Command(
+        "restore",
+        "FILE [options]",
+        "bring back what a backup has",
+        "Check a backup as a whole, print what it would bring and where to, and bring it. If something else is there "
+        "already, nothing is done, unless --force says to replace it. Restore only backups of your own: what they hold "
+        "reaches models as your words. Exit code 1 if nothing was done.",
+        ("promptuary restore ~/promptuary.zip --dry-run", "promptuary restore ~/promptuary.zip"),
+        (_add_restore, add_common),
+        "keeping",
+    ),
+    Command(
+        "purge",
+        "[options]",
+        "remove all that is kept",
+        "Print what is kept for this workspace (or, with --everywhere, for every workspace and for you) and how large "
+        "it is, ask, and remove it: threads, notes, indexes, caches. Your configuration stays, and models unless you "
+        "add --models. Exit code 1 if nothing was removed.",
+        ("promptuary purge --dry-run", "promptuary purge --everywhere --yes"),
+        (_add_purge, add_common),
+        "keeping",
+    ),
+    Command(
         "adopt",
         "[options]",
         "take over the threads of a folder that was moved, or after your home has changed",
@@ -311,6 +526,18 @@ COMMANDS: Final = (
         (_add_fix, add_common),
     ),
     Command(
+        "completion",
+        "SHELL",
+        "print a script that completes commands, flags and references in a shell",
+        "Print a script for bash, zsh or fish, with which the tab key completes commands, actions, flags, names of "
+        "threads and references, in quotes or not: promptuary expand @file:sr<tab>. A # must be quoted.",
+        (
+            'eval "$(promptuary completion bash)"     # in ~/.bashrc; zsh alike, in ~/.zshrc',
+            "promptuary completion fish > ~/.config/fish/completions/promptuary.fish",
+        ),
+        (_add_shell, add_common),
+    ),
+    Command(
         "config",
         "[options]",
         "print the settings in effect, and where each comes from",
@@ -321,14 +548,45 @@ COMMANDS: Final = (
 )
 
 
-def make_parser(asked: str | None = None) -> argparse.ArgumentParser:
-    """Return the parser of the command that is ``asked`` for; if it is unknown, of all commands."""
+def flags_of(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """Yield every flag of a parser and of the parsers below it."""
+    for action in parser._actions:  # noqa: SLF001  (argparse has no other way to ask)
+        yield from action.option_strings
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            for below in action.choices.values():
+                yield from flags_of(below)
+
+
+def overview() -> str:
+    """Return the commands with a line each: what there is to see for who types no command."""
+    longest = max(len(command.name) for command in COMMANDS)
+    lines = (f"  {command.name:{longest}}  {command.help}" for command in COMMANDS)
+    return "\n".join(
+        [
+            "usage: promptuary COMMAND [options] ...",
+            "",
+            *lines,
+            "",
+            "promptuary expand 'Review @file:src/app.py against @diff' prints a message with what it refers to.",
+            "promptuary help COMMAND shows the arguments and examples of a command.",
+        ]
+    )
+
+
+def make_parser(
+    asked: str | None = None, *, words_only: bool = False, every_flag: bool = True
+) -> argparse.ArgumentParser:
+    """Return the parser of the command that is ``asked`` for; if it is unknown, of all commands.
+
+    ``words_only`` says that no long flag is among the arguments, so that those of settings need not be made. Unless
+    ``every_flag`` is wanted, the help shows no flag that is seldom needed.
+    """
     parser = _Parser(prog="promptuary", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=Help)
     parser.add_argument("--version", action="version", version=f"promptuary {__version__}")
     # With prog given, argparse need not format a usage line to find it.
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", prog="promptuary")
     known = [command for command in COMMANDS if command.name == asked]
-    for command in known or COMMANDS:
-        added = add_parser(commands, command, "promptuary")
+    for command in known or (COMMANDS if asked != "--version" else ()):
+        added = add_parser(commands, command, "promptuary", words_only=words_only, every_flag=every_flag)
         added.set_defaults(module=command.module)
     return parser

@@ -1,8 +1,8 @@
 """What the commands share: reading the text, opening the workspace with the flags as settings, printing JSON."""
 
 import argparse
-import json
 import logging
+import os
 import re
 import sys
 from pathlib import Path
@@ -11,22 +11,27 @@ from typing import Any
 from promptuary.blocking import Promptuary
 from promptuary.cli.flags import SETTING_FLAGS
 from promptuary.config.settings import SETTINGS
-from promptuary.core.errors import ConfigError, PromptuaryError
+from promptuary.core.errors import ConfigError, PromptuaryError, SourceError
 from promptuary.core.text import one_line
 
 _OPTION = re.compile(r"^option (\w+)")
 
 
-def message(options: argparse.Namespace) -> str:
+def message(options: argparse.Namespace, *, kept: bool = False) -> str:
     """Return the text of the command line, or standard input if it is ``-`` or missing.
 
-    Raises ``PromptuaryError`` if it is missing and standard input is a terminal.
+    What is ``kept`` loses nothing: text that is not UTF-8 is refused. Raises ``PromptuaryError`` for that, and if the
+    text is missing and standard input is a terminal.
     """
     if options.text and options.text != ["-"]:
         return " ".join(options.text)
     if not options.text and sys.stdin is not None and sys.stdin.isatty():
         raise PromptuaryError("there is no text; pass it as an argument, or pipe it in")
-    return standard_input().decode("utf-8", "replace")
+    data = standard_input()
+    try:
+        return data.decode("utf-8", "strict" if kept else "replace")
+    except UnicodeDecodeError as error:
+        raise PromptuaryError("standard input is not UTF-8, and some of it would be lost; convert it first") from error
 
 
 def standard_input() -> bytes:
@@ -51,13 +56,39 @@ def opened(options: argparse.Namespace) -> Promptuary:
         raise ConfigError(f"--workspace {options.workspace} is not a folder")
     given: dict[str, Any] = {name: getattr(options, name, None) for name in SETTINGS}
     try:
-        promptuary = Promptuary.open(options.workspace if named else ".", exact=named, **given)
+        promptuary = Promptuary.open(
+            options.workspace if named else ".", exact=named, current_folder=current_folder(), **given
+        )
     except ConfigError as error:
         raise ConfigError(_OPTION.sub(_flag, str(error))) from error
     if not options.quiet:
         for note in promptuary.settings.notes:
             print(f"note: {note}", file=sys.stderr)
     return promptuary
+
+
+def current_folder() -> Path | None:
+    """Return where the person is, as their shell spells it; ``None`` if that folder is gone."""
+    try:
+        real, spelled = Path.cwd(), Path(os.environ.get("PWD", ""))
+        return spelled if spelled.is_absolute() and spelled.samefile(real) else real
+    except OSError:
+        return None
+
+
+def copied(promptuary: Promptuary, rendered: object, options: argparse.Namespace) -> bool:
+    """Put a text, or anything else as JSON, into the clipboard, and say so; return whether that could be done."""
+    import json  # noqa: PLC0415  (most output is text)
+
+    text = rendered if isinstance(rendered, str) else json.dumps(rendered, ensure_ascii=False, indent=2)
+    try:
+        promptuary.copy(text)
+    except SourceError as error:
+        print(f"promptuary: not copied: {error.reason}", file=sys.stderr)
+        return False
+    if not options.quiet:
+        print(f"copied {len(text):,} characters to the clipboard", file=sys.stderr)
+    return True
 
 
 def print_new_notes(promptuary: Promptuary, options: argparse.Namespace) -> None:
@@ -67,14 +98,28 @@ def print_new_notes(promptuary: Promptuary, options: argparse.Namespace) -> None
             print(f"note: {one_line(note)}", file=sys.stderr)
 
 
+def confirmed(question: str, options: argparse.Namespace) -> bool:
+    """Return whether the person wants it: ``--yes``, or the answer at a terminal; without one, no."""
+    if options.yes:
+        return True
+    if sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    print(f"{one_line(question)} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
 def print_json(value: object) -> None:
     """Print ``value`` as JSON. On a terminal every character beyond ASCII is escaped."""
+    import json  # noqa: PLC0415  (most output is text)
+
     json.dump(value, sys.stdout, ensure_ascii=sys.stdout.isatty(), indent=2)
     print()
 
 
 def print_json_line(value: object) -> None:
     """Print ``value`` as one line of JSON, and flush."""
+    import json  # noqa: PLC0415  (most output is text)
+
     print(json.dumps(value, ensure_ascii=sys.stdout.isatty()), flush=True)
 
 

@@ -11,6 +11,7 @@ from promptuary.core.text import one_line
 
 DONE, NOTHING = 0, 1
 _TIMEOUT = 10.0
+_NOTES = "@memory:"
 
 
 def main(options: argparse.Namespace) -> int:
@@ -26,6 +27,9 @@ def main(options: argparse.Namespace) -> int:
 
         print_json(completion_json(completion))
     elif completion.items:
+        if options.quiet:
+            print("\n".join(one_line(one.insert) for one in completion.items))
+            return DONE
         rows = [(one_line(one.insert), one.kind, one_line(_details(one))) for one in completion.items]
         print(table((Column("insert"), Column("kind"), Column("")), rows))
     if why and not options.quiet:
@@ -44,6 +48,11 @@ def _why_nothing(completion: Completion, promptuary: Promptuary) -> str:
         return "no reference is being typed at the end of the text; one begins with @ or # after a space"
     if completion.scanning:
         return f"nothing matches {completion.prefix} so far; files are still being listed"
+    if completion.prefix.startswith(_NOTES):
+        written = promptuary.complete(_NOTES).items
+        return (
+            f"nothing matches {completion.prefix}" if written else "there are no notes; promptuary remember writes one"
+        )
     if not promptuary.complete("@file:").items:
         return f"there are no files in {promptuary.path}"
     return f"nothing matches {completion.prefix}"

@@ -1,11 +1,14 @@
 """``promptuary config``: prints the settings in effect, and where each comes from."""
 
 import argparse
+import sys
 from typing import Any
 
 from promptuary.cli.common import opened, print_json
+from promptuary.cli.terminal import headed
 from promptuary.config.named_models import NamedModel
 from promptuary.config.settings import SETTINGS, Settings
+from promptuary.config.static_layers import StaticLayer
 from promptuary.core.table import Column, table
 from promptuary.core.text import one_line
 
@@ -16,6 +19,7 @@ def main(options: argparse.Namespace) -> int:
         settings, workspace = promptuary.settings, str(promptuary.path)
     shown = {name: (_value(settings, name), _origin(settings, name)) for name in SETTINGS}
     shown |= {f"models.{one.name}": (_model(one), settings.origin("models")) for one in settings.models}
+    shown |= {f"layers.static.{one.name}": (one.file, _static_origin(one)) for one in settings.static_layers}
     if options.json:
         from promptuary.core.json import settings_json  # noqa: PLC0415  (imports every value that has a shape)
 
@@ -23,7 +27,7 @@ def main(options: argparse.Namespace) -> int:
     else:
         rows = [(name, one_line(_text(value)), origin) for name, (value, origin) in shown.items()]
         print(f"workspace: {one_line(workspace)}\n")
-        print(table((Column("setting"), Column("value"), Column("from")), rows))
+        print(headed(table((Column("setting"), Column("value"), Column("from")), rows), sys.stdout))
     return 0
 
 
@@ -33,6 +37,10 @@ def _value(settings: Settings, name: str) -> Any:
 
 def _model(model: NamedModel) -> str:
     return "scripted" if model.scripted else f"{model.model} at {model.base_url}"
+
+
+def _static_origin(layer: StaticLayer) -> str:
+    return "the workspace" if layer.of_workspace else "your configuration"
 
 
 def _origin(settings: Settings, name: str) -> str:

@@ -2,12 +2,15 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 from promptuary.cli.common import opened, print_json
 from promptuary.core.json import examination_json
+from promptuary.core.ledger import ThreadSize
 from promptuary.core.table import Column, table
 from promptuary.core.text import one_line
 
+_MOST_THREADS = 10
 WELL = 0
 FOUND = 1
 
@@ -31,12 +34,32 @@ def main(options: argparse.Namespace) -> int:
         if rows:
             columns = (Column("what"), Column("state"), Column("where"), Column("problem"))
             print(table(columns, [tuple(map(one_line, row)) for row in rows]))
-        looked = ", ".join(f"{count:,} {name}" for name, count in found.counts) or "nothing is stored yet"
+        if found.threads and not options.quiet:
+            print(_sizes(found.threads), file=sys.stderr)
+        looked = (
+            ", ".join(f"{count:,} {name.removesuffix('s') if count == 1 else name}" for name, count in found.counts)
+            or "nothing is stored yet"
+        )
         left = sum(not one.fixed for one in found.findings)
         print(f"{looked}; {left:,} left to do" if found.findings else f"{looked}; all is well", file=sys.stderr)
         if any(one.fixable and not one.fixed for one in found.findings) and not options.fix:
             print("`promptuary doctor --fix` repairs what is repairable; nothing is lost by it", file=sys.stderr)
     return WELL if found.is_well else FOUND
+
+
+def _sizes(threads: Sequence[ThreadSize]) -> str:
+    """Return the largest threads as a table."""
+    columns = (
+        Column("thread"),
+        Column("turns", right=True),
+        Column("messages", right=True),
+        Column("kB", right=True),
+    )
+    rows = [
+        (one_line(one.thread), f"{one.turns:,}", f"{one.messages:,}", f"{one.bytes / 1000:,.1f}") for one in threads
+    ]
+    more = [f"… and {len(rows) - _MOST_THREADS:,} more"] if len(rows) > _MOST_THREADS else []
+    return "\n".join([table(columns, rows[:_MOST_THREADS]), *more])
 
 
 def _said(problem: str, advice: str) -> str:

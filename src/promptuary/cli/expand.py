@@ -3,9 +3,8 @@
 import argparse
 import sys
 
-from promptuary.cli.common import message, opened, print_json
+from promptuary.cli.common import copied, message, opened, print_json
 from promptuary.core.expansion import Expansion
-from promptuary.core.table import Column, table
 from promptuary.core.text import one_line, visible
 
 DONE, NOT_ALL = 0, 1
@@ -16,15 +15,23 @@ def main(options: argparse.Namespace) -> int:
     text = message(options)
     with opened(options) as promptuary:
         expansion = promptuary.expand(text)
+        rendered = promptuary.render(expansion, options.form) if options.form not in {None, "text"} else None
+        sent = rendered if rendered is not None else expansion.messages[-1]["content"]
+        done = options.copy and copied(promptuary, sent, options)
+    failed = (options.copy and not done) or expansion.incomplete
     if options.json:
         from promptuary.core.json import expansion_json  # noqa: PLC0415  (imports every value that has a shape)
 
         print_json(expansion_json(expansion))
+    elif done:
+        pass
+    elif rendered is not None:
+        print_json(rendered)
     else:
         _print_message(expansion)
-    if not options.quiet:
-        _print_account(expansion)
-    return NOT_ALL if expansion.blocked or any(one.code for one in expansion.outcomes) else DONE
+    sys.stdout.flush()
+    _account(expansion, options)
+    return NOT_ALL if failed else DONE
 
 
 def _print_message(expansion: Expansion) -> None:
@@ -33,8 +40,10 @@ def _print_message(expansion: Expansion) -> None:
     print(visible(content)[0] if sys.stdout.isatty() else content)
 
 
-def _print_account(expansion: Expansion) -> None:
-    """Print a table of the references, the warnings and the total."""
+def _account(expansion: Expansion, options: argparse.Namespace) -> None:
+    """Print a table of the references, the warnings and the total, unless that is not wanted."""
+    if options.quiet:
+        return
     window = expansion.spend.window
     rows = [
         (
@@ -47,6 +56,9 @@ def _print_account(expansion: Expansion) -> None:
         for one in expansion.outcomes
     ]
     if rows:
+        from promptuary.cli.terminal import headed  # noqa: PLC0415  (most short messages refer to nothing)
+        from promptuary.core.table import Column, table  # noqa: PLC0415  (likewise)
+
         columns = (
             Column("reference"),
             Column("tokens", right=True),
@@ -54,9 +66,17 @@ def _print_account(expansion: Expansion) -> None:
             Column("window", right=True),
             Column(""),
         )
-        print(table(columns, rows), file=sys.stderr)
-    for warning in expansion.general_warnings:  # the table has those of single references
-        print(f"warning: {one_line(warning)}", file=sys.stderr)
-    if expansion.blocked:
-        print("blocked: not even the names of all references fit; attach less, or raise --limit", file=sys.stderr)
+        print(headed(table(columns, rows), sys.stderr), file=sys.stderr)
+    if expansion.general_warnings or expansion.slips or expansion.blocked:
+        _print_warnings(expansion)
     print(f"[@ context: {expansion.spend.injected:,} tokens injected]", file=sys.stderr)
+
+
+def _print_warnings(expansion: Expansion) -> None:
+    from promptuary.cli.terminal import styled  # noqa: PLC0415  (most messages have none)
+
+    for warning in (*expansion.general_warnings, *expansion.slips):  # the table has those of single references
+        print(f"{styled('warning:', 'yellow', sys.stderr)} {one_line(str(warning))}", file=sys.stderr)
+    if expansion.blocked:
+        why = "not even the names of all references fit; attach less, or raise --limit"
+        print(f"{styled('blocked:', 'red', sys.stderr)} {why}", file=sys.stderr)

@@ -10,9 +10,13 @@ Flag = tuple[str, Mapping[str, Any]]
 WINDOW_FLAGS: Final[Mapping[str, Flag]] = {
     "window": (
         "--window",
-        {"metavar": "TOKENS", "help": "size of the model's context window, such as 200k (default: 128000)"},
+        {"metavar": "TOKENS", "help": "the model's context window (default: 128000)"},
     ),
-    "model": ("--model", {"metavar": "NAME", "help": "set window and vocabulary for this model, such as gpt-4o"}),
+    "model": ("--model", {"metavar": "NAME", "help": "take window and vocabulary of this model: gpt-4o"}),
+    "answer_model": (
+        "--answer-model",
+        {"metavar": "NAME", "help": "one of your chat models: take its window and vocabulary (default: none)"},
+    ),
     "vocabulary": (
         "--vocabulary",
         {"metavar": "NAME", "help": "count tokens with this vocabulary (default: o200k_base)"},
@@ -97,6 +101,13 @@ INDEX_FLAGS: Final[Mapping[str, Flag]] = {
         "--chunk-overlap",
         {"metavar": "TOKENS", "help": "tokens that neighbouring passages share (default: 32)"},
     ),
+    "index_hidden": (
+        "--index-hidden",
+        {
+            "action": argparse.BooleanOptionalAction,
+            "help": "index what tools hide or write: .obsidian, lock files, minified and generated code (default: no)",
+        },
+    ),
     "embedder": (
         "--embedder",
         {
@@ -177,6 +188,63 @@ MEMORY_FLAGS: Final[Mapping[str, Flag]] = {
         "--writeback-profile-prompt",
         {"metavar": "TEXT", "help": "what it is told about notes on the person"},
     ),
+    "experiences": (
+        "--experiences",
+        {"action": argparse.BooleanOptionalAction, "help": "record experiences of finished turns (default: yes)"},
+    ),
+    "experience_tokens": (
+        "--experience-tokens",
+        {"metavar": "N", "help": "most tokens of experiences in a turn; 0 shows none (default: 400)"},
+    ),
+    "experience_model": (
+        "--experience-model",
+        {"metavar": "NAME", "help": "chat model that reads turns for experiences (default: none)"},
+    ),
+}
+LAYER_FLAGS: Final[Mapping[str, Flag]] = {
+    "file_reference_base_dir": (
+        "--files-base-dir",
+        {"metavar": "FOLDER", "help": "where paths after # begin (default: the workspace)"},
+    ),
+    "file_reference_slot": ("--files-slot", {"metavar": "N", "help": "place of the tracked files (default: 350)"}),
+    "file_reference_max_file_size": (
+        "--files-max-size",
+        {"metavar": "SIZE", "help": "refuse to track larger files (default: --max-file-size)"},
+    ),
+    "file_reference_follow_symlinks": (
+        "--files-follow-symlinks",
+        {"action": argparse.BooleanOptionalAction, "help": "track what links lead to (default: --follow-symlinks)"},
+    ),
+    "file_reference_allowed_extensions": (
+        "--files-extension",
+        {"metavar": ".EXT", "action": "append", "help": "track only files with this extension or name; repeatable"},
+    ),
+    "file_reference_scoring_model": (
+        "--files-scoring-model",
+        {"metavar": "NAME", "help": "chat model that judges how relevant tracked files are (default: none)"},
+    ),
+    "file_reference_max_files": ("--files-max", {"metavar": "COUNT", "help": "track at most this many (default: 100)"}),
+    "instructions_folder": (
+        "--instructions-folder",
+        {"metavar": "FOLDER", "help": "read instruction files down to this folder (default: the workspace alone)"},
+    ),
+    "instructions_slot": ("--instructions-slot", {"metavar": "N", "help": "place of the instructions (default: 105)"}),
+    "instructions_max_bytes": (
+        "--instructions-max-bytes",
+        {"metavar": "SIZE", "help": "all instruction files together (default: 32KB)"},
+    ),
+    "instructions_max_file_bytes": (
+        "--instructions-max-file-bytes",
+        {"metavar": "SIZE", "help": "each instruction file (default: 32KB)"},
+    ),
+    "instructions_tag": (
+        "--instructions-tag",
+        {"metavar": "TAG", "help": "the tag around each of them (default: instructions)"},
+    ),
+    "instructions_budget": (
+        "--instructions-budget",
+        {"metavar": "TOKENS", "help": "the most tokens of instructions, 0 for what fits (default: 0)"},
+    ),
 }
 SEARCH_FLAGS: Final[Mapping[str, Flag]] = {**INDEX_FLAGS, **MODEL_FLAGS, **RERANK_FLAGS, **WATCH_FLAGS, **RECALL_FLAGS}
 SETTING_FLAGS: Final[Mapping[str, Flag]] = {
@@ -186,5 +254,6 @@ SETTING_FLAGS: Final[Mapping[str, Flag]] = {
     **READING_FLAGS,
     **SEARCH_FLAGS,
     **MEMORY_FLAGS,
+    **LAYER_FLAGS,
 }
 """The flag of every setting."""

@@ -7,31 +7,34 @@ that returns the exit code.
 
 import argparse
 import atexit
+import gc
 import importlib
+import io
 import os
-import re
 import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
-from promptuary.cli.arguments import make_parser
+from promptuary.cli.arguments import COMMANDS, flags_of, make_parser, overview
+from promptuary.cli.parsing import did_you_mean, in_order, is_flag
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.text import one_line
 
 DONE, NOT_ALL, WRONG_USAGE = 0, 1, 2
 INTERRUPTED = 130
 
-# What argparse takes for a word although it begins with a dash.
-_DASHED_WORD = re.compile(r"-|-\d+|-\d*\.\d+|-.* .*", re.DOTALL)
-
 
 def run() -> None:
     """Run the program and exit: the entry point of the ``promptuary`` script."""
+    # A command makes many lasting objects at its start, and few cycles: looking for these often only takes time.
+    gc.set_threshold(50_000, 20, 50)
+    _outlive_readers()
     code = main()
     _flush_streams()
-    if "onnxruntime" in sys.modules and _may_exit_at_once():
-        # Unloading this library takes longer than a search.
+    if _may_exit_at_once():
+        # Taking the interpreter apart, and unloading libraries, takes longer than many a command.
         atexit._run_exitfuncs()  # noqa: SLF001  (as the interpreter would do now)
         _flush_streams()
         os._exit(code)
@@ -62,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output has closed it, as `head` does.
+        # Only a command without an end gets here, see _Output: it ends with its reader.
         _flush_streams()
         return DONE
     except OSError as error:
@@ -71,16 +74,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
-    """Parse the arguments. Words of a command may come before, between and after flags; after ``--`` all are words."""
+    """Parse the arguments. Flags may come before, between and after words; after ``--`` all are words."""
     given = list(arguments)
+    if given[:1] == ["help"]:
+        given = [*given[1:], "--help"]
+    if given and given[0].startswith("-") and given[0] not in {"-h", "--help", "--help-all", "--version"}:
+        given = in_order(make_parser(), given)
+    if given and not given[0].startswith("-") and given[0] not in (names := [one.name for one in COMMANDS]):
+        advice = did_you_mean(given[0], names) or "; promptuary --help lists the commands"
+        raise PromptuaryError(f"{given[0][:60]!r} is not a command{advice}")
+    every_flag = "--help-all" in given
+    given = ["--help" if one == "--help-all" else one for one in given] if every_flag else given
     end = given.index("--") if "--" in given else len(given)
-    parser = make_parser(given[0] if given else None)
-    options, others = parser.parse_known_args(given[:end])
-    unknown = [one for one in others if one.startswith("-") and not _DASHED_WORD.fullmatch(one)]
+    words_only = not any(one.startswith(("--", "-h")) for one in given[1:end])
+    parser = make_parser(given[0] if given else None, words_only=words_only, every_flag=every_flag)
+    of_command = bool(given) and not given[0].startswith("-")
+    options, others = parser.parse_known_args(in_order(parser, given[:end]) if of_command else given[:end])
+    unknown = [one for one in others if is_flag(one)]
     words = [*others, *given[end + 1 :]]
     takes = next((name for name in ("text", "words") if hasattr(options, name)), None)
+    if unknown and options.command is None and unknown[0].partition("=")[0] in flags_of(parser):
+        parser.error(f"{unknown[0]} is a flag of commands, and none is named; promptuary --help lists them")
     if unknown or (words and takes is None):
-        parser.error(f"unrecognized arguments: {' '.join(unknown or words)}")
+        advice = did_you_mean(unknown[0].partition("=")[0], flags_of(parser)) if unknown else ""
+        parser.error(f"unrecognized arguments: {' '.join(unknown or words)}{advice}")
     if takes is not None:
         setattr(options, takes, [*getattr(options, takes), *words])
     return options
@@ -88,17 +105,46 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
 
 def _start(options: argparse.Namespace) -> int:
     if options.command is None:
-        make_parser().print_help(sys.stderr)
+        print(overview(), file=sys.stderr)
         return WRONG_USAGE
     if sys.stdout is None:
         raise PromptuaryError("standard output is closed, so nothing can be printed")
     if options.command == "search" and not options.lexical:
         importlib.import_module("promptuary.wiring.preload").begin(options.workspace or os.curdir)
     # A turn of a thread needs a database and layers; a plain expansion does not import them.
-    in_thread = options.command == "expand" and (options.thread is not None or options.form is not None)
+    in_thread = options.command == "expand" and options.thread is not None
     module = "promptuary.cli.threads.expand_in_thread" if in_thread else options.module
+    _Output.is_endless = options.command == "watch" and not options.once
     code: int = importlib.import_module(module).main(options)
     return code
+
+
+class _Output(io.FileIO):
+    """A stream whose reader may go away early: the rest is written to nobody.
+
+    The command goes on, does what it was asked to do, and ends with the exit code that it would have had. One that
+    never ends of itself is told instead.
+    """
+
+    is_endless = False
+
+    def write(self, data: Any, /) -> int:
+        """Write, or drop what nobody reads."""
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            if _Output.is_endless:
+                raise
+            return len(data)
+
+
+def _outlive_readers() -> None:
+    """Let standard output and standard error survive their readers, unless they are a terminal's."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is not None and not stream.isatty():
+            raw = io.BufferedWriter(_Output(stream.fileno(), "w", closefd=False))
+            setattr(sys, name, io.TextIOWrapper(raw, encoding="utf-8", line_buffering=name == "stderr"))
 
 
 def _prepare_streams() -> None:
@@ -128,7 +174,9 @@ def _failed(sentence: str, code: int, *, debug: bool) -> int:
             import traceback  # noqa: PLC0415  (rarely needed)
 
             traceback.print_exc()
-        print(f"promptuary: {one_line(sentence)}", file=sys.stderr)
+        from promptuary.cli.terminal import styled  # noqa: PLC0415  (rarely needed)
+
+        print(f"{styled('promptuary:', 'red', sys.stderr)} {one_line(sentence)}", file=sys.stderr)
     _flush_streams()
     return code
 

@@ -1,7 +1,10 @@
 """What the parsers of all commands share. Every start of the program imports this, so it imports little."""
 
 import argparse
-from collections.abc import Callable, Mapping
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from promptuary.cli.flags import Flag
@@ -10,12 +13,41 @@ from promptuary.cli.flags import Flag
 class Help(argparse.HelpFormatter):
     """Wraps prose, and leaves a text of several lines as it is written."""
 
+    def __init__(self, prog: str) -> None:
+        # argparse makes a formatter for every argument that is added; without a width each asks for the terminal's.
+        super().__init__(prog, max_help_position=28, width=_width())
+
+    def add_argument(self, action: argparse.Action) -> None:
+        """Make room for the names of commands, which stand further to the right than argparse counts."""
+        super().add_argument(action)
+        names = self._iter_indented_subactions(action)
+        longest = max((len(self._format_action_invocation(one)) + self._current_indent for one in names), default=0)
+        self._action_max_length = max(self._action_max_length, longest)
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        """Name a value once: ``-w, --workspace DIR``."""
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        value = self._format_args(action, self._get_default_metavar_for_optional(action))
+        return f"{', '.join(action.option_strings)} {value}"
+
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return (
             "\n".join(indent + line for line in text.splitlines())
             if "\n" in text
             else super()._fill_text(text, width, indent)
         )
+
+
+def _width() -> int:
+    """Return the columns of help: those of the terminal, as ``COLUMNS`` or the system tells them, but for a margin."""
+    try:
+        return int(os.environ["COLUMNS"]) - 2
+    except (KeyError, ValueError):
+        try:
+            return os.get_terminal_size(sys.__stdout__.fileno()).columns - 2 if sys.__stdout__ else 78
+        except (OSError, ValueError):
+            return 78
 
 
 class Command(NamedTuple):
@@ -38,11 +70,21 @@ class Command(NamedTuple):
         return ".".join(filter(None, ("promptuary.cli", self.family, self.name)))
 
 
+_OFTEN = frozenset({"model", "window"})
+"""The settings whose flags every help shows."""
+
 Parser = TypeVar("Parser", bound=argparse.ArgumentParser)
 
 
-def add_parser(commands: "argparse._SubParsersAction[Parser]", command: Command, above: str) -> Parser:
-    """Add the parser of a command to those of ``above``, and return it."""
+def add_parser(
+    commands: "argparse._SubParsersAction[Parser]",
+    command: Command,
+    above: str,
+    *,
+    words_only: bool = False,
+    every_flag: bool = True,
+) -> Parser:
+    """Add the parser of a command to those of ``above``, and return it; ``words_only``, without flags of settings."""
     # No abbreviations: --max of one command would be --max-file-size of another.
     added = commands.add_parser(
         command.name,
@@ -52,31 +94,96 @@ def add_parser(commands: "argparse._SubParsersAction[Parser]", command: Command,
         epilog="\n".join(["examples:", *(f"  {example}" for example in command.examples)]),
         formatter_class=Help,
         allow_abbrev=False,
+        add_help=False,
     )
+    shown = "show help" if every_flag else argparse.SUPPRESS
+    added.add_argument("-h", "--help", action="help", help=shown)
+    # Making an argument takes argparse a tenth of a millisecond, and there are many flags.
+    added.words_only, added.every_flag = words_only, every_flag  # type: ignore[attr-defined]
+    if not every_flag:
+        # The short help has one section, which says where the rest is.
+        added._positionals = added._optionals  # noqa: SLF001
+        added._optionals.title = f"options ({above} {command.name} --help-all shows every flag)"  # noqa: SLF001
     for add in command.arguments:
         add(added)
     return added
 
 
+def add_actions(
+    parser: argparse.ArgumentParser,
+    actions: Sequence[Command],
+    above: str,
+    add_more: Callable[[argparse.ArgumentParser], None],
+    summary: Mapping[str, str],
+) -> None:
+    """Add the actions of a command, each with the flags of every command, which may also stand before the action.
+
+    ``summary`` is what the short help shows of them: names that belong together, and what they do.
+    """
+    common = {action.dest for action in parser._actions}  # noqa: SLF001  (argparse has no other way to ask)
+    title = "actions" if is_shown(parser) else f"actions ({above} --help-all has a line for each, and every flag)"
+    chosen = parser.add_subparsers(dest="action", metavar="ACTION", title=title, required=True, prog=above)
+    for one in actions:
+        added = add_parser(chosen, one, above, every_flag=is_shown(parser))
+        add_common(added)
+        add_more(added)
+        for argument in added._actions:  # noqa: SLF001
+            if argument.dest in common and argument.dest != "help":
+                # Otherwise the default would replace what was given before the action.
+                argument.default = argparse.SUPPRESS
+    if not is_shown(parser):
+        for argument in parser._actions:  # noqa: SLF001
+            argument.help = argument.help if argument is chosen else argparse.SUPPRESS
+        named = chosen._ChoicesPseudoAction  # noqa: SLF001
+        chosen._choices_actions = [named(names, (), meaning) for names, meaning in summary.items()]  # noqa: SLF001
+
+
 def add_common(parser: argparse.ArgumentParser) -> None:
     """Add the flags of every command."""
     parser.add_argument(
-        "--workspace",
         "-w",
+        "--workspace",
         metavar="DIR",
-        help="the workspace, where paths start (default: the nearest parent with .promptuary, .git or "
-        "promptuary.toml, else the current folder)",
+        help=brief(
+            parser,
+            "the workspace (default: the nearest one upwards)",
+            "the workspace (default: the nearest with .promptuary, .git or promptuary.toml)",
+        ),
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--quiet", "-q", action="store_true", help="print no table and no notes on stderr")
-    parser.add_argument("--debug", action="store_true", help="log details and tracebacks to stderr")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no table and no notes on stderr")
+    parser.add_argument("--debug", action="store_true", help=seldom(parser, "log details and tracebacks to stderr"))
 
 
 def add_flags(parser: argparse.ArgumentParser, title: str, flags: Mapping[str, Flag]) -> None:
-    """Add the flags of settings, in a group of the help."""
-    group = parser.add_argument_group(title)
+    """Add the flags of settings, in a group of the help; only their defaults if no flag is among the arguments."""
+    if getattr(parser, "words_only", False):
+        parser.set_defaults(**dict.fromkeys(flags))
+        return
+    group = section(parser, title)
     for setting, (flag, arguments) in flags.items():
-        group.add_argument(flag, dest=setting, **arguments)
+        shown = is_shown(parser) or setting in _OFTEN
+        group.add_argument(flag, dest=setting, **(arguments if shown else {**arguments, "help": argparse.SUPPRESS}))
+
+
+def section(parser: argparse.ArgumentParser, title: str) -> argparse._ActionsContainer:
+    """Return where to add arguments that belong together: the short help has one section for all."""
+    return parser.add_argument_group(title) if is_shown(parser) else parser
+
+
+def is_shown(parser: argparse.ArgumentParser) -> bool:
+    """Return whether the help shows flags that are seldom needed."""
+    return bool(getattr(parser, "every_flag", True))
+
+
+def brief(parser: argparse.ArgumentParser, short: str, whole: str) -> str:
+    """Return the help of an argument: the ``whole`` of it with ``--help-all``."""
+    return whole if is_shown(parser) else short
+
+
+def seldom(parser: argparse.ArgumentParser, text: str) -> str:
+    """Return the help of a flag that is seldom needed: shown with ``--help-all`` only."""
+    return text if is_shown(parser) else argparse.SUPPRESS
 
 
 def add_text(parser: argparse.ArgumentParser) -> None:
@@ -85,8 +192,84 @@ def add_text(parser: argparse.ArgumentParser) -> None:
         "text",
         nargs="*",
         metavar="TEXT",
-        help="the text; read from standard input if it is - or missing; write -- before a text with dashes",
+        help=brief(
+            parser,
+            "the text; - or nothing reads it from stdin",
+            "the text; - or nothing reads standard input; after -- it may begin with dashes",
+        ),
     )
+
+
+def did_you_mean(word: str, names: Iterable[str]) -> str:
+    """Return a question that names what is spelled most like ``word``; empty if nothing is."""
+    from difflib import get_close_matches  # noqa: PLC0415  (only for slips)
+
+    near = get_close_matches(word, list(names), n=1, cutoff=0.6)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+# What argparse takes for a word although it begins with a dash.
+_DASHED_WORD = re.compile(r"-|-\d+|-\d*\.\d+|-.* .*", re.DOTALL)
+
+
+def is_flag(word: str) -> bool:
+    """Return whether a word of the command line is a flag, by its looks."""
+    return word.startswith("-") and not _DASHED_WORD.fullmatch(word)
+
+
+def in_order(parser: argparse.ArgumentParser, given: Sequence[str]) -> list[str]:
+    """Return the arguments as argparse wants them: command, action, flags with their values, and the other words.
+
+    Argparse matches all positions at the first word, so that ``thread show -t review 3`` has no place for the 3.
+    """
+    if not any(is_flag(one) for one in given):
+        return list(given)
+    valued = _takes_value(parser)
+    flags: list[str] = []
+    words: list[str] = []
+    rest = iter(given)
+    for one in rest:
+        if one == "--":
+            return [*_leading(parser, words, flags), "--", *rest]
+        if not is_flag(one):
+            words.append(one)
+            continue
+        flags.append(one)
+        if _awaits_value(one, valued):
+            flags.extend(value for value in [next(rest, None)] if value is not None)
+    return _leading(parser, words, flags)
+
+
+def _leading(parser: argparse.ArgumentParser, words: Sequence[str], flags: Sequence[str]) -> list[str]:
+    """Return the words that choose a command and an action, then the flags, then the other words."""
+    leading = 0
+    below: argparse.ArgumentParser | None = parser
+    while below is not None and (chosen := _choice(below)) is not None and leading < len(words):
+        below = chosen.choices.get(words[leading])
+        leading += 1
+    return [*words[:leading], *flags, *words[leading:]]
+
+
+def _choice(parser: argparse.ArgumentParser) -> "argparse._SubParsersAction[argparse.ArgumentParser] | None":
+    """Return the argument that chooses a parser below this one."""
+    of_parsers = argparse._SubParsersAction  # noqa: SLF001  (argparse has no other way to ask)
+    return next((one for one in parser._actions if isinstance(one, of_parsers)), None)  # noqa: SLF001
+
+
+def _takes_value(parser: argparse.ArgumentParser) -> dict[str, bool]:
+    """Return each flag of a parser and of those below it, and whether a value follows it."""
+    chosen = _choice(parser)
+    below = [_takes_value(one) for one in chosen.choices.values()] if chosen else []
+    own = {flag: one.nargs != 0 for one in parser._actions for flag in one.option_strings}  # noqa: SLF001
+    return {flag: valued for flags in [*below, own] for flag, valued in flags.items()}
+
+
+def _awaits_value(flag: str, valued: Mapping[str, bool]) -> bool:
+    """Return whether the next word is the value of ``flag``; ``-qt`` is short for ``-q -t``, ``-tx`` for ``-t x``."""
+    if flag.startswith("--"):
+        return valued.get(flag, False)
+    first = next((at for at, letter in enumerate(flag) if valued.get(f"-{letter}")), None)
+    return first == len(flag) - 1
 
 
 def count(text: str) -> int:

@@ -1,4 +1,4 @@
-"""Shows the progress of long work on one line of a terminal, which is erased at the end. Shows nothing elsewhere."""
+"""Shows the progress of long work: one line of a terminal, erased at the end; elsewhere a line every few seconds."""
 
 import os
 import time
@@ -11,6 +11,8 @@ from promptuary.cli.terminal import columns, cut
 
 _EVERY: Final = 0.1
 """Seconds between two updates."""
+_EVERY_LINE: Final = 5.0
+"""Seconds between two lines where there is no terminal."""
 _CELLS: Final = 20
 _ROOM_FOR_CELLS: Final = 72
 
@@ -33,7 +35,8 @@ class ProgressLine:
     ) -> None:
         self._stream = stream
         self._unit = unit
-        self._shown = shown and stream.isatty() and os.environ.get("TERM") != "dumb"
+        self._shown = shown
+        self._redrawn = stream.isatty() and os.environ.get("TERM") != "dumb"
         self._looks_back = looks_back
         self._clock = clock
         self._seen: deque[tuple[float, int]] = deque()
@@ -51,17 +54,21 @@ class ProgressLine:
             self._drawn_at = now
         if not self._seen:
             self._seen.append((now, done))
-        if now - self._drawn_at < _EVERY:
+        if now - self._drawn_at < (_EVERY if self._redrawn else _EVERY_LINE):
             return
         self._seen.append((now, done))
         while len(self._seen) > 2 and self._seen[1][0] <= now - self._looks_back:
             self._seen.popleft()
         self._drawn_at = now
+        if not self._redrawn:
+            with suppress(OSError, ValueError):
+                print(self._line(done, total), file=self._stream, flush=True)
+            return
         self._draw(self._line(done, total))
 
     def say(self, text: str) -> None:
         """Show a text until the first numbers come."""
-        if self._shown:
+        if self._shown and self._redrawn:
             self._draw(text)
 
     def close(self) -> None:
@@ -81,7 +88,7 @@ class ProgressLine:
         parts = [f"{done:,} of {total:,} {self._unit}"]
         if rate > 0:
             parts += [f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s", f"{duration((total - done) / rate)} left"]
-        if total > 0 and columns(self._stream) >= _ROOM_FOR_CELLS:
+        if total > 0 and self._redrawn and columns(self._stream) >= _ROOM_FOR_CELLS:
             full = min(_CELLS, _CELLS * done // total)
             parts.insert(0, f"[{'#' * full}{'.' * (_CELLS - full)}]")
         return "  ".join(parts)

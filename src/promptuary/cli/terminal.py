@@ -1,7 +1,8 @@
-"""The width of a terminal, and texts cut to it."""
+"""The width of a terminal, texts cut to it, and colour."""
 
 import os
-from typing import Final, TextIO
+from collections.abc import Mapping
+from typing import Final, Literal, TextIO
 
 from promptuary.core.table import display_width
 
@@ -9,6 +10,30 @@ WITHOUT_TERMINAL: Final = 120
 """Columns of output that does not go to a terminal."""
 
 _LEAST: Final = 20
+
+
+Style = Literal["bold", "red", "yellow"]
+_CODES: Final[Mapping[Style, str]] = {"bold": "1", "red": "31", "yellow": "33"}
+
+
+def styled(text: str, style: Style, stream: TextIO) -> str:
+    """Return ``text`` in a style, if ``stream`` shows colour.
+
+    ``NO_COLOR`` switches it off and ``FORCE_COLOR`` on, everywhere; else only a terminal that is not dumb has it.
+    """
+    return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if _has_colour(stream) else text
+
+
+def headed(table: str, stream: TextIO) -> str:
+    """Return a table with its head in bold, if ``stream`` shows colour."""
+    head, end, rows = table.partition("\n")
+    return f"{styled(head, 'bold', stream)}{end}{rows}"
+
+
+def _has_colour(stream: TextIO) -> bool:
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
 
 
 def columns(stream: TextIO) -> int:

@@ -10,11 +10,10 @@ their mistakes become notes. A mistake anywhere else is a ``ConfigError``.
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
-from promptuary.config.named_models import NamedModel, named_models
 from promptuary.config.values import converted, cut, nearest
 from promptuary.core.errors import Code, ConfigError, SourceError
 from promptuary.core.text import one_line
@@ -24,15 +23,21 @@ from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.read import read_text
 from promptuary.workspace.disk.root import Root
 
+if TYPE_CHECKING:
+    from promptuary.config.named_models import NamedModel
+    from promptuary.config.static_layers import StaticLayer
+
 MARKERS: Final = (".promptuary", ".git", "promptuary.toml")
 """A folder that contains one of these is a workspace."""
 
-# A later one wins.
-_WORKSPACE_FILES: Final = ("pyproject.toml", "promptuary.toml", ".promptuary/config.toml")
+WORKSPACE_FILES: Final = ("pyproject.toml", "promptuary.toml", ".promptuary/config.toml")
+"""Where a workspace has settings; a later one wins."""
 _PREFIX: Final = "PROMPTUARY_"
 _MODELS: Final = "models"
 _MOST_NOTES: Final = 5
 _LARGEST: Final = 1024 * 1024
+_UNKNOWN_WINDOW: Final = 32_768
+"""The window of a chat model that nobody knows: small enough for most that people run themselves."""
 _KEY: Final = r"""(?:[\w-]++|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*"|'[^'\n]*+')"""
 _DEEPEST: Final = 16
 _MOST_TABLES: Final = 20_000
@@ -45,6 +50,7 @@ class Settings:
     """All settings. Sizes are in bytes, times in seconds, shares are fractions of the window."""
 
     model: str = ""
+    answer_model: str = ""
     window: int = 0
     vocabulary: str = ""
     warn_share: float = 0.25
@@ -69,6 +75,7 @@ class Settings:
     summary_timeout: float = 30.0
     chunk_tokens: int = 256
     chunk_overlap: int = 32
+    index_hidden: bool = False
     embedder: str = "auto"
     embed_url: str = ""
     embed_model: str = ""
@@ -92,7 +99,25 @@ class Settings:
     writeback_model: str = ""
     writeback_qa_prompt: str = ""
     writeback_profile_prompt: str = ""
-    models: tuple[NamedModel, ...] = field(default=(), metadata={"internal": True})
+    experiences: bool = True
+    experience_tokens: int = 400
+    experience_model: str = ""
+    file_reference_base_dir: str = ""
+    file_reference_slot: int = 350
+    file_reference_max_file_size: int = 0
+    file_reference_follow_symlinks: bool = False
+    file_reference_allowed_extensions: tuple[str, ...] = ()
+    file_reference_scoring_model: str = ""
+    file_reference_max_files: int = 100
+    instructions_folder: str = ""
+    instructions_slot: int = 105
+    instructions_max_bytes: int = 32 * 1024
+    instructions_max_file_bytes: int = 32 * 1024
+    instructions_tag: str = "instructions"
+    instructions_budget: int = 0
+    static_layers: "tuple[StaticLayer, ...]" = field(default=(), metadata={"internal": True})
+    """The layers that show a file on every turn: the person's, and those of the workspace."""
+    models: "tuple[NamedModel, ...]" = field(default=(), metadata={"internal": True})
     """The chat models that the person gave names to."""
     notes: tuple[str, ...] = field(default=(), metadata={"internal": True})
     """What was ignored and why, and what else the person should know: one printable line each."""
@@ -127,16 +152,45 @@ class Settings:
 
     @property
     def _model(self) -> Model:
-        if not self.model:
+        if self.model:
+            return known_model(self.model) or Model(DEFAULT_WINDOW, DEFAULT_VOCABULARY, exact=False)
+        if (named := self._named_answer_model) is None:
             return Model(DEFAULT_WINDOW, DEFAULT_VOCABULARY)
-        return known_model(self.model) or Model(DEFAULT_WINDOW, DEFAULT_VOCABULARY, exact=False)
+        known = known_model(named.model) or Model(_UNKNOWN_WINDOW, DEFAULT_VOCABULARY, exact=False)
+        return replace(known, window=named.window) if named.window else known
+
+    @property
+    def counted_model(self) -> str:
+        """The model that tokens are counted for: the one that was set, else the one to talk to; may be empty."""
+        named = self._named_answer_model
+        return self.model or (named.model if named else "")
+
+    @property
+    def assumes_window(self) -> bool:
+        """Whether the window is a guess, because nobody knows the model to talk to."""
+        named = self._named_answer_model
+        unknown = named is not None and bool(named.model) and not named.window and known_model(named.model) is None
+        return unknown and not self.model and not self.window
+
+    @property
+    def _named_answer_model(self) -> "NamedModel | None":
+        try:
+            return self.chat(self.answer_model) if self.answer_model else None
+        except ConfigError:  # whoever wants to use it is told
+            return None
+
+    def chat(self, name: str) -> "NamedModel":
+        """Return the chat model called ``name``. Raises ``ConfigError``, which says what to do, if there is none."""
+        from promptuary.config.named_models import find_model  # noqa: PLC0415  (few talk to a model)
+
+        return find_model(name, self.models, os.environ)
 
     def origin(self, name: str) -> str:
         """Return where a setting comes from.
 
         One of "default", "model", "your configuration", the name of a file, "environment" and "option".
         """
-        by_model = name in {"window", "vocabulary"} and known_model(self.model) is not None
+        by_model = name in {"window", "vocabulary"} and known_model(self.counted_model) is not None
         return dict(self.origins).get(name, "model" if by_model else "default")
 
 
@@ -144,6 +198,7 @@ class SettingsOptions(TypedDict, total=False):
     """The settings as keyword arguments: a value, a text that spells it (``"128k"``), or ``None`` to leave it unset."""
 
     model: str | None
+    answer_model: str | None
     window: int | str | None
     vocabulary: str | None
     warn_share: float | str | None
@@ -168,6 +223,7 @@ class SettingsOptions(TypedDict, total=False):
     summary_timeout: float | str | None
     chunk_tokens: int | str | None
     chunk_overlap: int | str | None
+    index_hidden: bool | str | None
     embedder: str | None
     embed_url: str | None
     embed_model: str | None
@@ -191,6 +247,24 @@ class SettingsOptions(TypedDict, total=False):
     writeback_model: str | None
     writeback_qa_prompt: str | None
     writeback_profile_prompt: str | None
+    experiences: bool | str | None
+    experience_tokens: int | str | None
+    experience_model: str | None
+    file_reference_base_dir: str | None
+    file_reference_slot: int | str | None
+    file_reference_max_file_size: int | str | None
+    file_reference_follow_symlinks: bool | str | None
+    file_reference_allowed_extensions: Sequence[str] | None
+    file_reference_scoring_model: str | None
+    file_reference_max_files: int | str | None
+    instructions_folder: str | None
+    instructions_slot: int | str | None
+    instructions_max_bytes: int | str | None
+    instructions_max_file_bytes: int | str | None
+    instructions_tag: str | None
+    instructions_budget: int | str | None
+    static_layers: Mapping[str, object] | None
+    """Layers that show a file, by name: a table as in ``[layers.static.NAME]``."""
     models: Mapping[str, object] | None
     """Chat models by name: a table as in ``[models.NAME]``, or a ``ChatModel``."""
 
@@ -200,9 +274,14 @@ USER_ONLY: Final = frozenset(
         "allow_hosts",
         "allowed_extensions",
         "allow_sensitive",
+        "answer_model",
         "embed_key",
         "embed_url",
         "embedder",
+        "experience_model",
+        "experiences",
+        "file_reference_follow_symlinks",
+        "file_reference_scoring_model",
         "follow_symlinks",
         "max_file_size",
         "model_url",
@@ -224,6 +303,9 @@ SETTINGS: Final = tuple(_FIELDS)
 """The names of all settings."""
 _TABLES: Final = ("recall", "writeback")
 """Settings whose names begin so may stand in a table: ``[recall] mode`` is ``recall_mode``."""
+_STATIC: Final = "static_layers"
+_COMPACTION: Final = ("history_", "compact_", "shorten_", "summary_")
+"""How the names of settings begin that may stand in ``[compaction]``; ``compact_`` can be left out there."""
 
 
 def load(workspace: Path, options: SettingsOptions | None = None) -> Settings:
@@ -233,7 +315,7 @@ def load(workspace: Path, options: SettingsOptions | None = None) -> Settings:
     file of the workspace is ignored, with a note.
     """
     draft = _Draft()
-    path = _user_file()
+    path = user_file()
     draft.take(_user_values(path), "your configuration", lambda name: f"{name} in {path}")
     _take_workspace(draft, workspace)
     draft.take(_environment(draft.notes), "environment", lambda name: _PREFIX + name.upper())
@@ -276,7 +358,7 @@ class _Draft:
 
     def take_from_workspace(self, given: Mapping[str, Any], origin: str) -> None:
         """Take what a workspace may set, and note the rest; of many unknown names only the first few."""
-        known = [name for name in given if name in _FIELDS or name == _MODELS]
+        known = [name for name in given if name in _FIELDS or name in (_MODELS, _STATIC)]
         unknown = [name for name in given if name not in known]
         for name in (*known, *unknown[:_MOST_NOTES]):
             where = f"{cut(name)} in {origin}"
@@ -286,14 +368,27 @@ class _Draft:
                 )
                 continue
             try:
-                self._set(name, given[name], origin, where)
+                self._set(name, given[name], origin, where, of_workspace=True)
             except ConfigError as error:
                 self.notes.append(f"{error} (ignored)")
         if len(unknown) > _MOST_NOTES:
             self.notes.append(f"{origin} sets {len(unknown) - _MOST_NOTES:,} more unknown settings (ignored)")
 
-    def _set(self, name: str, value: object, origin: str, where: str) -> None:
-        self.values[name] = _value(name, value, where)
+    def _set(self, name: str, value: object, origin: str, where: str, *, of_workspace: bool = False) -> None:
+        if name == _STATIC:
+            from promptuary.config.static_layers import static_layers  # noqa: PLC0415  (few people have any)
+
+            # Those of several places stand beside each other; of one name, the person's.
+            made = static_layers(value, where, of_workspace=of_workspace)
+            before: tuple[StaticLayer, ...] = self.values.get(name, ())
+            stay = [one for one in before if of_workspace and not one.of_workspace]
+            new = [one for one in made if one.name not in {own.name for own in stay}]
+            others = [one for one in before if one.name not in {own.name for own in (*new, *stay)}]
+            self.values[name] = (*stay, *others, *new)
+        else:
+            if of_workspace and name in {"file_reference_base_dir", "instructions_folder"}:
+                _check_inside(str(value), where)
+            self.values[name] = _value(name, value, where)
         self.origins[name] = origin
 
     def finished(self) -> Settings:
@@ -305,18 +400,25 @@ class _Draft:
         known = known_model(settings.model)
         shown = cut(settings.model)
         if settings.model and known is None and not settings.window:
-            if self.origins["model"] not in _WORKSPACE_FILES:
+            if self.origins["model"] not in WORKSPACE_FILES:
                 for_model(settings.model)
             self.notes.append(f"model {shown} in {self.origins['model']} is unknown: set window, too")
-        if settings.approximate:
-            why = "its vocabulary is not public" if known else "the model is unknown"
+        if settings.assumes_window:
+            self.notes.append(
+                f"the window of {cut(settings.counted_model)} is not known: {_UNKNOWN_WINDOW:,} tokens are assumed; "
+                f"set window"
+            )
+        elif settings.approximate:
+            why = "its vocabulary is not public" if known_model(settings.counted_model) else "the model is unknown"
             used = settings.effective_vocabulary
-            self.notes.append(f"token counts for {shown} are approximate: {why}, so {used} is used")
+            counts = f"token counts for {cut(settings.counted_model)} are approximate"
+            self.notes.append(f"{counts}: {why}, so {used} is used")
         notes = tuple(map(one_line, self.notes))
         return Settings(**self.values, notes=notes, origins=tuple(self.origins.items()))
 
 
-def _user_file() -> Path | None:
+def user_file() -> Path | None:
+    """Return the file of the person's own settings, which need not exist; ``None`` for a user without a home."""
     base = os.environ.get("XDG_CONFIG_HOME")
     try:
         return Path(base or Path.home() / ".config") / "promptuary" / "config.toml"
@@ -343,7 +445,7 @@ def _user_values(path: Path | None) -> Mapping[str, Any]:
 
 def _take_workspace(draft: _Draft, workspace: Path) -> None:
     with Root(workspace) as root:
-        for name in _WORKSPACE_FILES:
+        for name in WORKSPACE_FILES:
             try:
                 draft.take_from_workspace(
                     _table(_parsed(read_text(root, name, ReadPolicy(_LARGEST, closed=None)).text, name), name), name
@@ -409,12 +511,47 @@ def _without_tables(values: Mapping[str, Any], origin: str) -> Mapping[str, Any]
                 if name in flat:
                     raise ConfigError(f"{cut(name)} in {origin} is set twice, once as {cut(key)} in [{table}]")
                 flat[name] = value
+    _layer_tables(flat, origin)
     return flat
+
+
+def _layer_tables(flat: dict[str, Any], origin: str) -> None:
+    """Rename what stands in the tables of ``layers`` and in ``[compaction]``, in place."""
+    compaction = flat.pop("compaction", {})
+    layers = flat.pop("layers", {})
+    for name, table in {
+        "compaction": compaction,
+        "layers": layers,
+        **(layers if isinstance(layers, dict) else {}),
+    }.items():
+        if not isinstance(table, dict):
+            raise ConfigError(f"{cut(str(name))} in {origin} must be a table")
+    renamed = {key if key.startswith(_COMPACTION) else f"compact_{key}": value for key, value in compaction.items()}
+    for layer, table in layers.items():
+        if layer == "static":
+            renamed[_STATIC] = table
+        else:
+            # One that is unknown gets the error of a setting that is unknown.
+            renamed |= {f"{layer}_{key}": value for key, value in table.items()}
+    for name, value in renamed.items():
+        if name in flat:
+            raise ConfigError(f"{cut(name)} in {origin} is set twice, once in a table")
+        flat[name] = value
+
+
+def _check_inside(path: str, where: str) -> None:
+    """Raise ``ConfigError`` for a path that a workspace may not choose, since it leaves the workspace."""
+    if path.startswith(("/", "~")) or ".." in path.split("/"):
+        raise ConfigError(f"{where} leaves the workspace; use a flag or your own configuration")
 
 
 def _value(name: str, value: object, where: str) -> object:
     if name == _MODELS:
+        from promptuary.config.named_models import named_models  # noqa: PLC0415  (few people name models)
+
         return named_models(value, where)
+    if name == "instructions_budget" and value == "auto":
+        return 0
     if name in _FIELDS:
         return converted(name, value, where, _FIELDS[name].default)
     meant = nearest(name, _FIELDS)

@@ -26,11 +26,16 @@ _BOUNDS: Final[Mapping[str, tuple[float, float, str]]] = {
     "rerank_timeout": (0.01, 600, "seconds"),
     "watch_debounce": (0.0, 60.0, "seconds"),
     "memory_tokens": (0, 10**10, "tokens"),
+    "experience_tokens": (0, 10**10, "tokens"),
     "recall_tokens": (0, 10**10, "tokens"),
     "recall_timeout_ms": (1, 600_000, "milliseconds"),
     "recall_max_selected": (1, 50, "notes"),
     "model_timeout": (0.01, 3600, "seconds"),
     "model_max_tokens": (0, 10**7, "tokens"),
+    "model_window": (0, 10**10, "tokens"),
+    "model_input_price": (0.0, 10**6, "dollars"),
+    "model_output_price": (0.0, 10**6, "dollars"),
+    "model_cached_price": (0.0, 10**6, "dollars"),
     "compact_keep": (0, 10**6, "messages"),
     "shorten_over": (80, 10**10, "tokens"),
     "shorten_to": (40, 10**10, "tokens"),
@@ -38,12 +43,22 @@ _BOUNDS: Final[Mapping[str, tuple[float, float, str]]] = {
     "summary_least": (0, 10**10, "tokens"),
     "summary_input": (1000, 10**10, "tokens"),
     "summary_timeout": (0.001, 10**6, "seconds"),
+    "file_reference_slot": (0, 10**6, ""),
+    "file_reference_max_file_size": (0, 10**12, "bytes"),
+    "file_reference_max_files": (1, 10_000, "files"),
+    "instructions_slot": (0, 10**6, ""),
+    "instructions_max_bytes": (1, 10**8, "bytes"),
+    "instructions_max_file_bytes": (1, 10**8, "bytes"),
+    "instructions_budget": (0, 10**10, "tokens"),
 }
 _CHOICES: Final[Mapping[str, Sequence[str]]] = {
     "vocabulary": ("", *VOCABULARIES),
+    "model_provider": ("openai", "anthropic", "pydantic-ai"),
     "recall_mode": ("hybrid_async", "legacy_blocking"),
     "writeback_wait_policy": ("never_wait", "soft_drain"),
 }
+_TAG: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+_PLACEHOLDER: Final = re.compile(r"\{[^{}]*\}")
 
 
 def converted(name: str, value: object, where: str, default: object) -> object:
@@ -66,7 +81,27 @@ def converted(name: str, value: object, where: str, default: object) -> object:
         raise ConfigError(f"{where} must be text, not {_shown(value)}")
     if name in _CHOICES and value not in _CHOICES[name]:
         raise ConfigError(f"{where} is unknown: {_shown(value)}; use one of: {', '.join(filter(None, _CHOICES[name]))}")
+    if name == "memory_folder" and (unknown := set(_PLACEHOLDER.findall(value)) - {"{user}", "{thread}"}):
+        raise ConfigError(f"{where} knows {{user}} and {{thread}}, not {_shown(min(unknown))}")
+    if name.endswith("_tag") and _TAG.fullmatch(value) is None:
+        raise ConfigError(f"{where} must be a name of letters and digits, not {_shown(value)}")
     return value
+
+
+def integer(value: object, where: str, *, least: int, most: int) -> int:
+    """Return ``value``, or the text that spells it, as a whole number. Raises ``ConfigError`` if it is no such one."""
+    found = _integer(value, where)
+    if not least <= found <= most:
+        raise ConfigError(f"{where} must be between {least:,} and {most:,}, not {_shown(found)}")
+    return found
+
+
+def number(value: object, where: str, *, least: float, most: float) -> float:
+    """Return ``value``, or the text that spells it, as a number. Raises ``ConfigError`` if it is no such one."""
+    found = _number(value, where)
+    if not least <= found <= most:
+        raise ConfigError(f"{where} must be between {least:,} and {most:,}, not {_shown(found)}")
+    return found
 
 
 def _boolean(value: object, where: str) -> bool:
@@ -111,7 +146,7 @@ def _share(value: object, where: str) -> float:
 def _bounded(name: str, number: float, where: str) -> float:
     least, most, unit = _BOUNDS[name]
     if not least <= number <= most:
-        raise ConfigError(f"{where} must be between {least:,} and {most:,} {unit}, not {_shown(number)}")
+        raise ConfigError(f"{where} must be between {least:,} and {most:,} {unit}".rstrip() + f", not {_shown(number)}")
     return number
 
 

@@ -9,26 +9,35 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from promptuary.config.settings import Settings, SettingsOptions, find_workspace, load
-from promptuary.core.errors import ConfigError
+from promptuary.core.errors import CLOSED, ConfigError, PromptuaryError, UnknownNoteError
 from promptuary.core.principals import Principal
+from promptuary.core.references import pasted_spans
 from promptuary.tokens import Counter
 from promptuary.wiring.workspace import open_door
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from promptuary.context.render import Provider
     from promptuary.core.expansion import Expansion
+    from promptuary.core.experiences import Experience
     from promptuary.core.layers import Layer
+    from promptuary.core.ledger import KeptReport
     from promptuary.core.messages import Message
     from promptuary.core.notes import Examination, ForeignForm, ForgetReport, ImportReport, Note, NoteHeader
     from promptuary.core.ports.models import ChatModel
     from promptuary.core.ports.threads import StateDatabase
-    from promptuary.core.references import Completion, Reference
+    from promptuary.core.ports.writeback import Proposal, ProposalFields
+    from promptuary.core.references import Completion, MenuItem, Pasted, Reference, Span
     from promptuary.core.search import SearchQuery, SearchResult
+    from promptuary.core.sessions import Sight
+    from promptuary.experiences.experiences import Experiences
+    from promptuary.experiences.learning.learner import ExperienceLearner
     from promptuary.memory.doors.tools import ToolForm
+    from promptuary.memory.forget import Oblivion
     from promptuary.memory.memory import Memory
     from promptuary.memory.writeback.proposals import Proposals
     from promptuary.memory.writeback.runner import Writeback
@@ -37,8 +46,11 @@ if TYPE_CHECKING:
     from promptuary.references.completion.sources import Completer
     from promptuary.references.resolve_context import NoteKept, NotesFound
     from promptuary.search.service import SearchService
+    from promptuary.sessions.memory import PinnedMemory
+    from promptuary.sessions.sessions import Sessions
+    from promptuary.threads.options import ExpandRequest, Learner
+    from promptuary.threads.prepared import Turn
     from promptuary.threads.threads import Threads
-    from promptuary.threads.turn import ExpandRequest, Turn
     from promptuary.wiring.memory.notes import MemoryPlace
     from promptuary.workspace.workspace import Workspace
 
@@ -65,8 +77,13 @@ class Core:
         self._threads: Threads | None = None
         self._search: SearchService | None = None
         self._memories: dict[MemoryPlace, Memory] = {}
+        self._sessions: Sessions | None = None
+        self._pinned: dict[str, PinnedMemory] = {}
         self._writeback: Writeback | None = None
+        self._experiences: Experiences | None = None
+        self._learner: ExperienceLearner | None = None
         self._opening = threading.RLock()
+        self._closed = False
         self.notes = list(settings.notes)
         """Sentences for the person that came up since the workspace was opened."""
         self.stopping = threading.Event()
@@ -82,46 +99,54 @@ class Core:
         layers: Sequence[Layer],
         chat_model: ChatModel | None,
         options: SettingsOptions,
+        current_folder: str | Path | None = None,
     ) -> Self:
-        """Open the workspace that ``path`` is in, or ``path`` itself if ``exact``."""
+        """Open the workspace that ``path`` is in, or ``path`` itself if ``exact``.
+
+        The paths that a person types count from ``current_folder`` first, if there is one, and from the workspace.
+        """
         given: object = principal  # it decides who owns what, and not every caller has a type checker
         if not isinstance(given, Principal):
             raise ConfigError(f'principal must be a Principal, such as Principal(user="ada"), not {given!r}')
         folder, notes = (Path(path), ()) if exact else find_workspace(Path(path))
         settings = load(folder, options)
         settings = replace(settings, notes=(*notes, *settings.notes))
-        return cls(open_door(folder, settings), settings, principal, layers, chat_model)
+        here = None if current_folder is None else Path(current_folder)
+        return cls(open_door(folder, settings, here), settings, principal, layers, chat_model)
 
     @property
     def path(self) -> Path:
         """The root of the workspace."""
         return self._workspace.root.path
 
-    def expand(self, text: str, *, pasted: Sequence[tuple[int, int]] = ()) -> Expansion:
+    def expand(self, text: str, *, pasted: Pasted = ()) -> Expansion:
         """Return ``text`` with everything it points at."""
         limit = int(self.settings.effective_window * self.settings.limit_share)
-        return self._expand(text, limit, pasted=pasted)
+        return self._expand(text, limit, pasted=pasted_spans(text, pasted))
 
     def _expand(
         self,
         text: str,
         limit: int,
         *,
-        pasted: Sequence[tuple[int, int]] = (),
+        pasted: Sequence[Span] = (),
         turn: ExpandRequest | None = None,
     ) -> Expansion:
         """Expand a message; that of a ``turn`` of a thread has references queued, and may ask for a note."""
+        window = self.settings.effective_window
+        if turn is None and (alone := self._sent_alone(text, limit)) is not None:
+            return alone
         from promptuary.references import expand, kinds, resolve_context  # noqa: PLC0415  (a search reads no message)
 
-        window = self.settings.effective_window
+        sight = turn.sight if turn else None
         limits = expand.Limits(window, int(window * self.settings.warn_share), limit, self.settings.timeout)
-        with self._workspace.visit() as visit:
+        with self._workspace.within(sight).visit() as visit:
             context = resolve_context.ResolveContext(
                 visit,
                 self._counter,
-                self._find,
-                lambda value: self._find_notes(value, turn.thread if turn else "main"),
-                remember=None if turn is None else lambda reference: self._remember(reference, turn),
+                self._find if sight is None else lambda query: self._find_within(query, sight),
+                lambda value: self._find_notes(value, turn),
+                remember=None if turn is None or turn.rehearsed else lambda reference: self._remember(reference, turn),
                 stopped=self.stopping.is_set,
             )
             also = turn.also if turn else ""
@@ -132,8 +157,30 @@ class Core:
             self._workspace.usage.record(expansion.named)
         return expansion
 
+    def render(self, expansion: Expansion, provider: Provider) -> Any:
+        """Return an expanded message in the words of a provider."""
+        from promptuary.context.render import FORMS  # noqa: PLC0415  (most expansions are printed as they are)
+        from promptuary.core.messages import Prompt  # noqa: PLC0415
+
+        return FORMS[provider](Prompt((), (), (), expansion.messages[-1]))
+
+    def _sent_alone(self, text: str, limit: int) -> Expansion | None:
+        """Return a message that refers to nothing as it is sent, unless there is something to say about it."""
+        from promptuary.core.expansion import Spend, sent_alone  # noqa: PLC0415  (a search reads no message)
+
+        window = self.settings.effective_window
+        spend = Spend(0, window, int(window * self.settings.warn_share), limit)
+        return None if self._workspace.cut_rules() else sent_alone(text, spend)
+
     def complete(self, text: str, *, limit: int = 20, timeout: float = 0.0, ignored: bool = False) -> Completion:
         """Return what the ``@`` and ``#`` menus offer at the end of ``text``."""
+        return self._completer(timeout=timeout, ignored=ignored).complete(text, limit=limit)
+
+    def hint(self, item: MenuItem) -> str:
+        """Return the hint of a row of a menu."""
+        return self._completer().hint(item)
+
+    def _completer(self, *, timeout: float = 0.0, ignored: bool = False) -> Completer:
         completer = self._completers.get(ignored)
         if completer is None:
             from promptuary.references.completion.sources import Completer  # noqa: PLC0415  (most expansions need none)
@@ -142,12 +189,16 @@ class Core:
                 self._workspace, self._counter, timeout=timeout, ignored=ignored, notes=self._offered_notes
             )
             self._completers[ignored] = completer
-        return completer.complete(text, limit=limit)
+        return completer
+
+    def copy(self, text: str) -> None:
+        """Put ``text`` into the clipboard of the person at this machine."""
+        self._workspace.copy(text)
 
     def find_files(self, words: str, *, limit: int = 20) -> Sequence[str]:
         """Return the files that ``words`` may mean, the likeliest first."""
         menu = self.complete(f'@file:"{words}', limit=limit, timeout=_FIND_TIMEOUT)
-        return [item.label for item in menu.items]
+        return [item.path for item in menu.items]
 
     def threads(self, *, create: bool = True) -> Threads:
         """Return the threads of the principal. Unless ``create`` is set, no database is created."""
@@ -161,29 +212,39 @@ class Core:
                 self._workspace,
                 self.settings,
                 self._counter,
-                lambda request: self._expand(request.text, request.limit, turn=request),
+                lambda request: self._expand(request.text, request.limit, pasted=request.pasted, turn=request),
                 self._find,
                 database=state,
                 principal=self.principal,
                 layers=self._layers,
                 memory_layers=self._memory_layers(),
                 model=self._model,
-                learner=self.writeback() if state.persistent else None,
+                learners=self._learners() if state.persistent else [],
+                experiences=lambda: self._experiences_in(state),
+                memory=self.memory,
+                sight=lambda thread: self._sight(thread, state),
+                search_within=self._find_within,
+                on_note=self._note,
             )
             if state.persistent:
                 self._threads = threads
             return threads
+
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
 
     def state(self, *, create: bool = True) -> StateDatabase:
         """Return the database of the workspace; one in memory if there is none and ``create`` is not set.
 
         Raises ``ForeignStateError`` if the database is somebody else's.
         """
+        self._check_open()
         with self._opening:
             if self._state is not None and self._state.is_current():
                 return self._state
             from promptuary.storage.in_memory import InMemoryState  # noqa: PLC0415  (most expansions need none)
-            from promptuary.wiring.state import open_state  # noqa: PLC0415
+            from promptuary.wiring.state_files.state import open_state  # noqa: PLC0415
             from promptuary.workspace.state_file import has_state  # noqa: PLC0415
 
             if not create and not has_state(self._workspace):
@@ -198,6 +259,7 @@ class Core:
         """Return the durable memory of the principal; ``thread`` matters if the settings isolate threads."""
         from promptuary.wiring.memory.notes import MemoryPlace, open_memory  # noqa: PLC0415  (most expansions need none)
 
+        self._check_open()
         with self._opening:
             if self._state is not None and not self._state.is_current():
                 self.state()
@@ -205,10 +267,106 @@ class Core:
             if place not in self._memories:
                 memory = self._memories[place] = open_memory(self._workspace, self.settings, place, self.state)
                 if (state := self.state(create=False)).persistent:
-                    from promptuary.wiring.memory.forgetting import beside_notes, forget_copies  # noqa: PLC0415
+                    from promptuary.wiring.memory.forgetting import beside_notes, forget_the_rest  # noqa: PLC0415
 
-                    forget_copies(self._workspace, memory, beside_notes(self._workspace, place, state))
+                    forget_the_rest(self._workspace, memory, beside_notes(self._workspace, place, state))
             return self._memories[place]
+
+    def memories(self) -> Mapping[str, tuple[MemoryPlace, Memory]]:
+        """Return every memory of the principal by thread: one, unless the settings isolate threads."""
+        from promptuary.wiring.memory.notes import has_notes, places  # noqa: PLC0415  (most expansions need none)
+
+        threads = [one.id for one in self.state(create=False).threads(self.principal).threads()]
+        every = places(self.principal, self.settings.memory_folder, threads)
+        return {
+            thread: (place, self.memory(thread))
+            for number, (thread, place) in enumerate(every.items())
+            if number == 0 or has_notes(self._workspace, place)
+        }
+
+    def experiences(self, *, create: bool = True) -> Experiences:
+        """Return the experience store of the principal. Unless ``create`` is set, no database is created."""
+        with self._opening:
+            return self._experiences_in(self.state(create=create))
+
+    def _experiences_in(self, state: StateDatabase) -> Experiences:
+        """Return the experience store in ``state``; a turn stays with the database that it began with."""
+        from promptuary.wiring.experiences import open_experiences  # noqa: PLC0415  (most expansions need none)
+
+        with self._opening:
+            if self._experiences is not None:
+                return self._experiences
+            opened = open_experiences(self._workspace, self.settings, state, self.principal)
+            if state.persistent:
+                self._experiences = opened
+            return opened
+
+    def learner(self) -> ExperienceLearner:
+        """Return what learns experiences from turns."""
+        from promptuary.wiring.threads import open_learner  # noqa: PLC0415  (most expansions need none)
+
+        with self._opening:
+            experiences = self.experiences()
+            if self._learner is None:
+                self._learner = open_learner(experiences, self.settings)
+            return self._learner
+
+    def record(self, messages: Sequence[Message], turn: Turn | None) -> Sequence[Experience]:
+        """Store what calls of tools teach, in ``turn`` or in a conversation of another program."""
+        from promptuary.wiring.threads import recorded_messages, recorded_turn  # noqa: PLC0415  (seldom needed)
+
+        if turn is None:
+            return recorded_messages(self.learner(), messages)
+        return recorded_turn(self.learner(), turn, messages, self.state().threads(self.principal))
+
+    def _learners(self) -> Sequence[Learner]:
+        return [self.writeback(), *([self.learner()] if self.settings.experiences else [])]
+
+    def sessions(self, *, create: bool = True) -> Sessions:
+        """Return the sessions of the principal. Unless ``create`` is set, no database is created."""
+        with self._opening:
+            state = self.state(create=create)
+            if self._sessions is not None and state is self._state:
+                return self._sessions
+            from promptuary.wiring.sessions import open_sessions  # noqa: PLC0415  (few threads have a session)
+
+            sessions = open_sessions(
+                self._workspace, state, self.principal, self.memory, lambda: self.experiences(create=create)
+            )
+            if state is self._state:
+                self._sessions = sessions
+            return sessions
+
+    def _sight(self, thread: str, state: StateDatabase) -> Sight | None:
+        """Return what the session of a thread may see; ``None``, after one lookup, if it has none."""
+        if not state.has_session(self.principal, thread):
+            return None
+        return self.sessions(create=state.persistent).sight(thread)
+
+    def memory_within(self, thread: str, sight: Sight | None) -> Memory | PinnedMemory:
+        """Return the memory of a thread, as far as its session may see it."""
+        if sight is None:
+            return self.memory(thread)
+        from promptuary.wiring.memory.notes import MemoryPlace  # noqa: PLC0415  (few threads have a session)
+        from promptuary.wiring.sessions import open_pinned_memory  # noqa: PLC0415
+
+        base = self.memory(thread)
+        with self._opening:
+            if (known := self._pinned.get(sight.session.id)) is not None:
+                known.see(sight)
+                return known
+            place = MemoryPlace.of(self.principal, self.settings.memory_folder, thread)
+            made = open_pinned_memory(self._workspace, self.settings, place, base, sight=sight, state=self.state())
+            self._pinned[sight.session.id] = made
+            return made
+
+    def _pinned_memory(self, thread: str) -> PinnedMemory | None:
+        """Return the memory of the session of a thread; ``None`` if it has none."""
+        sight = self._sight(thread, self.state())
+        if sight is None:
+            return None
+        self.memory_within(thread, sight)
+        return self._pinned[sight.session.id]
 
     def memory_tools(self, form: ToolForm) -> Sequence[Mapping[str, object]]:
         """Return the tools of memory as a provider wants them described."""
@@ -227,30 +385,48 @@ class Core:
         from promptuary.memory.doors.tools import MemoryTools  # noqa: PLC0415  (only agents need it)
         from promptuary.wiring.memory.writeback import turn_so_far  # noqa: PLC0415
 
-        memory = self.memory(turn.thread if turn is not None else "main")
+        thread = turn.thread if turn is not None else "main"
+        memory = self.memory_within(thread, self._sight(thread, self.state()) if turn is not None else None)
         said = None
         if turn is not None and messages is not None:
-            said = turn_so_far(turn, self.state().threads(self.principal), messages)
+            said = turn_so_far(turn, self.state().threads(self.principal), messages, self._workspace)
         answer = MemoryTools(memory, self.proposals(create=True), self._counter).call(name, arguments, said)
         if turn is not None and "written" in answer:
             self.writeback().skip(turn.id)
         return answer
 
     def forget(self, key: str, *, everywhere: bool, dry_run: bool) -> ForgetReport:
-        """Forget a note with everything that is stored of it."""
+        """Forget a note with everything that is stored of it, in whichever thread's memory it is."""
         from promptuary.memory.forget import forget  # noqa: PLC0415  (seldom needed)
-        from promptuary.wiring.memory.forgetting import beside_notes  # noqa: PLC0415
-        from promptuary.wiring.memory.notes import MemoryPlace  # noqa: PLC0415
 
-        place = MemoryPlace.of(self.principal, self.settings.memory_folder, "main")
-        beside = beside_notes(self._workspace, place, self.state(create=False))
-        return forget(self.memory(), key, beside, everywhere=everywhere, dry_run=dry_run)
+        unknown: list[UnknownNoteError] = []
+        for memory, beside in self._forgetting(self.state(create=False)).values():
+            try:
+                return forget(memory, key, beside, everywhere=everywhere, dry_run=dry_run)
+            except UnknownNoteError as error:
+                unknown.append(error)
+        raise unknown[0]
+
+    def _forgetting(self, state: StateDatabase) -> Mapping[str, tuple[Memory, Oblivion]]:
+        """Return every memory by thread, with what forgets beside it."""
+        from promptuary.wiring.memory.forgetting import beside_notes  # noqa: PLC0415  (seldom needed)
+
+        every = self.memories().items()
+        return {thread: (memory, beside_notes(self._workspace, place, state)) for thread, (place, memory) in every}
 
     def edit_note(self, key: str, *, reason: str) -> Note:
         """Let the person edit a note in their editor, and return it."""
-        from promptuary.workspace.editor import edited_copy  # noqa: PLC0415  (seldom needed)
+        from promptuary.workspace.programs.editor import edited_copy  # noqa: PLC0415  (seldom needed)
 
         return self.memory().edit(key, edited_copy, reason=reason)
+
+    def edit_proposal(self, proposal: str, fields: ProposalFields) -> Proposal:
+        """Change what a proposal would write; without fields, the person edits its text in their editor."""
+        from promptuary.workspace.programs.editor import edited_copy  # noqa: PLC0415  (seldom needed)
+
+        if fields:
+            return self.proposals().edit(proposal, **fields)
+        return self.proposals().edit_text(proposal, edited_copy)
 
     def import_notes(
         self, path: str | Path, *, form: ForeignForm | None, owner: str | None, dry_run: bool
@@ -278,19 +454,28 @@ class Core:
 
         with self._opening:
             if self._writeback is None:
-                self._writeback = open_writeback(self.state(), self.settings, self.principal, self.memory)
+                self._writeback = open_writeback(
+                    self._workspace,
+                    self.state(),
+                    self.settings,
+                    self.principal,
+                    self.memory,
+                    pinned=self._pinned_memory,
+                    learner=self.learner,
+                )
             return self._writeback
 
     def examine(self, *, fix: bool = False) -> Examination:
         """Return what is not as promised in the database and the notes; with ``fix``, repair what can be repaired."""
         from promptuary.wiring.memory.doctor import examined  # noqa: PLC0415  (seldom needed)
 
-        return examined(self.state(create=False), self.principal, self.memory(), fix=fix)
+        state = self.state(create=False)
+        return examined(state, self.principal, self._forgetting(state), fix=fix)
 
     def _memory_layers(self) -> Sequence[Layer]:
         from promptuary.wiring.memory.writeback import memory_layers  # noqa: PLC0415  (most expansions need none)
 
-        return memory_layers(self.settings, self.memory)
+        return memory_layers(self.settings, self.memory_within)
 
     def search(self) -> SearchService:
         """Return the search of the workspace. Nothing is written to disk before something is indexed."""
@@ -309,27 +494,57 @@ class Core:
 
     def adopt(self) -> None:
         """Take the database of the workspace for this person's own, although it came from elsewhere."""
-        from promptuary.wiring.state import adopt_state  # noqa: PLC0415  (seldom needed)
+        from promptuary.wiring.state_files.state import adopt_state  # noqa: PLC0415  (seldom needed)
 
         adopt_state(self._workspace)
+
+    def backup(self, path: str | Path, *, everywhere: bool, force: bool) -> KeptReport:
+        """Write all that is kept to one file."""
+        from promptuary.wiring.state_files.backup import backup  # noqa: PLC0415  (seldom needed)
+
+        return backup(self.path, Path(path), everywhere=everywhere, force=force)
+
+    def restore(self, path: str | Path, *, everywhere: bool, force: bool, dry_run: bool) -> KeptReport:
+        """Bring back what a backup has."""
+        from promptuary.wiring.state_files.backup import restore  # noqa: PLC0415  (seldom needed)
+
+        with self._opening:
+            self._close_state()
+            return restore(self.path, Path(path), everywhere=everywhere, force=force, dry_run=dry_run)
+
+    def purge(self, *, everywhere: bool, models: bool, dry_run: bool) -> KeptReport:
+        """Remove all that is kept."""
+        from promptuary.wiring.state_files.backup import purge  # noqa: PLC0415  (seldom needed)
+
+        with self._opening:
+            self._close_state()
+            return purge(self.path, everywhere=everywhere, models=models, dry_run=dry_run)
 
     def _find(self, query: SearchQuery) -> SearchResult:
         return self.search().find(query)
 
-    def _find_notes(self, value: str, thread: str) -> NotesFound:
+    def _find_within(self, query: SearchQuery, sight: Sight) -> SearchResult:
+        from promptuary.sessions.files import find_within  # noqa: PLC0415  (few threads have a session)
+
+        return find_within(self._find, query, sight, self._workspace)
+
+    def _find_notes(self, value: str, turn: ExpandRequest | None) -> NotesFound:
         from promptuary.memory.doors.mentions import attached  # noqa: PLC0415  (few messages ask for notes)
 
-        return attached(self.memory(thread), value)
+        memory = self.memory() if turn is None else self.memory_within(turn.thread, turn.sight)
+        return attached(memory, value)
 
     def _offered_notes(self) -> Sequence[NoteLine]:
-        from promptuary.memory.doors.mentions import offered  # noqa: PLC0415  (few menus are of notes)
+        from promptuary.memory.doors.mentions import in_thread, offered  # noqa: PLC0415  (few menus are of notes)
 
-        return offered(self.memory())
+        every = [(thread, offered(memory)) for thread, (_, memory) in self.memories().items()]
+        main = every[0][1]
+        return [*main, *(in_thread(line, thread) for thread, lines in every[1:] for line in lines)]
 
     def _remember(self, reference: Reference, turn: ExpandRequest) -> NoteKept:
         from promptuary.memory.doors.remembering import remember  # noqa: PLC0415  (few messages ask for notes)
 
-        return remember(self.memory(turn.thread), turn.said, reference)
+        return remember(self.memory_within(turn.thread, turn.sight), turn.said, reference)
 
     @property
     def uses_layers(self) -> bool:
@@ -347,14 +562,25 @@ class Core:
         if self._search is not None:
             self._search.close()
         self._workspace.close()
+        self._closed = True
+
+    def _check_open(self) -> None:
+        """Refuse to open again, unseen, what nobody would close."""
+        if self._closed:
+            raise PromptuaryError(CLOSED)
 
     def _close_state(self) -> None:
         """Close the database and everything that uses it."""
         if self._writeback is not None:
             self._writeback.close()
+        for pinned in self._pinned.values():
+            pinned.close()
         for memory in self._memories.values():
             memory.close()
+        if self._experiences is not None:
+            self._experiences.close()
         if self._state is not None:
             self._state.close()
-        self._state = self._threads = self._writeback = None
+        self._state = self._threads = self._writeback = self._experiences = self._learner = self._sessions = None
         self._memories.clear()
+        self._pinned.clear()

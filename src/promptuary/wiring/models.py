@@ -1,14 +1,21 @@
 """The models that the person had fetched, and the chat models that the person gave names to."""
 
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
+from promptuary.config.named_models import NamedModel
 from promptuary.config.settings import Settings
 from promptuary.config.values import cut
 from promptuary.core.errors import ConfigError
+from promptuary.core.ports.chat import StreamingModel
 from promptuary.core.ports.models import ChatModel, JsonChatModel
 from promptuary.models.named.catalogue import CATALOGUE
 from promptuary.models.named.store import FetchedModel, ModelStore
 from promptuary.workspace.user_folders import data_folder
+
+if TYPE_CHECKING:
+    from promptuary.models.chat.anthropic_chat import AnthropicChatModel
+    from promptuary.models.chat.openai_chat import EndpointChatModel
+    from promptuary.models.chat.pydantic_ai_chat import PydanticAiModel
 
 
 def model_store(settings: Settings) -> ModelStore:
@@ -33,25 +40,49 @@ def chat_model(settings: Settings, name: str) -> ChatModel | JsonChatModel:
 
     Raises ``ConfigError``, which says how to configure one, if there is none of this name.
     """
-    found = next((one for one in settings.models if one.name == name), None)
-    if found is None:
-        known = ", ".join(one.name for one in settings.models)
-        there = f"there is {known}" if known else "none is configured"
-        raise ConfigError(
-            f"no chat model is called {cut(name)!r} ({there}): "
-            f"write [models.{cut(name)}] with base_url and model into your own configuration"
-        )
+    found = settings.chat(name)
     if found.given is not None:
+        if not callable(getattr(found.given, "complete", None)):
+            raise ConfigError(f"the chat model {cut(name)!r} has no method complete, which is needed here")
         return cast("ChatModel", found.given)
     if found.scripted:
         from promptuary.models.chat.scripted_replies import ScriptedReplies  # noqa: PLC0415  (one of them is needed)
 
         return ScriptedReplies(found.scripted)
+    return _service(settings, found)
+
+
+def streaming_model(settings: Settings, name: str) -> StreamingModel:
+    """Return the chat model that the person called ``name``, to talk to.
+
+    Raises ``ConfigError``, which says how to configure one, if there is none of this name.
+    """
+    found = settings.chat(name)
+    if found.given is not None and callable(getattr(found.given, "stream", None)):
+        return cast("StreamingModel", found.given)
+    if found.given is not None or found.scripted:
+        from promptuary.models.chat.all_at_once import AllAtOnce  # noqa: PLC0415  (few need it)
+
+        return AllAtOnce(chat_model(settings, name))
+    return _service(settings, found)
+
+
+def _service(settings: Settings, found: NamedModel) -> "AnthropicChatModel | EndpointChatModel | PydanticAiModel":
+    if found.provider == "pydantic-ai":
+        from promptuary.models.chat.pydantic_ai_chat import PydanticAiModel  # noqa: PLC0415  (an extra)
+
+        return PydanticAiModel(found.model)
+    from promptuary.models.chat.anthropic_chat import AnthropicChatModel  # noqa: PLC0415
     from promptuary.models.chat.openai_chat import EndpointChatModel  # noqa: PLC0415
     from promptuary.workspace.web.post import PostPolicy  # noqa: PLC0415
 
     hosts = frozenset(host.lower() for host in settings.allow_hosts)
-    policy = PostPolicy(allow_hosts=hosts, timeout=found.timeout)
-    return EndpointChatModel(
-        found.base_url, found.model, key_variable=found.key_env, max_tokens=found.max_tokens, policy=policy
+    made = AnthropicChatModel if found.provider == "anthropic" else EndpointChatModel
+    return made(
+        found.base_url,
+        found.model,
+        key_variable=found.key_env,
+        keyring_entry=found.name if found.keyring else "",
+        max_tokens=found.max_tokens,
+        policy=PostPolicy(allow_hosts=hosts, timeout=found.timeout),
     )

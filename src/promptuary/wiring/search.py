@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from promptuary.config.settings import Settings
-from promptuary.core.errors import ConfigError
+from promptuary.core.errors import ConfigError, how_to_install
 from promptuary.core.ports.models import Embedder, Reranker
 from promptuary.models import minilm
 from promptuary.search.chunks.sizes import Sizes
@@ -20,7 +20,7 @@ from promptuary.storage.index.index import DiskIndex
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.wiring.vectors import StoredVectors
 from promptuary.wiring.workspace import open_door
-from promptuary.workspace.disk.own.closed_folders import FOLDER
+from promptuary.workspace.disk.own.own_place import own_place
 from promptuary.workspace.disk.own.private_folder import private_folder
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.user_folders import cache_folder, made
@@ -40,10 +40,11 @@ def open_search(workspace: Workspace, settings: Settings) -> SearchService:
     """Return the search of ``workspace``. Nothing is written to disk before something is indexed."""
     root = workspace.root.path
     sizes = Sizes(settings.chunk_tokens, settings.chunk_overlap)
+    recipe = f"{sizes.recipe}, hidden files too" if settings.index_hidden else sizes.recipe
 
     return SearchService(
-        IndexedFolders(IndexedFoldersFile(root), lambda path: open_door(path, settings)),
-        lambda: _backend(workspace, settings, private_folder(root, _INDEX), sizes.recipe),
+        IndexedFolders(IndexedFoldersFile(root), lambda path: open_door(path, settings), hidden=settings.index_hidden),
+        lambda: _backend(workspace, settings, private_folder(root, _INDEX), recipe),
         # Always the same vocabulary: what is indexed must not depend on the model that is used.
         Counter(DEFAULT_VOCABULARY),
         sizes,
@@ -53,14 +54,19 @@ def open_search(workspace: Workspace, settings: Settings) -> SearchService:
 
 
 def notes_backend(workspace: Workspace, settings: Settings, name: str, recipe: str) -> SearchBackend:
-    """Return what the notes of a principal are indexed in: a folder of its own, beside the index of files."""
-    folder = made(private_folder(workspace.root.path, _INDEX) / f"{_NOTES}{name}")
+    """Return what the notes of a principal are indexed in."""
+    return records_backend(workspace, settings, f"{_NOTES}{name}", recipe)
+
+
+def records_backend(workspace: Workspace, settings: Settings, name: str, recipe: str) -> SearchBackend:
+    """Return what something of a principal is indexed in: a folder of its own, beside the index of files."""
+    folder = made(private_folder(workspace.root.path, _INDEX) / name)
     return _backend(workspace, settings, folder, recipe)
 
 
 def drop_note_indexes(workspace: Workspace, *, but: str = "") -> None:
     """Remove the indexes of notes, ``but`` one: each principal has one, which is made anew when it is next used."""
-    if workspace.root.kind_of(f"{FOLDER}/{_INDEX}") is not None:
+    if own_place(workspace.root.path).has(_INDEX):
         remove_indexes(private_folder(workspace.root.path, _INDEX), _NOTES, but=f"{_NOTES}{but}")
 
 
@@ -69,8 +75,8 @@ def _backend(workspace: Workspace, settings: Settings, folder: Path, recipe: str
     if embedder is not None and not all(map(find_spec, _VECTOR_PACKAGES)):
         # An endpoint or a plug-in needs no model here, but the vectors still have to be stored and compared.
         raise ConfigError(
-            "search by meaning needs the 'embeddings' extra, with an endpoint or a plug-in too: pip install "
-            '"promptuary[embeddings]", or set embedder = "none"'
+            "search by meaning needs the 'embeddings' extra, with an endpoint or a plug-in too: "
+            f'{how_to_install("embeddings")}, or set embedder = "none"'
         )
     store = StoredVectors(workspace) if embedder else None
     index = DiskIndex(folder, recipe, store=store, embedder=embedder)
@@ -166,7 +172,7 @@ def _local_reranker(path: Path, name: str = "", hashes: Mapping[str, str] | None
 def _rerank_endpoint(settings: Settings) -> Reranker:
     if not settings.rerank_url:
         raise ConfigError("the rerank endpoint needs a URL: set rerank_url")
-    from promptuary.models.rerank_endpoint import EndpointReranker  # noqa: PLC0415  (a local model needs no network)
+    from promptuary.models.endpoints.rerank_endpoint import EndpointReranker  # noqa: PLC0415  (a local model needs no network)
 
     policy = _post_policy(settings, timeout=settings.rerank_timeout)
     return EndpointReranker(settings.rerank_url, settings.rerank_model, key_variable=settings.rerank_key, policy=policy)
@@ -202,7 +208,7 @@ def _models_cache() -> Path:
 def _endpoint(settings: Settings) -> Embedder:
     if not settings.embed_url or not settings.embed_model:
         raise ConfigError("the endpoint embedder needs a URL and a model: set embed_url and embed_model")
-    from promptuary.models.openai_embeddings import EndpointEmbedder  # noqa: PLC0415  (a local model needs no network)
+    from promptuary.models.endpoints.openai_embeddings import EndpointEmbedder  # noqa: PLC0415  (a local model needs no network)
 
     policy = _post_policy(settings)
     return EndpointEmbedder(settings.embed_url, settings.embed_model, key_variable=settings.embed_key, policy=policy)

@@ -3,23 +3,39 @@
 A plain expansion needs none of this: no database is created in a workspace before somebody starts a thread in it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from promptuary.config.settings import Settings
 from promptuary.context.assemble import Room
 from promptuary.context.history import CachingCounter, CompactionPolicy
+from promptuary.context.replies import reply_items
 from promptuary.core.budget import TokenCounter
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.experiences import Experience
+from promptuary.core.ids import new_id
 from promptuary.core.layers import Layer, check
+from promptuary.core.messages import Item, Message
 from promptuary.core.ports.models import ChatModel
-from promptuary.core.ports.threads import StateDatabase
+from promptuary.core.ports.threads import StateDatabase, ThreadStore
 from promptuary.core.principals import Principal
 from promptuary.core.search import Search
-from promptuary.layers.instructions.layer import Instructions
-from promptuary.layers.recall import SemanticRecall
+from promptuary.experiences.experiences import Experiences
+from promptuary.experiences.learning.learner import ExperienceLearner
+from promptuary.experiences.search import ExperienceQuery
+from promptuary.layers.experience import ExperienceRecall
+from promptuary.layers.recall import SearchWithin, SemanticRecall
 from promptuary.layers.tracked.layer import TrackedFiles
+from promptuary.memory.memory import Memory
 from promptuary.plugins import installed_layers
-from promptuary.threads.threads import Threads
-from promptuary.threads.turn import Expand, Learner, ThreadOptions
+from promptuary.storage.in_memory import InMemoryState
+from promptuary.storage.values import now
+from promptuary.threads.options import Expand, Learner, SightOf, ThreadOptions
+from promptuary.threads.prepared import Turn, asked_item
+from promptuary.threads.threads import Past, Threads
+from promptuary.wiring.layers import OnNote, instructions, standing_files, tracked_files
+from promptuary.wiring.memory.sources import lookups, note_address
+from promptuary.wiring.models import chat_model
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.workspace import Workspace
 
@@ -36,16 +52,24 @@ def open_threads(
     layers: Sequence[Layer] = (),
     memory_layers: Sequence[Layer] = (),
     model: ChatModel | None = None,
-    learner: Learner | None = None,
+    learners: Sequence[Learner] = (),
+    experiences: Callable[[], Experiences],
+    memory: Callable[[str], Memory],
+    sight: SightOf = lambda _: None,
+    search_within: SearchWithin | None = None,
+    on_note: OnNote = lambda _: None,
 ) -> Threads:
     """Return the threads of ``principal`` in ``database``. ``layers`` are added to those of the workspace.
 
-    One with the id of a layer of ours takes its place.
+    One with the id of a layer of ours takes its place. ``on_note`` is told what was ignored of the settings.
+    ``memory`` is the durable memory of a thread.
     """
-    files = TrackedFiles(workspace, scoring_model=model)
-    recall = [_recall(workspace, search, settings.recall_tokens)] if settings.recall_tokens else []
+    files = _tracking(workspace, settings, layers, model, on_note)
+    recall = [_recall(workspace, search, search_within, settings.recall_tokens)] if settings.recall_tokens else []
     given = {layer.id for layer in layers}
-    ours = [Instructions(workspace), files, *recall, *memory_layers, *installed_layers()]
+    shown = [_experience(experiences, settings)] if settings.experiences and settings.experience_tokens else []
+    standing = [instructions(workspace, settings), *standing_files(workspace, settings)]
+    ours = [*standing, files, *recall, *memory_layers, *shown, *installed_layers()]
     every = [*(layer for layer in ours if layer.id not in given), *layers]
     check(every)
     window = settings.effective_window
@@ -54,16 +78,54 @@ def open_threads(
         store=database.threads(principal),
         layers=every,
         counter=CachingCounter(counter),
-        room=Room(window, min(settings.reply_reserve, window // 2), settings.history_share),
+        room=_room(settings, window),
         limit=int(window * settings.limit_share),
         policy=compaction_policy(settings),
         model=model,
         expand=expand,
         resource=str(workspace.root.path),
         transaction=database.transaction,
-        learner=learner,
+        learners=learners,
+        sight=sight,
     )
-    return Threads(options, files, workspace, database)
+    past = Past(
+        workspace,
+        lookups(workspace, counter, memory, experiences, timeout=settings.timeout),
+        lambda key: note_address(memory("main"), key),
+        lambda window: _rehearsal(options, settings, window),
+        lambda name: chat_model(settings, name),
+        memory_by_thread="{thread}" in settings.memory_folder,
+    )
+    return Threads(options, files, database, past)
+
+
+def _tracking(
+    workspace: Workspace, settings: Settings, layers: Sequence[Layer], model: ChatModel | None, on_note: OnNote
+) -> TrackedFiles:
+    """Return the layer of tracked files: the given one, which reads this workspace from now on, else our own."""
+    for layer in layers:
+        if isinstance(layer, TrackedFiles) and layer.id == TrackedFiles.id:
+            layer.bind(workspace)
+            return layer
+    return tracked_files(workspace, settings, model, on_note)
+
+
+def _rehearsal(options: ThreadOptions, settings: Settings, window: int) -> ThreadOptions:
+    """Return ``options`` for another window, over a store in which nothing lasts."""
+    scratch = InMemoryState()
+    return replace(
+        options,
+        store=scratch.threads(options.principal),
+        room=_room(settings, window),
+        limit=int(window * settings.limit_share),
+        transaction=scratch.transaction,
+        learners=(),
+        rehearsed=True,
+    )
+
+
+def _room(settings: Settings, window: int) -> Room:
+    return Room(window, min(settings.reply_reserve, window // 2), settings.history_share)
 
 
 def compaction_policy(settings: Settings) -> CompactionPolicy:
@@ -81,6 +143,38 @@ def compaction_policy(settings: Settings) -> CompactionPolicy:
     )
 
 
-def _recall(workspace: Workspace, search: Search, tokens: int) -> Layer:
+def _recall(workspace: Workspace, search: Search, within: SearchWithin | None, tokens: int) -> Layer:
     home = workspace.root.path
-    return SemanticRecall(search, lambda: bool(IndexedFoldersFile(home).all()), str(home), most=tokens)
+    return SemanticRecall(search, lambda: bool(IndexedFoldersFile(home).all()), str(home), most=tokens, within=within)
+
+
+def _experience(experiences: Callable[[], Experiences], settings: Settings) -> Layer:
+    return ExperienceRecall(
+        lambda words, limit: experiences().similar_now(ExperienceQuery(words, limit=limit)),
+        lambda ids: experiences().some(ids),
+        now,
+        most=settings.experience_tokens,
+    )
+
+
+def open_learner(experiences: Experiences, settings: Settings) -> ExperienceLearner:
+    """Return what learns from turns for ``experiences``."""
+    return ExperienceLearner(experiences, reads_words=not settings.experience_model)
+
+
+def recorded_turn(
+    learner: ExperienceLearner, turn: Turn, messages: Sequence[Message], threads: ThreadStore
+) -> Sequence[Experience]:
+    """Store what a turn teaches in which ``messages`` followed the prompt."""
+    history = [*threads.history(turn.thread), asked_item(turn), *reply_items(messages, turn.id)]
+    return learner.record_now(turn.id, turn.thread, history, turn.receipt)
+
+
+def recorded_messages(learner: ExperienceLearner, messages: Sequence[Message]) -> Sequence[Experience]:
+    """Store what a conversation of another program teaches, which begins with a message of the person."""
+    first = messages[0] if messages else None
+    if first is None or first.get("role") != "user" or not isinstance(first.get("content"), str):
+        raise PromptuaryError("the messages of a turn begin with that of the person: role user, and content as text")
+    name = new_id("turn")
+    asked = Item(new_id("item"), "user", first["content"], turn=name)
+    return learner.record_now(name, "", [asked, *reply_items(messages[1:], name)], None)

@@ -45,7 +45,7 @@ class StoredVectors:
 
     def _store(self) -> "SqliteVectors":
         from promptuary.storage.sqlite.vectors import SqliteVectors  # noqa: PLC0415  (not for a search by words)
-        from promptuary.wiring.binding import check_binding  # noqa: PLC0415
+        from promptuary.wiring.state_files.binding import check_binding  # noqa: PLC0415
         from promptuary.workspace.state_file import state_file  # noqa: PLC0415
 
         with self._opening:

@@ -8,8 +8,8 @@ from promptuary.workspace.web.policy import FetchPolicy
 from promptuary.workspace.workspace import Workspace, open_workspace
 
 
-def open_door(folder: Path, settings: Settings) -> Workspace:
-    """Return the door of ``folder`` as ``settings`` open it."""
+def open_door(folder: Path, settings: Settings, current_folder: Path | None = None) -> Workspace:
+    """Return the door of ``folder`` as ``settings`` open it; a person's paths count from ``current_folder`` first."""
     extensions = {
         one if one.startswith((".", "*")) else f".{one}" for one in map(str.lower, settings.allowed_extensions)
     }
@@ -21,4 +21,6 @@ def open_door(folder: Path, settings: Settings) -> Workspace:
     fetching = FetchPolicy(
         allow_hosts=frozenset(host.lower() for host in settings.allow_hosts), timeout=settings.fetch_timeout
     )
-    return open_workspace(folder, policy, fetching, follow_symlinks=settings.follow_symlinks)
+    return open_workspace(
+        folder, policy, fetching, follow_symlinks=settings.follow_symlinks, current_folder=current_folder
+    )

@@ -4,7 +4,7 @@ import argparse
 from typing import Final
 
 from promptuary.cli.flags import INDEX_FLAGS, MEMORY_FLAGS
-from promptuary.cli.parsing import Command, add_common, add_flags, add_parser, add_text, count
+from promptuary.cli.parsing import Command, add_actions, add_flags, add_text, brief, count, section, seldom
 
 SCOPES: Final = ("project", "user")
 AUDIENCES: Final = ("private", "shared")
@@ -15,19 +15,8 @@ FORMS: Final = ("promptuary", "xpert", "claude-code", "codex", "basic-memory", "
 
 
 def add_memory_actions(parser: argparse.ArgumentParser) -> None:
-    """Add every action, each with the flags that it takes; those of every command may stand before it, too."""
-    common = {action.dest for action in parser._actions}  # noqa: SLF001  (argparse has no other way to ask)
-    chosen = parser.add_subparsers(
-        dest="action", metavar="ACTION", title="actions", required=True, prog="promptuary memory", help="what to do"
-    )
-    for one in ACTIONS:
-        added = add_parser(chosen, one, "promptuary memory")
-        add_common(added)
-        _add_folder(added)
-        for argument in added._actions:  # noqa: SLF001
-            if argument.dest in common and argument.dest != "help":
-                # Otherwise the default would replace what was given before the action.
-                argument.default = argparse.SUPPRESS
+    """Add every action, each with the flags that it takes."""
+    add_actions(parser, ACTIONS, "promptuary memory", _add_folder, _SUMMARY)
 
 
 def add_remember(parser: argparse.ArgumentParser) -> None:
@@ -41,18 +30,20 @@ def _add_folder(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_about(parser: argparse.ArgumentParser) -> None:
-    about = parser.add_argument_group("the note")
+    about = section(parser, "the note")
     about.add_argument("--title", metavar="TEXT", help="title (default: the first words of the text)")
-    about.add_argument("--kind", choices=KINDS, help="what it is about (default: reference)")
-    about.add_argument("--scope", choices=SCOPES, help="where it lives: kind user follows the user, others the project")
-    _add_audience(about, "who may read it (default: private)")
-    about.add_argument("--summary", metavar="TEXT", help="a sentence for lists")
+    about.add_argument("--kind", choices=KINDS, metavar="KIND", help="%(choices)s (default)")
+    about.add_argument(
+        "--scope", choices=SCOPES, help=seldom(parser, "where it lives: kind user follows the user, others the project")
+    )
+    _add_audience(about, seldom(parser, "who may read it (default: private)"))
+    about.add_argument("--summary", metavar="TEXT", help=seldom(parser, "a sentence for lists"))
     about.add_argument("--tag", action="append", metavar="TAG", help="a tag; repeatable")
     pinned = about.add_mutually_exclusive_group()
     pinned.add_argument("--pin", dest="pinned", action="store_const", const=True, help="always show it in turns")
-    pinned.add_argument("--unpin", dest="pinned", action="store_const", const=False, help="undo that")
-    about.add_argument("--valid-from", metavar="DATE", help="day or time from which it is true")
-    about.add_argument("--valid-until", metavar="DATE", help="day or time until which it is true")
+    pinned.add_argument("--unpin", dest="pinned", action="store_const", const=False, help=seldom(parser, "undo that"))
+    about.add_argument("--valid-from", metavar="DATE", help=seldom(parser, "day or time from which it is true"))
+    about.add_argument("--valid-until", metavar="DATE", help=seldom(parser, "day or time until which it is true"))
     _add_reason(about)
 
 
@@ -60,7 +51,7 @@ def _add_audience(group: argparse._ActionsContainer, meaning: str) -> None:
     audience = group.add_mutually_exclusive_group()
     audience.add_argument("--audience", choices=AUDIENCES, help=meaning)
     audience.add_argument(
-        "--shared", dest="audience", action="store_const", const="shared", help="short for --audience shared"
+        "--shared", dest="audience", action="store_const", const="shared", help="--audience shared: for all"
     )
 
 
@@ -70,10 +61,11 @@ def _add_reason(parser: argparse._ActionsContainer) -> None:
 
 def _add_write(parser: argparse.ArgumentParser) -> None:
     _add_about(parser)
-    parser.add_argument("--id", metavar="ID", help="change this note; what you do not name stays as it is")
-    parser.add_argument("--status", choices=STATUSES, help="active, archived (not recalled) or frozen (only you write)")
+    parser.add_argument("--id", metavar="ID", help="change what you name of this note")
+    status = "active, archived (not recalled) or frozen (only you write)"
+    parser.add_argument("--status", choices=STATUSES, help=seldom(parser, status))
     parser.add_argument("--supersedes", metavar="ID", help="id of the note that it replaces")
-    parser.add_argument("--if-rev", metavar="REV", help="with --id: only if this is still its revision (show has it)")
+    parser.add_argument("--if-rev", metavar="REV", help="with --id: only if it has this revision")
 
 
 def _add_ids(parser: argparse.ArgumentParser) -> None:
@@ -81,7 +73,11 @@ def _add_ids(parser: argparse.ArgumentParser) -> None:
         "words",
         nargs="*",
         metavar="ID",
-        help="ids of notes, the first four or more characters of an id, or paths; - reads one per line from stdin",
+        help=brief(
+            parser,
+            "ids of notes, how ids begin, or paths; - reads stdin",
+            "ids of notes, the first four or more characters of an id, or paths; - reads one per line from stdin",
+        ),
     )
 
 
@@ -90,25 +86,25 @@ def _add_proposals(parser: argparse.ArgumentParser) -> None:
         "words",
         nargs="*",
         metavar="ID",
-        help="ids of proposals, or their first four or more characters; - reads one per line from stdin",
+        help="ids of proposals, or how they begin; - reads stdin",
     )
     parser.add_argument("--all", action="store_true", help="every proposal that waits")
 
 
 def _add_changes_of_a_proposal(parser: argparse.ArgumentParser) -> None:
-    about = parser.add_argument_group("with other words than proposed")
+    about = section(parser, "with other words than proposed")
     about.add_argument("--content", metavar="TEXT", help="the text of the note; - reads it from stdin")
     about.add_argument("--title", metavar="TEXT", help="its title")
-    about.add_argument("--kind", choices=KINDS, help="what it is about")
-    _add_audience(about, "who may read it")
+    about.add_argument("--kind", choices=KINDS, metavar="KIND", help="%(choices)s")
+    _add_audience(about, seldom(parser, "who may read it"))
     about.add_argument("--tag", action="append", metavar="TAG", help="a tag; repeatable")
 
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
-    only = parser.add_argument_group("filters")
-    only.add_argument("--kind", action="append", choices=KINDS, help="only notes of this kind; repeatable")
-    only.add_argument("--scope", choices=SCOPES, help="only the project's, or only those that follow the user")
-    _add_audience(only, "only private ones, or only shared ones")
+    only = section(parser, "filters")
+    only.add_argument("--kind", action="append", choices=KINDS, metavar="KIND", help="only %(choices)s; repeatable")
+    only.add_argument("--scope", choices=SCOPES, metavar="SCOPE", help="only the project's, or only the user's")
+    _add_audience(only, seldom(parser, "only private ones, or only shared ones"))
     only.add_argument("--tag", action="append", metavar="TAG", help="only notes with this tag; repeatable")
     only.add_argument("--as-of", metavar="DATE", help="what was known then: a day (its end) or a time")
 
@@ -116,7 +112,11 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
 def _add_listed(parser: argparse.ArgumentParser) -> None:
     _add_filters(parser)
     parser.add_argument(
-        "--status", action="append", choices=(*STATUSES, "all"), help="only these (default: active); repeatable"
+        "--status",
+        action="append",
+        choices=(*STATUSES, "all"),
+        metavar="STATUS",
+        help="only %(choices)s; repeatable",
     )
     parser.add_argument("--limit", type=count, default=50, metavar="N", help="print at most N notes (default: 50)")
 
@@ -159,6 +159,18 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
 
 
 _WITH_REASON: Final = (_add_ids, _add_reason)
+
+_SUMMARY: Final = {
+    "write, edit, undo": "write a note, change it, undo a change",
+    "show, list, search": "print notes; find the ones that answer",
+    "history, diff": "print what happened to a note",
+    "archive, restore": "recall notes no more, or again",
+    "forget": "forget notes for good",
+    "proposals": "list what was learnt and waits for you",
+    "accept, reject": "decide about proposals",
+    "adopt": "take over notes made by hand or cloned",
+    "import, export": "take over another memory; write all notes",
+}
 
 ACTIONS: Final = (
     Command(
@@ -217,11 +229,12 @@ ACTIONS: Final = (
     Command(
         "edit",
         "[options] ID",
-        "open a note in your editor",
+        "open a note or a proposal in your editor",
         "Open a copy of the file of a note in $VISUAL or $EDITOR, and write what you save. If the note was changed "
-        "meanwhile, nothing is overwritten: exit code 1, and your text is kept. Needs a terminal.",
-        ("promptuary memory edit 4f1c",),
-        _WITH_REASON,
+        "meanwhile, nothing is overwritten: exit code 1, and your text is kept. Needs a terminal. With the id of a "
+        "proposal, edit the text that it would write, or change it by options; it still waits to be accepted.",
+        ("promptuary memory edit 4f1c", "promptuary memory edit 91ab --content 'Deploy on Mondays.'"),
+        (*_WITH_REASON, _add_changes_of_a_proposal),
     ),
     Command(
         "undo",

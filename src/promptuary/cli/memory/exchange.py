@@ -45,6 +45,8 @@ def import_notes(promptuary: Promptuary, options: argparse.Namespace) -> int:
 def export(promptuary: Promptuary, options: argparse.Namespace) -> int:
     """Write every note to a folder."""
     place = _place(options)
+    if place == "-":
+        raise PromptuaryError("an export is a folder of files; name one, or ./- if it is called so")
     headers = promptuary.memory.export(place)
     if options.json:
         print_json([note_header_json(header) for header in headers])

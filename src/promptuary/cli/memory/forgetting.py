@@ -20,6 +20,8 @@ def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
     """Forget notes, or show what that would do."""
     given = names(options)
     if not (options.dry_run or options.yes or is_terminal(sys.stdin)):
+        for name in given:
+            promptuary.memory.history(name)  # who names a note that is not there is told that first
         raise PromptuaryError("forgetting cannot be undone; add --yes, or look first with --dry-run")
 
     def forgotten(name: str) -> ForgetReport:

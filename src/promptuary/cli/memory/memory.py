@@ -18,7 +18,7 @@ _ACTIONS: Final[Mapping[str, Callable[[Promptuary, argparse.Namespace], int]]] =
     "search": reading.search,
     "history": reading.history,
     "diff": reading.diff,
-    "edit": writing.edit,
+    "edit": proposals.edit,
     "undo": writing.undo,
     "archive": writing.archive,
     "restore": writing.restore,

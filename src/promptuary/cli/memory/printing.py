@@ -5,8 +5,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from promptuary.cli.terminal import columns, cut
-from promptuary.core.notes import Note, NoteHeader
+from promptuary.cli.terminal import columns, cut, headed
+from promptuary.core.notes import Note, NoteHeader, valid_at
 from promptuary.core.table import Column, display_width, table
 from promptuary.core.text import one_line, visible
 
@@ -16,8 +16,8 @@ _LEAST_TITLE: Final = 24
 _COLOURS: Final = {"+": "32", "-": "31", "@": "36"}
 
 
-def header_table(headers: Sequence[NoteHeader]) -> str:
-    """Return notes as a table, cut to the width of the terminal."""
+def header_table(headers: Sequence[NoteHeader], *, now: str = "") -> str:
+    """Return notes as a table, cut to the width of the terminal; ``now`` marks those that are not true at that time."""
     rows = [
         (
             header.id,
@@ -25,7 +25,7 @@ def header_table(headers: Sequence[NoteHeader]) -> str:
             header.audience,
             header.scope,
             (header.updated_at or header.created_at)[:_DAY],
-            " ".join([*_marks(header), one_line(header.title)]),
+            " ".join([*_marks(header, now), one_line(header.title)]),
         )
         for header in headers
     ]
@@ -36,14 +36,17 @@ def cut_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table whose last column is cut to what is left of the terminal."""
     widths = [max(display_width(row[at]) for row in [titles, *rows]) + 2 for at in range(len(titles) - 1)]
     room = max(_LEAST_TITLE, columns(sys.stdout) - sum(widths))
-    return table([Column(title) for title in titles], [(*row[:-1], cut(row[-1], room)) for row in rows])
+    listed = table([Column(title) for title in titles], [(*row[:-1], cut(row[-1], room)) for row in rows])
+    return headed(listed, sys.stdout)
 
 
-def _marks(header: NoteHeader) -> Iterator[str]:
+def _marks(header: NoteHeader, now: str) -> Iterator[str]:
     if header.pinned:
         yield "(pinned)"
     if header.status != "active":
         yield f"({header.status})"
+    if now and not valid_at(header, now):
+        yield "(not true yet)" if header.valid_from > now else "(not true any more)"
     if header.external:
         yield "(from elsewhere)"
 

@@ -1,20 +1,25 @@
 """The actions of ``promptuary memory`` about what was learnt and waits for the person."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json, standard_input
 from promptuary.cli.memory.printing import DONE, NOTHING, cut_table, say
-from promptuary.cli.memory.words import each, names
-from promptuary.cli.memory.writing import print_written
+from promptuary.cli.memory.words import each, names, one_name
+from promptuary.cli.memory.writing import edit as edit_note
+from promptuary.cli.memory.writing import is_terminal, print_written
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.json import proposal_json
 from promptuary.core.ports.writeback import Proposal, ProposalFields
 from promptuary.core.text import one_line
 
-_NONE = "nothing waits for you: proposals come from what you state in a thread, and from writeback.model"
+_NONE = (
+    "nothing waits for you: proposals come from what you state in a turn that got its reply, and from writeback.model"
+)
 _SHORTEST = 4
+_HEAD = ("id", "would", "why", "note")
 
 
 def proposals(promptuary: Promptuary, options: argparse.Namespace) -> int:
@@ -23,12 +28,15 @@ def proposals(promptuary: Promptuary, options: argparse.Namespace) -> int:
     if options.json:
         print_json([proposal_json(one) for one in waiting])
     elif waiting:
-        rows = [(one.id, _deed(one), _why(one), _said(one)) for one in waiting]
-        print(cut_table(("id", "would", "why", "note"), rows))
+        print(cut_table(_HEAD, list(map(_row, waiting))))
         say("promptuary memory accept ID or reject ID decides; --json shows all of it", quiet=options.quiet)
     else:
         say(_NONE, quiet=options.quiet)
     return DONE if waiting else NOTHING
+
+
+def _row(proposal: Proposal) -> tuple[str, str, str, str]:
+    return proposal.id, _deed(proposal), _why(proposal), _said(proposal)
 
 
 def _deed(proposal: Proposal) -> str:
@@ -66,6 +74,25 @@ def accept(promptuary: Promptuary, options: argparse.Namespace) -> int:
     return DONE if all_done and chosen else NOTHING
 
 
+def edit(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Edit a proposal before it is accepted, in an editor or by options; or the note of that name."""
+    name, changes = one_name(options), _changes(options)
+    found = _named(name, [one.id for one in promptuary.memory.proposals()])
+    if found is None and changes:
+        raise PromptuaryError(f"no proposal {name} waits; promptuary memory write --id {name} changes a note")
+    if found is None:
+        return edit_note(promptuary, options)
+    if not changes and not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
+        raise PromptuaryError(f"memory edit needs a terminal; use promptuary memory edit {found} --content TEXT")
+    proposal = promptuary.memory.edit_proposal(found, **changes)
+    if options.json:
+        print_json(proposal_json(proposal))
+    else:
+        print(cut_table(_HEAD, [_row(proposal)]))
+        say(f"it still waits: promptuary memory accept {found} writes it", quiet=options.quiet)
+    return DONE
+
+
 def reject(promptuary: Promptuary, options: argparse.Namespace) -> int:
     """Reject proposals."""
 
@@ -90,12 +117,13 @@ def _chosen(promptuary: Promptuary, options: argparse.Namespace) -> Sequence[str
         if not waiting:
             say(_NONE, quiet=options.quiet)
         return waiting
+    return [_named(name, waiting) or name for name in names(options, what="proposal, or --all")]
 
-    def full(name: str) -> str:
-        found = [one for one in waiting if len(name) >= _SHORTEST and one.startswith(name)]
-        return found[0] if len(found) == 1 else name
 
-    return [full(name) for name in names(options, what="proposal, or --all")]
+def _named(name: str, waiting: Sequence[str]) -> str | None:
+    """Return the proposal that ``name`` is the beginning of, if it is that of one alone."""
+    found = [one for one in waiting if len(name) >= _SHORTEST and one.startswith(name)]
+    return found[0] if len(found) == 1 else None
 
 
 def _changes(options: argparse.Namespace) -> ProposalFields:

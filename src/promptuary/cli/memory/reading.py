@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import message, print_json
@@ -67,7 +68,8 @@ def list_notes(promptuary: Promptuary, options: argparse.Namespace) -> int:
     if options.json:
         print_json(memory_list_json(listed))
     elif listed.headers:
-        print(header_table(listed.headers))
+        now = "" if options.as_of is not None else datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        print(header_table(listed.headers, now=now))
     if len(listed.headers) < listed.total:
         say(f"{len(listed.headers):,} of {listed.total:,} notes; --limit N shows more", quiet=options.quiet)
     if not listed.headers:
@@ -102,7 +104,8 @@ def search(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
 def _found(number: int, hit: NoteHit, words: Sequence[str], options: argparse.Namespace) -> str:
     header, width = hit.header, columns(sys.stdout)
-    about = f"{header.id}  {header.kind}, {header.audience}, {(header.updated_at or header.created_at)[:10]}"
+    day = (header.updated_at or header.created_at)[:10]  # a note written by hand may have none
+    about = f"{header.id}  {', '.join(filter(None, (header.kind, header.audience, day)))}"
     head = f"{number}. {cut(one_line(header.title), width - len(about) - 8)}  {about}"
     lines = excerpt(hit.text, words, width - len(_INDENT), heading=header.title)
     if options.explain:
@@ -149,7 +152,7 @@ def diff(promptuary: Promptuary, options: argparse.Namespace) -> int:
     name = one_name(options)
     patch = promptuary.memory.diff(name, number=options.change)
     if options.json:
-        print_json(note_diff_json(name, patch))
+        print_json(note_diff_json(promptuary.memory.history(name)[-1].note, patch))
     elif patch:
         print(coloured(patch))
     else:

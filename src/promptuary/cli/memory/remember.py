@@ -10,7 +10,7 @@ from promptuary.cli.memory.writing import count_notes, print_new
 
 def main(options: argparse.Namespace) -> int:
     """Write a note whose kind is guessed where the text says it plainly."""
-    text = message(options)
+    text = message(options, kept=True)
     with opened(options) as promptuary:
         before = count_notes(promptuary)
         note = promptuary.memory.remember(text, reason=options.reason, **fields(options))

@@ -1,8 +1,10 @@
 """What is given on the command line of an action: which notes, which fields, and text from standard input."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 from promptuary.cli.common import standard_input
@@ -14,6 +16,8 @@ Result = TypeVar("Result")
 
 _FIELDS = {"tag": "tags"}
 """Arguments that are called otherwise than the field."""
+_NOTE_DEPTH = 3
+"""The names in the path of a note: audience, kind and file."""
 _OF_A_NOTE = ("title", "id", "kind", "audience", "scope", "status", "summary", "tag", "valid_from", "valid_until")
 
 
@@ -23,7 +27,14 @@ def names(options: argparse.Namespace, *, what: str = "note") -> Sequence[str]:
     if not given:
         action = options.action
         raise PromptuaryError(f"memory {action} needs the id of a {what}: promptuary memory {action} --help")
-    return given
+    return [_as_note(one) for one in given]
+
+
+def _as_note(typed: str) -> str:
+    """Return the path of a note as memory knows it, where a file of it is named as a shell would name it."""
+    if not typed.endswith(".md") or not os.path.lexists(typed):
+        return typed
+    return "/".join(Path(os.path.abspath(typed)).parts[-_NOTE_DEPTH:])  # noqa: PTH100  (links are no matter)
 
 
 def one_name(options: argparse.Namespace) -> str:

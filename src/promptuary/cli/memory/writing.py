@@ -23,7 +23,7 @@ def write(promptuary: Promptuary, options: argparse.Namespace) -> int:
     if options.id is None and (options.if_rev is not None or options.pinned is False):
         raise PromptuaryError("--if-rev and --unpin are for a note that is there; name it with --id")
     # With an id the text is optional, and in a script standard input is seldom a terminal.
-    content = None if options.id is not None and not options.text else message(options)
+    content = None if options.id is not None and not options.text else message(options, kept=True)
     if content is None and len(about) == 1:
         raise PromptuaryError("there is nothing to change: give a text (- reads standard input), or flags")
     before = count_notes(promptuary)

@@ -9,8 +9,8 @@ from stat import S_ISDIR, S_ISREG
 from typing import Final
 
 from promptuary.blocking import Promptuary
-from promptuary.cli.common import opened, print_json, standard_input
-from promptuary.cli.search.indexing import IndexJob, embed, many, print_embedded, print_synced, sync
+from promptuary.cli.common import confirmed, opened, print_json, standard_input
+from promptuary.cli.search.indexing import IndexJob, embed, is_wide, many, print_embedded, print_synced, sync
 from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.core.json import status_json, sync_json
 from promptuary.core.search import FolderStatus
@@ -18,6 +18,7 @@ from promptuary.core.table import Column, table
 from promptuary.core.text import one_line
 
 DONE, NOT_ALL, NOTHING = 0, 1, 2
+_MOST_NAMED: Final = 5
 _ONLY: Final = {"--list": "only shows what is indexed", "--remove": "only removes folders"}
 
 
@@ -30,6 +31,7 @@ def main(options: argparse.Namespace) -> int:
     if options.remove and not named:
         raise PromptuaryError("index --remove needs the folders to remove: promptuary index --list shows them")
     with opened(options) as promptuary:
+        named = [_from_here(one, promptuary.path) for one in named]
         if options.list:
             return _list(promptuary, as_json=options.json)
         if options.remove:
@@ -56,6 +58,12 @@ def _named(words: Sequence[str]) -> Sequence[str]:
     return named
 
 
+def _from_here(named: str, workspace: Path) -> str:
+    """Return the folder that ``named`` means: from the current folder, else, if there is none, from the workspace."""
+    here = not named or os.path.lexists(named)
+    return named if here or not os.path.isdir(workspace / named) else str(workspace / named)  # noqa: PTH112
+
+
 def _index(promptuary: Promptuary, named: Sequence[str], options: argparse.Namespace) -> int:
     missing = {one: why for one in named if (why := _why_no_folder(one))}
     for why in missing.values():
@@ -70,9 +78,14 @@ def _index(promptuary: Promptuary, named: Sequence[str], options: argparse.Names
         _refuse_parts_of_others(there, known, options.label)
     if not there and not known:
         there = [str(promptuary.path)]
+        _refuse_wide(there[0])
+    new_to_it = [one for one in there if not any(Path(one).is_relative_to(folder.path) for folder in known)]
+    if not all(_wanted(one, options) for one in new_to_it if is_wide(one)):
+        return NOT_ALL
     # A folder that is indexed already keeps its label, unless another is given.
     new = [one for one in there if options.label is not None or one not in {folder.path for folder in known}]
     job = IndexJob(promptuary, quiet=options.quiet)
+    job.note(f"indexing {_few(there or [folder.path for folder in known])}")
     outcome = sync(job, new, label=options.label or "", rebuild=options.rebuild, prune=options.prune)
     if not options.quiet:
         _print_places(there, known, outcome.status.folders)
@@ -89,6 +102,32 @@ def _index(promptuary: Promptuary, named: Sequence[str], options: argparse.Names
         else:
             print_embedded(outcome)
     return NOT_ALL if missing else code
+
+
+def _few(folders: Sequence[str]) -> str:
+    more = len(folders) - _MOST_NAMED
+    return ", ".join([*folders[:_MOST_NAMED], *([f"{more:,} more"] if more > 0 else [])])
+
+
+def _refuse_wide(folder: str) -> None:
+    """Refuse to index a home folder that nobody named."""
+    if is_wide(folder):
+        raise PromptuaryError(
+            f"this would index all of {folder}; go into a project, name the folders to index, or, if that is what you "
+            f"want, name it: promptuary index {folder}"
+        )
+
+
+def _wanted(folder: str, options: argparse.Namespace) -> bool:
+    """Return whether the person really wants to index ``folder``, which contains their home."""
+    if confirmed(f"index all of {folder}, with everything in your home folder that is no secret by name?", options):
+        return True
+    print(
+        f"promptuary: {one_line(folder)} is not indexed: it contains your home folder; add --yes if that is what you "
+        "want",
+        file=sys.stderr,
+    )
+    return False
 
 
 def _refuse_parts_of_others(there: Sequence[str], known: Sequence[FolderStatus], label: str) -> None:

@@ -3,25 +3,26 @@
 What ``promptuary index`` and ``promptuary watch --once`` have in common. Ctrl-C stops it cleanly at any point.
 """
 
+import os
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.interruptible import StoppedError, run_interruptibly
 from promptuary.cli.progress import ProgressLine, duration
-from promptuary.core.errors import ConfigError, PromptuaryError
+from promptuary.core.errors import ConfigError, PromptuaryError, how_to_install
 from promptuary.core.search import FolderHeld, IndexStatus, SearchNote, SyncReport, note_text
 from promptuary.core.text import one_line
 
 DONE, NOT_ALL = 0, 1
 _LOOKS_BACK: Final = 30.0
 """Seconds that the rate of embedding is measured over: long texts come before short ones, a few hundred at a time."""
-EMBEDDINGS_EXTRA: Final = 'pip install "promptuary[embeddings]"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,12 @@ class IndexOutcome:
     def seconds(self) -> float:
         """How long it all took."""
         return self.sync_seconds + self.embed_seconds
+
+
+def is_wide(folder: str) -> bool:
+    """Tell whether ``folder`` is the person's home or a folder around it: nobody means that by saying nothing."""
+    home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111  (no error for a user without a home)
+    return Path(home).is_relative_to(os.path.realpath(folder))
 
 
 def sync(
@@ -98,7 +105,9 @@ def embed(job: IndexJob, outcome: IndexOutcome) -> int:
     status = outcome.status
     if not status.embedder:
         if job.promptuary.settings.embedder == "auto":
-            job.note(f"search is by words only; semantic search needs the 'embeddings' extra: {EMBEDDINGS_EXTRA}")
+            job.note(
+                f"search is by words only; semantic search needs the 'embeddings' extra: {how_to_install('embeddings')}"
+            )
         return DONE
     began = time.monotonic()
     if status.counts.unembedded:
@@ -143,6 +152,7 @@ def print_synced(outcome: IndexOutcome) -> None:
         "removed": report.removed,
         "unchanged": report.unchanged(counts),
         f"skipped: {skipped}": len(report.skipped),
+        "left out: hidden or generated": report.left_out,
     }
     done = ", ".join(f"{count:,} {name}" for name, count in figures.items() if count)
     left = f"; {many(counts.unembedded, 'chunk')} to embed" if outcome.status.embedder and counts.unembedded else ""

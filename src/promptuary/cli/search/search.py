@@ -1,16 +1,17 @@
 """``promptuary search``: the best passages in the indexed files for a question."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from promptuary.blocking import Promptuary
-from promptuary.cli.common import message, opened, print_json
+from promptuary.cli.common import current_folder, message, opened, print_json
 from promptuary.cli.search.dates import moment
 from promptuary.cli.search.excerpt import excerpt
 from promptuary.cli.search.explain import query_words, reasons
-from promptuary.cli.terminal import columns, cut
+from promptuary.cli.terminal import columns, cut, styled
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.search import Filters, Hit, SearchQuery, SearchResult, note_text
 from promptuary.core.table import display_width
@@ -25,8 +26,6 @@ def main(options: argparse.Namespace) -> int:
     try:
         code = _answer(_query(options), options)
         sys.stdout.flush()
-    except BrokenPipeError:
-        raise
     except OSError as error:
         where = f" ({error.filename})" if error.filename is not None else ""
         raise PromptuaryError(f"{error.strerror or error}{where}") from error
@@ -41,6 +40,8 @@ def _answer(query: SearchQuery, options: argparse.Namespace) -> int:
         from promptuary.core.json import search_json  # noqa: PLC0415  (people need none of the JSON shapes)
 
         print_json(search_json(query.text, result, explain=options.explain))
+    elif result.hits and (options.files or options.lines):
+        print("\n".join(_lines(result.hits, options)))
     elif result.hits:
         words = query_words(query.text)
         print("\n\n".join(_shown(number, hit, words, options) for number, hit in enumerate(result.hits, 1)))
@@ -60,10 +61,12 @@ def _query(options: argparse.Namespace) -> SearchQuery:
         paths=tuple(options.path or ()),
         kinds=tuple(options.kind or ()),
         labels=tuple(options.label or ()),
+        tags=tuple(options.tag or ()),
         since=since,
         until=until,
+        current_folder=str(current_folder() or "") if options.path else "",
     )
-    return SearchQuery(text, options.limit, filters, lexical_only=options.lexical)
+    return SearchQuery(text, options.limit, filters, lexical_only=options.lexical, per_file=options.per_file)
 
 
 def _moment(flag: str, text: str | None, *, after: bool = False) -> int | None:
@@ -101,13 +104,36 @@ def _print_notes(query: SearchQuery, result: SearchResult, summary: str) -> None
         print(f"nothing found for {cut(one_line(query.text), 60)}: {advice}{where}", file=sys.stderr)
 
 
+def _lines(hits: Sequence[Hit], options: argparse.Namespace) -> Sequence[str]:
+    """Return a line each for programs: the paths, or ``path:line: text``."""
+    if options.files:
+        return list(dict.fromkeys(map(_openable, hits)))
+    near = query_words(" ".join(options.text))
+    return [f"{_openable(hit)}:{line}: {text}" for hit in hits for line, text in [_best_line(hit, near)]]
+
+
+def _openable(hit: Hit) -> str:
+    """Return the path of a hit as a program takes it: from the current folder, or absolute outside of it."""
+    whole = f"{hit.folder.rstrip('/')}/{hit.path}"
+    return one_line(whole.removeprefix(f"{os.getcwd().rstrip('/')}/"))  # noqa: PTH109  (a text is all that is needed)
+
+
+def _best_line(hit: Hit, words: Sequence[str]) -> tuple[int, str]:
+    """Return the line of a hit with most of the words, the first of several, and its number."""
+    lines = hit.text.split("\n")
+    found = [sum(word.lower() in line.lower() for word in words) for line in lines]
+    best = found.index(max(found))
+    return hit.start_line + best, one_line(lines[best].strip())
+
+
 def _shown(number: int, hit: Hit, words: Sequence[str], options: argparse.Namespace) -> str:
     """Return a hit for people: its place and heading, and some of its lines."""
     width = columns(sys.stdout)
     head = f"{number}. {one_line(hit.place)}"
+    place = styled(head, "bold", sys.stdout)
     heading = one_line(" > ".join(hit.heading))
     if heading:
-        head = f"{head}  {cut(heading, max(20, width - display_width(head) - 2))}"
+        place = f"{place}  {cut(heading, max(20, width - display_width(head) - 2))}"
     if options.full:
         lines = visible(hit.text)[0].split("\n")
     else:
@@ -116,6 +142,8 @@ def _shown(number: int, hit: Hit, words: Sequence[str], options: argparse.Namesp
         lines = excerpt(
             hit.text, [*words, *near], width - len(_INDENT), heading="".join(hit.heading[-1:]), opening=opening
         )
+    if hit.copies:
+        lines.append(f"the same text: {', '.join(map(one_line, hit.copies))}")
     if options.explain:
         lines.append(f"why: {', '.join(reasons(hit.score, hit.why))}")
-    return "\n".join([head, *(f"{_INDENT}{line}".rstrip() for line in lines)])
+    return "\n".join([place, *(f"{_INDENT}{line}".rstrip() for line in lines)])

@@ -9,7 +9,8 @@ from typing import Any, Final
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import opened, print_json_line
 from promptuary.cli.progress import duration
-from promptuary.cli.search.indexing import IndexJob, embed, many, print_embedded, print_synced, sync
+from promptuary.cli.search.indexing import IndexJob, embed, is_wide, many, print_embedded, print_synced, sync
+from promptuary.core.errors import PromptuaryError
 from promptuary.core.json import event_json, sync_json, update_json
 from promptuary.core.search import (
     ChunksEmbedded,
@@ -39,6 +40,10 @@ def _folders(promptuary: Promptuary, job: IndexJob) -> list[str]:
     """Return the folders to add: the workspace itself if nothing is indexed yet, else none."""
     if promptuary.search.status().folders:
         return []
+    if is_wide(str(promptuary.path)):
+        raise PromptuaryError(
+            f"this would index all of {promptuary.path}; index the folders that you want first: promptuary index FOLDER"
+        )
     job.note(f"nothing is indexed yet, so {promptuary.path} is indexed")
     return [str(promptuary.path)]
 

@@ -82,6 +82,8 @@ def _show(promptuary: Promptuary, thread: str, *, as_json: bool) -> None:
     if not rows:
         print(f"nothing is kept in view of {one_line(thread)}: promptuary context add PATH, or #path in a message")
     else:
+        total = sum(line.tokens for line in view.tracked)
+        rows.append(("total", "", "", f"{total:,}", f"{total / window:.1%}"))
         columns = ("in view", "state"), ("score", "tokens", "window")
         print(table([*map(Column, columns[0]), *(Column(one, right=True) for one in columns[1])], rows))
     summaries = f", {stats.summaries} of them summaries" if stats.summaries else ""

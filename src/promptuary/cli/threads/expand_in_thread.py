@@ -3,7 +3,8 @@
 import argparse
 import sys
 
-from promptuary.cli.common import message, opened, print_json, print_new_notes
+from promptuary.cli.common import copied, message, opened, print_json, print_new_notes
+from promptuary.cli.threads.waiting import named
 from promptuary.core.json import turn_json
 from promptuary.core.text import visible
 
@@ -14,10 +15,20 @@ def main(options: argparse.Namespace) -> int:
     """Prepare a turn of a thread and print its prompt; the account goes to stderr."""
     text = message(options)
     with opened(options) as promptuary:
-        turn = promptuary.threads.prepare(text, thread="main" if options.thread is None else options.thread)
+        thread = named(options)
+        earlier = promptuary.threads.pending(thread=thread)
+        if earlier is not None:  # before the next one is prepared: layers take note of it
+            promptuary.threads.abandon(earlier)
+        turn = promptuary.threads.prepare(text, thread=thread)
         print_new_notes(promptuary, options)
+        done = options.copy and copied(promptuary, turn.render(options.form or "text"), options)
+    if earlier is not None and not options.quiet:
+        print(f"note: turn {earlier.number} got no reply and is abandoned now", file=sys.stderr)
+    failed = (options.copy and not done) or turn.receipt.blocked or turn.expansion.incomplete
     if options.json:
         print_json(turn_json(turn.expansion, turn.messages, turn.receipt))
+    elif done:
+        pass
     elif options.form in {None, "text"}:
         prompt = turn.render("text")
         print(visible(prompt)[0] if sys.stdout.isatty() else prompt, end="")
@@ -25,4 +36,4 @@ def main(options: argparse.Namespace) -> int:
         print_json(turn.render(options.form))
     if not options.quiet:
         print(turn.receipt.explain(), file=sys.stderr)
-    return NOT_ALL if turn.receipt.blocked or any(one.code for one in turn.expansion.outcomes) else DONE
+    return NOT_ALL if failed else DONE

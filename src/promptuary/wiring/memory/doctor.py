@@ -1,22 +1,39 @@
 """Examines a workspace: its database, what waits for writeback, and the notes of the principal."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 
 from promptuary.core.errors import PromptuaryError
+from promptuary.core.ledger import ThreadSize
 from promptuary.core.notes import Examination, Finding
 from promptuary.core.ports.threads import StateDatabase
 from promptuary.core.principals import Principal
 from promptuary.memory import doctor
+from promptuary.memory.forget import Oblivion
 from promptuary.memory.memory import Memory
 from promptuary.storage.sqlite.state import SqliteState
 
 
-def examined(state: StateDatabase, principal: Principal, memory: Memory, *, fix: bool) -> Examination:
-    """Return what is not as promised; with ``fix``, what can be repaired without a loss is."""
+def examined(
+    state: StateDatabase, principal: Principal, memories: Mapping[str, tuple[Memory, Oblivion]], *, fix: bool
+) -> Examination:
+    """Return what is not as promised; with ``fix``, what can be repaired without a loss is. ``memories`` by thread."""
     found = [*_of_database(state), *_of_writeback(state, principal)]
-    notes = doctor.examined(memory, fix=fix)
-    counts = [("threads", len(state.threads(principal).threads())), *notes.counts]
-    return Examination(counts, [*found, *notes.findings])
+    counts = Counter({"threads": len(state.threads(principal).threads())})
+    for number, (thread, (memory, beside)) in enumerate(memories.items()):
+        notes = doctor.examined(memory, beside, fix=fix)
+        counts.update(dict(notes.counts))
+        found += [replace(one, where=f"thread {thread}: {one.where}") if number else one for one in notes.findings]
+    return Examination(list(counts.items()), found, _sizes(state, principal))
+
+
+def _sizes(state: StateDatabase, principal: Principal) -> Sequence[ThreadSize]:
+    """Return what the threads take; nothing if the database is damaged, which is a finding."""
+    with suppress(PromptuaryError):
+        return state.threads(principal).sizes()
+    return ()
 
 
 def _of_database(state: StateDatabase) -> Iterator[Finding]:

@@ -1,20 +1,58 @@
 """What forgetting a note reaches beside the notes: the ledger of the workspace, and the indexes of its principals."""
 
+import logging
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Final
+
+from promptuary import durable
+from promptuary.core.errors import NoteFileError, PromptuaryError
 from promptuary.core.ports.threads import StateDatabase
-from promptuary.memory.forget import Oblivion
+from promptuary.memory.forget import Oblivion, finish
 from promptuary.memory.memory import Memory
 from promptuary.wiring.memory.notes import MemoryPlace, index_name
 from promptuary.wiring.search import drop_note_indexes
+from promptuary.workspace.disk.own.private_folder import private_folder
 from promptuary.workspace.workspace import Workspace
+
+logger = logging.getLogger(__name__)
+
+_LOCK: Final = "forgetting.lock"
 
 
 def beside_notes(workspace: Workspace, place: MemoryPlace, state: StateDatabase) -> Oblivion:
     """Return what forgets a note where it was copied to."""
     own = index_name(place)
-    return Oblivion(state.forgetting(place.principal), lambda: drop_note_indexes(workspace, but=own))
+    return Oblivion(
+        state.forgetting(place.principal),
+        lambda: drop_note_indexes(workspace, but=own),
+        lambda patience: _alone(workspace, patience),
+    )
 
 
-def forget_copies(workspace: Workspace, memory: Memory, beside: Oblivion) -> None:
+@contextmanager
+def _alone(workspace: Workspace, patience: float) -> Iterator[None]:
+    with ExitStack() as held:
+        try:
+            held.enter_context(durable.locked(private_folder(workspace.root.path, "index") / _LOCK, timeout=patience))
+        except OSError as error:
+            raise NoteFileError(f"nothing can be forgotten now ({error.strerror}); check the disk") from error
+        yield
+
+
+def forget_the_rest(workspace: Workspace, memory: Memory, beside: Oblivion) -> None:
+    """Forget what an earlier process began to forget, and what was forgotten in another workspace.
+
+    If a disk fails again, the person who opens the notes gets to them nevertheless, and `doctor` tells.
+    """
+    try:
+        finish(memory, beside)
+    except PromptuaryError as error:
+        logger.warning("a note is not forgotten whole yet: %s", error)
+    _forget_copies(workspace, memory, beside)
+
+
+def _forget_copies(workspace: Workspace, memory: Memory, beside: Oblivion) -> None:
     """Forget the copies of notes that follow the person and were forgotten in another workspace."""
     forgotten = [note for one in memory.notebooks() if one.scope == "user" for note in one.journal.forgotten()]
     if sum(beside.ledger.redact_note(f"memory:{note}") for note in forgotten):

@@ -1,7 +1,7 @@
 """Opens the durable memory of a principal: where the notes are, their journals and their index."""
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -28,12 +28,15 @@ from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.wiring.search import notes_backend
 from promptuary.workspace.disk.own.closed_folders import FOLDER
 from promptuary.workspace.disk.own.notes_folders import person_notes, workspace_notes
+from promptuary.workspace.disk.own.own_place import own_place
 from promptuary.workspace.disk.own.private_folder import let_git_see
 from promptuary.workspace.user_folders import notes_folder
 from promptuary.workspace.workspace import Workspace
 
 _MEMORY: Final = "memory"
 _STATE: Final = "state.db"
+_MAIN: Final = "main"
+_THREAD: Final = "{thread}"
 _PLACEHOLDER: Final = re.compile(r"\{(thread|user)\}")
 
 
@@ -56,6 +59,20 @@ class MemoryPlace:
         return cls(principal, "/".join(["agents", folder_name(principal.agent), *parts]))
 
 
+def places(principal: Principal, template: str, threads: Iterable[str]) -> Mapping[str, MemoryPlace]:
+    """Return where the memories of a principal are, by thread: that of ``main`` first, and each once."""
+    found: dict[MemoryPlace, str] = {}
+    for thread in (_MAIN, *(threads if _THREAD in template else ())):
+        found.setdefault(MemoryPlace.of(principal, template, thread), thread)
+    return {thread: place for place, thread in found.items()}
+
+
+def has_notes(workspace: Workspace, place: MemoryPlace) -> bool:
+    """Return whether there is a folder of notes at a place, of the project or of the person."""
+    in_project = own_place(workspace.root.path).has(f"{_MEMORY}/{place.space}")
+    return in_project or (place.principal.group is None and (notes_folder() / place.space).exists())
+
+
 def open_memory(
     workspace: Workspace,
     settings: Settings,
@@ -64,26 +81,30 @@ def open_memory(
 ) -> Memory:
     """Return the memory at ``place``. ``state`` returns the database of the workspace, which it creates."""
     principal = place.principal
-    memory: Memory
     opened: list[SqliteState] = []
+    of_person = notes_folder() / place.space
 
     def changed(scope: NoteScope, notes: Collection[str]) -> None:
         memory.changed(scope, notes)
-        if scope == "project" and any(map(memory.is_shared, notes)):
-            let_git_see(workspace.root.path)
+
+    def pages(one: Notebook) -> MemoryPages:
+        tracked = _tracked(workspace, place.space, scope=one.scope)
+        if one.scope == "user":
+            return MemoryPages(one, principal.owner, tracked=tracked)
+        return MemoryPages(one, principal.owner, tracked=tracked, on_shared=lambda: let_git_see(workspace.root.path))
 
     def notebook(scope: NoteScope, base: Path, database: StateDatabase, tracked: Tracked) -> Notebook:
         files, journal = DiskNoteFiles(base, place.space), database.notes(place.space)
         return Notebook(scope, files, journal, principal, tracked=tracked, clock=now, on_change=changed)
 
     def of_project(create: bool) -> Notebook | None:  # noqa: FBT001
-        if not create and workspace.root.kind_of(f"{FOLDER}/{_MEMORY}/{place.space}") is None:
+        if not create and not own_place(workspace.root.path).has(f"{_MEMORY}/{place.space}"):
             return None
         base = workspace_notes(workspace.root.path)
         return notebook("project", base, state(), _tracked(workspace, place.space))
 
     def of_user(create: bool) -> Notebook | None:  # noqa: FBT001
-        if not create and not (notes_folder() / place.space).exists():
+        if not create and not of_person.exists():
             return None
         base = person_notes()
         database = SqliteState(base / _STATE)
@@ -102,16 +123,17 @@ def open_memory(
         roots,
         principal,
         clock=now,
-        open_search=lambda visible: _open_search(workspace, settings, place, visible),
-        pages=lambda one: MemoryPages(one, principal.owner, tracked=_tracked(workspace, place.space, scope=one.scope)),
+        open_search=lambda visible: open_search(workspace, settings, place, visible),
+        pages=pages,
     )
     return memory
 
 
-def index_name(place: MemoryPlace) -> str:
-    """Return the name of the index of what a principal sees at a place: each has one of its own."""
+def index_name(place: MemoryPlace, session: str = "") -> str:
+    """Return the name of the index of what a principal sees at a place: each has one of its own, and each session."""
     owner = place.principal.owner
-    return sha256(f"{owner.kind}\0{owner.name}\0{place.space}".encode()).hexdigest()[:16]
+    named = f"{owner.kind}\0{owner.name}\0{place.space}" + (f"\0{session}" if session else "")
+    return sha256(named.encode()).hexdigest()[:16]
 
 
 def recall_policy(settings: Settings) -> RecallPolicy:
@@ -130,11 +152,14 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def _open_search(workspace: Workspace, settings: Settings, place: MemoryPlace, visible: VisibleNotes) -> NoteSearch:
+def open_search(
+    workspace: Workspace, settings: Settings, place: MemoryPlace, visible: VisibleNotes, *, session: str = ""
+) -> NoteSearch:
+    """Return the search of the notes that a principal sees at a place, or that one of its sessions sees."""
     sizes = Sizes(settings.chunk_tokens, settings.chunk_overlap)
 
     def index() -> NoteIndex:
-        backend = notes_backend(workspace, settings, index_name(place), f"{RECIPE} {sizes.recipe}")
+        backend = notes_backend(workspace, settings, index_name(place, session), f"{RECIPE} {sizes.recipe}")
         return NoteIndex(backend, visible, Counter(DEFAULT_VOCABULARY), sizes)
 
     return NoteSearch(visible, index)
@@ -143,6 +168,6 @@ def _open_search(workspace: Workspace, settings: Settings, place: MemoryPlace, v
 def _tracked(workspace: Workspace, space: str, *, scope: NoteScope = "project") -> Tracked:
     folder = f"{FOLDER}/{_MEMORY}/{space}"
 
-    if scope == "user":
+    if scope == "user" or not own_place(workspace.root.path).inside:
         return frozenset
     return lambda: workspace.tracked_by_git(folder)

@@ -26,7 +26,7 @@ def imported(
     if form is not None and form not in FORMS:
         raise PromptuaryError(f"the form of an import is one of {', '.join(FORMS)}, not {form!r}")
     files = read_markdown(path, is_note=LinkedNotes(workspace.root.path).hold)
-    found = read_memory(files.texts, form)
+    found = read_memory(files.texts, form, files.folder)
     skipped = {**files.skipped, **(found.skipped or {})}
     return memory.import_notes(ForeignMemory(found.form, found.notes, skipped), owner=owner, dry_run=dry_run)
 

@@ -1,13 +1,17 @@
 """What a turn has of memory: the layers that recall notes, and what learns from the turn when it is finished."""
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
 
 from promptuary.config.settings import Settings
 from promptuary.core.ids import new_id
 from promptuary.core.layers import Layer
 from promptuary.core.messages import Item, Message
+from promptuary.core.ports.models import ChatModel
 from promptuary.core.ports.threads import StateDatabase, ThreadStore
 from promptuary.core.principals import Principal
+from promptuary.experiences.learning.learner import ExperienceLearner
+from promptuary.experiences.learning.told import PURPOSE, SCHEMA, question, told
 from promptuary.layers.memory_digest import MemoryDigest
 from promptuary.layers.memory_recall import MemoryRecall
 from promptuary.layers.per_thread import PerThread
@@ -16,32 +20,42 @@ from promptuary.memory.recall.digest import remembered
 from promptuary.memory.recall.select import Selector
 from promptuary.memory.secret_texts import has_secret
 from promptuary.memory.writeback.prompts import Prompts
-from promptuary.memory.writeback.proposals import Proposals
-from promptuary.memory.writeback.runner import Writeback, foreign_turns
-from promptuary.memory.writeback.snapshot import TurnSnapshot, snapshot
-from promptuary.threads.turn import Turn, asked_item
+from promptuary.memory.writeback.proposals import NoteWriter, Proposals
+from promptuary.memory.writeback.runner import TurnReader, Writeback, answered, foreign_turns
+from promptuary.memory.writeback.snapshot import OwnFile, TurnSnapshot, snapshot
+from promptuary.threads.prepared import Turn, asked_item
 from promptuary.wiring.memory.notes import now, recall_policy
 from promptuary.wiring.models import chat_model
+from promptuary.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from promptuary.core.sessions import Sight
+    from promptuary.sessions.memory import PinnedMemory
+
+_FILE: Final = "file:"
+_MODEL_SECONDS: Final = 120.0
+
+MemoryWithin = Callable[[str, "Sight | None"], "Memory | PinnedMemory"]
+"""Returns the memory of a thread; ``PinnedMemory`` where a session says what it may see."""
 
 
-def memory_layers(settings: Settings, memory: Callable[[str], Memory]) -> Sequence[Layer]:
+def memory_layers(settings: Settings, memory: MemoryWithin) -> Sequence[Layer]:
     """Return the layers of memory: the digest, and the notes that a message needs. ``memory`` is that of a thread."""
     if not settings.memory_tokens:
         return []
     policy = recall_policy(settings)
     model = chat_model(settings, settings.recall_model) if settings.recall_model else None
 
-    def digest(thread: str) -> Layer:
-        own = memory(thread)
+    def digest(thread: str, sight: "Sight | None") -> Layer:
+        own = memory(thread, sight)
         return MemoryDigest(lambda: remembered(own.refreshed()))
 
-    def recall(thread: str) -> Layer:
-        own = memory(thread)
+    def recall(thread: str, sight: "Sight | None") -> Layer:
+        own = memory(thread, sight)
         return MemoryRecall(Selector(own.search_now, own.visible, policy, model), own.visible)
 
-    if "{thread}" in settings.memory_folder:
-        return [PerThread(digest), PerThread(recall)]
-    return [digest("main"), recall("main")]
+    apart = "{thread}" in settings.memory_folder
+    return [PerThread(digest, apart=apart), PerThread(recall, apart=apart)]
 
 
 def open_proposals(state: StateDatabase, principal: Principal, memory: Callable[[str], Memory]) -> Proposals:
@@ -50,33 +64,59 @@ def open_proposals(state: StateDatabase, principal: Principal, memory: Callable[
 
 
 def open_writeback(
-    state: StateDatabase, settings: Settings, principal: Principal, memory: Callable[[str], Memory]
+    workspace: Workspace,
+    state: StateDatabase,
+    settings: Settings,
+    principal: Principal,
+    memory: Callable[[str], Memory],
+    *,
+    pinned: Callable[[str], "PinnedMemory | None"],
+    learner: Callable[[], ExperienceLearner],
 ) -> Writeback:
-    """Return what learns from the finished turns of ``principal``. ``memory`` is that of a thread."""
+    """Return what learns from the finished turns of ``principal``. ``memory`` is that of a thread.
+
+    ``pinned`` is that of the session of a thread, if it has one. What is told in words is read by a model for
+    ``learner``, if there is a model.
+    """
     main = memory("main")
-    if "{thread}" not in settings.memory_folder:
-        return _writeback(state, settings, principal, lambda _: main)
-    return _writeback(state, settings, principal, memory)
+    apart = "{thread}" in settings.memory_folder
 
+    def of_thread(thread: str) -> NoteWriter:
+        return pinned(thread) or (memory(thread) if apart else main)
 
-def _writeback(
-    state: StateDatabase, settings: Settings, principal: Principal, memory: Callable[[str], Memory]
-) -> Writeback:
+    wanted = settings.experiences and settings.experience_model
+    readers = {PURPOSE: _reader(chat_model(settings, settings.experience_model), learner)} if wanted else {}
     return Writeback(
         state.writeback_queue(principal),
         open_proposals(state, principal, memory),
-        memory,
+        of_thread,
         model=chat_model(settings, settings.writeback_model) if settings.writeback_model else None,
         threads=state.threads(principal),
         has_secret=has_secret,
+        own_file=own_file(workspace),
         prompts=Prompts(qa=settings.writeback_qa_prompt, profile=settings.writeback_profile_prompt),
+        readers=readers,
         soft_drain=settings.writeback_wait_policy == "soft_drain",
     )
 
 
-def turn_so_far(turn: Turn, threads: ThreadStore, messages: Sequence[Message]) -> TurnSnapshot:
+def _reader(model: ChatModel, learner: Callable[[], ExperienceLearner]) -> TurnReader:
+    def read(one: TurnSnapshot) -> None:
+        answer = answered(model, question(one), SCHEMA, timeout=_MODEL_SECONDS)
+        learner().store(told(answer, one), one.thread, one.turn)
+
+    return read
+
+
+def own_file(workspace: Workspace) -> OwnFile:
+    """Return what tells whether only the person can have written a file."""
+    return lambda address: workspace.is_persons(address.removeprefix(_FILE))
+
+
+def turn_so_far(turn: Turn, threads: ThreadStore, messages: Sequence[Message], workspace: Workspace) -> TurnSnapshot:
     """Return what was said in a turn that is not finished: ``messages`` followed its prompt."""
     said = [Item(new_id("item"), one["role"], one.get("content") or "", turn=turn.id) for one in messages]
     history = [*threads.history(turn.thread), asked_item(turn), *said]
     foreign = foreign_turns(threads, turn.thread)
-    return snapshot(turn.id, turn.thread, now(), history, turn.receipt, foreign_turns=foreign)
+    own = own_file(workspace)
+    return snapshot(turn.id, turn.thread, now(), history, turn.receipt, foreign_turns=foreign, own_file=own)

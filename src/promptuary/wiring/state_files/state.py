@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from promptuary.core.errors import ConfigError
 from promptuary.storage.sqlite.state import SqliteState
-from promptuary.wiring.binding import check_binding
+from promptuary.wiring.state_files.binding import check_binding
+from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.state_file import StateFile, adopt, has_state, state_file
 from promptuary.workspace.workspace import Workspace
 
@@ -32,4 +33,5 @@ def adopt_state(workspace: Workspace) -> StateFile:
         state.database.bind(file.binding)
     finally:
         state.close()
+    IndexedFoldersFile(workspace.root.path).adopt()
     return file

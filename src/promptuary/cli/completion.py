@@ -1,0 +1,139 @@
+"""``promptuary completion``: prints a script with which a shell completes commands, flags, threads and references.
+
+Commands and flags stand in the script, so that completing them starts nothing. What begins with ``@`` or ``#`` is asked
+of ``promptuary complete``, and the names of threads of ``promptuary thread list``.
+"""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from promptuary.cli.arguments import make_parser
+
+_BASH: Final = r"""# promptuary: completion for bash. Put this into ~/.bashrc:  eval "$(promptuary completion bash)"
+_promptuary() {
+    local line="${COMP_LINE:0:COMP_POINT}" verb="${COMP_WORDS[1]}" previous last head words
+    local current="${line##*[[:space:]]}"
+    previous="${line%"$current"}"
+    previous="${previous%"${previous##*[![:space:]]}"}"
+    previous="${previous##*[[:space:]]}"
+    current="${current#[\"\']}"
+    COMPREPLY=()
+    case "$current" in
+        @*|'#'*) local IFS=$'\n'
+            words=$(promptuary complete -q --max 50 -- "$current" 2>/dev/null)
+            # bash replaces only what follows the last of these characters
+            last="${current##*[:@=]}"; head="${current%"$last"}"
+            for one in $words; do COMPREPLY+=("${one#"$head"}"); done
+            compopt -o nospace 2>/dev/null; return ;;
+    esac
+    case "$previous" in
+        -t|--thread) words=$(promptuary thread list 2>/dev/null | awk 'NR > 1 { print $1 }') ;;
+        *) words=$(_promptuary_words "$verb" "$COMP_CWORD" "$current") ;;
+    esac
+    COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+_promptuary_words() {
+    if [ "$2" -le 1 ]; then printf '%s' '@VERBS@'; return; fi
+    case "$1" in
+@CASES@
+    esac
+}
+complete -o default -F _promptuary promptuary
+"""
+
+_ZSH: Final = r"""#compdef promptuary
+# promptuary: completion for zsh. Put this into ~/.zshrc after compinit:  eval "$(promptuary completion zsh)"
+_promptuary() {
+    local current="${words[CURRENT]}" previous="${words[CURRENT-1]}" verb="${words[2]}"
+    local -a offered
+    case "${(Q)current}" in
+        @*|'#'*) offered=("${(@f)$(promptuary complete -q --max 50 -- "${(Q)current}" 2>/dev/null)}")
+            compadd -U -S '' -- "${offered[@]}"; return ;;
+    esac
+    case "$previous" in
+        -t|--thread) offered=(${(f)"$(promptuary thread list 2>/dev/null | awk 'NR > 1 { print $1 }')"}) ;;
+        *) offered=(${=$(_promptuary_words "$verb" $((CURRENT - 1)) "$current")}) ;;
+    esac
+    compadd -- "${offered[@]}" || _files
+}
+_promptuary_words() {
+    if [ "$2" -le 1 ]; then printf '%s' '@VERBS@'; return; fi
+    case "$1" in
+@CASES@
+    esac
+}
+compdef _promptuary promptuary
+"""
+
+_FISH: Final = r"""# promptuary: completion for fish. Put this into ~/.config/fish/completions/promptuary.fish
+function __promptuary_offered
+    set -l current (commandline -ct | string trim -c '"\'')
+    set -l given (commandline -opc)
+    if string match -qr '^[@#]' -- $current
+        promptuary complete -q --max 50 -- $current 2>/dev/null
+        return
+    end
+    if contains -- $given[-1] -t --thread
+        promptuary thread list 2>/dev/null | awk 'NR > 1 { print $1 }'
+        return
+    end
+    if test (count $given) -le 1
+        string split ' ' -- '@VERBS@'
+        return
+    end
+    switch $given[2]
+@CASES@
+    end
+end
+complete -c promptuary -a '(__promptuary_offered)'
+"""
+
+
+def main(options: argparse.Namespace) -> int:
+    """Print the script of a shell."""
+    print(script(options.shell), end="")
+    return 0
+
+
+def script(shell: str) -> str:
+    """Return the script of ``shell``, with the commands, actions and flags that there are."""
+    offered = _offered(make_parser())
+    text, case = (_FISH, _fish_case) if shell == "fish" else (_BASH if shell == "bash" else _ZSH, _posix_case)
+    cases = "\n".join(case(verb, words) for verb, words in offered.items())
+    return text.replace("@VERBS@", " ".join(["help", *offered])).replace("@CASES@", cases)
+
+
+def _posix_case(verb: str, words: Sequence[str]) -> str:
+    return f"        {verb}) printf '%s' '{' '.join(words)}' ;;"
+
+
+def _fish_case(verb: str, words: Sequence[str]) -> str:
+    return f"        case {verb}\n            string split ' ' -- '{' '.join(words)}'"
+
+
+def _offered(parser: argparse.ArgumentParser) -> Mapping[str, Sequence[str]]:
+    """Return the actions and the long flags of every command."""
+    commands = _below(parser)
+    return {
+        name: [*_choices(command), *dict.fromkeys(one for one in _flags(command) if one.startswith("--"))]
+        for name, command in commands.items()
+    }
+
+
+def _below(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
+    for action in parser._actions:  # noqa: SLF001  (argparse has no other way to ask)
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            return dict(action.choices)
+    return {}
+
+
+def _choices(parser: argparse.ArgumentParser) -> Sequence[str]:
+    """Return the words that may follow a command: its actions, and what else it chooses from."""
+    positional = [one for one in parser._actions if not one.option_strings and one.choices]  # noqa: SLF001
+    return [str(word) for one in positional for word in (one.choices or ())]
+
+
+def _flags(parser: argparse.ArgumentParser) -> Sequence[str]:
+    own = [flag for one in parser._actions for flag in one.option_strings]  # noqa: SLF001
+    return [*own, *(flag for below in _below(parser).values() for flag in _flags(below))]

@@ -1,0 +1,1 @@
+"""Experiences on the command line."""

@@ -1,0 +1,237 @@
+"""``promptuary experience``: what worked before and what went wrong, stored, found, judged and forgotten."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from promptuary.blocking import Promptuary
+from promptuary.cli.common import message, opened, print_json, print_new_notes, standard_input
+from promptuary.cli.experiences.printing import curves, found, listed, now, whole
+from promptuary.cli.memory.printing import DONE, NOTHING, say
+from promptuary.cli.memory.words import each
+from promptuary.cli.memory.writing import is_terminal
+from promptuary.cli.search.explain import query_words
+from promptuary.cli.terminal import cut
+from promptuary.core.errors import PromptuaryError, UnknownExperienceError
+from promptuary.core.experiences import Experience, ExperienceFields, ExperienceResult
+from promptuary.core.json import (
+    experience_json,
+    experience_list_json,
+    experience_search_json,
+    experiences_changed_json,
+    prune_json,
+)
+from promptuary.core.search import note_text
+from promptuary.core.text import one_line
+
+
+def main(options: argparse.Namespace) -> int:
+    """Do one thing with experiences."""
+    with opened(options) as promptuary:
+        try:
+            code = _ACTIONS[options.action](promptuary, options)
+        except UnknownExperienceError as error:
+            say(f"promptuary: {error}")
+            code = NOTHING
+        print_new_notes(promptuary, options)
+    return code
+
+
+def add(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Store an experience, or a preference."""
+    if options.solution == "-" and (not options.text or options.text == ["-"]):
+        raise PromptuaryError("the text and --solution cannot both come from standard input; give one as an argument")
+    text, fields = message(options).strip(), _fields(options)
+    if options.prefer is not None:
+        if options.solution is not None or options.type is not None:
+            raise PromptuaryError("--prefer says what you like; leave out --solution and --type")
+        stored = promptuary.experiences.track_preference(options.prefer, text, **fields)
+    else:
+        stored = promptuary.experiences.add(
+            options.type or "task_solution", text, _solution(options.solution), **fields
+        )
+    _print_changed([stored], options)
+    again = f"known before, now used {stored.use_count} times" if stored.use_count > 1 else "stored"
+    say(f"{again}; promptuary experience forget {stored.id} removes it", quiet=options.quiet or options.json)
+    return DONE
+
+
+def _fields(options: argparse.Namespace) -> ExperienceFields:
+    fields: ExperienceFields = {"tags": options.tag or ()}
+    if options.outcome:
+        fields["outcome"] = options.outcome
+    if options.problem is not None:
+        fields["problem"] = options.problem
+    if options.score is not None:
+        fields["success_score"] = options.score
+    return fields
+
+
+def _solution(given: str | None) -> Any:
+    """Return a solution: JSON if it is some, else the text."""
+    text = standard_input().decode("utf-8", "replace").strip() if given == "-" else given
+    try:
+        return None if text is None else json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def find(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Print what is like something that is wanted."""
+    query = message(options).strip()
+    if not query:
+        raise PromptuaryError("there is nothing to search for; give some words, or pipe them in")
+    result = promptuary.experiences.find_similar(
+        query,
+        options.tag or (),
+        options.limit,
+        type=options.type,
+        outcome=options.outcome,
+        strict_tags=options.strict_tags,
+        lexical_only=options.lexical,
+    )
+    if options.json:
+        print_json(experience_search_json(query, result, explain=options.explain))
+    elif result.hits:
+        words = query_words(query)
+        each_hit = enumerate(result.hits, 1)
+        print("\n\n".join(found(number, hit, words, explain=options.explain) for number, hit in each_hit))
+    _say_how(query, result, options)
+    return DONE if result.hits else NOTHING
+
+
+def _say_how(query: str, result: ExperienceResult, options: argparse.Namespace) -> None:
+    for note in result.notes:
+        say(f"note: {note_text(note)}", quiet=options.quiet)
+    if result.hits and not result.answers:
+        say("nothing here seems to be like that; these are the nearest experiences", quiet=options.quiet)
+    if not result.hits:
+        asked = cut(one_line(query), 60)
+        say(f"no experience found for {asked}: use other words, or look at experience list", quiet=options.quiet)
+
+
+def list_experiences(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Print which experiences there are, or draw them."""
+    wanted = promptuary.experiences.list(
+        type=options.type, tags=options.tag or (), outcome=options.outcome, limit=options.limit
+    )
+    if options.json:
+        print_json(experience_list_json(wanted, now()))
+    elif wanted.experiences:
+        print(curves(wanted.experiences, now()) if options.plot else listed(wanted.experiences, now()))
+    if len(wanted.experiences) < wanted.total:
+        shown = f"{len(wanted.experiences):,} of {wanted.total:,} experiences"
+        say(f"{shown}; --limit N shows more", quiet=options.quiet)
+    if not wanted.experiences:
+        say(_why_none(promptuary), quiet=options.quiet)
+    return DONE if wanted.experiences else NOTHING
+
+
+def _why_none(promptuary: Promptuary) -> str:
+    if promptuary.experiences.list(limit=0).total:
+        return "no experience passes the filters; loosen them"
+    return "no experiences yet: turns with tools record them, and promptuary experience add stores one"
+
+
+def show(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Print experiences whole."""
+    shown, all_there = each(_names(options), lambda name: _there(promptuary, name))
+    if options.json:
+        print_json([experience_json(one, now()) for one in shown])
+    elif shown:
+        print("\n\n".join(whole(one, now()) for one in shown))
+    return DONE if all_there else NOTHING
+
+
+def feedback(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Judge experiences."""
+    changed, all_there = each(_names(options), lambda name: promptuary.experiences.feedback(name, options.feedback))
+    _print_changed(changed, options)
+    return DONE if all_there else NOTHING
+
+
+def decay(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Apply decay."""
+    changed = promptuary.experiences.apply_decay(options.half_life)
+    if options.json:
+        print_json(experiences_changed_json(changed, options.half_life))
+    else:
+        print(f"{changed:,} weights changed; half is left after {options.half_life:g} days without use")
+    return DONE
+
+
+def prune(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Remove what is too weak."""
+    report = promptuary.experiences.prune_expired(options.min_weight, dry_run=options.dry_run)
+    if options.json:
+        print_json(prune_json(report, now()))
+    elif report.experiences:
+        print(listed(report.experiences, now()))
+    count, what = len(report.experiences), "removed" if report.done else "would be removed"
+    say(f"{count:,} weaker than {report.min_weight:g} {what}", quiet=options.quiet)
+    return DONE
+
+
+def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Forget experiences for good."""
+    given = _names(options)
+    if not (options.yes or is_terminal(sys.stdin)):
+        raise PromptuaryError("forgetting cannot be undone; add --yes, or look first with experience show")
+    kept = []
+
+    def forgotten(name: str) -> Experience:
+        one = _there(promptuary, name)
+        if not options.yes and not _is_wanted(one):
+            kept.append(one)
+            return one
+        return promptuary.experiences.forget(one.id)
+
+    done, all_there = each(given, forgotten)
+    gone = [one for one in done if one not in kept]
+    if options.json:
+        print_json([experience_json(one, now()) for one in gone])
+    for one in () if options.json else gone:
+        print(f"{one.id}  {one_line(one.intent)}")
+    return DONE if all_there and not kept else NOTHING
+
+
+def _is_wanted(one: Experience) -> bool:
+    print(f"forget {one.id} ({cut(one_line(one.intent), 60)}) for good? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def _there(promptuary: Promptuary, name: str) -> Experience:
+    one = promptuary.experiences.get(name)
+    if one is None:
+        raise UnknownExperienceError(f"there is no experience {name[:80]!r}: promptuary experience list has them")
+    return one
+
+
+def _names(options: argparse.Namespace) -> Sequence[str]:
+    piped = standard_input().decode("utf-8", "replace").split() if "-" in options.words else []
+    given = [*(word for word in options.words if word != "-"), *piped]
+    if not given:
+        action = options.action
+        raise PromptuaryError(f"experience {action} needs the id of one: promptuary experience {action} --help")
+    return given
+
+
+def _print_changed(changed: Sequence[Experience], options: argparse.Namespace) -> None:
+    if options.json:
+        print_json([experience_json(one, now()) for one in changed])
+    elif changed:
+        print(listed(changed, now()))
+
+
+_ACTIONS: Final[Mapping[str, Callable[[Promptuary, argparse.Namespace], int]]] = {
+    "add": add,
+    "find": find,
+    "list": list_experiences,
+    "show": show,
+    "feedback": feedback,
+    "decay": decay,
+    "prune": prune,
+    "forget": forget,
+}

@@ -1,0 +1,1 @@
+"""All that is kept: backup, restore, purge."""

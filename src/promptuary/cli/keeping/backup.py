@@ -1,0 +1,25 @@
+"""``promptuary backup``: writes all that is kept to one file."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from promptuary.cli.common import opened, print_json
+from promptuary.cli.keeping.printing import amount, notes
+from promptuary.core.json import kept_json
+
+DONE = 0
+
+
+def main(options: argparse.Namespace) -> int:
+    """Write the backup, and print what is in it."""
+    with opened(options) as promptuary:
+        report = promptuary.backup(options.file, everywhere=options.everywhere, force=options.force)
+    if options.json:
+        print_json(kept_json(report))
+    elif not options.quiet:
+        notes(report)
+        print(
+            f"backed up {len(report.files):,} files ({amount(report.bytes)}) to {Path(options.file)}", file=sys.stderr
+        )
+    return DONE

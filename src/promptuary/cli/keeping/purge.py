@@ -1,0 +1,33 @@
+"""``promptuary purge``: removes all that is kept, after it has shown what that is."""
+
+import argparse
+import sys
+
+from promptuary.cli.common import confirmed, opened, print_json
+from promptuary.cli.keeping.printing import amount, listed
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.json import kept_json
+
+DONE, NOT_DONE = 0, 1
+
+
+def main(options: argparse.Namespace) -> int:
+    """Show what would go, ask, and remove it."""
+    if options.models and not options.everywhere:
+        raise PromptuaryError("models belong to no workspace; use --models with --everywhere")
+    with opened(options) as promptuary:
+        report = promptuary.purge(everywhere=options.everywhere, models=options.models, dry_run=True)
+        if not report.files:
+            print("nothing is kept", file=sys.stderr)
+            return DONE
+        if not options.json:
+            print(listed(report))
+        wanted = not options.dry_run and confirmed(f"remove all of it, {amount(report.bytes)}, for good?", options)
+        if wanted:
+            report = promptuary.purge(everywhere=options.everywhere, models=options.models)
+    if options.json:
+        print_json(kept_json(report))
+    if report.done or options.dry_run:
+        return DONE
+    print("promptuary: nothing was removed; add --yes to remove it, or back it up first", file=sys.stderr)
+    return NOT_DONE

@@ -1,0 +1,87 @@
+"""``promptuary session audit`` and ``replay``: what answers were based on, and what was sent for them."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from promptuary.blocking import Promptuary
+from promptuary.cli.common import print_json
+from promptuary.cli.threads import replaying
+from promptuary.cli.threads.replaying import again
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.json import audit_json, audit_rows_json
+from promptuary.core.ledger import AuditRow
+from promptuary.core.table import Column, table
+from promptuary.core.text import one_line
+
+DONE: Final = 0
+NOTHING: Final = 1
+_REVISION: Final = 12
+"""Characters of a revision that are printed."""
+
+
+def audit(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Print the turns of a source, or the sources of a turn."""
+    if (options.source is None) == (options.turn is None):
+        raise PromptuaryError("name a source, or a turn with --turn N and -t THREAD")
+    if options.turn is not None:
+        return _turn(promptuary, options)
+    found = promptuary.threads.audit(options.source, finished_only=options.finished, limit=options.limit)
+    if options.json:
+        print_json(audit_json(found))
+    elif found.rows:
+        columns = (
+            Column("thread"),
+            Column("turn", right=True),
+            Column("date"),
+            Column("status"),
+            *_COLUMNS,
+        )
+        print(
+            table(
+                columns,
+                [(one_line(row.thread), str(row.number), row.created, row.status, *_told(row)) for row in found.rows],
+            )
+        )
+    if found.more and not options.quiet:
+        print(f"there are more; these are the last {options.limit:,} (--limit)", file=sys.stderr)
+    if not found.rows:
+        print("no turn with it got an answer", file=sys.stderr)
+    return DONE if found.rows else NOTHING
+
+
+def take(options: argparse.Namespace) -> None:
+    """Keep what to run a turn again with from being taken for settings."""
+    options.again = again(options) if options.action == "replay" else None
+
+
+def replay(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Print a past turn of a session as it was sent, or run it again."""
+    return replaying.replay(promptuary, _thread(promptuary, options.name), options, options.again)
+
+
+def _thread(promptuary: Promptuary, name: str) -> str:
+    """Return the thread of a session by its name or id; a thread that no session has is meant as such."""
+    return next((one.thread for one in promptuary.sessions.list() if name in {one.name, one.id}), name)
+
+
+def _turn(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    rows = promptuary.threads.sources(thread=options.thread or "main", number=options.turn)
+    if options.json:
+        print_json(audit_rows_json(rows))
+    elif rows:
+        print(table((Column("source"), *_COLUMNS), [(one_line(row.source), *_told(row)) for row in rows]))
+    if not rows:
+        print("this turn was based on nothing but what was said", file=sys.stderr)
+    return DONE if rows else NOTHING
+
+
+_COLUMNS: Final = (Column("how"), Column("layer"), Column("lines"), Column("revision"), Column("now"))
+
+
+def _told(row: AuditRow) -> Sequence[str]:
+    lines = f"{row.lines[0]}-{row.lines[1]}" if row.lines else ""
+    now = "" if row.current is None else "the same" if row.current else "changed"
+    revision = one_line(row.revision[:_REVISION]) if row.revision else "forgotten"
+    return row.how, one_line(row.layer), lines, revision, now if row.revision else ""

@@ -1,0 +1,129 @@
+"""The actions of ``promptuary session`` that only read: list and show."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from shlex import quote
+from typing import Final
+
+from promptuary.blocking import Promptuary
+from promptuary.cli.common import print_json
+from promptuary.cli.memory.printing import DONE, NOTHING, say
+from promptuary.cli.sessions.pictures import has_colours, sparkline, window_picture
+from promptuary.cli.terminal import columns
+from promptuary.core.errors import SourceError
+from promptuary.core.json import session_report_json, session_window_json, sessions_json
+from promptuary.core.ports.threads import Totals, TurnRecord
+from promptuary.core.sessions import Choice, Difference, Session, SessionReport, named
+from promptuary.core.table import Column, table
+from promptuary.core.text import one_line
+
+_SECONDS: Final = len("2026-01-31T12:00")
+_LEAST_PICTURE: Final = 8
+_MOST_PICTURE: Final = 40
+
+
+def list_sessions(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Print the sessions."""
+    sessions = [(one, promptuary.threads.totals(thread=one.thread)) for one in promptuary.sessions.list()]
+    if options.json:
+        print_json(sessions_json(sessions))
+    elif sessions:
+        print(_table([_row(*one) for one in sessions], [totals.recent for _, totals in sessions]))
+    else:
+        say("no session yet: promptuary session create NAME makes one", quiet=options.quiet)
+    return DONE if sessions else NOTHING
+
+
+def _row(session: Session, totals: Totals) -> tuple[str, ...]:
+    return (
+        one_line(session.name),
+        one_line(session.thread),
+        session.status,
+        f"{session.files_pinned:,}",
+        f"{session.notes_pinned:,}",
+        f"{totals.turns:,}",
+        f"{totals.tokens + totals.reply_tokens:,}",
+        "" if totals.cost is None else f"{totals.cost:,.4g}",
+    )
+
+
+def _table(rows: list[tuple[str, ...]], recent: list[tuple[int, ...]]) -> str:
+    """Return the sessions as a table with a picture of their last turns, as wide as the terminal allows."""
+    heads = (
+        Column("session"),
+        Column("thread"),
+        Column("status"),
+        *(Column(name, right=True) for name in ("files", "notes", "turns", "tokens", "cost")),
+    )
+    plain = table(heads, rows)
+    room = columns(sys.stdout) - max(map(len, plain.splitlines())) - 2
+    width = min(max(room, _LEAST_PICTURE), _MOST_PICTURE)
+    pictures = [sparkline(one[-width:]) for one in recent]
+    return table([*heads, Column("tokens per turn")], [(*row, one) for row, one in zip(rows, pictures, strict=True)])
+
+
+def show(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Print a session, what has changed since it was pinned, and the window of its last turn."""
+    report = promptuary.sessions.show(options.name)
+    thread = report.session.thread
+    totals, turn = promptuary.threads.totals(thread=thread), _last_turn(promptuary, thread)
+    if options.json:
+        print_json(session_report_json(report, totals, session_window_json(turn)))
+        return DONE
+    print("\n".join([*described(report.session), *used(totals), *changes(report, "since then")]))
+    if turn is not None:
+        print()
+        print(f"window of turn {turn.number} ({turn.status}, {turn.created[:_SECONDS]})")
+        width, colours = columns(sys.stdout), has_colours(sys.stdout)
+        print("\n".join(window_picture(turn.receipt, width=width, colours=colours)))
+    if not report.is_current:
+        say(f"promptuary session refresh {quote(report.session.name)} pins it as it is now", quiet=options.quiet)
+    return DONE
+
+
+def _last_turn(promptuary: Promptuary, thread: str) -> TurnRecord | None:
+    try:
+        return promptuary.threads.replay(thread=thread).turn
+    except SourceError:
+        return None
+
+
+def described(session: Session) -> Iterator[str]:
+    """Yield what a session may see, line by line."""
+    yield f"session {one_line(session.name)} ({session.status}), thread {one_line(session.thread)}"
+    yield f"pinned {session.pinned}" + (f", made {session.created}" if session.pinned != session.created else "")
+    yield f"files: {session.files_pinned:,} in {named(session.roots) or 'the whole workspace'}"
+    if not session.memory:
+        yield "memory: none"
+        return
+    yield f"notes: {_how_many(session.notes, session.notes_pinned)}"
+    yield f"experiences: {_how_many(session.experiences, session.experiences_pinned)}"
+
+
+def _how_many(choice: Choice, count: int) -> str:
+    return "none" if choice == "none" else f"{count:,} {'chosen' if choice == 'chosen' else '(all that there were)'}"
+
+
+def used(totals: Totals) -> Iterator[str]:
+    """Yield what the thread of a session has used."""
+    cost = "" if totals.cost is None else f", cost {totals.cost:,.4g}"
+    yield (
+        f"used: {totals.turns:,} turn{'s' * (totals.turns != 1)}, {totals.messages:,} messages, "
+        f"{totals.tokens:,} tokens sent, {totals.reply_tokens:,} answered{cost}"
+    )
+
+
+def changes(report: SessionReport, when: str) -> Iterator[str]:
+    """Yield what differs from what was pinned."""
+    for name, one in (("files", report.files), ("notes", report.notes), ("experiences", report.experiences)):
+        for what, names in _parts(one):
+            yield f"{when}: {len(names):,} {name if len(names) != 1 else name[:-1]} {what}: {named(names)}"
+    if report.is_current:
+        yield f"{when}: nothing has changed" if when.startswith("since") else f"{when}: the same"
+
+
+def _parts(one: Difference) -> Iterator[tuple[str, list[str]]]:
+    for what, names in (("added", one.added), ("changed", one.changed), ("gone", one.gone)):
+        if names:
+            yield what, list(names)

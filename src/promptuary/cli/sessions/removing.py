@@ -1,0 +1,58 @@
+"""``promptuary session prune`` and ``forget``: remove old turns, or a file from all of them, for good."""
+
+import argparse
+import re
+from typing import Final
+
+from promptuary.blocking import Promptuary
+from promptuary.cli.common import print_json
+from promptuary.cli.memory.printing import say
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.json import audit_json, pruned_json
+from promptuary.core.ledger import Pruned
+from promptuary.core.text import one_line
+
+DONE: Final = 0
+NOTHING: Final = 1
+
+_AGE: Final = re.compile(r"(\d{1,5})([dwmy])", re.ASCII)
+_DAYS: Final = {"d": 1, "w": 7, "m": 30, "y": 365}
+
+
+def prune(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Remove old turns, or say what that would do."""
+    days = age(options.older_than)
+    done = promptuary.threads.prune(days, thread=options.thread, dry_run=options.dry_run)
+    if options.json:
+        print_json(pruned_json(done, dry_run=options.dry_run))
+    elif done == Pruned():
+        print("nothing is that old")
+    else:
+        turns = f"{done.turns:,} turns, {done.threads:,} threads as a whole, {done.messages:,} messages"
+        print(f"{'would remove' if options.dry_run else 'removed'} {turns}: {done.bytes / 1000:,.1f} kB of texts")
+    return NOTHING if done == Pruned() else DONE
+
+
+def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Take a file out of every stored prompt, or say which turns had it."""
+    if not options.yes and not options.dry_run:
+        raise PromptuaryError("forgetting cannot be undone; add --yes, or look first with --dry-run")
+    found = promptuary.threads.forget(options.source, dry_run=options.dry_run)
+    if options.json:
+        print_json(audit_json(found))
+    else:
+        for thread, number in dict.fromkeys((row.thread, row.number) for row in found.rows):
+            print(f"{one_line(thread)}  turn {number}")
+    done = "would be" if options.dry_run else "is"
+    say(f"{', '.join(found.sources)} {done} taken out of these turns; the file itself stays", quiet=options.quiet)
+    if any(row.status == "prepared" for row in found.rows):
+        say("a turn without an answer stores it again when it gets one; forget it again then", quiet=options.quiet)
+    return DONE
+
+
+def age(text: str) -> int:
+    """Return an age in days. Raises ``PromptuaryError`` if it is none."""
+    found = _AGE.fullmatch(text.strip().lower())
+    if found is None:
+        raise PromptuaryError(f"--older-than {text[:60]!r} is not an age; write 90d, 12w, 6m or 1y")
+    return int(found[1]) * _DAYS[found[2]]

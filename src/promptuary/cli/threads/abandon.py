@@ -1,0 +1,23 @@
+"""``promptuary abandon``: end the turn that waits in a thread without a reply."""
+
+import argparse
+
+from promptuary.cli.common import opened, print_json, print_new_notes
+from promptuary.cli.threads.waiting import DONE, NOTHING, named, waiting
+from promptuary.core.json import abandoned_json
+from promptuary.core.text import one_line
+
+
+def main(options: argparse.Namespace) -> int:
+    """End the last turn of a thread; nothing of it enters the history."""
+    with opened(options) as promptuary:
+        turn = waiting(promptuary, named(options))
+        if turn is None:
+            return NOTHING
+        promptuary.threads.abandon(turn)
+        print_new_notes(promptuary, options)
+    if options.json:
+        print_json(abandoned_json(turn.thread, turn.number))
+    else:
+        print(f"turn {turn.number} of thread {one_line(turn.thread)} is abandoned")
+    return DONE

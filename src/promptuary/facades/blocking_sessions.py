@@ -1,0 +1,68 @@
+"""``Promptuary.sessions`` without ``async``. ``async_sessions`` is the same with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from promptuary.core.sessions import Session, SessionReport
+    from promptuary.facades.calls import Calls
+    from promptuary.sessions.sessions import Sessions, Wanted
+    from promptuary.wiring.core import Core
+
+Result = TypeVar("Result")
+
+
+class BlockingSessions:
+    """What conversations may see: ``Promptuary.sessions``."""
+
+    def __init__(self, core: Core, calls: Calls) -> None:
+        self._core, self._calls = core, calls
+
+    def create(
+        self,
+        name: str,
+        *,
+        thread: str | None = None,
+        roots: Sequence[str] = (),
+        notes: Wanted = "all",
+        experiences: Wanted = "all",
+        memory: bool = True,
+    ) -> Session:
+        """Make a session: what a new thread may see, pinned as it is now.
+
+        The thread is called like the session unless it is named. ``roots`` are files and folders of the workspace, all
+        of it if there are none. ``notes`` and ``experiences`` are ``"all"``, ``"none"`` or ids. Without ``memory``,
+        turns neither recall nor write any.
+        """
+        return self._run(
+            lambda sessions: sessions.create(
+                name, thread=thread, roots=roots, notes=notes, experiences=experiences, memory=memory
+            ),
+            create=True,
+        )
+
+    def list(self) -> Sequence[Session]:
+        """Return every session of the principal, the newest first."""
+        return self._run(lambda sessions: sessions.list())
+
+    def show(self, name: str) -> SessionReport:
+        """Return a session, and what has changed since it was pinned."""
+        return self._run(lambda sessions: sessions.show(name))
+
+    def refresh(self, name: str) -> SessionReport:
+        """Pin everything that a session may see as it is now, and return what was different before."""
+        return self._run(lambda sessions: sessions.refresh(name))
+
+    def archive(self, name: str) -> Session:
+        """Archive a session: no turn is prepared in its thread until it is restored."""
+        return self._run(lambda sessions: sessions.archive(name))
+
+    def restore(self, name: str) -> Session:
+        """Bring back a session that was archived."""
+        return self._run(lambda sessions: sessions.restore(name))
+
+    def _run(self, work: Callable[[Sessions], Result], *, create: bool = False) -> Result:
+        return self._calls.run(lambda: work(self._core.sessions(create=create)))

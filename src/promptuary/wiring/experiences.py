@@ -1,0 +1,40 @@
+"""Opens the experience store of a principal: its rows, and their index."""
+
+from collections.abc import Collection
+from hashlib import sha256
+
+from promptuary.config.settings import Settings
+from promptuary.core.ports.threads import StateDatabase
+from promptuary.core.principals import Owner, Principal
+from promptuary.experiences.experiences import Experiences
+from promptuary.experiences.index import RECIPE, ExperienceIndex
+from promptuary.experiences.search import ExperienceSearch
+from promptuary.storage.values import now
+from promptuary.wiring.search import records_backend
+from promptuary.workspace.workspace import Workspace
+
+
+def open_experiences(
+    workspace: Workspace, settings: Settings, state: StateDatabase, principal: Principal
+) -> Experiences:
+    """Return the experiences of ``principal`` in ``state``. Nothing else is created before there is one."""
+    search: ExperienceSearch
+
+    def changed(ids: Collection[str]) -> None:
+        search.changed(ids)
+
+    store = state.experiences(principal, changed)
+
+    def index() -> ExperienceIndex:
+        backend = records_backend(workspace, settings, _index_name(principal.owner), RECIPE)
+        return ExperienceIndex(backend, store, now)
+
+    search = ExperienceSearch(store, index)
+    return Experiences(store, search, state.forgetting(principal), clock=now)
+
+
+def _index_name(owner: Owner) -> str:
+    """Return the name of the index of an owner: each has one of its own."""
+    # No name has a NUL: names are printable.
+    named = sha256(f"{owner.kind}\0{owner.name}\0{owner.agent}".encode()).hexdigest()
+    return f"experiences-{named[:16]}"

@@ -1,0 +1,142 @@
+"""Makes the layers that settings describe: the tracked files, the instructions, and files that stand in the window.
+
+What a file of the workspace says about them can only narrow what is read: a larger file, another extension or a folder
+outside needs the person. A mistake of the workspace is a note, and the layer is made without it.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Final, cast
+
+from promptuary.config.settings import WORKSPACE_FILES, Settings
+from promptuary.config.static_layers import StaticLayer
+from promptuary.core.errors import ConfigError, SourceError
+from promptuary.core.layers import Between, Budget, Layer, Scope
+from promptuary.core.ports.models import ChatModel
+from promptuary.core.text import one_line
+from promptuary.layers.instructions.layer import Instructions
+from promptuary.layers.static import StaticContent
+from promptuary.layers.tracked.layer import TrackedFiles
+from promptuary.wiring.models import chat_model
+from promptuary.wiring.workspace import open_door
+from promptuary.workspace.workspace import Workspace
+
+OnNote = Callable[[str], object]
+"""Is called with a sentence for the person."""
+
+_FILES: Final = "file_reference_"
+
+
+def tracked_files(workspace: Workspace, settings: Settings, model: ChatModel | None, on_note: OnNote) -> TrackedFiles:
+    """Return the layer of tracked files as ``settings`` want it; ``model`` scores unless they name another."""
+    size = settings.file_reference_max_file_size or None
+    if size is not None and _by_workspace(settings, f"{_FILES}max_file_size"):
+        size = min(size, workspace.policy.max_bytes)
+    follow = settings.file_reference_follow_symlinks
+    named = settings.file_reference_scoring_model
+
+    def made(base_dir: str | None) -> TrackedFiles:
+        return TrackedFiles(
+            workspace,
+            base_dir=base_dir,
+            slot=settings.file_reference_slot,
+            scoring_model=chat_model(settings, named) if named else model,
+            max_file_size=size,
+            follow_symlinks=None if settings.origin(f"{_FILES}follow_symlinks") == "default" else follow,
+            allowed_extensions=_extensions(workspace, settings, on_note),
+            max_files=settings.file_reference_max_files,
+        )
+
+    folder = settings.file_reference_base_dir
+    try:
+        return made(str(Path(folder).expanduser()) if folder else None)
+    except ConfigError as error:
+        if not _by_workspace(settings, f"{_FILES}base_dir"):
+            raise
+        on_note(one_line(f"{_FILES}base_dir in {settings.origin(f'{_FILES}base_dir')} is ignored: {error}"))
+        return made(None)
+
+
+def instructions(workspace: Workspace, settings: Settings) -> Instructions:
+    """Return the layer of instruction files as ``settings`` want it."""
+    budget = settings.instructions_budget
+    return Instructions(
+        workspace,
+        folder=settings.instructions_folder,
+        max_bytes=settings.instructions_max_bytes,
+        max_file_bytes=settings.instructions_max_file_bytes,
+        slot=settings.instructions_slot,
+        tag=settings.instructions_tag,
+        budget=Between(0, budget) if budget else "auto",
+    )
+
+
+def standing_files(workspace: Workspace, settings: Settings) -> Sequence[Layer]:
+    """Return a layer for each ``[layers.static.NAME]``."""
+    return [_standing(workspace, settings, one) for one in settings.static_layers]
+
+
+def _standing(workspace: Workspace, settings: Settings, given: StaticLayer) -> Layer:
+    name = given.file
+    own = Path(given.file).expanduser()
+
+    def load() -> str:
+        if given.of_workspace or not own.is_absolute():
+            return workspace.read(name).text
+        try:
+            door = open_door(own.parent, settings)
+        except ConfigError as error:
+            raise ConfigError(f"{given.file} cannot be read: {error}") from error
+        try:
+            return door.read(own.name).text
+        finally:
+            door.close()
+
+    def revision() -> object:
+        if given.of_workspace or not own.is_absolute():
+            status = workspace.root.status_of(name)
+            return status.st_mtime_ns, status.st_size, status.st_ino
+        return None  # read again: it is the person's own, and small
+
+    budget: Budget = "auto"
+    if given.budget is not None:
+        least, most = given.budget
+        budget = least if least == most else Between(least, most)
+    return StaticContent(
+        load,
+        revision=revision if given.of_workspace or not own.is_absolute() else None,
+        id=given.id,
+        slot=given.slot,
+        scope=cast("Scope", given.scope),
+        tag=given.tag,
+        budget=budget,
+        reload=given.reload,
+        on_error="disable",
+    )
+
+
+def _extensions(workspace: Workspace, settings: Settings, on_note: OnNote) -> Iterable[str] | None:
+    """Return the only extensions to track; of those that a workspace names, none that the person would not read."""
+    given = settings.file_reference_allowed_extensions
+    if not given:
+        return None
+    if not _by_workspace(settings, f"{_FILES}allowed_extensions"):
+        return given
+    known = [one for one in given if _is_read_anyway(workspace, one)]
+    if len(known) < len(given):
+        others = ", ".join(one for one in given if one not in known)
+        on_note(one_line(f"{_FILES}allowed_extensions: a workspace cannot allow {others}; use a flag for them"))
+    return known or None
+
+
+def _is_read_anyway(workspace: Workspace, entry: str) -> bool:
+    try:
+        return "*" not in entry and all(
+            workspace.policy.refusal(one) is None for one in (entry.lstrip("."), f"a.{entry.lstrip('.')}")
+        )
+    except SourceError:
+        return False
+
+
+def _by_workspace(settings: Settings, name: str) -> bool:
+    return settings.origin(name) in WORKSPACE_FILES

@@ -1,0 +1,1 @@
+"""The database of a workspace: whose it is, and copies of all that is kept."""

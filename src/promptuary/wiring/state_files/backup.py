@@ -1,0 +1,241 @@
+"""Backs up, restores and removes all that Promptuary keeps, for one workspace or for all that the person has used.
+
+A backup has the conversations, the notes and the configuration, and not what can be made again: indexes, caches and
+models. A restore checks everything before it writes anything, and a database that it brings belongs to the person then.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from promptuary.config.settings import user_file
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.ledger import KeptFile, KeptReport
+from promptuary.core.text import one_line
+from promptuary.storage.sqlite.database import copy_database
+from promptuary.storage.sqlite.state import SqliteState
+from promptuary.storage.values import now
+from promptuary.workspace.disk.own import known_workspaces
+from promptuary.workspace.disk.own.archive import NAME, unpack, write_archive
+from promptuary.workspace.disk.own.kept_files import (
+    CONFIG,
+    NOTES,
+    STATE,
+    content_of,
+    files_below,
+    is_plain_file,
+    is_there,
+    kept_by_person,
+    kept_here,
+    put_file,
+    remove,
+    scratch_folder,
+    size_of,
+)
+from promptuary.workspace.disk.own.moved import proof
+from promptuary.workspace.disk.own.notes_folders import person_notes
+from promptuary.workspace.disk.own.own_place import own_place
+from promptuary.workspace.disk.own.private_folder import private_folder
+from promptuary.workspace.user_folders import made, notes_folder, state_folder, workspace_file
+
+_FOLDERS: Final = "folders.json"
+_PERSON: Final = "person"
+_NOT_KEPT: Final = (".lock", ".tmp", "-wal", "-shm", "-journal")
+
+
+def backup(root: Path, target: Path, *, everywhere: bool, force: bool) -> KeptReport:
+    """Write all that is kept, for the workspace at ``root`` or for every known one, and for the person, to one file."""
+    roots = list(dict.fromkeys([*known_workspaces.all_known(), root])) if everywhere else [root]
+    gathered = _Gathering()
+    with scratch_folder() as folder:
+        for number, one in enumerate(roots):
+            gathered.take_workspace(one, f"workspaces/{number}", folder)
+        gathered.take_person(folder)
+        if not gathered.files:
+            raise PromptuaryError("nothing is kept yet, so there is nothing to back up")
+        kept = [KeptFile(name, str(path), size_of(path)) for name, path in gathered.files.items()]
+        write_archive(target.absolute(), now(), [str(one) for one in roots], gathered.files, force=force)
+    return KeptReport(kept, done=True, notes=gathered.notes)
+
+
+def restore(root: Path, source: Path, *, everywhere: bool, force: bool, dry_run: bool) -> KeptReport:
+    """Bring back what a backup has; what is there already is replaced only with ``force``, else nothing is done."""
+    with scratch_folder() as folder:
+        manifest = unpack(source, folder)
+        roots, notes = _targets(manifest.workspaces, root, everywhere=everywhere)
+        steps = [step for number, one in roots for step in _workspace_steps(folder / f"workspaces/{number}", one)]
+        steps += _person_steps(folder / _PERSON)
+        kept = [KeptFile(one.what, str(one.target), size_of(one.source), one.action()) for one in steps]
+        in_the_way = sum(one.action == "replaced" for one in kept)
+        if dry_run or (in_the_way and not force):
+            return KeptReport(kept, done=False, notes=notes)
+        for step, one in zip(steps, kept, strict=True):
+            if one.action != "same":
+                step.write(step.source)
+        return KeptReport(kept, done=True, notes=notes)
+
+
+def purge(root: Path, *, everywhere: bool, models: bool, dry_run: bool) -> KeptReport:
+    """Remove all that is kept for the workspace at ``root``, or everywhere: for every known one and for the person."""
+    roots = list(dict.fromkeys([*known_workspaces.all_known(), root])) if everywhere else [root]
+    kept = [one for each in roots for one in kept_here(each)]
+    if everywhere:
+        kept += kept_by_person(models=models)
+    # What is in a folder that goes is not counted twice.
+    folders = [one.path for one in kept]
+    kept = [
+        one
+        for one in kept
+        if not any(Path(one.path) != Path(it) and Path(one.path).is_relative_to(it) for it in folders)
+    ]
+    if not dry_run:
+        remove(kept, roots)
+    return KeptReport(kept, done=not dry_run)
+
+
+@dataclass(slots=True)
+class _Gathering:
+    """The files for an archive, by their names in it."""
+
+    files: dict[str, Path] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def take_workspace(self, root: Path, name: str, scratch: Path) -> None:
+        place = own_place(root)
+        self._take_database(place.folder / STATE, f"{name}/{STATE}", scratch, proof(root))
+        self._take_notes(place.folder / NOTES, f"{name}/{NOTES}")
+        if place.inside:
+            self._take(place.folder / CONFIG, f"{name}/{CONFIG}")
+        self._take(_folders_file(root), f"{name}/{_FOLDERS}")
+
+    def take_person(self, scratch: Path) -> None:
+        self._take_database(notes_folder() / STATE, f"{_PERSON}/{STATE}", scratch, None)
+        self._take_notes(notes_folder(), f"{_PERSON}/{NOTES}")
+        if (own := user_file()) is not None:
+            self._take(own, f"{_PERSON}/{CONFIG}")
+
+    def _take(self, path: Path, name: str) -> None:
+        if content_of(path) is not None:
+            self.files[name] = path
+        elif is_there(path):
+            self.notes.append(one_line(f"{path} is left out: it is a link, or cannot be read"))
+
+    def _take_notes(self, folder: Path, name: str) -> None:
+        for inner, path in files_below(folder):
+            if inner == STATE or inner.endswith(_NOT_KEPT):
+                continue
+            if NAME.fullmatch(f"{name}/{inner}"):
+                self.files[f"{name}/{inner}"] = path
+            else:
+                self.notes.append(one_line(f"{path} is left out: its name cannot be in a backup"))
+
+    def _take_database(self, path: Path, name: str, scratch: Path, binding: str | None) -> None:
+        if not is_plain_file(path):
+            return
+        target = scratch / name.replace("/", "-")
+        copy_database(path, target)
+        if binding is not None:
+            # Otherwise a restore would make the words of somebody else the person's own.
+            state = SqliteState(target)
+            bound = state.database.binding
+            state.close()
+            if bound not in {None, binding}:
+                self.notes.append(one_line(f"{path} is left out: it is somebody else's, or of another folder"))
+                return
+        self.files[name] = target
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One file that a restore brings: from where, to where, and how it is written."""
+
+    what: str
+    source: Path
+    target: Path
+    write: Callable[[Path], None]
+
+    def action(self) -> str:
+        if not is_there(self.target):
+            return "new"
+        same = self.target.name != STATE and content_of(self.target) == content_of(self.source)
+        return "same" if same else "replaced"
+
+
+def _workspace_steps(folder: Path, root: Path) -> Iterator[_Step]:
+    place = own_place(root).folder
+
+    def put_note(inner: str) -> Callable[[Path], None]:
+        return lambda source: put_file(private_folder(root, NOTES), inner, content_of(source) or b"")
+
+    def put_config(source: Path) -> None:
+        put_file(private_folder(root), CONFIG, content_of(source) or b"")
+
+    def put_state(source: Path) -> None:
+        target = private_folder(root) / STATE
+        copy_database(source, target)
+        state = SqliteState(target)
+        state.database.bind(proof(root))
+        state.close()
+
+    def put_folders(source: Path) -> None:
+        list_of_folders = _folders_file(root)
+        put_file(made(list_of_folders.parent), list_of_folders.name, content_of(source) or b"")
+
+    for inner, source in files_below(folder):
+        if inner == STATE:
+            yield _Step("threads", source, place / STATE, put_state)
+        elif inner == CONFIG:
+            yield _Step("configuration", source, place / CONFIG, put_config)
+        elif inner == _FOLDERS:
+            yield _Step("indexed folders", source, _folders_file(root), put_folders)
+        else:
+            below = inner.removeprefix(f"{NOTES}/")
+            yield _Step("note", source, place / inner, put_note(below))
+
+
+def _person_steps(folder: Path) -> Iterator[_Step]:
+    def put_note(inner: str) -> Callable[[Path], None]:
+        return lambda source: put_file(person_notes(), inner, content_of(source) or b"")
+
+    def put_config(source: Path) -> None:
+        own = user_file()
+        if own is not None:
+            put_file(made(own.parent), own.name, content_of(source) or b"")
+
+    for inner, source in files_below(folder):
+        if inner == STATE:
+            yield _Step(
+                "your notes' journal",
+                source,
+                notes_folder() / STATE,
+                lambda one: copy_database(one, person_notes() / STATE),
+            )
+        elif inner == CONFIG:
+            if (own := user_file()) is not None:
+                yield _Step("your configuration", source, own, put_config)
+        else:
+            below = inner.removeprefix(f"{NOTES}/")
+            yield _Step("your note", source, notes_folder() / below, put_note(below))
+
+
+def _targets(
+    workspaces: Sequence[str], root: Path, *, everywhere: bool
+) -> tuple[Sequence[tuple[int, Path]], Sequence[str]]:
+    """Return which workspaces of an archive go where."""
+    if not everywhere:
+        if len(workspaces) == 1:
+            return [(0, root)], []
+        if str(root) in workspaces:
+            return [(workspaces.index(str(root)), root)], []
+        raise PromptuaryError(
+            f"the backup has {len(workspaces):,} workspaces, and none of them is {root}; go to one of them, or use "
+            "--everywhere"
+        )
+    there = [(number, Path(path)) for number, path in enumerate(workspaces) if Path(path).is_dir()]
+    known = {str(path) for _, path in there}
+    return there, [one_line(f"{path} does not exist and is left out") for path in workspaces if path not in known]
+
+
+def _folders_file(root: Path) -> Path:
+    return workspace_file(state_folder() / "folders", root)
