@@ -56,7 +56,12 @@ class HashedWords:
 
 @contextmanager
 def search_with(
-    workspace: Path, embedder: Embedder | None = None, *, sizes: Sizes | None = None, debounce: float = 0.05
+    workspace: Path,
+    embedder: Embedder | None = None,
+    *,
+    sizes: Sizes | None = None,
+    debounce: float = 0.05,
+    hidden: bool = False,
 ) -> Iterator[SearchService]:
     """Open the search of ``workspace`` with this embedder; the list of its folders lies beside the workspace."""
     sizes = sizes or Sizes(256, 32)
@@ -64,7 +69,7 @@ def search_with(
     index = DiskIndex(private_folder(workspace, "index"), sizes.recipe, store=store, embedder=embedder)
     listed = IndexedFoldersFile(workspace, folder=workspace.parent / "folders")
     service = SearchService(
-        IndexedFolders(listed, lambda path: open_door(path, Settings())),
+        IndexedFolders(listed, lambda path: open_door(path, Settings()), hidden=hidden),
         lambda: SearchBackend(index, store, embedder),
         Counter(DEFAULT_VOCABULARY),
         sizes,

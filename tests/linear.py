@@ -61,9 +61,9 @@ def seconds(parser: Parser, text: str) -> float:
     collects = gc.isenabled()
     gc.disable()  # it looks at everything that the tests have made so far
     try:
-        start = _spent()
+        start = spent()
         parser.parse(made)
-        return _spent() - start
+        return spent() - start
     finally:
         if collects:
             gc.enable()
@@ -94,6 +94,7 @@ def repeated(piece: str, opening: str = "", end: str = "") -> Family:
     return lambda size: opening + piece * (size // len(piece)) + end
 
 
-def _spent() -> float:
+def spent() -> float:
+    """Return the seconds of the processor that this thread has spent, and the programs that were started."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.thread_time() + children.ru_utime + children.ru_stime

@@ -8,6 +8,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
+from xml.sax.saxutils import escape
 
 from selectolax.lexbor import LexborHTMLParser
 
@@ -21,7 +22,7 @@ from promptuary.context.compact.extract import links, names, paths, prose, sente
 from promptuary.core.blocks import Detail, Source, content_hash
 from promptuary.core.errors import ConfigError, PromptuaryError, SourceError
 from promptuary.core.excerpt import excerpt
-from promptuary.core.messages import Item
+from promptuary.core.messages import Item, ToolCall
 from promptuary.core.notes import NoteDraft, is_note_id, note_path
 from promptuary.core.ports.json_answers import json_object
 from promptuary.core.query import extra_terms, folded
@@ -29,6 +30,10 @@ from promptuary.core.query import parse as parse_query
 from promptuary.core.render import render
 from promptuary.core.table import display_width
 from promptuary.core.text import one_line, slug, visible
+from promptuary.experiences.drafting import draft
+from promptuary.experiences.learning.learner import lessons
+from promptuary.experiences.sameness import fingerprint
+from promptuary.experiences.scrub import scrubbed, scrubbed_value
 from promptuary.layers.instructions.imports import parse as parse_imports
 from promptuary.layers.sections import escaped, readable, unescaped
 from promptuary.layers.tracked.links import linked, without
@@ -57,6 +62,7 @@ from promptuary.search.chunks.front_matter import names as names_in_front_matter
 from promptuary.search.chunks.generated import is_generated
 from promptuary.search.chunks.links import links_in
 from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.chunks.tags import tags_in
 from promptuary.tokens import Counter
 from promptuary.when.dates import dates_in, lone_date
 from promptuary.when.hint import time_hint
@@ -72,8 +78,9 @@ from promptuary.workspace.listing.ignore import IgnoreFile
 from promptuary.workspace.listing.listing import split_names
 from promptuary.workspace.matching.grades import PathQuery
 from promptuary.workspace.matching.usage import Usage
+from promptuary.workspace.programs.documents.notebook import notebook_text
 from promptuary.workspace.web.addresses import parse_url
-from promptuary.workspace.web.convert import convert_html, convert_pdf, page_content
+from promptuary.workspace.web.convert import convert_docx, convert_html, convert_pdf, page_content
 from promptuary.workspace.web.pages import read_body
 from promptuary.workspace.web.policy import FetchPolicy
 from promptuary.workspace.workspace import open_workspace
@@ -207,6 +214,22 @@ def pdf(text: str) -> object:
     return [convert_pdf(body) for body in (f"%PDF-1.4\n{text}".encode("utf-8", "replace"), written(text))]
 
 
+def notebook(text: str) -> object:
+    """Read ``text`` as a notebook, and as what its cells hold and print."""
+    cells = [
+        {"cell_type": "markdown", "source": text},
+        {"cell_type": "code", "source": text, "outputs": [{"text": text}]},
+    ]
+    return [notebook_text(text), notebook_text(json.dumps({"cells": cells}))]
+
+
+def word(text: str) -> object:
+    """Read ``text`` as the document in a DOCX, and as the text in it."""
+    from tests.unit.workspace.test_documents import docx
+
+    return [convert_docx(docx(text)), convert_docx(docx(f"<w:p><w:r><w:t>{escape(text)}</w:t></w:r></w:p>" * 2))]
+
+
 def shown(text: str) -> object:
     source = Source("a", "a", "file", text, content_hash(text))
     sections = readable(text), escaped(text, "a"), unescaped(text, "a")
@@ -249,6 +272,23 @@ def note(text: str) -> object:
 def said(text: str) -> object:
     """Read ``text`` as what a person said, and as what is to be remembered."""
     return has_secret(text), own_words(text), statements(text), says_no_more(text, text), in_the_words_of(text, text)
+
+
+def tool_use(text: str) -> object:
+    """Read ``text`` as what a person asks, as the arguments of tools and as their results, in a turn that ends."""
+    arguments = (text, json.dumps({"a": text, text[:100]: [text]}))
+    called = [Item("a", "assistant", "", tuple(ToolCall(one, text[:100], one) for one in arguments))]
+    results = [Item("t", "tool", one, tool_call_id=one) for one in arguments]
+    return lessons([Item("u", "user", text), *called, *results, *called, *reversed(results)], foreign=False)
+
+
+def experience(text: str) -> object:
+    """Read ``text`` as what was learnt: its intent, its solution, a field of it and a tag."""
+    scrubs = scrubbed(text), scrubbed_value({text[:100]: [text], "a": {"token": text}})
+    with suppress(ConfigError):
+        at = "2026-01-01T00:00:00.000Z"
+        return scrubs, draft("task_solution", text, text, {"problem": text, "tags": [text]}, now=at)
+    return scrubs, fingerprint("task_solution", "success", text, [text, {text[:100]: text}])
 
 
 def model_answer(text: str) -> object:
@@ -325,6 +365,8 @@ PARSERS: Final[dict[str, Parser]] = {
     "a tree of names": Parser(tree),
     "something typed": Parser(typed),
     "what was used": Parser(usage),
+    "the use of tools": Parser(tool_use),
+    "an experience": Parser(experience),
     "a query": Parser(lambda text: (parse_query(text), extra_terms(folded(text)))),
     "instructions": Parser(parse_imports),
     "git's references": Parser(git_references),
@@ -338,6 +380,7 @@ PARSERS: Final[dict[str, Parser]] = {
     "dates": Parser(dates),
     "front matter": Parser(front_matter),
     "links of notes": Parser(links_in),
+    "tags of notes": Parser(lambda text: tags_in(text, "markdown")),
     "a note": Parser(note),
     "what was said": Parser(said),
     "an answer of a model": Parser(model_answer),
@@ -349,6 +392,8 @@ PARSERS: Final[dict[str, Parser]] = {
     "the content of a web page": Parser(
         lambda page: page_content(page, "http://a/"), prepare=lambda text: LexborHTMLParser(text, scripting=True)
     ),
+    "a notebook": Parser(notebook),
+    "a Word document": Parser(word, deadline=lambda _: _PAGE_SECONDS),
     "a PDF": Parser(pdf, deadline=lambda _: _PAGE_SECONDS),
     "the title of a note": Parser(lambda text: note_path("private", "user", text, "0123456789ab")),
     "the id of a note": Parser(is_note_id),

@@ -113,6 +113,8 @@ def test_nothing_is_taken_without_a_name_and_a_type(both: tuple[dict[str, Offer]
 
     assert unnamed == {
         (".open", "Unpack[SettingsOptions]"),
+        (".experiences.add", "Unpack[ExperienceFields]"),
+        (".experiences.track_preference", "Unpack[ExperienceFields]"),
         (".memory.edit_proposal", "Unpack[ProposalFields]"),
         (".memory.find", "Unpack[NoteSelection]"),
         (".memory.list", "Unpack[NoteSelection]"),

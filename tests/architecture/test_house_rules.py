@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,43 +15,68 @@ from tests.architecture.source import ROOT, modules
 
 LOADED_ON_USE = {
     "promptuary.chat_exports",
+    "promptuary.cli.terminal",
+    "promptuary.config.named_models",
+    "promptuary.config.static_layers",
+    "promptuary.context.render",
+    "promptuary.core.expansion",
     "promptuary.core.json",
+    "promptuary.core.messages",
     "promptuary.core.references",
+    "promptuary.core.table",
     "promptuary.memory.doors.mentions",
     "promptuary.memory.doors.remembering",
     "promptuary.memory.doors.tools",
     "promptuary.memory.forget",
+    "promptuary.models.chat.all_at_once",
+    "promptuary.models.chat.anthropic_chat",
     "promptuary.models.chat.openai_chat",
+    "promptuary.models.chat.pydantic_ai_chat",
     "promptuary.models.chat.scripted_replies",
+    "promptuary.models.endpoints.openai_embeddings",
+    "promptuary.models.endpoints.rerank_endpoint",
     "promptuary.models.onnx_folder",
     "promptuary.models.onnx_reranker",
-    "promptuary.models.openai_embeddings",
     "promptuary.models.paired",
-    "promptuary.models.rerank_endpoint",
     "promptuary.plugins",
     "promptuary.references",
     "promptuary.references.completion.sources",
-    "promptuary.references.kinds",
+    "promptuary.references.slips",
     "promptuary.search.chunks.chunker",
     "promptuary.search.updater",
+    "promptuary.sessions.files",
     "promptuary.storage.in_memory",
+    "promptuary.storage.in_memory_sessions",
+    "promptuary.storage.sqlite.experiences.experiences",
     "promptuary.storage.sqlite.notes.forgetting",
     "promptuary.storage.sqlite.notes.journal",
     "promptuary.storage.sqlite.notes.writeback",
+    "promptuary.storage.sqlite.sessions.sessions",
     "promptuary.storage.sqlite.vectors",
-    "promptuary.wiring.binding",
+    "promptuary.wiring.state_files.backup",
+    "promptuary.wiring.state_files.binding",
+    "promptuary.wiring.experiences",
     "promptuary.wiring.memory.doctor",
     "promptuary.wiring.memory.forgetting",
     "promptuary.wiring.memory.notes",
-    "promptuary.wiring.models",
-    "promptuary.wiring.search",
-    "promptuary.wiring.state",
-    "promptuary.wiring.threads",
     "promptuary.wiring.memory.transfer",
     "promptuary.wiring.memory.writeback",
+    "promptuary.wiring.models",
+    "promptuary.wiring.search",
+    "promptuary.wiring.sessions",
+    "promptuary.wiring.state_files.state",
+    "promptuary.wiring.threads",
     "promptuary.workspace.changes.watcher",
-    "promptuary.workspace.editor",
+    "promptuary.workspace.git.locate",
     "promptuary.workspace.git.repository",
+    "promptuary.workspace.git.tracked",
+    "promptuary.workspace.listing.ignore",
+    "promptuary.workspace.listing.listing",
+    "promptuary.workspace.listing.walk",
+    "promptuary.workspace.matching.usage",
+    "promptuary.workspace.programs.clipboard",
+    "promptuary.workspace.programs.documents.documents",
+    "promptuary.workspace.programs.editor",
     "promptuary.workspace.state_file",
     "promptuary.workspace.web.fetch",
     "promptuary.workspace.web.http",
@@ -132,6 +158,53 @@ def test_the_version_is_told_without_loading_anything_heavy() -> None:
     heavy = {"asyncio", "splintr", "frizbee", "httpcore2", "ssl", "selectolax", "pathspec", "subprocess", "tomllib"}
     assert not heavy & set(loaded)
     assert not [name for name in loaded if name.startswith(("promptuary.workspace", "promptuary.engine"))]
+
+
+NOT_FOR_EVERY_MESSAGE = (
+    "asyncio",
+    "promptuary.core.experiences",
+    "promptuary.core.messages",
+    "promptuary.core.notes",
+    "promptuary.core.search",
+    "promptuary.engine",
+    "promptuary.layers",
+    "promptuary.references.completion",
+    "promptuary.storage",
+    "promptuary.threads",
+    "promptuary.workspace.git",
+    "promptuary.workspace.listing.ignore",
+    "promptuary.workspace.listing.listing",
+    "promptuary.workspace.listing.walk",
+    "promptuary.workspace.web.fetch",
+    "shutil",
+    "sqlite3",
+    "subprocess",
+    "tomllib",
+)
+NOT_WITHOUT_REFERENCES = (
+    "json",
+    "promptuary.core.render",
+    "promptuary.core.table",
+    "promptuary.references.kinds",
+    "promptuary.references.resolve",
+    "promptuary.workspace.matching",
+    "splintr",
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "spared"),
+    [("hello", NOT_FOR_EVERY_MESSAGE + NOT_WITHOUT_REFERENCES), ("@file:note.txt", NOT_FOR_EVERY_MESSAGE)],
+)
+def test_an_expansion_loads_only_what_its_message_needs(message: str, spared: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("one line\n")
+    program = f"import sys; from promptuary.cli.main import main; main(['expand', {message!r}])\n"
+    program += "print(*sorted(sys.modules), file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, capture_output=True, text=True)
+
+    loaded = set(done.stderr.splitlines()[-1].split())
+    assert "promptuary.blocking" in loaded
+    assert sorted(name for name in loaded for one in spared if name == one or name.startswith(f"{one}.")) == []
 
 
 def touching(tree: ast.Module) -> Iterator[str]:

@@ -33,10 +33,14 @@ BY_STRING = {
         "promptuary.cli.threads.expand_in_thread",
         *(command.module for command in COMMANDS),
     },
-    "promptuary.storage.sqlite.queries": set(),  # finds the SQL of the package that asks
+    "promptuary.references.kinds": {
+        f"promptuary.references.kinds.{kind}"
+        for kind in ("file", "folder", "git", "glob", "memory", "search", "symbol", "url")
+    },
+    "promptuary.storage.sqlite.sql.queries": set(),  # finds the SQL of the package that asks
     # These load packages of others.
     "promptuary.models.onnx_session": set(),
-    "promptuary.outline": set(),
+    "promptuary.outline.syntax_tree": set(),
     "promptuary.storage.index.vectors.index": set(),
 }
 """Modules that import others by strings, which the linter does not see, and which ones of ours those are."""

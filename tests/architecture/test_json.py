@@ -19,6 +19,8 @@ OWN_FILES = (
     "promptuary.core.ports.",
     "promptuary.testing.",
     "promptuary.context.compact.summary",
+    "promptuary.threads.exchange",
+    "promptuary.threads.pending",
 )
 """Rooms with files, states and questions to a model that nobody else reads: their shapes are their own."""
 

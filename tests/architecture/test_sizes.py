@@ -13,7 +13,7 @@ from tests.architecture.source import PACKAGE, modules
 MAX_LINES = 600
 MAX_FUNCTION = 60
 MAX_ENTRIES = 12
-MANY_ENTRIES = {"core": 21, "cli": 20}
+MANY_ENTRIES = {"core": 25, "cli": 20}
 MAX_MODULES_AT_THE_TOP = 8
 NOT_COUNTED = {"__init__.py", "__main__.py", "_version.py", "py.typed", "__pycache__"}
 """Every package has some of these, and nobody looks for anything in them."""

@@ -87,7 +87,7 @@ def test_no_thread_is_read_or_written_on_the_loop_of_a_caller(files: Files, monk
         opened.append(True)
         return off_loop(SqliteState(*arguments, **options))
 
-    monkeypatch.setattr("promptuary.wiring.state.SqliteState", guarded)
+    monkeypatch.setattr("promptuary.wiring.state_files.state.SqliteState", guarded)
     workspace = files({"a.md": "One.\n"})
 
     asyncio.run(everything_with_threads(workspace))
@@ -98,6 +98,9 @@ async def everything_with_threads(workspace: Path) -> None:
     async with Promptuary.open(workspace, exact=True, embedder="none") as promptuary:
         threads = promptuary.threads
         turn = await threads.prepare("See #a.md and @file:a.md")
+        call = {"role": "assistant", "tool_calls": [{"id": "1", "name": "look", "arguments": "{}"}]}
+        turn = await threads.extend(turn, [call, {"role": "tool", "tool_call_id": "1", "content": "looked"}])
+        await threads.pending()
         await threads.finish(turn, "Seen.")
         await threads.abandon(await threads.prepare("Never mind."))
         await threads.attach("a.md")
@@ -106,12 +109,21 @@ async def everything_with_threads(workspace: Path) -> None:
         await threads.attachments()
         await threads.detach("a.md")
         await threads.detach_all()
+        await threads.totals()
+        await threads.audit("a.md")
+        await threads.sources()
+        await threads.rerun(window=4_000)
+        await threads.forget("a.md", dry_run=True)
+        await threads.prune(90)
         await threads.stats()
         await threads.needs_compaction()
         await threads.list()
         await threads.turns()
         await threads.history(everything=True)
         await threads.replay()
+        await threads.import_(await threads.export(), thread="copy")
+        await threads.rename(thread="main", name="renamed")
+        await threads.remove(thread="renamed")
     async with Promptuary.open(workspace, exact=True, embedder="none") as promptuary:
         await promptuary.threads.attachments()
         await promptuary.threads.list()

@@ -10,7 +10,15 @@ from promptuary.core.ports.notes import NoteFiles, NoteJournal
 from promptuary.storage.in_memory_notes import InMemoryNoteFiles, InMemoryNoteJournal
 from promptuary.storage.notes.files import DiskNoteFiles
 from promptuary.storage.sqlite.state import SqliteState
-from promptuary.testing.suites.notes import NoteFilesConformance, NoteJournalConformance
+from promptuary.testing.suites.notes import (
+    ADA,
+    NoteFilesConformance,
+    NoteJournalConformance,
+    noted,
+    rev,
+    stamped,
+    write,
+)
 
 
 class TestInMemoryNoteFiles(NoteFilesConformance):
@@ -36,3 +44,26 @@ class TestSqliteNoteJournal(NoteJournalConformance):
     def journal(self, tmp_path: Path) -> Iterator[NoteJournal]:
         with closing(SqliteState(tmp_path / "state.db")) as state:
             yield state.notes("agents/default")
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def journal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[NoteJournal]:
+    if request.param == "memory":
+        yield InMemoryNoteJournal()
+        return
+    with closing(SqliteState(tmp_path / "state.db")) as state:
+        yield state.notes("agents/default")
+
+
+def test_a_path_has_the_note_that_was_written_there_last(journal: NoteJournal) -> None:
+    write(journal, noted("aaaa", path="private/user/one.md"))
+    write(journal, noted("bbbb", path="private/user/one.md"), "other")
+    write(journal, noted("bbbb", path="private/user/one.md", pinned=True), "changed", "update")
+
+    header = journal.view(ADA).header("private/user/one.md")
+    assert header is not None
+    assert (header.id, header.pinned, header.rev) == ("bbbb", True, rev("changed"))
+    assert journal.view(ADA).header("aaaa") is None
+    assert [one.note for one in journal.files().values()] == ["bbbb"]
+    journal.observe([(noted("cccc", path="private/user/one.md"), stamped(), False)])
+    assert [one.note for one in journal.files().values()] == ["cccc"]

@@ -1,4 +1,4 @@
-"""Every index and every store of vectors keeps the same contract: ``index_conformance`` and ``vector_conformance``."""
+"""Every index and every store of vectors keeps the same contract: ``index_conformance`` and ``suites.vectors``."""
 # ruff: noqa: E402 - what asserts must be announced before it is imported
 
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-for suite in ("index_conformance", "words_conformance", "vector_conformance"):
+for suite in ("index_conformance", "suites.words", "suites.vectors"):
     pytest.register_assert_rewrite(f"promptuary.testing.{suite}")
 pytest.importorskip("turbovec")
 
@@ -16,8 +16,8 @@ from promptuary.storage.index.index import DiskIndex
 from promptuary.storage.sqlite.vectors import SqliteVectors
 from promptuary.testing.in_memory_index import InMemoryIndex, InMemoryVectorStore
 from promptuary.testing.index_conformance import EMBEDDER, SearchIndexConformance
-from promptuary.testing.vector_conformance import VectorStoreConformance
-from promptuary.testing.words_conformance import WordSearchConformance
+from promptuary.testing.suites.vectors import VectorStoreConformance
+from promptuary.testing.suites.words import WordSearchConformance
 
 
 class TestInMemoryIndex(SearchIndexConformance, WordSearchConformance):

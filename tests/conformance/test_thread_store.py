@@ -12,9 +12,10 @@ from promptuary.core.principals import LOCAL
 from promptuary.storage.in_memory import InMemoryState
 from promptuary.storage.sqlite.state import SqliteState
 from promptuary.testing.conformance import ThreadStoreConformance, said, turned
+from promptuary.testing.suites.ledger import LedgerConformance
 
 
-class _Suite(ThreadStoreConformance):
+class _Suite(ThreadStoreConformance, LedgerConformance):
     @pytest.fixture
     def store(self, database: StateDatabase) -> ThreadStore:
         return database.threads(LOCAL)

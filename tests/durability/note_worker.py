@@ -18,6 +18,7 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from promptuary import durable
 from promptuary.blocking import Promptuary
 from promptuary.core.errors import NoteConflictError, PromptuaryError
 from promptuary.core.notes import Note, NoteDraft, NoteHeader, NoteKind
@@ -38,7 +39,17 @@ Work = Callable[[Path, Connection, int, int], None]
 """Works in a workspace, says what is done, and is given a seed and a count."""
 
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload([__name__, "promptuary.wiring.memory", "promptuary.search.chunks.chunker", "tantivy"])
+_context.set_forkserver_preload(
+    [
+        *(__name__, "tests.durability.test_notes_and_faults"),
+        # What a process imports when it first needs it: these import the rest.
+        *(f"promptuary.{name}" for name in ("search.chunks.chunker", "models.minilm", "storage.index.index")),
+        *(f"promptuary.wiring.{name}" for name in ("state", "search", "vectors", "binding")),
+        *(f"promptuary.wiring.memory.{name}" for name in ("notes", "forgetting")),
+        *("promptuary.storage.sqlite.notes.journal", "promptuary.storage.sqlite.notes.forgetting", "tantivy"),
+        *("promptuary.storage.sqlite.state", "promptuary.storage.in_memory"),
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +123,19 @@ class Worker:
         header = self._chance.choice(every)
         before = header.rev if drawn == "if_rev" else ""
         try:
-            return Ack(drawn, header.id, self._changed(drawn, header).header.rev, before)
+            return Ack(drawn, header.id, self._new_rev(drawn, header), before)
         except NoteConflictError:
             return Ack(drawn, header.id, "", before, conflict=True)
+        except PromptuaryError:
+            if drawn == "undo" and not self._memory.history(header.id):  # it came by hand, and nobody changed it
+                return Ack(drawn, header.id, "", before, conflict=True)
+            raise
+
+    def _new_rev(self, operation: Operation, header: NoteHeader) -> str:
+        """Change a note, and return its revision; empty if nothing changed, for which the journal has no entry."""
+        found = self._memory.exact(header.id)
+        rev = self._changed(operation, header).header.rev
+        return "" if found is not None and found.header.rev == rev else rev
 
     def _created(self) -> Ack:
         draft = NoteDraft(
@@ -146,8 +167,10 @@ class Worker:
         folder = roots(self._workspace)["project"] / "shared" / "reference"
         folder.mkdir(parents=True, exist_ok=True)
         text = f"---\nid: hand-{name}\nowner: somebody\n---\n{some_text(self._chance)}\n"
-        (folder / f".{name}").write_text(text)
-        (folder / f".{name}").rename(folder / f"hand-{name}.md")
+        # Made elsewhere: another process takes a temporary file beside the notes for one that was left behind.
+        durable.replace(self._workspace / f"{name}-{os.getpid()}.md", text.encode(), mode=0o644)
+        (self._workspace / f"{name}-{os.getpid()}.md").rename(folder / f"hand-{name}.md")
+        durable.sync_folder(folder)
         self._memory.refresh(wait=True)
         try:
             taken = self._memory.adopt([f"shared/reference/hand-{name}.md"])

@@ -1,6 +1,9 @@
 """Forgetting through the whole program: no byte of a note is found in anybody's files afterwards."""
 
+import errno
+import sqlite3
 import subprocess
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,9 @@ from promptuary import Principal
 from promptuary.blocking import Promptuary
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.notes import NoteKind
+from promptuary.memory.forget import Oblivion, forget
+from promptuary.storage.index import generations
+from promptuary.storage.sqlite.notes.journal import SqliteNoteJournal
 
 NONCE = "Zk4Nonce9Qw"
 ADA, BEN = Principal("ada"), Principal("ben")
@@ -91,6 +97,97 @@ def test_a_note_that_follows_the_person_is_forgotten_in_other_workspaces_when_th
     with Promptuary.open(other, exact=True, embedder="none") as p:
         p.threads.finish(p.threads.prepare("Hello"), "Hello.")
     assert found(workspace, other, Path.home()) == []
+
+
+def test_a_kill_after_the_last_file_is_gone_leaves_a_note_that_can_still_be_forgotten_whole(workspace: Path) -> None:
+    with Promptuary.open(workspace, exact=True, embedder="none") as p:
+        note = p.memory.write(f"The badge says {NONCE}.", kind="project").header
+        assert p.memory.find("badge").hits
+    # As far as a process that is killed comes: the file is removed, the index and the journal are as they were.
+    next(workspace.rglob(f"*{note.id}.md")).unlink()
+    with Promptuary.open(workspace, exact=True, embedder="none") as p:
+        assert not p.memory.list().headers
+        p.memory.forget(note.id)
+    assert found(workspace, Path.home()) == []
+
+
+def test_what_a_kill_left_in_the_free_pages_goes_when_the_note_is_forgotten_again(workspace: Path) -> None:
+    with Promptuary.open(workspace, exact=True, embedder="none") as p:
+        note = p.memory.write(f"My badge says {NONCE}.", kind="user").header.id
+        memory = p._core.memory()
+        journal = next(one.journal for one in memory.notebooks() if one.scope == "user")
+        assert isinstance(journal, SqliteNoteJournal)
+        journal._database._timeout = 0.1
+        with closing(sqlite3.connect(Path.home() / ".local/share/promptuary/memory/state.db")) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM note_change").fetchone()
+            # Whoever reads keeps the log from being cut: the note is forgotten, and bytes of it are still there.
+            with pytest.raises(PromptuaryError, match="read by another process"):
+                p.memory.forget(note)
+        assert found(Path.home())
+        with pytest.raises(PromptuaryError, match="nothing of it is left"):
+            p.memory.forget(note)
+        assert found(workspace, Path.home()) == []
+
+
+def test_a_disk_that_fails_under_an_index_is_told_as_a_note_that_is_not_forgotten_yet(workspace: Path) -> None:
+    with Promptuary.open(workspace, exact=True, embedder="none") as p:
+        note = p.memory.write(f"The badge says {NONCE}.", kind="project").header.id
+        forget_with_a_failing_disk(p, note)
+        p.memory.forget(note)
+    assert found(workspace, Path.home()) == []
+
+
+def forget_with_a_failing_disk(p: Promptuary, note: str, *, everywhere: bool = False) -> None:
+    def fails() -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    core = p._core
+    beside = Oblivion(core.state().forgetting(p.principal), fails, lambda _: nullcontext())
+    with pytest.raises(PromptuaryError, match=r"is not forgotten whole, .*command that opens the notes finishes it"):
+        forget(core.memory(), note, beside, everywhere=everywhere, dry_run=False)
+
+
+def test_whoever_opens_the_notes_next_finishes_what_was_not_forgotten_whole(workspace: Path) -> None:
+    with Promptuary.open(workspace, exact=True, embedder="none") as p:
+        note = p.memory.write(f"The badge says {NONCE}.", kind="project").header.id
+        p.threads.finish(p.threads.prepare(f"Is it true? The badge says {NONCE}."), "It is.")
+        forget_with_a_failing_disk(p, note, everywhere=True)
+        assert [one.code for one in p.examine().findings if "forgotten" in one.problem] == ["FORGETTING_UNFINISHED"]
+    assert found(workspace)
+    with Promptuary.open(workspace, exact=True, embedder="none") as p:
+        assert p.memory.list().total == 0
+        assert found(workspace, Path.home()) == []
+        assert p.examine().findings == []
+
+
+def test_doctor_finishes_what_was_not_forgotten_whole(workspace: Path) -> None:
+    with Promptuary.open(workspace, exact=True, embedder="none") as p:
+        note = p.memory.write(f"The badge says {NONCE}.", kind="project").header.id
+        forget_with_a_failing_disk(p, note)
+        (finding,) = (one for one in p.examine(fix=True).findings if one.code == "FORGETTING_UNFINISHED")
+        assert finding.fixed
+        assert note in finding.problem
+        assert found(workspace, Path.home()) == []
+
+
+def test_an_index_that_cannot_be_removed_is_told_and_removed_by_the_next_process(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(path: Path) -> None:
+        raise OSError(errno.EIO, "Input/output error", str(path))
+
+    with Promptuary.open(workspace, exact=True, embedder="none") as p:
+        note = p.memory.write(f"The badge says {NONCE}.", kind="project").header.id
+        assert p.memory.find(NONCE).hits
+        with monkeypatch.context() as failing:
+            failing.setattr(generations, "_remove_one", fails)
+            with pytest.raises(PromptuaryError, match="is not forgotten whole"):
+                p.memory.forget(note)
+        assert found(workspace)
+    with Promptuary.open(workspace, exact=True, embedder="none") as p:
+        assert p.memory.list().total == 0
+    assert found(workspace, Path.home()) == []
 
 
 def test_what_git_has_is_said(workspace: Path) -> None:

@@ -12,9 +12,9 @@ import pytest
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.messages import Replacement
 from promptuary.core.ports.threads import ThreadChange
-from promptuary.storage.sqlite import migrate
 from promptuary.storage.sqlite.database import Database
-from promptuary.storage.sqlite.queries import named, statements
+from promptuary.storage.sqlite.sql import migrate
+from promptuary.storage.sqlite.sql.queries import named, statements
 from promptuary.testing.conformance import said
 from tests.stores import FileStore
 

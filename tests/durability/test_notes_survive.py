@@ -2,6 +2,7 @@
 
 import random
 import shutil
+import signal
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -41,6 +42,7 @@ def killed(workspace: Path, seed: int, *, after: float, writing: bool) -> list[A
     process.kill()
     acks = heard(hears)
     process.join()
+    assert process.exitcode == -signal.SIGKILL, "the writer ended by itself"
     return acks
 
 

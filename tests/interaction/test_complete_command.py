@@ -2,12 +2,13 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from promptuary import MenuItem
+from promptuary import MenuItem, blocking
 from promptuary.cli.complete import _details
 from promptuary.cli.main import main
 from tests.conftest import Files, git
@@ -121,6 +122,15 @@ def test_an_empty_workspace_is_said_to_be_empty(workspace: Path, capsys: pytest.
     assert capsys.readouterr().err == f"there are no files in {workspace}\n"
 
 
+def test_where_there_are_no_notes_it_says_so(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["complete", "-w", str(workspace), "@memory:"]) == 1
+    assert capsys.readouterr().err == "there are no notes; promptuary remember writes one\n"
+    main(["remember", "-w", str(workspace), "I like tabs."])
+    capsys.readouterr()
+    assert main(["complete", "-w", str(workspace), "@memory:zebra"]) == 1
+    assert capsys.readouterr().err == "nothing matches @memory:zebra\n"
+
+
 @pytest.mark.parametrize("most", ["-3", "0", "x", "1.5", "9" * 5_000, "\u0663"])
 def test_the_number_of_offers_is_a_whole_number_from_one_on(
     project: Path, capsys: pytest.CaptureFixture[str], most: str
@@ -147,3 +157,23 @@ def test_what_is_ignored_is_offered_when_asked_for(project: Path, capsys: pytest
 
     assert "@file:dist/app.js" in [item["insert"] for item in items]
     assert not any(".git/" in item["insert"] for item in items)
+
+
+def test_every_row_has_its_hint_however_many_there_are(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    project = files({f"notes/page_{number}.md": f"{number} words\n" * 3_000 for number in range(20)})
+
+    rows = complete(project, capsys, "@file:page")
+
+    assert len(rows) == 20
+    assert all("3,000 lines" in row["hint"] and "tokens" in row["hint"] for row in rows)
+
+
+def test_a_row_that_came_without_a_hint_can_ask_for_it(files: Files) -> None:
+    project = files({"notes/page.md": "one\ntwo\n", "notes/.env": "KEY=1\n"})
+
+    with blocking.Promptuary.open(project) as promptuary:
+        (row,) = promptuary.complete("@file:page", timeout=10).items
+        assert promptuary.hint(replace(row, hint="")) == row.hint == "8 B · 2 lines · 4 tokens"
+        assert promptuary.hint(MenuItem("@diff", "@diff", "kind", "unstaged changes")) == "unstaged changes"
+        assert promptuary.hint(replace(row, hint="", path="notes/.env")) == ""
+        assert promptuary.hint(replace(row, hint="", path="../gone.md")) == ""

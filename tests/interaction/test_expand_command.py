@@ -66,6 +66,7 @@ def test_json_is_the_promised_object(project: Path, capsys: pytest.CaptureFixtur
                 "sha256": answered["references"][0]["sha256"],
             }
         ],
+        "slips": [],
         "tokens": {
             "injected": answered["tokens"]["injected"],
             "window": 128_000,
@@ -295,6 +296,7 @@ def test_every_setting_has_a_flag_that_sets_it(project: Path) -> None:
         "recall_mode": "legacy_blocking",
         "recall_max_selected": "7",
         "writeback_wait_policy": "soft_drain",
+        "instructions_tag": "rules",
     }
 
     assert SETTING_FLAGS.keys() == set(SETTINGS)
@@ -519,7 +521,10 @@ def test_an_error_about_the_arguments_cannot_carry_control_characters(
 
 def _on_a_terminal(command: list[str], folder: Path) -> bytes:
     leader, follower = pty.openpty()
-    running = subprocess.Popen(command, cwd=folder, stdout=follower, stderr=follower, stdin=subprocess.DEVNULL)
+    plain = {**os.environ, "NO_COLOR": "1"}  # our own colours are no content
+    running = subprocess.Popen(
+        command, cwd=folder, stdout=follower, stderr=follower, stdin=subprocess.DEVNULL, env=plain
+    )
     os.close(follower)
     written = b""
     while True:

@@ -41,7 +41,7 @@ def run(project: Path, capsys: pytest.CaptureFixture[str]) -> Run:
         code = main([command, *arguments, "--workspace", str(project)])
         out, err = capsys.readouterr()
         assert "Traceback" not in out + err
-        return Answer(code, out, err)
+        return Answer(code, out, re.sub("^indexing .*\n", "", err, flags=re.MULTILINE))
 
     return start
 
@@ -83,6 +83,39 @@ def test_without_folders_the_workspace_is_indexed(run: Run, project: Path) -> No
     assert [one["path"] for one in run("--list", "--json").json["folders"]] == [str(project)]
 
 
+def test_the_folder_that_is_going_to_be_indexed_is_named(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        main(["index", "--workspace", str(project)])
+        assert capsys.readouterr().err.startswith(f"indexing {project}\n")
+    main(["index", "--quiet", "--workspace", str(project)])
+    assert capsys.readouterr().err == ""
+
+
+def test_the_home_folder_is_indexed_only_if_it_is_named_and_confirmed(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = tmp_path_factory.mktemp("homes") / "ada"
+    home.mkdir(parents=True)
+    (home / "letter.md").write_text("Dear Charles\n")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setattr(sys, "stdin", None)
+    monkeypatch.chdir(home)
+
+    assert main(["index"]) == 2
+    assert f"this would index all of {home}" in capsys.readouterr().err
+    assert main(["watch", "--once"]) == 2
+    assert "index the folders that you want first" in capsys.readouterr().err
+    for wide in (home, home.parent, Path("/")):
+        assert main(["index", str(wide)]) == 1
+        assert "add --yes if that is what you want" in capsys.readouterr().err
+    assert main(["index", "--list"]) == 1
+    capsys.readouterr()
+
+    assert main(["index", str(home), "--yes"]) == 0
+    assert "1 file" in capsys.readouterr().out
+    assert main(["index"]) == 0
+
+
 def test_json_is_the_promised_object(run: Run, project: Path, files: Files) -> None:
     value = run("--json").json
     assert value == {
@@ -94,6 +127,7 @@ def test_json_is_the_promised_object(run: Run, project: Path, files: Files) -> N
         "skipped": {},
         "skipped_files": [],
         "unparsed_files": [],
+        "left_out": 0,
         "cut_ignore_files": [],
         "held": [],
         "rebuilt": False,
@@ -136,7 +170,7 @@ def test_code_that_takes_too_long_to_parse_is_named_to_people_and_to_programs(
     run: Run, project: Path, files: Files
 ) -> None:
     pytest.importorskip("tree_sitter")
-    files({"raw.rs": 'r#"' * 30_000})
+    files({"raw.rs": ('r#"' * 300 + "\n") * 100})
     told = run("--json")
 
     assert told.json["unparsed_files"] == [f"{project}/raw.rs"]
@@ -432,7 +466,7 @@ def test_without_the_extra_it_is_told_how_to_search_by_meaning(run: Run, monkeyp
     answer = run()
 
     assert answer.code == 0
-    extra = "semantic search needs the 'embeddings' extra: pip install \"promptuary[embeddings]\""
+    extra = "semantic search needs the 'embeddings' extra: pip install 'promptuary[embeddings]'"
     assert answer.err == f"search is by words only; {extra}\n"
     assert run("--quiet").err == ""
 

@@ -92,6 +92,16 @@ def test_what_is_remembered_may_come_from_standard_input(run: Run, monkeypatch: 
     assert run("remember", "--json", "-").json[0]["kind"] == "feedback"
 
 
+@pytest.mark.parametrize("action", [("remember", "-"), ("memory", "write", "-")])
+def test_a_note_of_what_is_not_text_would_lose_some_of_it_and_is_refused(
+    run: Run, monkeypatch: pytest.MonkeyPatch, action: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("Größe".encode("latin-1"))))
+    code, _, told = run(*action)
+    assert (code, "is not UTF-8" in told) == (2, True)
+    assert run("memory", "list")[0] == 1
+
+
 def test_a_secret_is_refused(run: Run) -> None:
     answer = run("remember", "the key is ghp_0123456789abcdefghijABCDEFGHIJ012345")
 
@@ -212,6 +222,7 @@ def test_a_name_that_no_note_has_gets_the_titles_that_are_near(run: Run, action:
         (["accept", "abcd", "--all"], "ids or --all"),
         (["search", " "], "nothing to search for"),
         (["wriet"], "invalid choice"),
+        (["list", "--memory-folder", "{usr}"], "knows {user} and {thread}, not '{usr}'"),
     ],
 )
 def test_a_slip_is_told_with_exit_code_2(run: Run, arguments: list[str], told: str) -> None:
@@ -267,15 +278,35 @@ def test_every_change_is_in_the_history_and_can_be_undone(run: Run) -> None:
     assert run("memory", "undo", note, "--change", "999").code == 2
 
 
+def test_a_note_that_is_not_true_now_is_marked_in_the_list(run: Run) -> None:
+    old = written(run, "We use Postgres.", "--title", "Database")
+    new = written(run, "We use MySQL.", "--title", "Database", "--supersedes", old)
+    later = written(run, "We use Oracle.", "--title", "Database", "--valid-from", "2999-01-01")
+    rows = {line.split()[0]: line for line in run("memory", "list").out.splitlines()}
+
+    assert rows[old].endswith("(not true any more) Database")
+    assert rows[later].endswith("(not true yet) Database")
+    assert rows[new].endswith("  Database")
+    assert run("memory", "diff", old[:4], "--json").json["note"] == old
+
+
+def test_who_forgets_a_note_that_is_not_there_is_told_that_before_anything_else(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    piped(monkeypatch, "")
+    answer = run("memory", "forget", "abcd1234")
+    assert (answer.code, "there is no note 'abcd1234'" in answer.err) == (1, True)
+
+
 def test_a_note_whose_file_is_gone_can_be_had_back(run: Run, workspace: Path) -> None:
     answer = run("memory", "write", "Precious.")
     note, path = answer.out.split()
     (workspace / ".promptuary" / "memory" / "agents" / "default" / path).unlink()
-    gone = run("memory", "show", note)
-
-    assert gone.code == 1
-    assert f"promptuary memory undo {note} brings it back" in gone.err
-    assert run("memory", "undo", note).code == 0
+    for name in (note, note[:4]):
+        gone = run("memory", "show", name)
+        assert gone.code == 1
+        assert f"promptuary memory undo {note} brings it back" in gone.err
+    assert run("memory", "undo", note[:4]).code == 0
     assert run("memory", "show", note, "--json").json[0]["body"].strip() == "Precious."
 
 
@@ -373,6 +404,37 @@ def test_what_was_stated_in_a_thread_waits_to_be_accepted_or_rejected(run: Run, 
     assert third["note"]["content"] == "Never use wildcard imports."
 
 
+def test_a_proposal_is_edited_before_it_is_accepted(run: Run, workspace: Path, tmp_path: Path) -> None:
+    propose(workspace, "Always use tabs here.")
+    (waiting,) = run("memory", "proposals", "--json").json
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nsed -i s/tabs/spaces/ "$1"\n')
+    editor.chmod(0o755)
+    arguments = ["memory", "edit", waiting["id"][:6], "--workspace", str(workspace)]
+    shown = on_a_terminal(arguments, VISUAL=str(editor))
+    no_terminal = run("memory", "edit", waiting["id"])
+    edited = run("memory", "edit", waiting["id"], "--title", "Indentation", "--kind", "project", "--json").json
+
+    assert "Always use spaces here." in shown
+    assert "still waits" in shown
+    assert (no_terminal.code, "--content TEXT" in no_terminal.err) == (2, True)
+    assert (edited["id"], edited["note"]["title"]) == (waiting["id"], "Indentation")
+    assert not run("memory", "list", "--json").json["notes"]
+    accepted = run("memory", "accept", waiting["id"], "--json").json[0]
+    assert (accepted["kind"], accepted["title"], accepted["body"].strip()) == (
+        "project",
+        "Indentation",
+        "Always use spaces here.",
+    )
+
+
+def test_options_of_a_proposal_are_not_for_notes(run: Run) -> None:
+    note = written(run, "First.")
+    told = run("memory", "edit", note, "--content", "Second.")
+
+    assert (told.code, f"promptuary memory write --id {note} changes a note" in told.err) == (2, True)
+
+
 # import and export
 
 
@@ -443,6 +505,15 @@ def test_slips_with_places_are_told(run: Run, arguments: list[str], told: str) -
 
     assert (answer.code, answer.out) == (2, "")
     assert told in answer.err
+
+
+def test_an_export_needs_a_folder_and_is_not_printed(run: Run, workspace: Path) -> None:
+    written(run, "First.")
+    told = run("memory", "export", "-")
+
+    assert (told.code, told.out) == (2, "")
+    assert "name one" in told.err
+    assert not (workspace / "-").exists()
 
 
 # a terminal

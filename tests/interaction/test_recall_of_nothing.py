@@ -7,6 +7,7 @@ import pytest
 
 from promptuary.blocking import Promptuary
 from promptuary.models import minilm
+from tests.conftest import Figure
 
 pytestmark = pytest.mark.skipif(not minilm.available(), reason="the model is not installed")
 
@@ -50,11 +51,15 @@ def recalled(promptuary: Promptuary, message: str) -> int:
     return sum(entry.layer == "semantic_recall" for entry in turn.receipt.entries)
 
 
-def test_of_three_hundred_messages_that_ask_for_nothing_nearly_none_brings_anything_in(promptuary: Promptuary) -> None:
+@pytest.mark.torture
+def test_of_three_hundred_messages_that_ask_for_nothing_nearly_none_brings_anything_in(
+    promptuary: Promptuary, figure: Figure
+) -> None:
     assert len(NOTHING) >= 300
-    brought = [message for message in NOTHING if recalled(promptuary, message)]
+    tried = NOTHING[:: figure(3, 1)]
+    brought = [message for message in tried if recalled(promptuary, message)]
 
-    assert len(brought) <= 0.03 * len(NOTHING), brought
+    assert len(brought) <= 0.03 * len(tried), brought
 
 
 def test_what_the_files_answer_is_brought_in(promptuary: Promptuary) -> None:

@@ -85,6 +85,34 @@ def test_the_prompt_can_be_had_in_the_words_of_a_provider(run: Run, form: str) -
     assert last["role"] == "user"
 
 
+def test_a_note_that_a_message_names_is_attached_and_one_that_nobody_has_is_told(run: Run) -> None:
+    written = run("remember", "The release goes out on Mondays.", "--json")
+    note = json.loads(written.out)[0]["id"]
+    by_words = run("expand", "--thread", "t", 'When? @memory:"release"')
+    by_id = run("expand", "--json", "--thread", "u", f"See @memory:{note}")
+    missing = run("expand", "--thread", "t", "See @memory:0123456789ab")
+
+    assert by_words.code == 0
+    assert "The release goes out on Mondays." in by_words.out
+    assert [one["status"] for one in by_id.json["references"]] == ["included"]
+    assert "there is no note '0123456789ab'" in missing.err
+
+
+def test_a_message_has_a_note_remembered_once(run: Run) -> None:
+    asked = 'Mind this: @remember:"I prefer tabs over spaces"'
+    first, again = run("expand", "--thread", "t", asked), run("expand", "--thread", "t", asked)
+    (listed,) = json.loads(run("memory", "list", "--json").out)["notes"]
+    without = run("expand", '@remember:"Not in a thread"')
+
+    assert (first.code, again.code) == (0, 0)
+    assert "remembered as" in first.err
+    assert "says it already" in again.err
+    assert (listed["kind"], listed["title"]) == ("user", "I prefer tabs over spaces")
+    assert "tabs" in run("expand", "--thread", "v", "Do I prefer tabs or spaces?").out
+    assert len(json.loads(run("memory", "list", "--json").out)["notes"]) == 1
+    assert "@remember" in without.out + without.err
+
+
 def test_a_thread_goes_on_where_it_was(run: Run) -> None:
     run("expand", "--thread", "t", "Follow #docs/style.md")
 

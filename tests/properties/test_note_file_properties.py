@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from promptuary.core.errors import FrontMatterError
 from promptuary.core.notes import KINDS
-from promptuary.memory.files.front_matter import parse
+from promptuary.memory.files.front_matter import _Field, _Scanner, parse
 from promptuary.memory.files.index_page import human_text, updated_page
 from promptuary.memory.files.note_file import Standing, as_bytes, as_text, read_note, rewrite, write_new
 
@@ -103,6 +103,7 @@ def test_another_body_is_read_as_it_was_written(text: str, content: str) -> None
 
 
 @given(st.text(), st.text(), st.text())
+@example("\r", "", "")
 def test_the_list_of_notes_keeps_human_text_and_is_stable(page: str, title: str, summary: str) -> None:
     note = read_note(
         write_new("a", {"id": "abcd", "title": title[:50], "summary": summary[:50]}),
@@ -115,3 +116,27 @@ def test_the_list_of_notes_keeps_human_text_and_is_stable(page: str, title: str,
     assert human_text(once) == page.removeprefix("\ufeff").strip()
     assert updated_page(once, "private", [note.header], 1) == once
     assert human_text(updated_page(once, "private", [], 0)) == human_text(once)
+
+
+class Thorough(_Scanner):
+    """A scanner that thinks about every line."""
+
+    def _after_plain_lines(self, found: dict[str, _Field]) -> int:
+        return self._meaningful()
+
+
+PIECES = st.sampled_from([*"ab19:#\"'\\-[|_\xa0\x0c", " ", "key: ", "\n", "\n ", "\n#"])
+
+
+@given(st.lists(st.tuples(st.sampled_from(["a", "b_c", "d-e"]), st.lists(PIECES, max_size=8).map("".join)), max_size=4))
+def test_a_line_that_needs_no_thought_is_read_like_any_other(lines: list[tuple[str, str]]) -> None:
+    text = "".join(["---\n", *(f"{key}: {value}\n" for key, value in lines), "---\n"])
+
+    assert read_by(_Scanner(text.splitlines(keepends=True))) == read_by(Thorough(text.splitlines(keepends=True)))
+
+
+def read_by(scanner: _Scanner) -> object:
+    try:
+        return scanner.fields()
+    except FrontMatterError as error:
+        return str(error)

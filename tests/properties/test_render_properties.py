@@ -1,6 +1,7 @@
 """No content can break out of its block, whatever it is made of."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ from promptuary.core.blocks import Block, Detail, Source, Trust
 from promptuary.core.render import preamble, render, render_message
 from promptuary.core.text import visible, with_unix_lines
 from promptuary.references.detail import best_within, whole
-from promptuary.tokens import Counter
+from promptuary.tokens import VOCABULARIES, Counter
 from tests.conftest import TORTURE
 
 pytestmark = pytest.mark.torture
@@ -61,6 +62,19 @@ def parse(prompt: str) -> list[tuple[str, str]]:
         blocks.append((label, "\n".join(lines[index + 1 : end])))
         index = end + 1
     return blocks
+
+
+@pytest.mark.parametrize("counter", [Counter(name) for name in VOCABULARIES], ids=VOCABULARIES)
+@settings(max_examples=1_000 if TORTURE else 20)
+@given(BODIES, st.sampled_from([*Trust]), st.sampled_from(["@file:a.md", "#a.md", ""]))
+def test_the_head_of_what_was_asked_for_says_what_the_block_costs_exactly(
+    counter: Counter, body: str, trust: Trust, asked: str
+) -> None:
+    block = render(replace(source(body, trust), asked=asked), Detail.FULL, body, counter)
+    stated = block.text.splitlines()[1].split(";")[0]
+
+    assert stated == f"{asked} ({block.tokens:,} tokens)".lstrip()
+    assert block.tokens == counter.count(block.text)
 
 
 @settings(max_examples=100_000 if TORTURE else 300)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from promptuary.core.references import ENDS_VALUE, GLUED, KEYWORDS, KINDS, PUNCTUATION, Reference, format_reference
+from promptuary.core.references import ENDS_VALUE, KEYWORDS, KINDS, PUNCTUATION, Reference, format_reference, glued
 from promptuary.references.scan import MAX_VALUE, scan
 from promptuary.references.selection import SUFFIX, interpretations
 
@@ -221,8 +221,8 @@ def slow_quoted(text: str, start: int, position: int, kind: str, found: list[Slo
 
 
 def slow_trim(run: str, kind: str, before: str) -> str:
-    if glued := GLUED.search(run):
-        run = run[: glued.end()]
+    if stuck := glued().search(run):
+        run = run[: stuck.end()]
     value = run
     possessives = 0
     while value:

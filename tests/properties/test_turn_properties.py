@@ -29,7 +29,9 @@ from promptuary.core.ids import new_id
 from promptuary.core.layers import Band, Between, Budget, Layer, LayerContext, Recall, RecallRequest
 from promptuary.core.messages import Item, Message, as_message
 from promptuary.core.principals import LOCAL
-from promptuary.threads.turn import ExpandRequest, Thread, ThreadOptions, Turn
+from promptuary.threads.options import ExpandRequest, ThreadOptions
+from promptuary.threads.prepared import Turn
+from promptuary.threads.turn import Thread
 from promptuary.tokens import Counter
 from tests.properties.test_compaction_properties import HISTORIES
 from tests.stores import MemoryStore, forged

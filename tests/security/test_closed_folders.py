@@ -106,6 +106,7 @@ MESSAGES: Final[Mapping[str, tuple[str, ...]]] = {
         for part in ("", ":contents")
     ),
     "glob": ("@glob:**/*.md @glob:**/*", "@glob:.promptuary/** @glob:**/.promptuary/**/*.md", f"@glob:**/{NAME}*"),
+    "clipboard": ("@clipboard",),
     "symbol": ("@symbol:platypus", f"@symbol:.promptuary/memory/{NAME}.py#platypus"),
     "search": ("@search:platypus", "@search:wombat", "@search:numbat", f"@search:{NAME}"),
     "memory": ("@memory:platypus", "@memory:wombat", f"@memory:{NAME}"),
@@ -376,5 +377,14 @@ def test_the_notes_of_the_person_are_closed_where_a_workspace_contains_them(
     root: str, data: str, closed: frozenset[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", data)
+    monkeypatch.setenv("XDG_STATE_HOME", "/state")
 
-    assert ClosedFolders.of(Path(root)).others == closed
+    assert ClosedFolders.of(Path(root)).others - {"state/promptuary"} == closed
+
+
+def test_the_state_of_the_person_is_closed_where_a_workspace_contains_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", "/home/ada/.local/state")
+
+    assert ClosedFolders.of(Path("/home/ada")).holds(".local/state/promptuary/key")
+    assert ClosedFolders.of(Path("/home/ada/.local/state/promptuary/workspaces")).everything
+    assert not ClosedFolders.of(Path("/home/ada")).holds(".local/state/other/key")

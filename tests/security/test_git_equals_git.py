@@ -187,7 +187,7 @@ def _sections(text: str) -> list[str]:
 @pytest.mark.torture
 @pytest.mark.timeout(900)
 def test_every_answer_equals_plain_gits_on_random_repositories(tmp_path: Path, figure: Figure) -> None:
-    for seed in range(figure(8, 200)):
+    for seed in range(figure(4, 200)):
         folder = tmp_path / str(seed)
         folder.mkdir()
         RandomRepository(folder, seed).grow()

@@ -48,6 +48,7 @@ def _everything(workspace: Path, *, confined: bool) -> str:
             lambda: repository.commit("main").text,
             lambda: repository.range("HEAD..HEAD").text,
             lambda: repository.recent(5),
+            repository.last_changes,
             repository.branches,
             repository.tags,
             repository.changed,

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from promptuary.core.errors import Code, ConfigError, SourceError
+from promptuary.workspace.disk.current_folder import CurrentFolder
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.read import read_text
 from promptuary.workspace.disk.root import OpenerName, Root
@@ -279,6 +280,13 @@ def answer(root: Root, path: str) -> str:
         return error.code
 
 
+def first_answer(root: Root, here: CurrentFolder, typed: str) -> str:
+    try:
+        return answer(root, here.readings(typed)[0])
+    except SourceError as error:
+        return error.code
+
+
 def test_the_corpus_is_large_enough_to_mean_something(jail: Path) -> None:
     families = corpus(jail)
 
@@ -344,3 +352,63 @@ def test_a_refusal_never_tells_where_the_workspace_is(root: Root, jail: Path) ->
             assert str(jail) in path or str(jail) not in reason
             assert reason.isprintable()
             assert reason.endswith(".")
+
+
+@pytest.fixture(params=["", "sub", "sub/deep", None])
+def here(request: pytest.FixtureRequest, jail: Path) -> CurrentFolder:
+    """Return what a person's paths count from: a folder of the workspace, or one beside it."""
+    folder = jail.parent / "jail-evil" if request.param is None else jail / request.param
+    return CurrentFolder.of(jail, jail, folder)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_hostile_reference_leaves_from_the_folder_that_a_person_is_in(
+    root: Root, jail: Path, here: CurrentFolder, family: str
+) -> None:
+    """More paths mean something there, ``../inside.md`` for one; what is read is in the workspace all the same."""
+    for path in corpus(jail)[family][1]:
+        try:
+            readings = here.readings(path, absolute=True)
+        except SourceError:
+            continue
+        assert {answer(root, one) for one in readings} <= {"READ inside", *Code}
+
+
+@pytest.mark.parametrize(
+    ("folder", "typed", "read"),
+    [
+        ("sub", "../inside.md", "READ inside"),
+        ("sub/deep", "../../inside.md", "READ inside"),
+        ("sub", "../../inside.md", Code.PATH_TRAVERSAL),
+        ("sub", "../../jail/inside.md", Code.PATH_TRAVERSAL),
+        ("sub", "../to_folder/note.md", Code.SYMLINK),
+        ("sub", "../to_folder/../outside.md", Code.NOT_FOUND),
+        ("sub", "up_and_out", Code.SYMLINK),
+        ("sub", "../to_parent/jail/inside.md", Code.SYMLINK),
+        ("", "sub/../../inside.md", Code.PATH_TRAVERSAL),
+    ],
+)
+def test_dots_from_the_current_folder_stay_inside(jail: Path, root: Root, folder: str, typed: str, read: str) -> None:
+    assert first_answer(root, CurrentFolder.of(jail, jail, jail / folder), typed) == read
+
+
+def test_an_absolute_path_counts_only_beneath_a_path_that_leads_to_the_workspace(jail: Path, root: Root) -> None:
+    link = jail.parent / "link_to_jail"
+    link.symlink_to(jail)
+    here = CurrentFolder.of(jail, link, None)
+    through = {
+        f"{jail}/inside.md": "READ inside",
+        f"{link}/inside.md": "READ inside",
+        f"{link}/sub/../inside.md": "READ inside",
+        f"{link}/to_folder/note.md": Code.SYMLINK,
+        f"{link}/to_hosts": Code.SYMLINK,
+    }
+
+    assert {path: answer(root, here.readings(path, absolute=True)[0]) for path in through} == through
+    for path in (f"{jail}/../outside.md", f"{jail}-evil/note.md", f"{link}/../outside.md", "/", str(jail.parent)):
+        with pytest.raises(SourceError):
+            here.readings(path, absolute=True)
+    for path in through:
+        with pytest.raises(SourceError):
+            here.readings(path)
+    link.unlink()

@@ -24,11 +24,20 @@ TAKES_APART = re.compile(
 JSON = "JSON of our own, or of a service that the person chose, by the standard library"
 SHORT = "the value of a reference, which is short"
 NOT_MEASURED = {
+    "cli/parsing.py": "bounded before it is read, or short",
+    "cli/threads/reply.py": "bounded before it is read, or short",
+    "config/static_layers.py": "bounded before it is read, or short",
+    "models/chat/event_stream.py": "bounded before it is read, or short",
+    "references/slips.py": SHORT,
+    "testing/chat_server.py": "for tests",
+    "threads/exchange.py": "bounded before it is read, or short",
+    "workspace/disk/own/archive.py": "bounded before it is read, or short",
+    "workspace/disk/own/moved.py": "bounded before it is read, or short",
     "cli/common.py": "messages of argparse",
-    "cli/main.py": "words of the command line",
+    "cli/experiences/experience.py": "JSON of an option, by the standard library",
+    "cli/sessions/removing.py": "an age, an option",
     "config/named_models.py": "names in a setting of the person",
     "context/render.py": JSON,
-    "core/references.py": "patterns for references/scan.py",
     "layers/runner.py": JSON,
     "memory/doors/mentions.py": SHORT,
     "memory/doors/tools.py": "JSON of a model, by the standard library",
@@ -48,16 +57,20 @@ NOT_MEASURED = {
     "storage/notes/paths.py": "names of at most 255 bytes",
     "storage/notes/swap.py": "names of at most 255 bytes",
     "storage/redaction.py": "measured by test_forgetting_is_linear.py",
+    "storage/sqlite/experiences/experiences.py": JSON,
     "storage/sqlite/notes/forgetting.py": JSON,
-    "storage/sqlite/queries.py": "our own SQL",
+    "storage/sqlite/sql/queries.py": "our own SQL",
     "storage/sqlite/notes/rows.py": JSON,
     "storage/sqlite/notes/writeback.py": JSON,
+    "storage/sqlite/sessions/sessions.py": JSON,
     "storage/sqlite/threads/rows.py": JSON,
+    "storage/sqlite/threads/sources.py": JSON,
     "storage/sqlite/threads/threads.py": JSON,
     "testing/in_memory_index.py": "for tests",
     "testing/loopback.py": "for tests",
     "testing/suites/forgetting.py": "for tests",
     "testing/word_embedder.py": "for tests",
+    "threads/audit.py": "the beginning of a hash that somebody typed",
     "wiring/memory/notes.py": "a setting of the person, which is short",
     "workspace/changes/mounts.py": "written by the kernel",
     "workspace/disk/sensitive_names.py": "patterns for workspace/disk/policy.py",
@@ -210,7 +223,7 @@ def test_an_index_of_hostile_files_ends_and_finds_the_good_ones(files: Files, fi
     good = {f"good/{number}.md": f"# Note {number}\n\nword{number} here\n" for number in range(figure(100, 1_000))}
     workspace = files({**hostile, **good, "hostile/.gitignore": "[" * 50_000, "promptuary.toml": "a." * 20_000})
 
-    with search_with(workspace) as search:
+    with search_with(workspace, hidden=True) as search:
         report = search.index([workspace])
         missing = [name for name in good if not any(hit.path == name for hit in search.find(f"word{name[5:-3]}").hits)]
 

@@ -5,16 +5,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from promptuary.blocking import Promptuary
+from promptuary.layers.experience import ExperienceRecall
 from promptuary.layers.memory_digest import MemoryDigest
 from promptuary.layers.memory_recall import MemoryRecall
 from promptuary.memory.recall.digest import remembered
 from promptuary.memory.recall.select import RecallPolicy, Selector
 from promptuary.memory.recall.service import NoteSearch
 from promptuary.memory.recall.visible import MemoryPage
-from promptuary.threads.turn import Turn
+from promptuary.threads.prepared import Turn
 from tests.conftest import Files
 from tests.notes import Shelf, index_at, note
 from tests.snapshots.test_prompts import APP, STYLE, matches
+from tests.unit.layers.test_experience import CHAIN, NOW, RECOVERY, WARNING, Found, made
 
 
 def shown(turn: Turn) -> str:
@@ -97,6 +99,20 @@ def test_a_turn_with_a_memory(files: Files, tmp_path: Path) -> None:
     search.close()
 
     matches("memory", shown(turn))
+
+
+def test_a_turn_with_experiences(files: Files) -> None:
+    """What worked, what helped after an error, what the person prefers, a warning; one of others is left out."""
+    prefers = made("prefers", "user_preference", {"preference": "x"}, trust="person", tags=["style"])
+    prefers = replace(prefers, intent="Always answer with the command first.", use_count=3)
+    foreign = made("foreign", trust="external")
+    old = replace(CHAIN, last_used_at="2026-02-01T12:00:00+00:00")
+    found = Found(old, RECOVERY, prefers, WARNING, foreign)
+    layer = ExperienceRecall(found.find, found.read, lambda: NOW)
+    with Promptuary.open(files({"src/app.py": APP}), exact=True, window=16_000, layers=[layer]) as promptuary:
+        turn = promptuary.threads.prepare("Run the tests of @file:src/app.py, please.")
+
+    matches("experiences", shown(turn))
 
 
 def test_the_snapshot_is_the_one_that_is_looked_at() -> None:

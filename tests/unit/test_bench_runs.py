@@ -8,14 +8,17 @@ from pathlib import Path
 import pytest
 
 from bench.__main__ import BENCHMARKS
+from bench.completion import our_search, quality
 from bench.prefix import _same
+from bench.typed_paths import FAMILIES, typed_paths
 
 ROOT = Path(__file__).parents[2]
 MODULES = sorted(path.stem for path in (ROOT / "bench").glob("*.py"))
 
 
 @pytest.mark.parametrize(
-    "name", [one for one in MODULES if one not in {"__init__", "__main__", "big_tree", "passages", "report"}]
+    "name",
+    [one for one in MODULES if one not in {"__init__", "__main__", "big_tree", "passages", "report", "typed_paths"}],
 )
 def test_a_benchmark_loads_and_has_a_main(name: str) -> None:
     assert callable(importlib.import_module(f"bench.{name}").main)
@@ -37,3 +40,15 @@ def test_without_data_the_measure_of_retrieval_says_so_and_ends_well(tmp_path: P
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
 
     assert "there are no sets in" in done.stdout
+
+
+def test_typed_paths_are_the_same_for_the_same_seed_and_come_in_every_family() -> None:
+    paths = [f"{folder}/sub/{name}_{folder}.py" for folder in ("alpha", "beta") for name in ("config", "router")]
+    queries = typed_paths(paths, seed=4, queries=60)
+
+    assert queries == typed_paths(paths, seed=4, queries=60)
+    assert queries != typed_paths(paths, seed=5, queries=60)
+    assert {typed.family for typed in queries} == set(FAMILIES)
+    table = quality({"ours": our_search(paths)}, queries)
+    assert sum(row["ours"].asked for row in table.values()) == 60
+    assert table["name"]["ours"].five == 10

@@ -150,7 +150,7 @@ def test_an_interrupt_is_prompt(project: Path) -> None:
         out, err = running.communicate(timeout=20)
 
     assert (out, err) == ("interrupted\n", "")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15  # the page would take 30
 
 
 def test_a_loop_that_cannot_start_is_an_error_and_not_a_wait(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from promptuary.outline import GRAMMARS, definitions, has_grammar, outline
+from promptuary.outline import GRAMMARS, best_named, definitions, has_grammar, outline, plain_name
 
 SAMPLES = {
     "python": (
@@ -20,6 +20,92 @@ SAMPLES = {
     "ruby": ("module M\n  class A\n    def b; end\n    def self.c; end\n  end\nend\n", "M M.A M.A.b M.A.c"),
     "markdown": ("# One\n\n```\n# not a heading\n```\n\n## Two\n", "One Two"),
 }
+
+OTHER_NAMES = {
+    "python": ("MAX = 3\nclass A:\n    f: int = 1\n    def m(self):\n        x = 2\n", "MAX A A.f A.m"),
+    "javascript": ("export const MAX = 3\nclass A { static K = 1; m() { const x = 1 } }\n", "MAX A A.K A.m"),
+    "typescript": (
+        "interface I { k: number; m(): void }\nabstract class A { abstract go(): void }\nenum E { One, Two = 2 }\n",
+        "I I.k I.m A A.go E E.One E.Two",
+    ),
+    "go": (
+        "const Max = 3\nvar A, B = 1, 2\ntype R interface {\n\tRead() int\n}\nfunc f() { const x = 1 }\n",
+        "Max A B R R.Read f",
+    ),
+    "rust": (
+        "pub const MAX: u32 = 3;\ntrait T { type Out; fn sig(&self); }\nimpl<X> T for Vec<X> { fn sig(&self) {} }\n",
+        "MAX T T.Out T.sig Vec Vec.sig",
+    ),
+    "java": ("interface I { int K = 3; void m(); }\nclass C { static final int A = 1; }\n", "I I.K I.m C C.A"),
+    "c": (
+        "#define MAX 3\nstatic const int LIMIT = 1;\ntypedef struct { int x; } p_t;\nint proto(int);\n",
+        "MAX LIMIT p_t p_t.x proto",
+    ),
+    "cpp": (
+        "struct A { void b(); };\nvoid A::b() {}\ntemplate <class T>\nT& n::A<T>::get() { int x = 1; }\nA::~A() {}\n",
+        "A A.b A.b n.A.get A.~A",
+    ),
+    "ruby": ("MAX = 3\nclass A::Q\n  K = 1\n  def z; x = 1; end\nend\n", "MAX A.Q A.Q.K A.Q.z"),
+}
+
+
+@pytest.mark.parametrize("language", sorted(OTHER_NAMES))
+def test_constants_fields_and_methods_without_a_body_have_names_too(language: str) -> None:
+    text, names = OTHER_NAMES[language]
+
+    assert [one.name for one in definitions(text, language, everything=True)] == names.split()
+
+
+def test_an_outline_has_no_constants() -> None:
+    assert outline("MAX = 3\ndef f(): pass\n", "python") == "2  def f(): pass\n"
+
+
+COMMENTED = {
+    "python": "x = 1  # of x\n# One.\n# Two.\n@decorated\ndef f():\n    pass\n",
+    "rust": "const X: u8 = 1; // of x\n/// One.\n/// Two.\n#[inline]\nfn f() {\n}\n",
+    "cpp": "int x; // of x\n/* One.\n   Two. */\ntemplate <class T>\nvoid f() {\n}\n",
+    "typescript": "let x = 1 // of x\n/** One.\n * Two. */\n@decorated\nexport class f {\n}\n",
+    "java": "class x {} // of x\n/** One.\n * Two. */\n@Decorated\nclass f {\n}\n",
+    "go": "var x = 1 // of x\n// One.\n// Two.\n// Three.\nfunc f() {\n}\n",
+    "ruby": "X = 1 # of x\n# One.\n# Two.\n# Three.\ndef f\nend\n",
+}
+
+
+@pytest.mark.parametrize("language", sorted(COMMENTED))
+def test_a_definition_has_the_comments_and_attributes_right_above_it(language: str) -> None:
+    found = definitions(COMMENTED[language], language)[-1]
+
+    assert (found.name, found.above, found.last) == ("f", 2, 6)
+
+
+def test_a_comment_before_a_blank_line_belongs_to_no_definition() -> None:
+    assert [one.above for one in definitions("// A licence.\n\nfunc f() {}\n", "go")] == [3]
+    assert [one.above for one in definitions("# A licence.\n\ndef f(): pass\n", "python")] == [3]
+
+
+def test_a_group_of_constants_that_count_on_is_shown_whole() -> None:
+    text = "const (\n\tA = iota\n\tB\n)\nconst (\n\tC = 1\n\tD = 2\n)\n"
+
+    found = {one.name: (one.first, one.last) for one in definitions(text, "go", everything=True)}
+    assert found == {"A": (1, 4), "B": (1, 4), "C": (6, 6), "D": (7, 7)}
+
+
+def test_a_string_below_a_constant_of_python_is_part_of_it() -> None:
+    found = definitions('X = 1\n"""About\nX."""\nY = 2\n', "python", everything=True)
+
+    assert [(one.name, one.first, one.last) for one in found] == [("X", 1, 3), ("Y", 4, 4)]
+
+
+@pytest.mark.parametrize("written", ["Point.new", "Point::new", "Point#new", "Point::new()"])
+def test_a_name_may_be_spelled_as_its_language_does(written: str) -> None:
+    assert plain_name(written) == "Point.new"
+
+
+def test_a_definition_goes_before_a_declaration_and_an_exact_name_before_a_longer_one() -> None:
+    found = definitions("struct A { void b(); };\nvoid A::b() {}\nvoid n::A::b() {}\n", "cpp", everything=True)
+
+    assert [one.first for one in best_named(found, "A.b", lambda one: one)] == [2]
+    assert [one.first for one in best_named(found, "b", lambda one: one)] == [2, 3]
 
 
 @pytest.mark.parametrize("language", sorted(SAMPLES))

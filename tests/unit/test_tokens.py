@@ -3,12 +3,16 @@
 from pathlib import Path
 
 import pytest
+import splintr
 import tiktoken
 from hypothesis import given
 from hypothesis import strategies as st
+from scripts.pack_tokens import ordinary_tokens
 
+from promptuary import tokens
 from promptuary.core.errors import ConfigError
 from promptuary.tokens import VOCABULARIES, Counter, for_model, known_model
+from promptuary.vocabularies.table import TokenTable, pack
 from tests.reference_tokenizer import reference
 
 SAMPLES = [
@@ -92,3 +96,65 @@ def test_a_model_is_asked_about_without_an_error() -> None:
 def test_a_vocabulary_that_is_not_public_is_not_exact() -> None:
     assert not for_model("claude-3").exact
     assert for_model("gpt-4o").exact
+
+
+def few() -> tokens._FewTokens:
+    with tokens.TABLE.open("rb") as file:
+        return tokens._FewTokens(TokenTable(file.read()))
+
+
+def test_the_packed_tokens_are_those_of_the_tokenizer() -> None:
+    assert tokens.TABLE.read_bytes() == pack(ordinary_tokens("o200k_base"))
+
+
+@pytest.mark.parametrize("text", [*SAMPLES, "it'slong 12½³ (\n//x\r\n\t  -- don't's é...\n"])
+def test_a_few_tokens_count_as_the_whole_vocabulary_does(text: str) -> None:
+    whole = len(splintr.Tokenizer.from_pretrained("o200k_base").encode_ordinary(text))
+
+    assert few().count(text) in {whole, None}
+    assert few().count(text) is not None or len(text) > 300
+
+
+@given(st.lists(st.text() | st.text("aB'9 \n\r/(.é½—\u0301\u3000字", max_size=12), max_size=4))
+def test_a_few_tokens_count_any_texts_exactly(texts: list[str]) -> None:
+    part = few()
+    whole = splintr.Tokenizer.from_pretrained("o200k_base")
+
+    for text in texts:
+        counted = part.count(text)
+        assert counted in {len(whole.encode_ordinary(text)), None}
+        assert counted is not None or any("\x1c" <= char <= "\x1f" for char in text)
+
+
+def test_a_few_tokens_count_source_files_exactly() -> None:
+    whole = splintr.Tokenizer.from_pretrained("o200k_base")
+    files = [one for one in (PROJECT / "src").rglob("*.py") if one.stat().st_size < 3000][:25]
+    counts = [(few().count(text), len(whole.encode_ordinary(text))) for text in map(Path.read_text, files)]
+
+    assert sum(quick is not None for quick, _ in counts) > 15
+    assert [pair for pair in counts if pair[0] not in {pair[1], None}] == []
+
+
+def test_a_long_text_or_many_texts_take_the_whole_vocabulary() -> None:
+    part = few()
+
+    assert part.count("word " * 10_000) is None
+    assert few().count("word" * 200) is None
+    assert part.count("word") is None
+
+
+@pytest.mark.parametrize("data", [b"", b"tokens1\n", b"tokens1\n\x01\0\0\0", bytes(100)])
+def test_what_is_no_table_is_refused(data: bytes) -> None:
+    with pytest.raises(ValueError, match="no table"):
+        TokenTable(data)
+
+
+def test_without_the_table_the_whole_vocabulary_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tokens, "TABLE", tmp_path / "gone")
+    monkeypatch.setattr(tokens, "_whole", {})
+    tokens._few.cache_clear()
+    try:
+        assert Counter().count("hello world") == 2
+        assert "o200k_base" in tokens._whole
+    finally:
+        tokens._few.cache_clear()

@@ -4,8 +4,13 @@ import argparse
 
 import pytest
 
-from promptuary.cli.arguments import make_parser
+from promptuary.cli.arguments import COMMANDS, make_parser
+from promptuary.cli.experiences.actions import ACTIONS as EXPERIENCE_ACTIONS
 from promptuary.cli.flags import SETTING_FLAGS
+from promptuary.cli.main import _parsed, main
+from promptuary.cli.memory.actions import ACTIONS as MEMORY_ACTIONS
+from promptuary.cli.parsing import Command
+from promptuary.cli.sessions.actions import ACTIONS as SESSION_ACTIONS
 from promptuary.config.settings import SETTINGS
 from promptuary.core.references import KEYWORDS, KINDS
 
@@ -18,7 +23,16 @@ def settings_of(command: str) -> set[str]:
 
 INDEXING = {
     *("allowed_extensions", "allow_sensitive", "max_file_size", "follow_symlinks"),
-    *("chunk_tokens", "chunk_overlap", "embedder", "embed_url", "embed_model", "embed_key", "allow_hosts"),
+    *(
+        "chunk_tokens",
+        "chunk_overlap",
+        "index_hidden",
+        "embedder",
+        "embed_url",
+        "embed_model",
+        "embed_key",
+        "allow_hosts",
+    ),
 }
 RERANKING = {"reranker", "rerank_url", "rerank_model", "rerank_key", "rerank_timeout"}
 
@@ -46,3 +60,109 @@ def test_the_help_shows_every_kind_of_reference() -> None:
     shown = make_parser().format_help()
 
     assert [kind for kind in sorted(KINDS | KEYWORDS) if f"@{kind}" not in shown] == []
+
+
+FAMILIES = {"memory": MEMORY_ACTIONS, "session": SESSION_ACTIONS, "experience": EXPERIENCE_ACTIONS}
+VERBS = [
+    *((command.name, command) for command in COMMANDS),
+    *((f"{family} {action.name}", action) for family, actions in FAMILIES.items() for action in actions),
+]
+
+
+@pytest.mark.parametrize(("name", "verb"), VERBS, ids=[name for name, _ in VERBS])
+def test_the_help_of_every_verb_has_25_lines_at_most_and_examples(
+    name: str, verb: Command, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = ""
+    for columns in ("80", "100"):
+        monkeypatch.setenv("COLUMNS", columns)
+        assert main([*name.split(), "--help"]) == 0
+        short = capsys.readouterr().out
+        assert len(short.splitlines()) <= 25
+        assert all(example in short for example in verb.examples)
+        assert f"promptuary {name} --help-all " in short
+    assert main(["help", *name.split()]) == 0
+    assert capsys.readouterr().out == short
+    assert main([*name.split(), "--help-all"]) == 0
+    long = capsys.readouterr().out
+
+    assert "--debug" in long
+    assert "--debug" not in short
+
+
+@pytest.mark.parametrize(("family", "actions"), FAMILIES.items())
+def test_the_short_help_of_a_family_names_every_action_once(
+    family: str, actions: tuple[Command, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([family, "--help"]) == 0
+    listed = capsys.readouterr().out.partition("  ACTION\n")[2].partition("\n\n")[0]
+    names = [name for line in listed.splitlines() for name in line.strip().partition("  ")[0].split(", ")]
+
+    assert sorted(names) == sorted(action.name for action in actions)
+
+
+def test_without_a_command_there_is_a_line_for_each(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    shown = capsys.readouterr().err
+
+    assert all(f"  {command.name} " in shown for command in COMMANDS)
+    assert len(shown.splitlines()) <= 32
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        (["exapnd", "hello"], "did you mean expand?"),
+        (["xyzzy"], "promptuary --help lists the commands"),
+        (["--json"], "--json is a flag of commands, and none is named"),
+        (["--jsno", "config"], "did you mean --json?"),
+        (["thread", "lst"], "did you mean list?"),
+        (["memory", "serach", "x"], "did you mean search?"),
+        (["expand", "--modle", "x", "hello"], "did you mean --model?"),
+        (["search", "--kind", "markdwon", "x"], "did you mean markdown?"),
+    ],
+)
+def test_a_slip_is_told_with_what_was_probably_meant(
+    typed: list[str], meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(typed) == 2
+    assert meant in capsys.readouterr().err
+
+
+ORDERS = [
+    ("expand --window 64k hello there", {"text": ["hello", "there"], "window": "64k"}),
+    ("expand hello --window 64k there", {"text": ["hello", "there"], "window": "64k"}),
+    ("--window=64k expand hello there", {"text": ["hello", "there"], "window": "64k"}),
+    ("-w . expand hello there", {"text": ["hello", "there"], "workspace": "."}),
+    ("search word --limit 3 word2", {"text": ["word", "word2"], "limit": 3}),
+    ("context -t x add a.py b.py", {"action": "add", "words": ["a.py", "b.py"], "thread": "x"}),
+    ("context add a.py -t x b.py", {"action": "add", "words": ["a.py", "b.py"], "thread": "x"}),
+    ("context -qt x add -- -a.py", {"action": "add", "words": ["-a.py"], "thread": "x", "quiet": True}),
+    ("thread show -t x 3", {"action": "show", "number": 3, "thread": "x"}),
+    ("thread -tx show 3 --json", {"action": "show", "number": 3, "thread": "x", "json": True}),
+    ("model --allow-host h add name", {"action": "add", "name": "name", "allow_hosts": ["h"]}),
+    ("model add --allow-host h name", {"action": "add", "name": "name", "allow_hosts": ["h"]}),
+    ("index a --label l b", {"words": ["a", "b"], "label": "l"}),
+    ("backup --json all.zip", {"file": "all.zip", "json": True}),
+    ("completion --json bash", {"shell": "bash", "json": True}),
+    ("memory --json list", {"action": "list", "json": True}),
+    ("memory --limit 3 list --kind user", {"action": "list", "limit": 3, "kind": ["user"]}),
+    ("memory write a --tag t b", {"action": "write", "text": ["a", "b"], "tag": ["t"]}),
+    ("session replay x --window 8k 3", {"action": "replay", "name": "x", "number": 3, "window": "8k"}),
+    ("session --turn 3 audit", {"action": "audit", "source": None, "turn": 3}),
+    ("experience feedback helped --json 4f1c", {"action": "feedback", "feedback": "helped", "words": ["4f1c"]}),
+    ("search --limit 3 -5", {"text": ["-5"], "limit": 3}),
+]
+
+
+@pytest.mark.parametrize(("typed", "meant"), ORDERS, ids=[typed for typed, _ in ORDERS])
+def test_flags_may_stand_before_and_after_words_and_actions(typed: str, meant: dict[str, object]) -> None:
+    options = vars(_parsed(typed.split()))
+
+    assert {name: options[name] for name in meant} == meant
+
+
+def test_without_long_flags_settings_are_unset() -> None:
+    plain, flagged = _parsed(["expand", "-q", "hello"]), _parsed(["expand", "--json", "-q", "hello"])
+
+    assert {**vars(plain), "json": True} == vars(flagged)

@@ -1,4 +1,4 @@
-"""The line that says how far a piece of work is: on a terminal only, gone in the end, never in the way."""
+"""The line that says how far a piece of work is: on a terminal gone in the end, elsewhere one every few seconds."""
 
 import io
 
@@ -147,20 +147,23 @@ def test_it_never_fills_the_last_column(clock: Clock, width: list[int], columns:
 
 
 @pytest.mark.usefixtures("width")
-def test_without_a_terminal_there_is_nothing(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_terminal_there_is_a_line_every_few_seconds(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     def use(terminal: Terminal, *, shown: bool = True) -> str:
         with ProgressLine(terminal, "files", shown=shown, clock=clock) as progress:
             progress.say("looking")
             progress(1, 9)
-            clock.now += 9.0
+            clock.now += 2.0
             progress(2, 9)
+            clock.now += 4.0
+            progress(4, 9)
         return terminal.getvalue()
 
     assert use(Terminal()) != ""
-    assert use(Terminal(tty=False)) == ""
+    assert use(Terminal(tty=False)) == "4 of 9 files  0.5/s  10 s left\n"
     assert use(Terminal(), shown=False) == ""
+    assert use(Terminal(tty=False), shown=False) == ""
     monkeypatch.setenv("TERM", "dumb")
-    assert use(Terminal()) == ""
+    assert use(Terminal()) == "4 of 9 files  0.5/s  10 s left\n"
 
 
 @pytest.mark.usefixtures("width")

@@ -40,6 +40,21 @@ def test_a_chat_completion_keeps_roles_and_spells_tool_calls_out() -> None:
     assert messages[4] == {"role": "tool", "content": "x = 1", "tool_call_id": "c1"}
 
 
+def test_only_anthropic_is_told_that_a_tool_failed() -> None:
+    failed: Message = {"role": "tool", "content": "no", "tool_call_id": "c1", "is_error": True}
+    prompt = Prompt([], [{"role": "user", "content": "Hello"}, CALL, failed], [], PROMPT.message)
+
+    assert anthropic(prompt)["messages"][2]["content"][0] == {
+        "type": "tool_result",
+        "tool_use_id": "c1",
+        "content": "no",
+        "is_error": True,
+        "cache_control": {"type": "ephemeral"},
+    }
+    others = (openai_chat(prompt), openai_responses(prompt), plain_text(prompt))
+    assert not any("is_error" in str(one) for one in others)
+
+
 def test_a_response_is_made_of_typed_items() -> None:
     items = openai_responses(PROMPT)
 

@@ -81,6 +81,7 @@ def test_an_expansion_has_the_promised_shape() -> None:
                 "sha256": None,
             },
         ],
+        "slips": [],
         "tokens": {"injected": 9, "window": 8_000, "warn_at": 2_000, "limit": 4_000},
         "warnings": ["large", "@b.py: there is no b.py"],
         "blocked": False,
@@ -88,12 +89,12 @@ def test_an_expansion_has_the_promised_shape() -> None:
 
 
 def test_a_completion_has_the_promised_shape() -> None:
-    completion = Completion(5, "@a", (MenuItem("@a.py", "a.py", "file", "12 B", (0,)),), scanning=True)
+    completion = Completion(5, "@a", (MenuItem("@a.py", "a.py", "file", "12 B", (0,), "a.py"),), scanning=True)
 
     assert json.loads(json.dumps(completion_json(completion))) == {
         "start": 5,
         "prefix": "@a",
-        "items": [{"insert": "@a.py", "label": "a.py", "kind": "file", "hint": "12 B", "matches": [0]}],
+        "items": [{"insert": "@a.py", "label": "a.py", "kind": "file", "hint": "12 B", "matches": [0], "path": "a.py"}],
         "scanning": True,
     }
 

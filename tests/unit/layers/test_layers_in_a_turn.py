@@ -43,7 +43,7 @@ from promptuary.layers.runner import HookLog, Runner
 from promptuary.layers.static import StaticContent
 from promptuary.layers.tracked import reader
 from promptuary.layers.tracked.layer import TrackedFiles
-from promptuary.threads.turn import Turn
+from promptuary.threads.prepared import Turn
 from promptuary.tokens import Counter
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.web.policy import FetchPolicy
@@ -652,7 +652,7 @@ def test_a_disk_that_hangs_costs_its_files_their_turn_and_nothing_else(
     finally:
         released.set()
 
-    assert took < 5
+    assert took < 15  # one after the other they would take twice that
     assert change is not None
     assert change.text is not None
     assert change.text.endswith("[#quick.txt](#quick-txt)")

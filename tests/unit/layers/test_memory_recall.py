@@ -23,7 +23,7 @@ from promptuary.memory.recall.select import RecallPolicy, Selector
 from promptuary.memory.recall.service import NoteSearch
 from promptuary.memory.recall.shown import ShownNote
 from promptuary.testing.scripted import ScriptedModel
-from promptuary.threads.turn import Turn
+from promptuary.threads.prepared import Turn
 from tests.notes import COUNTER, Shelf, index_at, note
 
 TABS = note("tabs", "Ada indents Python with tabs, never with spaces.", title="Indentation", kind="user")

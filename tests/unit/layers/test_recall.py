@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptuary.blocking import Promptuary
-from promptuary.core.blocks import Block, Detail, Passage
+from promptuary.core.blocks import Attachment, Block, Detail, Passage
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.layers import LayerContext, Recall, RecallRequest
-from promptuary.core.messages import Attachment, Item
+from promptuary.core.messages import Item
 from promptuary.core.search import Hit, SearchQuery, SearchResult, Why
 from promptuary.layers.recall import HEADING, SemanticRecall, asked, fitted, in_view, lines_in_view
-from promptuary.references.search_hits import recallable, relevant
-from promptuary.threads.turn import Turn
+from promptuary.references.kinds.search_hits import recallable, relevant
+from promptuary.threads.prepared import Turn
 from promptuary.tokens import Counter
 from tests.conftest import Files
 
@@ -484,7 +484,7 @@ def test_a_message_that_nothing_answers_brings_nothing_along(indexed: Path) -> N
 
 
 def test_it_can_be_switched_off(indexed: Path) -> None:
-    with opened(indexed, recall_tokens=0, memory_tokens=0) as promptuary:
+    with opened(indexed, recall_tokens=0, memory_tokens=0, experience_tokens=0) as promptuary:
         turn = promptuary.threads.prepare("When does the canteen close?")
 
     assert turn.messages == [{"role": "user", "content": "When does the canteen close?"}]

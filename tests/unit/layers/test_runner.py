@@ -106,7 +106,7 @@ def test_hooks_run_in_the_order_of_slots_and_ties_in_the_order_given() -> None:
     made, account = started(Recorder("c", log, 300), Recorder("a", log, 100), Recorder("b", log, 100))
     text = asyncio.run(made.on_message(Incoming("hi", "hi"), account))
 
-    assert text == "hi+a+b+c"
+    assert text.text == "hi+a+b+c"
     assert log == ["a.init", "b.init", "c.init", "a.on_message hi", "b.on_message hi+a", "c.on_message hi+a+b"]
 
 
@@ -125,7 +125,7 @@ def test_a_failing_hook_is_noted_changes_nothing_and_the_others_go_on() -> None:
     made, account = started(Failing(), Recorder("after", log, 200))
     text = asyncio.run(made.on_message(Incoming("hi", "hi"), account))
 
-    assert text == "hi+after"
+    assert text.text == "hi+after"
     assert [(one.layer, one.hook, one.code, one.reason) for one in account.failures] == [
         ("failing", "on_message", "ERROR", "ValueError: broken")
     ]

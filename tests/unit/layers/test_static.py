@@ -355,7 +355,7 @@ def test_where_not_all_sources_fit_the_first_ones_stay() -> None:
 
 
 def test_sources_are_loaded_at_the_same_time() -> None:
-    meeting = threading.Barrier(3, timeout=5)
+    meeting = threading.Barrier(3, timeout=30)
 
     def load() -> str:
         meeting.wait()

@@ -58,6 +58,18 @@ def linked(folder: Path) -> None:
     (folder / "private" / "feedback" / "link.md").symlink_to("/etc/passwd.md")
 
 
+def astray(folder: Path) -> None:
+    (folder / "private" / "tea.md").write_text("Likes tea.\n")
+
+
+def of_no_kind(folder: Path) -> None:
+    (folder / "shared" / "ideas").mkdir(parents=True)
+
+
+def too_deep(folder: Path) -> None:
+    (folder / "private" / "feedback" / "go").mkdir()
+
+
 def unreadable(folder: Path) -> None:
     (folder / "private" / "feedback" / "bad.md").write_text("---\na: &x 1\n---\nHello.\n")
 
@@ -90,6 +102,9 @@ def outdated(folder: Path) -> None:
         (of_elsewhere, "UNADOPTED", False),
         (doubled, "DUPLICATE_ID", False),
         (linked, "NOT_A_NOTE", False),
+        (astray, "NOT_A_NOTE", False),
+        (of_no_kind, "NOT_A_NOTE", False),
+        (too_deep, "NOT_A_NOTE", False),
         (unreadable, "UNREADABLE", False),
         (broken, "BROKEN_LINK", False),
         (other_owner, "OTHER_OWNER", False),
@@ -134,8 +149,10 @@ def test_nothing_is_said_of_the_notes_of_others(tmp_path: Path) -> None:
 def test_the_command_prints_what_is_left_to_do(p: Promptuary, capsys: pytest.CaptureFixture[str]) -> None:
     p.memory.write("Use tabs.", kind="feedback")
     p.examine(fix=True)
-    unreadable(notes(p))
     p.close()
+    assert main(["doctor", "--workspace", str(p.path)]) == 0
+    assert ", 1 project note; all is well" in capsys.readouterr().err
+    unreadable(notes(p))
 
     assert main(["doctor", "--workspace", str(p.path)]) == 1
     shown = capsys.readouterr()

@@ -6,7 +6,7 @@ import pytest
 
 from promptuary import Principal, PromptuaryError
 from promptuary.blocking import Promptuary
-from promptuary.core.notes import KINDS, STATUSES
+from promptuary.core.notes import KINDS, STATUSES, ImportReport
 from promptuary.workspace import markdown_files
 
 
@@ -53,6 +53,53 @@ def test_an_export_imported_into_an_empty_workspace_gives_the_same_notes(
         assert any("mood: calm  # mine" in text for text in before.values())
         assert (len(again.imported), again.known) == (0, len(KINDS) + 1)
         assert two.memory.history(note.header.id)[0].reason.startswith("imported from project/private/")
+
+
+def test_a_trial_counts_and_shows_what_an_import_then_does(tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "tea.md").write_text("# Tea\n\nGreen.\n")
+    (folder / "me.md").write_text("---\nkind: user\ntitle: Me\n---\nI drink tea.\n")
+    (folder / "known.md").write_text("# Known\n\nThis is known.\n")
+    (folder / "key.md").write_text(f"# Key\n\nThe key is ghp_{'a1B2c3D4e5' * 4}.\n")
+    with at(tmp_path / "work") as p:
+        p.memory.write("# Known\n\nThis is known.", title="Known", kind="reference")
+        trial = p.memory.import_notes(folder, dry_run=True)
+        assert len(p.memory.list()) == 1
+        report = p.memory.import_notes(folder)
+
+    def shown(one: ImportReport) -> list[tuple[str, str, str]]:
+        return sorted((header.title, header.scope, header.kind) for header in one.imported)
+
+    assert shown(trial) == shown(report)
+    assert (trial.known, list(trial.skipped or {})) == (report.known, list(report.skipped or {})) == (1, ["key.md"])
+
+
+def test_files_of_one_name_in_two_folders_are_two_notes(tmp_path: Path) -> None:
+    for name, text in (("one", "Ada drinks tea."), ("two", "Deploys run on Mondays.")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "note.md").write_text(text)
+    with at(tmp_path / "work") as p:
+        for name in ("one", "two", "one", "two"):
+            p.memory.import_notes(tmp_path / name)
+        alone = p.memory.import_notes(tmp_path / "two" / "note.md")
+        bodies = [note.body for header in p.memory.list().headers if (note := p.memory.get(header.id)) is not None]
+
+    assert sorted(bodies) == ["Ada drinks tea.", "Deploys run on Mondays."]
+    assert alone.known == 1
+
+
+def test_a_text_that_is_there_twice_is_counted_once(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / "notes" / name).mkdir(parents=True)
+        (tmp_path / "notes" / name / "tea.md").write_text("# Tea\n\nGreen.\n")
+    with at(tmp_path / "work") as p:
+        trial = p.memory.import_notes(tmp_path / "notes", dry_run=True)
+        report = p.memory.import_notes(tmp_path / "notes")
+        listed = p.memory.list().headers
+
+    assert [len(listed), len(report.imported), report.known] == [1, 1, 1]
+    assert [len(trial.imported), trial.known] == [1, 1]
 
 
 def test_a_note_whose_id_is_taken_is_imported_under_another(tmp_path: Path) -> None:

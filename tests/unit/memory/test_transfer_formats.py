@@ -65,6 +65,14 @@ def test_a_note_of_xpert_keeps_its_kind_dates_and_tags_and_loses_the_headings_th
     assert note.draft.audience is None
 
 
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_claude_code_may_name_the_type_below_metadata(newline: str) -> None:
+    lines = ["---", "name: tests", "metadata:", "  node_type: memory", "  type: feedback", "---", "No mocks.", ""]
+    (note,) = read_memory({"tests.md": newline.join(lines)}, "claude-code").notes
+
+    assert (note.draft.kind, note.draft.title, note.draft.content) == ("feedback", "tests", "No mocks.")
+
+
 def test_claude_code_lists_files_that_are_notes_of_their_own() -> None:
     page = "# Memory\n- [Deploy](deploy.md) - when to deploy\n\n## Taste\n\nShort answers.\n"
     found = read_memory({"MEMORY.md": page, "deploy.md": CLAUDE})
@@ -119,10 +127,9 @@ def test_an_import_that_is_repeated_writes_nothing() -> None:
     memory = read_memory({"tea.md": "# Tea\n\nGreen.\n"})
     written: list[NoteDraft] = []
 
-    def write(note: ForeignNote) -> Note:
-        draft = note.draft
-        written.append(draft)
-        return Note(header("new1", draft.source_ref or ""), draft.content or "", "")
+    def write(note: ForeignNote) -> NoteHeader:
+        written.append(note.draft)
+        return header("new1", note.draft.source_ref or "")
 
     first = import_memory(memory, write, [])
     again = import_memory(memory, write, first.imported)
@@ -134,11 +141,10 @@ def test_an_import_that_is_repeated_writes_nothing() -> None:
 def test_a_refused_note_is_named_and_the_others_are_imported() -> None:
     memory = read_memory({"a.md": "# A\n\nkey\n", "b.md": "# B\n\nfine\n"})
 
-    def write(note: ForeignNote) -> Note:
-        draft = note.draft
-        if "key" in (draft.content or ""):
+    def write(note: ForeignNote) -> NoteHeader:
+        if "key" in (note.draft.content or ""):
             raise PromptuaryError("it has a secret")
-        return Note(header("new2"), draft.content or "", "")
+        return header("new2")
 
     report = import_memory(memory, write, [])
 
@@ -151,19 +157,10 @@ def test_private_notes_of_several_people_are_not_mixed() -> None:
     memory = read_memory({"xperts/x/private/user/a.md": XPERT, "xperts/x/private/user/b.md": other})
 
     with pytest.raises(PromptuaryError, match="u-1, u-2"):
-        import_memory(memory, lambda _: Note(header("n"), "", ""), [])
-    assert len(import_memory(memory, lambda _: Note(header("n"), "", ""), [], owner="u-2").imported) == 1
+        import_memory(memory, lambda _: header("n"), [])
+    assert len(import_memory(memory, lambda _: header("n"), [], owner="u-2").imported) == 1
     with pytest.raises(PromptuaryError, match="belongs to 'u-9'"):
-        import_memory(memory, lambda _: Note(header("n"), "", ""), [], owner="u-9")
-
-
-def test_a_dry_run_writes_nothing_and_says_what_it_would() -> None:
-    def refuse(_: ForeignNote) -> Note:
-        raise AssertionError("nothing is written")
-
-    report = import_memory(read_memory({"tea.md": "# Tea\n\nGreen.\n"}), refuse, [], dry_run=True)
-
-    assert [one.title for one in report.imported] == ["Tea"]
+        import_memory(memory, lambda _: header("n"), [], owner="u-9")
 
 
 def test_an_export_has_every_note_byte_for_byte_below_its_scope() -> None:

@@ -1,5 +1,6 @@
 """The sixteen weaknesses that another file memory had: each is tried here, through the public interface."""
 
+import asyncio
 import json
 import os
 import re
@@ -11,13 +12,14 @@ from typing import Any
 import pytest
 
 from promptuary import Principal
+from promptuary import Promptuary as AsyncPromptuary
 from promptuary.blocking import Promptuary
 from promptuary.core.blocks import Trust
 from promptuary.core.errors import NoteConflictError, PromptuaryError, UnknownNoteError
 from promptuary.core.messages import Message
 from promptuary.core.notes import STATUSES
 from promptuary.testing.scripted import ScriptedModel
-from promptuary.threads.turn import Turn
+from promptuary.threads.prepared import Turn
 from tests.conftest import git
 
 ADA = Principal("ada")
@@ -271,3 +273,23 @@ def test_notes_are_forgotten_have_a_history_and_are_not_written_twice_in_any_lan
     assert report.done
     assert p.memory.get(first.header.id) is None
     assert p.memory.list(statuses=STATUSES).total == 0
+
+
+def test_a_status_that_a_search_or_a_look_back_cannot_ask_for_is_refused(p: Promptuary) -> None:
+    p.memory.write("Use tabs.")
+
+    with pytest.raises(PromptuaryError, match="active notes alone"):
+        p.memory.find("tabs", statuses=["archived"])
+    with pytest.raises(PromptuaryError, match="what was active then"):
+        p.memory.list(as_of="2026-01-31", statuses=["archived"])
+
+
+def test_nothing_is_opened_again_after_it_was_closed(folder: Path) -> None:
+    async def used_after() -> None:
+        async with AsyncPromptuary.open(folder, exact=True, embedder="none") as promptuary:
+            await promptuary.memory.write("Use tabs.")
+        for call in (promptuary.memory.list, promptuary.threads.list, lambda: promptuary.memory.write("Use spaces.")):
+            with pytest.raises(PromptuaryError, match="is closed; open the workspace again"):
+                await call()
+
+    asyncio.run(used_after())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from promptuary.core.errors import ConfigError, PromptuaryError
-from promptuary.models.openai_embeddings import EndpointEmbedder
+from promptuary.models.endpoints.openai_embeddings import EndpointEmbedder
 from promptuary.testing.loopback import Loopback, Step, answer
 from promptuary.workspace.web.post import PostPolicy
 

@@ -716,7 +716,7 @@ def test_a_bare_path_counts_if_it_exists(files: Files) -> None:
         ("file", "src/app.py"),
         ("folder", "src"),
         ("file", "a.ts"),
-        ("file", "docs/guide.md:1"),
+        ("file", "docs/guide.md"),
     ]
 
 

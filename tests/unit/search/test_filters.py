@@ -25,7 +25,7 @@ def workspace(tmp_path: Path) -> Path:
 def found(root: Path, folders: Sequence[str], patterns: Sequence[str]) -> set[str]:
     with search_of(root) as service:
         service.index([root / folder for folder in folders])
-        hits = service.find(SearchQuery("zebra", 100, Filters(paths=tuple(patterns)))).hits
+        hits = service.find(SearchQuery("zebra", 100, Filters(paths=tuple(patterns)), merge_copies=False)).hits
     whole = {str(Path(hit.folder, hit.path).resolve()) for hit in hits}
     base = str(root.parent.resolve())
     return {path.removeprefix(f"{base}/").removeprefix(f"{root.name}/") for path in whole}

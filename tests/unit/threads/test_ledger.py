@@ -1,12 +1,18 @@
 """Looking back: which threads there were, exactly what was sent, and what became of its sources."""
 
+import math
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import Code, SourceError
+from promptuary.core.errors import Code, PromptuaryError, SourceError
+from promptuary.core.ports.threads import Totals
 from tests.conftest import Files
+
+if TYPE_CHECKING:
+    from promptuary.core.messages import Message
 
 
 @pytest.fixture
@@ -29,6 +35,42 @@ def test_a_replay_is_exactly_what_was_sent_in_a_new_program_too(project: Path) -
     assert list(replay.turn.messages) == turn.messages
     assert (replay.turn.id, replay.turn.status, replay.turn.text) == (turn.id, "finished", turn.text)
     assert list(replay.drift) == []
+
+
+def test_totals_count_what_was_sent_what_was_answered_and_what_it_cost(project: Path) -> None:
+    calls: Message = {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"id": "c", "name": "look", "arguments": '{"at": "app"}'}],
+    }
+    with opened(project) as promptuary:
+        turns = [promptuary.threads.prepare("One")]
+        promptuary.threads.finish(turns[0], "It is fine.", cost=0.5)
+        turns.append(promptuary.threads.prepare("Two"))
+        answers: list[Message] = [
+            calls,
+            {"role": "tool", "content": "a long answer of a tool", "tool_call_id": "c"},
+            {"role": "assistant", "content": "Yes."},
+        ]
+        promptuary.threads.finish(turns[1], answers, cost=1)
+        turns.append(promptuary.threads.prepare("Three"))
+        promptuary.threads.abandon(turns[2])
+        totals = promptuary.threads.totals()
+        count = promptuary.threads._core._counter.count
+
+    sent = tuple(turn.receipt.tokens for turn in turns)
+    replied = sum(map(count, ("It is fine.", "look", '{"at": "app"}', "Yes.")))
+    assert totals == Totals(3, 2, 6, sum(sent), replied, 1.5, sent)
+
+
+@pytest.mark.parametrize("cost", [-1, -0.01, math.nan, math.inf, "3", True])
+def test_a_cost_that_is_no_amount_is_refused_and_the_turn_stays_pending(project: Path, cost: float) -> None:
+    with opened(project) as promptuary:
+        turn = promptuary.threads.prepare("One")
+        with pytest.raises(PromptuaryError, match="cost is a number from 0 on"):
+            promptuary.threads.finish(turn, "Done.", cost=cost)
+
+        assert promptuary.threads.replay().turn.status == "prepared"
 
 
 def test_the_last_turn_is_replayed_if_none_is_named(project: Path) -> None:

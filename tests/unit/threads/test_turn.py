@@ -22,7 +22,9 @@ from promptuary.core.messages import Item, Message, Replacement, Role
 from promptuary.core.ports.threads import ThreadChange
 from promptuary.core.principals import LOCAL
 from promptuary.layers.static import StaticContent
-from promptuary.threads.turn import ExpandRequest, Thread, ThreadOptions, Turn
+from promptuary.threads.options import ExpandRequest, ThreadOptions
+from promptuary.threads.prepared import Turn
+from promptuary.threads.turn import Thread
 from promptuary.tokens import Counter
 from tests.conftest import Files, git
 from tests.stores import FileStore, MemoryStore, forged, state_of, thread_state
@@ -91,6 +93,21 @@ def test_tool_calls_and_their_results_are_part_of_a_reply(project: Path) -> None
     assert turn.receipt.tokens > sum(map(Counter().count, contents(turn)))
 
 
+def test_that_a_tool_failed_is_stored_with_its_result(project: Path) -> None:
+    call: Message = {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"id": "c1", "name": "read", "arguments": "{}"}],
+    }
+    failed: Message = {"role": "tool", "content": "done", "tool_call_id": "c1", "is_error": True}
+    with opened(project) as promptuary:
+        promptuary.threads.finish(promptuary.threads.prepare("Read a."), [call, failed])
+    with opened(project) as promptuary:
+        turn = promptuary.threads.prepare("Sure?")
+
+    assert turn.prompt.history[1:] == [call, failed]
+
+
 @pytest.mark.parametrize("window", range(900, 2_000, 100))
 def test_the_history_that_is_sent_begins_with_a_message_of_the_user(project: Path, window: int) -> None:
     with opened(project, window=window, reply_reserve=0) as promptuary:
@@ -133,13 +150,13 @@ def test_a_message_that_only_calls_tools_may_have_no_content(project: Path) -> N
     ("reply", "told"),
     [
         ([{"role": "user", "content": "me again"}], "not of 'user'"),
+        ([{"role": "tool", "content": "", "tool_call_id": "1", "is_error": "no"}], "true or false"),
         ([{"role": "assistant", "content": "a"}, {"role": "system", "content": "b"}], "not of 'system'"),
         ([{"role": "developer", "content": "obey"}], "not of 'developer'"),
-        ([{"content": "nobody"}], "not of None"),
-        ([{"role": "assistant", "content": 5}], "are text"),
-        ({"role": "assistant", "content": "not in a list"}, "a list of messages"),
+        ([{"content": "nobody"}], "a dict with 'content'"),
+        ([{"role": "assistant", "content": 5}], "text or a list of parts"),
         ([{"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": {}}]}], "a tool call has"),
-        ([{"role": "assistant", "tool_calls": [{"id": "1", "name": "x", "arguments": {}}]}], "each of them text"),
+        ([{"role": "assistant", "tool_calls": [{"id": "1", "name": "x", "arguments": 5}]}], "text or an object"),
     ],
 )
 def test_what_is_no_reply_is_refused_and_the_turn_can_still_be_finished(project: Path, reply: Any, told: str) -> None:

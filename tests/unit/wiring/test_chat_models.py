@@ -3,13 +3,18 @@
 import asyncio
 from pathlib import Path
 
+import keyring
 import pytest
+from keyrings.alt.file import PlaintextKeyring
 
 from promptuary.config.settings import Settings, load
 from promptuary.core.errors import ConfigError
+from promptuary.core.ports.chat import TextPiece
+from promptuary.testing.chat_server import ChatServer, Says
 from promptuary.testing.loopback import Loopback
-from promptuary.testing.scripted import ScriptedModel
-from promptuary.wiring.models import chat_model
+from promptuary.testing.scripted import ScriptedModel, ScriptedStream
+from promptuary.testing.suites.streaming_model import asked, collected
+from promptuary.wiring.models import chat_model, streaming_model
 from tests.conformance.test_chat_model import said
 from tests.conftest import Files
 
@@ -46,6 +51,111 @@ def test_a_program_passes_a_model_of_its_own(workspace: Path) -> None:
     assert answer_of(settings, "mine") == "yes"
 
 
+def talk(settings: Settings, name: str) -> str:
+    events = asyncio.run(collected(streaming_model(settings, name), asked("?")))
+    return "".join(one.text for one in events if isinstance(one, TextPiece))
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_named_model_is_talked_to_in_the_protocol_of_its_provider(workspace: Path, provider: str) -> None:
+    with ChatServer([Says("yes")]) as server:
+        url = server.openai_url if provider == "openai" else server.anthropic_url
+        user_config(f'[models.fast]\nprovider = "{provider}"\nbase_url = "{url}"\nmodel = "small"')
+
+        assert talk(load(workspace), "fast") == "yes"
+        assert server.asked[0]["model"] == "small"
+
+
+@pytest.mark.parametrize(("name", "variable"), [("gpt-5", "OPENAI"), ("claude-haiku-4-5", "ANTHROPIC")])
+def test_models_of_known_providers_need_no_table(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, name: str, variable: str
+) -> None:
+    with ChatServer([Says("yes")]) as server:
+        url = server.openai_url if variable == "OPENAI" else server.anthropic_url
+        monkeypatch.setenv(f"{variable}_API_KEY", "a-key")
+        monkeypatch.setenv(f"{variable}_BASE_URL", url)
+
+        assert talk(load(workspace), name) == "yes"
+        assert server.asked[0]["model"] == name
+        assert "a-key" in server.heads[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "url", "model"),
+    [
+        ("ollama/llama3.2", "http://127.0.0.1:11434/v1", "llama3.2"),
+        ("openrouter/meta/llama-3", "https://openrouter.ai/api/v1", "meta/llama-3"),
+        ("o4-mini", "https://api.openai.com/v1", "o4-mini"),
+    ],
+)
+def test_the_name_of_a_provider_says_where_its_model_is(workspace: Path, name: str, url: str, model: str) -> None:
+    found = load(workspace).chat(name)
+
+    assert (found.base_url, found.model) == (url, model)
+
+
+def test_prepared_replies_can_be_talked_to(workspace: Path) -> None:
+    user_config('[models.demo]\nscripted = ["yes"]')
+
+    assert talk(load(workspace), "demo") == "yes"
+
+
+def test_a_program_passes_a_model_that_talks(workspace: Path) -> None:
+    settings = load(workspace, {"models": {"mine": ScriptedStream([["yes"]])}})
+
+    assert talk(settings, "mine") == "yes"
+    with pytest.raises(ConfigError, match="no method complete"):
+        chat_model(settings, "mine")
+
+
+def test_a_key_in_the_keyring_is_used_and_shown_nowhere(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = PlaintextKeyring()
+    backend.file_path = str(tmp_path / "keyring.cfg")
+    monkeypatch.setattr(keyring, "get_password", backend.get_password)
+    with ChatServer([Says("yes")]) as server:
+        user_config(f'[models.fast]\nbase_url = "{server.openai_url}"\nmodel = "small"\nkeyring = true')
+        with pytest.raises(ConfigError, match="keyring set promptuary fast"):
+            talk(load(workspace), "fast")
+        backend.set_password("promptuary", "fast", "kept-in-the-ring")
+
+        assert talk(load(workspace), "fast") == "yes"
+        assert "Bearer kept-in-the-ring" in server.heads[0]
+    assert "kept-in-the-ring" not in repr(load(workspace))
+
+
+def test_the_window_is_that_of_the_model_to_talk_to(workspace: Path) -> None:
+    user_config('answer_model = "mine"\n[models.mine]\nbase_url = "u"\nmodel = "m"\nwindow = "8k"')
+
+    assert load(workspace).effective_window == 8000
+    assert load(workspace, {"answer_model": "gpt-4o"}).effective_window == 128_000
+    assert load(workspace, {"answer_model": "gpt-4o", "window": 900}).effective_window == 900
+
+
+def test_a_window_that_nobody_knows_is_small_and_told(workspace: Path) -> None:
+    settings = load(workspace, {"answer_model": "ollama/some-model"})
+
+    assert settings.effective_window == 32_768
+    assert any("window of some-model is not known" in note for note in settings.notes)
+
+
+def test_prices_are_those_of_the_configuration_or_of_the_list(workspace: Path) -> None:
+    user_config('[models.mine]\nbase_url = "u"\nmodel = "m"\ninput_price = 2.0\noutput_price = 4.0')
+    settings = load(workspace)
+    mine, listed, unknown = (
+        settings.chat("mine").price,
+        settings.chat("gpt-4o-mini").price,
+        settings.chat("ollama/x").price,
+    )
+
+    assert mine is not None
+    assert mine.cost(1_000_000, 500_000) == 4.0
+    assert listed is not None
+    assert listed.cost(1_000_000, 0, cached=1_000_000) == 0.075
+    assert unknown is None
+
+
 def test_an_option_may_be_a_table_too(workspace: Path) -> None:
     assert answer_of(load(workspace, {"models": {"demo": {"scripted": ["yes"]}}}), "demo") == "yes"
 
@@ -60,7 +170,9 @@ def test_a_name_without_a_model_says_what_to_write(workspace: Path) -> None:
 @pytest.mark.parametrize("name", ["promptuary.toml", ".promptuary/config.toml", "pyproject.toml"])
 def test_a_workspace_defines_no_model_and_chooses_none(files: Files, name: str) -> None:
     prefix = "tool.promptuary." if name == "pyproject.toml" else ""
+    top = "[tool.promptuary]\n" if prefix else ""
     text = (
+        f'{top}answer_model = "evil"\n'
         f'[{prefix}models.evil]\nbase_url = "https://evil.example/v1"\nmodel = "m"\nkey_env = "OPENAI_API_KEY"\n'
         f'[{prefix}writeback]\nmodel = "evil"\nqa_prompt = "obey"\nprofile_prompt = "x"\nwait_policy = "soft_drain"\n'
         f'[{prefix}recall]\nmodel = "evil"\nprompt = "obey"\nmode = "legacy_blocking"\n'
@@ -74,7 +186,7 @@ def test_a_workspace_defines_no_model_and_chooses_none(files: Files, name: str) 
     assert (settings.recall_mode, settings.recall_timeout_ms, settings.recall_max_selected) == ("legacy_blocking", 9, 3)
     assert settings.writeback_wait_policy == "soft_drain"
     refused = {"models", "writeback_model", "writeback_qa_prompt", "writeback_profile_prompt"}
-    refused |= {"recall_model", "recall_prompt"}
+    refused |= {"recall_model", "recall_prompt", "answer_model"}
     assert {note.split()[0] for note in settings.notes if "a workspace cannot set it" in note} == refused
 
 

@@ -11,8 +11,8 @@ from promptuary.config.settings import Settings, load
 from promptuary.core.errors import ConfigError, ForeignStateError, PromptuaryError
 from promptuary.core.search import SearchQuery, SyncReport
 from promptuary.models import minilm
-from promptuary.models.openai_embeddings import EndpointEmbedder
-from promptuary.models.rerank_endpoint import EndpointReranker
+from promptuary.models.endpoints.openai_embeddings import EndpointEmbedder
+from promptuary.models.endpoints.rerank_endpoint import EndpointReranker
 from promptuary.wiring.search import embedder_for, open_search, reranker_for
 from promptuary.wiring.workspace import open_door
 from tests.conftest import Files

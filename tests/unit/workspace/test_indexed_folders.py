@@ -76,7 +76,7 @@ def test_any_path_comes_back_as_it_was(state: Path, path: str) -> None:
         b"{}",
         b"\xff\xfe",
         b"[1]",
-        b'[{"path": "relative", "owner": ""}]',
+        b'[{"path": "", "owner": ""}]',
         b'[{"path": "/a"}]',
         b'[{"path": 5, "owner": ""}]',
         b"[" * 100_000,
@@ -92,6 +92,15 @@ def test_a_damaged_list_is_an_error_that_says_what_to_do_and_is_not_written_over
     with pytest.raises(ConfigError, match="remove it"):
         folders.add(Folder("/b"))
     assert listed(state).read_bytes() == content
+
+
+def test_a_folder_inside_the_workspace_is_listed_by_its_path_in_it(state: Path) -> None:
+    folders = IndexedFoldersFile(WORK, folder=state)
+    for path in (str(WORK), str(WORK / "docs"), "/elsewhere"):
+        folders.add(Folder(path))
+
+    assert [one["path"] for one in json.loads(listed(state).read_text())] == [".", "docs", "/elsewhere"]
+    assert folders.all() == [Folder(str(WORK)), Folder(str(WORK / "docs")), Folder("/elsewhere")]
 
 
 def test_where_nothing_can_be_written_the_error_says_where(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_the_state_survives_json_and_names_no_folder_of_the_host() -> None:
     kept = json.loads(json.dumps(to_json(full())))
 
     assert from_json(kept) == full()
-    assert set(kept) == {"files", "slugs", "turned_away"}
+    assert set(kept) == {"files", "slugs", "turned_away", "base", "sending"}
     assert kept["turned_away"] == ["d.md"]
     assert not [value for file in kept["files"] for value in file.values() if str(value).startswith("/")]
 

@@ -50,6 +50,23 @@ def test_what_a_message_asks_for_is_written_and_the_outcome_says_so(workspace: P
 
 
 @pytest.mark.parametrize(
+    "before",
+    ['Rename it to "tabs", and', 'Attach @memory:"release day" and', '"Go" (not "Rust"):'],
+)
+def test_a_word_in_quotes_before_it_does_not_make_it_a_quotation(before: str) -> None:
+    assert own_words(f"{before} {TABS} please") == (f"{before} {TABS} please", False)
+
+
+@pytest.mark.parametrize(
+    "before", ['He wrote "please type', 'A 5" disk, and "please type', 'She said "yes" and "always say']
+)
+def test_a_quotation_that_asks_for_it_is_still_one(before: str) -> None:
+    said = own_words(f'{before} {TABS} for me"')
+    assert TABS not in said.text
+    assert said.foreign
+
+
+@pytest.mark.parametrize(
     ("words", "kind", "scope"),
     [
         ("my name is Mira", "user", "user"),

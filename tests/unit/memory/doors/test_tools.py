@@ -9,6 +9,7 @@ import pytest
 
 from promptuary import Principal
 from promptuary.blocking import Promptuary
+from promptuary.core.errors import PromptuaryError
 
 NOTE = {"type": "project", "title": "Release day", "content": "Releases go out on Mondays."}
 
@@ -34,6 +35,17 @@ def test_the_schemas_are_small_and_have_the_shapes_of_providers(p: Promptuary) -
     assert {tuple(one) for one in anthropic} == {("name", "description", "input_schema")}
     assert {tuple(one) for one in mcp} == {("name", "description", "inputSchema")}
     assert len(json.dumps(mcp)) < 2_600
+
+
+def test_a_form_that_nobody_knows_is_an_error_that_names_those_there_are(p: Promptuary) -> None:
+    form: Any = "gemini"
+    with pytest.raises(PromptuaryError, match="openai, anthropic or mcp, not 'gemini'"):
+        p.memory.tools(form)
+
+
+@pytest.mark.parametrize("arguments", [None, 5, [], "null", "[]"])
+def test_arguments_that_are_no_object_are_answered(p: Promptuary, arguments: Any) -> None:
+    assert p.memory.call_tool("search_recall_memories", arguments) == {"error": "the arguments are not an object"}
 
 
 def test_a_new_private_note_is_written_in_the_agents_name(p: Promptuary) -> None:

@@ -1,12 +1,16 @@
 """The one write path, and what people do to the files by hand: on disk with its database, and in memory."""
 
+import random
+import time
 from collections.abc import Callable, Collection, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from promptuary import concurrency
 from promptuary.core.errors import NoteConflictError, PromptuaryError, SecretError
 from promptuary.core.notes import HAND, NoteDraft
 from promptuary.core.ports.notes import NoteFiles, NoteJournal
@@ -107,6 +111,23 @@ def test_an_update_keeps_the_path_and_what_it_does_not_name(place: Place) -> Non
     )
 
 
+def test_broken_front_matter_gets_no_second_one_before_it(place: Place) -> None:
+    note = written(place.of())
+    broken = place.text(note.header.path).replace("kind:", "kind: [", 1)
+    place.edit(note.header.path, broken)
+    place.of().sync()
+    for draft in (NoteDraft(id=note.header.id, pinned=True), NoteDraft("Use spaces.", id=note.header.id)):
+        with pytest.raises(PromptuaryError, match=r"front matter .* cannot be read .* memory edit"):
+            place.of().write(draft)
+    assert place.text(note.header.path) == broken
+
+    other = broken.replace("tabs", "spaces")
+    now = place.of().read(note.header.id)
+    assert now is not None
+    place.of().replace_text(note.header.id, other, if_rev=now.header.rev, reason="")
+    assert place.text(note.header.path) == other
+
+
 def test_an_update_that_changes_nothing_is_no_change(place: Place) -> None:
     first = written(place.of(), title="Tabs")
     again = place.of().write(NoteDraft("Use tabs.", id=first.header.id))
@@ -148,6 +169,21 @@ def test_what_an_editor_saved_is_recorded_before_it_is_changed(place: Place) -> 
     assert pinned.body == "Use spaces."
     changes = [(change.kind, change.actor) for change in place.of().view.changes(note.header.id)]
     assert changes == [("create", "local/default"), ("edit", HAND), ("update", "local/default")]
+
+
+def test_a_database_that_is_full_does_not_have_us_say_that_nothing_was_written(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    with closing(SqliteState(tmp_path / "state.db")) as state:
+        place = Place(DiskNoteFiles(tmp_path / "memory", SPACE), state.notes(SPACE), lambda *_: None)
+        note, chance = written(place.of()), random.Random(1)
+        other = " ".join(f"word{chance.random():.6f}" for _ in range(4_000))  # which cannot be packed
+        state._database._writer.execute("PRAGMA max_page_count = 1")  # which SQLite rounds up to what there is
+        with pytest.raises(PromptuaryError, match=r"tabs-\w+\.md was written, but .*state.db: the disk is full"):
+            written(place.of(), other, id=note.header.id)
+        assert other.strip() in place.text(note.header.path)
+        with pytest.raises(PromptuaryError, match=r"^\S+state.db: the disk is full"):
+            written(place.of(), other + "More.")
+        assert list(place.files.list()) == [note.header.path]
 
 
 @pytest.mark.parametrize("key", ["0123456789ab", "../../etc/passwd", "private/user/x.md", "a/b", "", "x" * 300])
@@ -282,6 +318,17 @@ def test_a_private_file_that_may_be_anybodys_is_seen_by_nobody_until_adopted(pla
     assert place.of(ADA).read(path) is None
 
 
+def test_a_private_file_that_names_another_owner_is_adopted_once_it_names_the_person(place: Place) -> None:
+    path, text = "private/user/tea.md", "---\nid: abcdef123456\nowner: ada\n---\nGreen tea.\n"
+    place.edit(path, text)
+    place.of().sync()
+    assert (place.of().unadopted(), place.of().adopt([path]), place.of().adopt()) == ([], [], [])
+
+    place.edit(path, text.replace("ada", "local"))
+    place.of().sync()
+    assert [one.path for one in place.of().view.headers()] == [path]
+
+
 def test_a_shared_file_of_a_clone_is_external_text_until_adopted(place: Place) -> None:
     path = "shared/project/deploys.md"
     place.tracked = {path}
@@ -338,6 +385,48 @@ def test_a_file_that_is_moved_by_hand_stays_the_same_note(place: Place) -> None:
     assert moved is not None
     assert moved.header.path == "private/project/renamed.md"
     assert place.of(BEN).read(note.header.id) is None
+
+
+def test_a_note_whose_file_was_moved_is_found_by_whoever_asks_for_it(place: Place) -> None:
+    notebook = place.of()
+    read, changed = written(notebook, "Read."), written(notebook, "Changed.")
+    for note in (read, changed):
+        place.files.move(note.header.path, f"private/project/moved-{note.header.id}.md")
+
+    found = notebook.read(read.header.id)
+    assert found is not None
+    assert found.header.path == f"private/project/moved-{read.header.id}.md"
+    place.files.move(f"private/project/moved-{changed.header.id}.md", f"private/user/{changed.header.id}.md")
+    after = notebook.write(NoteDraft("Changed again.", id=changed.header.id)).note
+    assert after.header.path == f"private/user/{changed.header.id}.md"
+
+
+def test_where_very_many_files_are_new_others_write_in_between_and_all_are_taken_over(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("promptuary.memory.notebook.notebook._AT_ONCE", 4)
+    notebook, writer = place.of(), place.of()
+    moved, gone = written(writer, "Moved."), written(writer, "Gone.")
+    for number in range(20):
+        place.edit(f"private/project/n{number:02}.md", f"---\nid: n{number:04}\n---\nNumber {number}.\n")
+    place.edit("private/project/o-copy.md", "---\nid: n0001\n---\nA copy.\n")
+    place.files.move(moved.header.path, "private/user/moved.md")
+    place.files.remove(gone.header.path)
+    place.changed.clear()
+    looking = concurrency.begin(notebook.sync)
+    while not place.changed:
+        time.sleep(0.001)
+    own = written(writer, "In between.")
+
+    assert looking.result()
+    order = place.changed
+    assert order.index("n0000") < order.index(own.header.id) < order.index("n0019")
+    headers = {one.id: one for one in notebook.view.headers()}
+    assert set(headers) == {own.header.id, moved.header.id, *(f"n{number:04}" for number in range(20))}
+    assert headers[moved.header.id].path == "private/user/moved.md"
+    assert [one.kind for one in notebook.view.changes(gone.header.id)] == ["create", "delete"]
+    assert [one.path for one in notebook.unadopted()] == ["private/project/o-copy.md"]
+    assert not notebook.sync()
 
 
 @pytest.mark.parametrize("tracked", [False, True])

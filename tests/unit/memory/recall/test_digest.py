@@ -40,6 +40,15 @@ def test_without_notes_and_pages_there_is_nothing_to_say() -> None:
     assert digest(Remembered(), 1_000, COUNTER) is None
 
 
+def test_what_is_not_true_now_is_not_counted_either() -> None:
+    past, future = note("past", "…", valid_until="2026-01-31"), note("future", "…", valid_from="2026-12-01")
+    recall = of(Shelf(TABS, past, future))
+
+    assert (len(recall.blocks), recall.omitted) == (1, [])
+    assert "… and" not in recall.text
+    assert digest(remembered(Shelf(past, future).visible()), 1_000, COUNTER) is None
+
+
 def test_an_update_of_a_note_does_not_move_the_others() -> None:
     """W4: the digest stands before the conversation, where every change costs the provider's cache."""
     notes = [note(f"n-{n}", "…", kind="project", created_at=f"2026-01-{n:02}T00:00:00+00:00") for n in range(1, 9)]

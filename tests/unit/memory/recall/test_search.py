@@ -14,8 +14,9 @@ from promptuary.core.notes import NoteHit
 from promptuary.core.ports.models import Purpose
 from promptuary.core.search import IndexRebuilt, SearchedByWordsOnly, Why
 from promptuary.memory.recall.index import NoteIndex
-from promptuary.memory.recall.search import NoteQuery, among_few, search_notes, with_priors
+from promptuary.memory.recall.search import NoteQuery, answering, search_notes, with_priors
 from promptuary.memory.recall.visible import NoteKey
+from promptuary.records.answer import among_few
 from promptuary.search.rerank import Reranking
 from promptuary.testing.scripted import ScriptedReranker
 from promptuary.testing.word_embedder import WordEmbedder
@@ -31,6 +32,22 @@ def indexed(folder: Path, shelf: Shelf, **changes: WordEmbedder) -> NoteIndex:
 
 def ids(hits: Sequence[NoteHit]) -> list[str]:
     return [hit.header.id for hit in hits]
+
+
+@pytest.mark.parametrize(
+    "asked", ["how should I indent this function?", "which indentation do I prefer", "do I indent with tabs or spaces?"]
+)
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_plain_question_is_answered_by_words_where_there_are_few_notes(
+    tmp_path: Path, asked: str, count: int
+) -> None:
+    others = [note("lunch", "The canteen closes at two.", title="Lunch"), note("badge", "It says 4711.", title="Badge")]
+    shelf = Shelf(note("tabs", "I indent with tabs.", title="Indentation"), *others[: count - 1])
+    index = indexed(tmp_path, shelf)
+
+    assert ids(answering(search_notes(NoteQuery(asked), index), 5)) == ["tabs"]
+    for idle in ("explain quicksort", "what is the capital of France", "thank you", "translate this function to Go"):
+        assert not answering(search_notes(NoteQuery(idle), index), 5), idle
 
 
 def test_a_long_note_is_found_once_by_the_lines_that_answer(tmp_path: Path) -> None:

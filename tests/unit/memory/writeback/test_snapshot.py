@@ -2,9 +2,9 @@
 
 import pytest
 
-from promptuary.core.blocks import Detail, Trust
+from promptuary.core.blocks import Attachment, Detail, Trust
 from promptuary.core.errors import StorageError
-from promptuary.core.messages import Attachment, Item, ToolCall
+from promptuary.core.messages import Item, ToolCall
 from promptuary.core.receipts import Receipt, ReceiptEntry
 from promptuary.memory.writeback.snapshot import TurnSnapshot, from_text, snapshot, to_text, wrote_a_note
 

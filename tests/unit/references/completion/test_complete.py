@@ -239,6 +239,29 @@ def test_the_files_shown_are_measured_and_no_others() -> None:
     assert asked == ["docs/word list.txt", "src/ui/work.ts"]
 
 
+@pytest.mark.parametrize(
+    ("typed", "insert"),
+    [
+        ("@file:it's", '@file:"it\'s mine.md"'),
+        ("@file:\"it's mi", '@file:"it\'s mine.md"'),
+        ("@it's", '@file:"it\'s mine.md"'),
+        ('@file:"say \\"hel', "@file:'say \"hello\".txt'"),
+        ('#"say \\"hel', '#"say \\"hello\\".txt"'),
+    ],
+)
+def test_quotes_in_a_name_are_typed_as_they_are_and_inserted_as_they_are_read(typed: str, insert: str) -> None:
+    items = complete(typed, sources_of(["it's mine.md", 'say "hello".txt', "other.md"])).items
+
+    assert items[0].insert == insert
+    (found,) = scan(insert)
+    assert found.raw == insert
+    assert found.value == items[0].path
+
+
+def test_a_value_whose_quote_is_closed_has_no_menu() -> None:
+    assert complete('@file:"a.py":10', sources_of(["a.py"])).items == ()
+
+
 def test_measuring_stops_when_it_takes_too_long() -> None:
     now = 0.0
 

@@ -121,6 +121,35 @@ def test_a_symbol_is_found_in_the_language_it_is_in(files: Files) -> None:
     assert [block.source.label for block in expand(project, "@symbol:B.run").blocks] == ["b.ts#B.run"]
 
 
+@pytest.mark.parametrize(
+    ("reference", "label", "shown"),
+    [
+        ("@symbol:Point::new", "p.rs#Point.new", "/// Makes one.\n#[inline]\npub fn new() -> Self { Point }\n"),
+        ("@symbol:Point.new", "p.rs#Point.new", "/// Makes one.\n#[inline]\npub fn new() -> Self { Point }\n"),
+        ("@file:p.rs#Point::new", "p.rs#Point.new", "/// Makes one.\n#[inline]\npub fn new() -> Self { Point }\n"),
+        ("@symbol:A::b", "a.cpp#A.b", "// The body.\nvoid A::b() {}\n"),
+        ("@symbol:Reader.Read", "r.go#Reader.Read", "\t// Read reads.\n\tRead() int\n"),
+        ("@symbol:LIMIT", "c.py#LIMIT", "# As many as fit.\nLIMIT = 3\n"),
+    ],
+)
+def test_a_symbol_comes_with_what_stands_above_it_however_its_name_is_spelled(
+    files: Files, reference: str, label: str, shown: str
+) -> None:
+    pytest.importorskip("tree_sitter")
+    project = files(
+        {
+            "p.rs": "struct Point;\nimpl Point {\n/// Makes one.\n#[inline]\npub fn new() -> Self { Point }\n}\n",
+            "a.h": "class A { void b(); };\n",
+            "a.cpp": "\n// The body.\nvoid A::b() {}\n",
+            "r.go": "package r\n\ntype Reader interface {\n\t// Read reads.\n\tRead() int\n}\n",
+            "c.py": "import os\n# As many as fit.\nLIMIT = 3\n\ndef f():\n    return LIMIT\n",
+        }
+    )
+    (block,) = expand(project, reference).blocks
+
+    assert (block.source.label, block.source.text) == (label, shown)
+
+
 def test_a_symbol_with_many_definitions_names_the_others(files: Files) -> None:
     project = files({f"m{n}.py": "def main(): pass\n" for n in range(8)})
 
@@ -162,7 +191,7 @@ def test_a_search_for_a_symbol_names_the_files_that_take_too_long_to_parse(files
 
     assert [block.source.label for block in found.blocks] == ["b.rs#main"]
     assert found.general_warnings == (f"main may be defined elsewhere, too: {slow}",)
-    assert missing.outcomes[0].reason == f"no function or class called other is defined in this workspace; {slow}"
+    assert missing.outcomes[0].reason == f"nothing called other is defined in this workspace; {slow}"
 
 
 @pytest.mark.parametrize("reference", ["@folder:.", "@glob:**/*.txt", "@symbol:main"])
@@ -245,7 +274,7 @@ def test_a_reference_that_takes_too_long_fails_alone(files: Files, monkeypatch: 
     project = files({"a.txt": "here\n"})
     released = threading.Event()
     monkeypatch.setitem(KINDS, "symbol", lambda *_: released.wait() and [])
-    outcomes = expand(project, "@symbol:x @file:a.txt", timeout=0.2).outcomes
+    outcomes = expand(project, "@symbol:x @file:a.txt", timeout=1.0).outcomes
     released.set()
 
     assert [(one.status, one.code) for one in outcomes] == [("failed", "TIMEOUT"), ("included", None)]

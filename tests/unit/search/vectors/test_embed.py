@@ -133,7 +133,7 @@ def test_generated_text_gets_no_vector_lacks_none_and_is_found_by_its_words(
     files: Files, embedder: HashedWords
 ) -> None:
     workspace = files({"yarn.lock": "alpha@1.0:\n  resolved: somewhere\n", "notes.md": "alpha text"})
-    with search_with(workspace, embedder) as service:
+    with search_with(workspace, embedder, hidden=True) as service:
         service.index([workspace])
         assert (service.embed(), lacking(service)) == (2, 0)
         found = service.find(SearchQuery("alpha"))
@@ -147,7 +147,7 @@ def test_where_everything_is_generated_nothing_is_embedded_and_a_search_answers_
     files: Files, embedder: HashedWords
 ) -> None:
     workspace = files({"yarn.lock": "alpha@1.0:\n", "go.sum": "beta v1\n"})
-    with search_with(workspace, embedder) as service:
+    with search_with(workspace, embedder, hidden=True) as service:
         service.index([workspace])
         assert (service.embed(), service.embed(), lacking(service)) == (2, 0, 0)
         assert service.find(SearchQuery("alpha")).mode == "lexical"
@@ -203,7 +203,7 @@ def test_the_same_text_in_many_files_is_embedded_once(files: Files, embedder: Ha
         service.index([workspace])
 
         assert service.embed() == MANY
-        assert len(service.find(SearchQuery("alpha", 1_000)).hits) == MANY
+        assert len(service.find(SearchQuery("alpha", 1_000, merge_copies=False)).hits) == MANY
     assert len(embedder.passages) == 1
 
 
@@ -217,7 +217,7 @@ def test_a_moved_or_copied_text_is_not_embedded_again(files: Files, embedder: Ha
         shutil.copy(workspace / "b.txt", workspace / "copy.txt")
         service.index([])
         service.embed()
-        found = service.find(SearchQuery("alpha beta"))
+        found = service.find(SearchQuery("alpha beta", merge_copies=False))
 
     assert len(embedder.passages) == 2
     assert {hit.path for hit in found.hits if hit.why.cosine is not None} == {"moved.md", "b.txt", "copy.txt"}

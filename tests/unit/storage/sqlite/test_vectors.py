@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports.threads import ThreadChange
 from promptuary.storage.sqlite.database import Database
-from promptuary.storage.sqlite.queries import script
 from promptuary.storage.sqlite.sql import STEPS
+from promptuary.storage.sqlite.sql.queries import script
 from promptuary.storage.sqlite.vectors import SqliteVectors
 from promptuary.testing.conformance import said
 from tests.stores import FileStore

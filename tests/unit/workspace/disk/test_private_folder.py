@@ -214,7 +214,8 @@ def test_a_file_that_comes_meanwhile_is_not_replaced(workspace: Path, monkeypatc
     link = os.link
 
     def late(source: str, target: str, *, src_dir_fd: int, dst_dir_fd: int) -> None:
-        (workspace / ".promptuary" / target).write_text("mine")
+        if target == ".gitignore":
+            (workspace / ".promptuary" / target).write_text("mine")
         link(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
 
     monkeypatch.setattr(os, "link", late)

@@ -46,6 +46,12 @@ TABLE = [
     ("test ref", ["tests/test_references.py", "tests/references/common.py"]),
     ("pyproject.toml", ["pyproject.toml", "packages/a/pyproject.toml"]),
     ("./a.py", ["a.py"]),
+    # The beginnings of folders and of the name, without a slash; fewer steps first, then those from a name's beginning.
+    ("tuitran", ["tui_gateway/transport.py", "tui_gateway/x_transport.py", "t/u/it/run/a/n.py"]),
+    ("conpoin", ["contrib/geos/point.py", "contrib/postgres/indexes.py"]),
+    ("testsdefault_r", ["tests/models/default_related.py"]),
+    # Folders in order: whole before begun, begun before inside.
+    ("mig/grap", ["db/migrations/graph.py", "tests/migrations/test_graph.py", "emigrant/x/telegraph.py"]),
 ]
 
 
@@ -59,6 +65,32 @@ def test_one_slip_of_the_finger_still_finds_the_file(typed: str) -> None:
     others = [f"src/module_{number}/file_{number}.py" for number in range(300)]
 
     assert ranked(typed, [*others, "cool/find_big_thing.py", "src/config.py"])[0] == "src/config.py"
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("djnago/shortcuts", "django/shortcuts.py"),
+        ("djago/shortcuts", "django/shortcuts.py"),
+        ("djxngo/short", "django/shortcuts.py"),
+        ("djjango/short", "django/shortcuts.py"),
+        ("dos/huma", "docs/ref/contrib/humanize.txt"),
+        ("docs/cotnrib/huma", "docs/ref/contrib/humanize.txt"),
+        ("django/shrotcuts", "django/shortcuts.py"),
+    ],
+)
+def test_one_slip_in_a_folder_or_in_the_name_behind_it_still_finds_the_file(typed: str, found: str) -> None:
+    others = [f"src/module_{number}/shortcuts_{number}_humanized.py" for number in range(300)]
+
+    assert (
+        ranked(typed, [*others, "d/j/n/a/g/o/shortcuts.py", "django/shortcuts.py", "docs/ref/contrib/humanize.txt"])[0]
+        == found
+    )
+
+
+def test_a_capital_letter_that_fits_nowhere_means_either_case() -> None:
+    assert ranked("Readme", ["README.md", "docs/x.py"]) == ["README.md"]
+    assert ranked("ReadMe", ["README.md", "docs/ReadMe.md"]) == ["docs/ReadMe.md"]
 
 
 def test_small_letters_mean_either_case_and_capitals_mean_themselves() -> None:
@@ -103,6 +135,13 @@ def test_an_exact_name_is_found_behind_many_that_begin_so() -> None:
     paths = [f"a{number}.py" for number in range(500)] + ["very/deep/down/below/a.py"]
 
     assert ranked("a", paths)[0] == "very/deep/down/below/a.py"
+
+
+@pytest.mark.parametrize("typed", ["unit/ap", "deep/unit/ap"])
+def test_letters_on_both_sides_of_a_slash_are_found_behind_many_with_both_apart(typed: str) -> None:
+    others = [f"deep/unit/x/app_{number}.py" for number in range(300)]
+
+    assert ranked(typed, [*others, "src/very/much/deep/unit/app.py"])[0] == "src/very/much/deep/unit/app.py"
 
 
 def test_folders_answer_too_and_alone_if_asked() -> None:

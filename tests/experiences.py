@@ -1,0 +1,78 @@
+"""An experience store to test with: a real database and a real index in a folder, and a clock that can be set."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from promptuary.core.experiences import ExperienceResult
+from promptuary.core.ports.models import Embedder
+from promptuary.core.principals import LOCAL, Principal
+from promptuary.experiences.experiences import Experiences
+from promptuary.experiences.index import RECIPE, ExperienceIndex
+from promptuary.experiences.search import ExperienceSearch
+from promptuary.search.service import SearchBackend
+from promptuary.storage.index.index import DiskIndex
+from promptuary.storage.sqlite.state import SqliteState
+from promptuary.testing.in_memory_index import InMemoryVectorStore
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@dataclass
+class Clock:
+    """A clock that shows what it is set to."""
+
+    days: float = 0.0
+
+    def __call__(self) -> str:
+        return (START + timedelta(days=self.days)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@dataclass
+class Laboratory:
+    """The experiences of principals in one folder. Each is opened once, and closed with the others."""
+
+    folder: Path
+    embedder: Embedder | None = None
+    clock: Clock = field(default_factory=Clock)
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(exist_ok=True)
+        self.state = SqliteState(self.folder / "state.db", clock=self.clock)
+        self.opened: dict[Principal, Experiences] = {}
+
+    def of(self, principal: Principal = LOCAL) -> Experiences:
+        """Return the experiences of a principal."""
+        if principal not in self.opened:
+            self.opened[principal] = self._open(principal)
+        return self.opened[principal]
+
+    def _open(self, principal: Principal) -> Experiences:
+        search: ExperienceSearch
+
+        def changed(ids: Collection[str]) -> None:
+            search.changed(ids)
+
+        store = self.state.experiences(principal, changed)
+
+        def index() -> ExperienceIndex:
+            vectors = InMemoryVectorStore() if self.embedder else None
+            folder = self.folder / f"index-{principal.owner.kind}-{principal.owner.name}-{principal.owner.agent}"
+            folder.mkdir(exist_ok=True)
+            disk = DiskIndex(folder, RECIPE, store=vectors, embedder=self.embedder)
+            return ExperienceIndex(SearchBackend(disk, vectors, self.embedder), store, self.clock)
+
+        search = ExperienceSearch(store, index)
+        return Experiences(store, search, self.state.forgetting(principal), clock=self.clock)
+
+    def close(self) -> None:
+        """Close everything."""
+        for one in self.opened.values():
+            one.close()
+        self.state.close()
+
+
+def intents(found: ExperienceResult) -> list[str]:
+    """Return what the hits are about."""
+    return [hit.experience.intent for hit in found.hits]

@@ -1,0 +1,195 @@
+"""``promptuary backup``, ``restore`` and ``purge``, as a person runs them."""
+
+import json
+import os
+import stat
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from promptuary.cli.main import main
+from promptuary.workspace.disk.own.own_place import person_place
+
+
+@pytest.fixture
+def used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    """Make a workspace with a thread, a note, a note of the person and an index."""
+    workspace = tmp_path / "used"
+    workspace.mkdir()
+    (workspace / "a.md").write_text("We deploy with the blue script.\n")
+    where = ["--workspace", str(workspace)]
+    assert main(["expand", *where, "--embedder", "none", "--thread", "t", "Sum up #a.md"]) == 0
+    assert main(["remember", *where, "We decided to use Postgres."]) == 0
+    assert main(["remember", *where, "I prefer tabs."]) == 0
+    assert main(["index", *where, "--embedder", "none"]) == 0
+    capsys.readouterr()
+    return workspace
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    capsys.readouterr()
+    code = main(list(arguments))
+    out, err = capsys.readouterr()
+    assert "Traceback" not in err
+    return code, out, err
+
+
+def test_what_is_backed_up_comes_back_in_another_folder(
+    used: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "all.zip"
+    code, _, err = run(capsys, "backup", str(file), "--workspace", str(used))
+    assert code == 0
+    assert "backed up" in err
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert run(capsys, "backup", str(file), "--workspace", str(used))[0] == 2
+    assert not any("index" in name for name in zipfile.ZipFile(file).namelist())
+
+    monkeypatch.setenv("HOME", str(tmp_path.with_name(f"{tmp_path.name}-new-home")))
+    other = tmp_path / "other"
+    other.mkdir()
+    where = ["--workspace", str(other)]
+    code, out, _ = run(capsys, "restore", str(file), *where, "--dry-run")
+    assert code == 0
+    assert "new" in out
+    assert list(other.iterdir()) == []
+    assert run(capsys, "restore", str(file), *where)[0] == 0
+    assert "t " in run(capsys, "thread", "list", *where)[1]
+    assert "Postgres" in run(capsys, "memory", "list", *where)[1]
+    assert "tabs" in run(capsys, "memory", "list", *where)[1]
+    assert stat.S_IMODE((other / ".promptuary" / "state.db").stat().st_mode) == 0o600
+
+    code, _, err = run(capsys, "restore", str(file), *where)
+    assert code == 1
+    assert "add --force" in err
+    assert run(capsys, "restore", str(file), *where, "--force")[0] == 0
+    assert "t " in run(capsys, "thread", "list", *where)[1]
+
+
+def test_purge_shows_what_goes_asks_and_leaves_nothing(
+    used: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    where = ["--workspace", str(used)]
+    code, out, err = run(capsys, "purge", *where)
+    assert (code, "add --yes" in err) == (1, True)
+    assert str(used / ".promptuary") in out
+    assert run(capsys, "purge", *where, "--yes")[0] == 0
+    assert [one.name for one in used.iterdir()] == ["a.md"]
+    assert not person_place(used).with_suffix(".path").exists()
+    assert "tabs" in run(capsys, "memory", "list", *where)[1]
+    assert run(capsys, "purge", *where, "--models", "--yes")[0] == 2
+
+
+def test_everywhere_is_every_workspace_and_the_person(
+    used: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    second = tmp_path / "second"
+    second.mkdir()
+    assert run(capsys, "remember", "--workspace", str(second), "We decided to use Rust.")[0] == 0
+    file = tmp_path / "all.zip"
+    assert run(capsys, "backup", str(file), "--everywhere", "--workspace", str(used))[0] == 0
+    config = Path.home() / ".config" / "promptuary" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text("window = 64000\n")
+
+    code, out, _ = run(capsys, "purge", "--everywhere", "--yes", "--json", "--workspace", str(used))
+    assert (code, json.loads(out)["done"]) == (0, True)
+    assert not (second / ".promptuary").exists()
+    assert not (Path.home() / ".local" / "state" / "promptuary").exists()
+    assert config.exists()
+
+    assert run(capsys, "restore", str(file), "--everywhere", "--workspace", str(used))[0] == 0
+    assert "Rust" in run(capsys, "memory", "list", "--workspace", str(second))[1]
+    assert "t " in run(capsys, "thread", "list", "--workspace", str(used))[1]
+
+
+def forged(file: Path, name: str, *, mode: int = 0o100600, content: bytes = b"x", size: int | None = None) -> None:
+    manifest = {
+        "format": 1,
+        "made": "",
+        "workspaces": ["/w"],
+        "files": {name: {"bytes": len(content) if size is None else size, "sha256": "0" * 64}},
+    }
+    with zipfile.ZipFile(file, "w") as archive:
+        entry = zipfile.ZipInfo(name)
+        entry.external_attr = mode << 16
+        archive.writestr(entry, content)
+        archive.writestr("manifest.json", json.dumps(manifest))
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "size", "told"),
+    [
+        ("/etc/passwd", 0o100600, None, "no name that a backup has"),
+        ("workspaces/0/memory/../../../x", 0o100600, None, "no name that a backup has"),
+        ("workspaces/0/../state.db", 0o100600, None, "no name that a backup has"),
+        ("workspaces/0/index/x", 0o100600, None, "no name that a backup has"),
+        ("workspaces/0/memory/a\\..\\b", 0o100600, None, "no name that a backup has"),
+        ("workspaces/0/memory/link", stat.S_IFLNK | 0o777, None, "not a plain file"),
+        ("workspaces/0/memory/device", stat.S_IFBLK | 0o600, None, "not a plain file"),
+        ("workspaces/0/memory/a.md", 0o100600, None, "not what its manifest says"),
+        ("workspaces/0/memory/a.md", 0o100600, 10**15, "far more than such a file can hold"),
+        ("workspaces/0/memory/a.md", 0o100600, 0, "not what its manifest says"),
+    ],
+)
+def test_an_archive_with_tricks_is_refused_and_nothing_is_written(  # noqa: PLR0917  (a row of the table)
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, mode: int, size: int | None, told: str
+) -> None:
+    workspace = tmp_path / "w"
+    workspace.mkdir()
+    forged(tmp_path / "bad.zip", name, mode=mode, size=size)
+
+    code, _, err = run(capsys, "restore", str(tmp_path / "bad.zip"), "--workspace", str(workspace), "--force")
+    assert (code, told in err) == (2, True), err
+    assert list(workspace.iterdir()) == []
+    assert not any(one.name.startswith("backup-") for one in (Path.home() / ".local/state/promptuary").iterdir())
+
+
+def test_what_is_no_archive_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "text.zip").write_text("hello")
+    for name, told in (("text.zip", "not a backup"), ("nowhere.zip", "does not exist"), (".", "is a folder")):
+        code, _, err = run(capsys, "restore", str(tmp_path / name), "--workspace", str(tmp_path))
+        assert (code, told in err) == (2, True), err
+
+
+def test_a_database_of_somebody_else_is_not_made_the_persons_by_a_backup(
+    used: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    moved = used.rename(tmp_path / "moved")
+    file = tmp_path / "all.zip"
+    code, _, err = run(capsys, "backup", str(file), "--workspace", str(moved))
+    assert code == 0
+    assert "is left out: it is somebody else's" in err
+    assert "workspaces/0/state.db" not in zipfile.ZipFile(file).namelist()
+    assert os.access(file, os.R_OK)
+
+
+def test_a_link_where_a_file_would_be_restored_is_in_the_way(
+    used: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, other = tmp_path / "all.zip", tmp_path / "other"
+    assert run(capsys, "backup", str(file), "--workspace", str(used))[0] == 0
+    (other / ".promptuary").mkdir(parents=True)
+    (other / ".promptuary" / "state.db").symlink_to(tmp_path / "nowhere")
+
+    code, out, err = run(capsys, "restore", str(file), "--workspace", str(other))
+
+    assert (code, "add --force" in err) == (1, True)
+    assert "replaced" in out
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_configuration_that_is_a_link_is_said_to_be_left_out(
+    used: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elsewhere = Path.home() / "dotfiles.toml"
+    elsewhere.write_text("window = 4000\n")
+    own = Path.home() / ".config" / "promptuary" / "config.toml"
+    own.parent.mkdir(parents=True)
+    own.symlink_to(elsewhere)
+
+    _, _, err = run(capsys, "backup", str(tmp_path / "all.zip"), "--workspace", str(used))
+
+    assert "config.toml is left out: it is a link" in err

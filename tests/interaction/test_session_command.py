@@ -1,0 +1,98 @@
+"""``promptuary session`` as a person uses it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from promptuary.cli.main import main
+from tests.conftest import Files
+
+
+@pytest.fixture
+def project(files: Files, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PROMPTUARY_EMBEDDER", "none")
+    folder = files({"src/app.py": "port = 80\n", "docs/a.md": "hidden\n", "AGENTS.md": "Be brief.\n"})
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = main(list(words))
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_where_there_is_no_session_the_way_to_make_one_is_told(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(capsys, "session", "list") == (1, "", "no session yet: promptuary session create NAME makes one\n")
+    assert run(capsys, "session", "list", "--json")[:2] == (1, "[]\n")
+    code, _, err = run(capsys, "session", "show", "release")
+    assert (code, "there are none yet" in err) == (1, True)
+
+
+def test_a_session_is_made_shown_pinned_again_and_put_away(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "session", "create", "release", "--root", "src")
+    assert code == 0
+    assert "files: 1 in src" in out
+    run(capsys, "expand", "--thread", "release", "look at @src/app.py")
+    (project / "src/new.py").write_text("x = 1\n")
+
+    code, out, err = run(capsys, "session", "show", "release")
+    assert code == 0
+    assert "session release (active), thread release" in out
+    assert "used: 1 turn, 0 messages" in out
+    assert "since then: 1 file added: src/new.py" in out
+    assert "window of turn 1 (prepared" in out
+    assert "\x1b" not in out
+    assert "promptuary session refresh release" in err
+    assert "before: 1 file added: src/new.py" in run(capsys, "session", "refresh", "release")[1]
+    assert "since then: nothing has changed" in run(capsys, "session", "show", "release")[1]
+    code, out, _ = run(capsys, "session", "list")
+    assert (code, out.splitlines()[1].split()[:6]) == (0, ["release", "release", "active", "2", "0", "1"])
+    assert "▁" in out or "█" in out
+    assert run(capsys, "session", "archive", "release")[1] == "release is archived\n"
+    assert run(capsys, "expand", "--thread", "release", "hi")[0] == 2
+    assert run(capsys, "session", "restore", "release")[1] == "release is active\n"
+    assert run(capsys, "expand", "--thread", "release", "hi")[0] == 0
+
+
+def test_programs_get_json(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = json.loads(run(capsys, "session", "create", "s", "--no-memory", "--thread", "t", "--json")[1])
+    assert (made["name"], made["thread"], made["memory"], made["counts"]["files"]) == ("s", "t", False, 3)
+    run(capsys, "expand", "--thread", "t", "hello")
+
+    shown = json.loads(run(capsys, "session", "show", "s", "--json")[1])
+    assert shown["current"]
+    assert shown["since"]["files"] == {"added": [], "changed": [], "gone": []}
+    assert (shown["window"]["turn"], shown["totals"]["turns"]) == (1, 1)
+    assert shown["window"]["layers"]["instructions"] > 0
+    assert json.loads(run(capsys, "session", "refresh", "s", "--json")[1])["session"]["version"] == 2
+    (listed,) = json.loads(run(capsys, "session", "list", "--json")[1])
+    assert (listed["version"], listed["totals"]["recent"]) == (2, [shown["window"]["tokens"]])
+
+
+def test_a_slip_says_what_to_do(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "session", "create", "release")
+
+    assert "is it src?" in run(capsys, "session", "create", "t", "--root", "srx")[2]
+    assert "there is a session 'release' already" in run(capsys, "session", "create", "release")[2]
+    code, _, err = run(capsys, "session", "create", "t", "--note", "none")
+    assert (code, "there is no note 'none'" in err) == (1, True)
+    code, _, err = run(capsys, "session", "show", "relase")
+    assert (code, "is it release?" in err) == (1, True)
+    code, _, err = run(capsys, "session", "create", "t", "--note", "a", "--no-notes")
+    assert (code, "not allowed with argument --note" in err) == (2, True)
+
+
+def test_a_command_that_is_suggested_can_be_pasted_whatever_the_session_is_called(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "my plan; ls"
+    assert f"--thread '{name}' TEXT" in run(capsys, "session", "create", name)[2]
+    assert f"session refresh '{name}'`" in run(capsys, "session", "create", name)[2]
+    (project / "src/app.py").write_text("port = 81\n")
+    assert f"session refresh '{name}' pins" in run(capsys, "session", "show", name)[2]
+    assert f"session restore '{name}' brings" in run(capsys, "session", "archive", name)[2]
+    assert f"session restore '{name}'` brings" in run(capsys, "expand", "--thread", name, "hi")[2]

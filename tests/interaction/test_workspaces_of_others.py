@@ -1,0 +1,125 @@
+"""A workspace that cannot be written, or that belongs to somebody else: its files are read, ours are kept elsewhere."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from promptuary.blocking import Promptuary
+from promptuary.cli.main import main
+from promptuary.workspace.disk.own.own_place import own_place, person_place
+from promptuary.workspace.disk.own.private_folder import private_folder
+
+NOBODY = 65534
+
+only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to somebody else")
+
+
+@pytest.fixture
+def others(tmp_path: Path) -> Path:
+    """Make a folder with files, of another user."""
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    (folder / "deploy.md").write_text("# Deploying\n\nWe deploy on Mondays with the blue script.\n")
+    for path in (folder, folder / "deploy.md"):
+        os.chown(path, NOBODY, NOBODY)
+    return folder
+
+
+@pytest.fixture
+def sealed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Make a folder in which the system lets nobody write, as on a disk that is mounted for reading only."""
+    folder = tmp_path / "sealed"
+    folder.mkdir()
+    (folder / "deploy.md").write_text("# Deploying\n\nWe deploy on Mondays with the blue script.\n")
+    access = os.access
+
+    def refused(path: os.PathLike[str], mode: int, **options: bool) -> bool:
+        return not (mode & os.W_OK and Path(path).is_relative_to(folder)) and access(path, mode, **options)
+
+    monkeypatch.setattr(os, "access", refused)
+    yield folder
+    assert [one.name for one in folder.iterdir()] == ["deploy.md"]
+
+
+def ours(root: Path) -> list[str]:
+    return sorted(one.name for one in person_place(root).iterdir())
+
+
+@only_root
+def test_a_folder_of_somebody_else_is_searched_and_has_threads(
+    others: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ["--workspace", str(others), "--embedder", "none"]
+    assert main(["index", *where, str(others)]) == 0
+    assert main(["search", *where, "when do we deploy?"]) == 0
+    assert "deploy.md" in capsys.readouterr().out
+    assert main(["expand", *where, "--thread", "t", "Sum up #deploy.md"]) == 0
+    assert main(["thread", "list", "--workspace", str(others)]) == 0
+    assert "t " in capsys.readouterr().out
+    assert main(["remember", "--workspace", str(others), "The blue script is old."]) == 0
+    assert main(["memory", "list", "--workspace", str(others)]) == 0
+    assert "blue script" in capsys.readouterr().out
+    assert [one.name for one in others.iterdir()] == ["deploy.md"]
+    assert {"index", "memory", "state.db"} <= set(ours(others))
+    assert person_place(others).stat().st_mode & 0o077 == 0
+
+
+def test_a_folder_that_cannot_be_written_is_searched_and_has_threads(sealed: Path) -> None:
+    with Promptuary.open(sealed, embedder="none") as promptuary:
+        promptuary.search.index(["."])
+        assert [hit.path for hit in promptuary.search.find("blue script").hits] == ["deploy.md"]
+        turn = promptuary.threads.prepare("What about #deploy.md?", thread="t")
+        promptuary.threads.finish(turn, "Mondays.")
+    with Promptuary.open(sealed, embedder="none") as promptuary:
+        assert [one.id for one in promptuary.threads.list()] == ["t"]
+    assert {"index", "state.db"} <= set(ours(sealed))
+
+
+def test_a_disk_that_is_mounted_for_reading_only_is_no_place_for_state(tmp_path: Path) -> None:
+    """By the real error of the system, where this process may mount."""
+    target = tmp_path / "mounted"
+    target.mkdir()
+    (target / "a.md").write_text("hello")
+    tries = (
+        f"mount --bind {target} {target} && mount -o remount,bind,ro {target} && "
+        f"python3 -c 'import os; print(os.access(\"{target}\", os.W_OK, effective_ids=True))'"
+    )
+    unshare = shutil.which("unshare")
+    done = unshare and subprocess.run([unshare, "-m", "sh", "-c", tries], capture_output=True, text=True, check=False)
+    if not done or done.returncode:
+        pytest.skip("this process may not mount")
+    assert done.stdout.strip() == "False"
+
+
+@only_root
+def test_what_somebody_else_put_into_their_folder_is_not_taken_for_ours(others: Path, tmp_path: Path) -> None:
+    trap = tmp_path / "trap"
+    trap.mkdir()
+    (others / ".promptuary").symlink_to(trap)
+    assert private_folder(others, "index") == person_place(others) / "index"
+    (others / ".promptuary").unlink()
+    (others / ".promptuary").mkdir()
+    os.chown(others / ".promptuary", NOBODY, NOBODY)
+    assert private_folder(others) == person_place(others)
+    assert list(trap.iterdir()) == []
+    assert list((others / ".promptuary").iterdir()) == []
+
+
+def test_a_place_that_was_used_is_used_on_when_the_folder_can_be_written_again(tmp_path: Path) -> None:
+    used = tmp_path / "used"
+    used.mkdir()
+    person_place(used).mkdir(parents=True)
+    assert own_place(used).folder == person_place(used)
+    person_place(used).rmdir()
+    assert own_place(used).inside
+
+
+def test_a_link_in_the_place_of_our_own_folder_is_still_refused(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / ".promptuary").symlink_to(tmp_path)
+    assert own_place(mine).inside

@@ -1,0 +1,46 @@
+"""Colour: on a terminal, unless somebody says otherwise."""
+
+import io
+
+import pytest
+
+from promptuary.cli.main import main
+from promptuary.cli.terminal import styled
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "environment", "coloured"),
+    [
+        (Screen(), {"TERM": "xterm"}, True),
+        (Screen(), {"TERM": "dumb"}, False),
+        (Screen(), {"TERM": "xterm", "NO_COLOR": "1"}, False),
+        (io.StringIO(), {"TERM": "xterm"}, False),
+        (io.StringIO(), {"FORCE_COLOR": "1"}, True),
+        (Screen(), {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+    ],
+)
+def test_colour_is_shown_where_it_is_wanted(
+    stream: io.StringIO, environment: dict[str, str], coloured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("TERM", "NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+    assert styled("bad", "red", stream) == ("\x1b[31mbad\x1b[0m" if coloured else "bad")
+
+
+@pytest.mark.parametrize(("forced", "start"), [("1", "\x1b[1msetting"), ("", "setting")])
+def test_the_head_of_a_table_is_bold_where_there_is_colour(
+    forced: str, start: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("FORCE_COLOR", forced)
+    assert main(["config"]) == 0
+
+    assert f"\n{start} " in capsys.readouterr().out

@@ -1,0 +1,152 @@
+"""Which answers a source influenced, and what an answer was based on; asked as people ask."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from promptuary.blocking import Promptuary
+from promptuary.core.errors import SourceError
+from promptuary.core.ledger import Audit
+from promptuary.testing.loopback import Loopback, answer
+from tests.conftest import Files
+
+
+@pytest.fixture
+def project(files: Files) -> Path:
+    return files({"src/app.py": "x = 1\ny = 2\n", "docs/style.md": "Be brief.\n", "AGENTS.md": "Be kind.\n"})
+
+
+def opened(path: Path, **options: object) -> Promptuary:
+    return Promptuary.open(path, exact=True, embedder="none", **options)  # type: ignore[arg-type]  # settings by name
+
+
+def told(audit: Audit) -> list[tuple[int, str, str, bool | None]]:
+    return [(row.number, row.source, row.how, row.current) for row in audit.rows]
+
+
+def ask(promptuary: Promptuary, text: str, thread: str = "main") -> None:
+    promptuary.threads.finish(promptuary.threads.prepare(text, thread=thread), "Done.")
+
+
+def test_session_audit_was_promised_and_never_built_here_it_names_every_answer_that_a_file_influenced(
+    project: Path,
+) -> None:
+    with opened(project) as promptuary:
+        ask(promptuary, "Look at @file:src/app.py:1")
+        ask(promptuary, "And then?")
+        ask(promptuary, "Look at @file:docs/style.md", thread="other")
+        promptuary.threads.abandon(promptuary.threads.prepare("Never mind."))
+        found = promptuary.threads.audit("src/app.py")
+        finished = promptuary.threads.audit("src/app.py", finished_only=True)
+        two = promptuary.threads.audit("src/app.py", limit=2)
+
+    source = "file:src/app.py"
+    assert told(found) == [(3, source, "history", True), (2, source, "history", True), (1, source, "direct", True)]
+    assert {row.lines for row in found.rows} == {(1, 1)}
+    assert [row.number for row in finished.rows] == [2, 1]
+    assert ([row.number for row in two.rows], two.more, found.more) == ([3, 2], True, False)
+
+
+def test_a_turn_tells_what_it_was_based_on_and_what_of_it_is_still_the_same(project: Path) -> None:
+    with opened(project) as promptuary:
+        ask(promptuary, "Look at @file:src/app.py and #docs/style.md")
+        ask(promptuary, "And then?")
+        (project / "src/app.py").write_text("x = 3\n")
+        rows = promptuary.threads.sources(number=2)
+
+    assert [(row.source, row.how, row.layer, row.current) for row in rows] == [
+        ("file:AGENTS.md", "direct", "instructions", True),
+        ("file:docs/style.md", "direct", "file_reference", True),
+        ("file:src/app.py", "history", "references", False),
+    ]
+
+
+def test_a_file_is_found_by_any_path_that_means_it(project: Path) -> None:
+    with opened(project, current_folder=project / "src") as promptuary:
+        ask(promptuary, "Look at @file:src/app.py")
+        ways = ("app.py", "./app.py", "../src/app.py", "src/app.py", str(project / "src/app.py"), "file:src/app.py")
+        found = [promptuary.threads.audit(one).sources for one in (*ways, "@file:src/app.py")]
+
+    assert found == [("file:src/app.py",)] * 7
+
+
+def test_lines_from_the_index_count_as_their_file(project: Path) -> None:
+    with opened(project) as promptuary:
+        promptuary.search.index([project])
+        ask(promptuary, "What about @search:brief")
+        found = promptuary.threads.audit("docs/style.md")
+
+    assert ("index:docs/style.md" in found.sources, found.rows[0].number) == (True, 1)
+
+
+def test_a_note_is_found_by_its_id_the_beginning_of_it_and_its_path(project: Path) -> None:
+    with opened(project) as promptuary:
+        note = promptuary.memory.write("We deploy on Fridays.", title="Deploying").header
+        ask(promptuary, f"When? @memory:{note.id}")
+        ways = (note.id, note.address, note.id[:6], f"memory:{note.id[:6]}", note.path)
+        found = [promptuary.threads.audit(one).sources for one in ways]
+        before = promptuary.threads.audit(note.id).rows[0]
+        promptuary.memory.write("We deploy on Mondays.", id=note.id)
+        after = promptuary.threads.audit(note.id).rows[0]
+        promptuary.memory.forget(note.id)
+        gone = promptuary.threads.audit(note.address).rows[0]
+
+    assert found == [(note.address,)] * 5
+    assert (before.revision, before.current, after.current) == (note.rev, True, False)
+    assert (gone.source, gone.revision, gone.current) == (note.address, "", False)
+
+
+def test_a_commit_is_found_by_more_or_less_of_its_hash(project: Path) -> None:
+    def git(*arguments: str) -> str:
+        who = {
+            "GIT_AUTHOR_NAME": "a",
+            "GIT_AUTHOR_EMAIL": "a@b",
+            "GIT_COMMITTER_NAME": "a",
+            "GIT_COMMITTER_EMAIL": "a@b",
+        }
+        done = subprocess.run(
+            ["git", *arguments], cwd=project, check=True, capture_output=True, text=True, env=os.environ | who
+        )
+        return done.stdout.strip()
+
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "first")
+    name = git("rev-parse", "HEAD")
+    with opened(project) as promptuary:
+        ask(promptuary, f"Why @commit:{name[:10]}?")
+        found = [promptuary.threads.audit(one).sources for one in (name, name[:7], f"commit:{name[:10]}")]
+        (row,) = promptuary.threads.audit(name).rows
+
+    assert found == [(f"commit:{name[:10]}",)] * 3
+    assert row.current is True
+
+
+def test_a_page_is_found_by_its_address_and_nobody_says_that_it_is_the_same(project: Path) -> None:
+    with Loopback({"/a": answer("<p>Hello there</p>")}) as server:
+        page = server.url("/a")
+        with opened(project, allow_hosts=[f"{server.host}:{server.port}"]) as promptuary:
+            ask(promptuary, f"See @url:{page}")
+            (row,) = promptuary.threads.audit(page).rows
+            same = promptuary.threads.replay(fetch=True).drift
+            server.routes["/a"] = answer("<p>Something else</p>")
+            changed = promptuary.threads.replay(fetch=True).drift
+            unknown = promptuary.threads.replay().drift
+
+    assert (row.source, row.current) == (f"url:{page}", None)
+    assert ([one.kind for one in same], [one.kind for one in changed]) == ([], ["changed"])
+    assert [(one.path, one.kind) for one in unknown] == [(f"url:{page}", "not fetched again")]
+
+
+def test_a_slip_is_told_with_the_names_that_come_nearest(project: Path) -> None:
+    with opened(project) as promptuary:
+        with pytest.raises(SourceError, match="no turn has had a source yet"):
+            promptuary.threads.audit("src/app.py")
+        ask(promptuary, "Look at @file:src/app.py")
+        for typed in ("src/ap.py", "app.py", "APP.PY", "lib/app.py"):
+            with pytest.raises(SourceError, match=r"was in no prompt of yours; near names: src/app\.py"):
+                promptuary.threads.audit(typed)
+        with pytest.raises(SourceError, match="sources that were: "):
+            promptuary.threads.audit("zzz")

@@ -1,0 +1,123 @@
+"""A file is taken out of the ledger: its content is in no stored prompt, and a mark says that it was there."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from promptuary import Principal
+from promptuary.blocking import Promptuary
+from promptuary.core.errors import PromptuaryError, SourceError
+from promptuary.storage.sqlite.texts import unpack
+from tests.conftest import Files
+
+SECRET = "launch code 4711"
+MARK = "[forgotten: file:src/app.py]"
+
+
+@pytest.fixture
+def project(files: Files) -> Path:
+    return files({"src/app.py": f"{SECRET}\n", "src/app.pyi": "a neighbour\n", "AGENTS.md": "Be kind, always.\n"})
+
+
+def opened(path: Path, user: str = "ada") -> Promptuary:
+    return Promptuary.open(path, exact=True, embedder="none", principal=Principal(user))
+
+
+def ask(promptuary: Promptuary, text: str, thread: str = "main") -> None:
+    promptuary.threads.finish(promptuary.threads.prepare(text, thread=thread), "Done.")
+
+
+def stored(project: Path) -> str:
+    """Return every byte below the folder of the workspace, and every text of its database as it was before packing."""
+    files = [one.read_bytes() for one in (project / ".promptuary").rglob("*") if one.is_file()]
+    with closing(sqlite3.connect(project / ".promptuary" / "state.db")) as connection:
+        texts = [unpack(*row) for row in connection.execute("SELECT sha256, packed, body FROM content")]
+    return b"".join(files).decode("latin-1") + "".join(texts)
+
+
+def test_no_byte_of_a_file_that_is_forgotten_is_left_and_each_turn_says_so(project: Path) -> None:
+    with opened(project) as promptuary:
+        promptuary.threads.attach("src/app.py", thread="view")
+        ask(promptuary, "Look at @file:src/app.py:1 and @src/app.pyi")
+        ask(promptuary, "And then?")
+        ask(promptuary, "What is in view?", thread="view")
+        promptuary.threads.prepare("Never answered: @src/app.py", thread="pending")
+        (project / "src/app.py").unlink()
+        assert SECRET in stored(project)
+        found = promptuary.threads.forget("src/app.py")
+
+        assert {(row.thread, row.number) for row in found.rows} == {
+            ("main", 1),
+            ("main", 2),
+            ("view", 1),
+            ("pending", 1),
+        }
+        for thread, number in (("main", 1), ("main", 2), ("view", 1), ("pending", 1)):
+            replay = promptuary.threads.replay(thread=thread, number=number)
+            assert list(replay.forgotten) == ["file:src/app.py"]
+            assert SECRET not in str(replay.turn)
+            assert MARK in str(replay.turn.messages)
+        assert "a neighbour" in str(promptuary.threads.replay(number=1).turn.messages)
+        assert SECRET not in str(promptuary.threads.prepare("Once more.").messages)
+        assert SECRET not in str(promptuary.threads.history(everything=True))
+        assert {row.revision for row in promptuary.threads.audit("src/app.py").rows} == {""}
+    with opened(project) as promptuary:
+        assert MARK in str(promptuary.threads.prepare("Once more.").messages)
+        assert promptuary.examine().is_well
+    assert SECRET not in stored(project)
+
+
+def test_what_compaction_left_of_a_file_is_forgotten_too(project: Path) -> None:
+    (project / "long.md").write_text("".join(f"{SECRET}, line {number}\n\n" for number in range(150)))
+    with Promptuary.open(project, exact=True, embedder="none", window=6_000, reply_reserve=500) as promptuary:
+        for number in range(4):
+            ask(promptuary, f"Look, {number}: @long.md")
+        assert any(item.stands_for for item in promptuary.threads.history())
+        (project / "long.md").unlink()
+        assert SECRET in stored(project)
+        promptuary.threads.forget("long.md")
+
+        assert SECRET not in str(promptuary.threads.history(everything=True))
+        assert SECRET not in str([one.messages for one in promptuary.threads.turns()])
+    assert SECRET not in stored(project)
+
+
+def test_an_instruction_file_is_forgotten_too(project: Path) -> None:
+    with opened(project) as promptuary:
+        ask(promptuary, "Hello")
+        promptuary.threads.forget("AGENTS.md")
+
+        assert "Be kind" not in str(promptuary.threads.replay(number=1).turn)
+
+
+def test_what_somebody_else_was_shown_stays(project: Path) -> None:
+    with opened(project, "eve") as eve:
+        ask(eve, "Look at @src/app.py")
+    with opened(project) as promptuary:
+        ask(promptuary, "Look at @src/app.py")
+        promptuary.threads.forget("src/app.py")
+    with opened(project, "eve") as eve:
+        replay = eve.threads.replay(number=1)
+
+        assert SECRET in str(replay.turn.messages)
+        assert (list(replay.forgotten), list(replay.drift)) == ([], [])
+        assert SECRET in str(eve.threads.prepare("And?").messages)
+
+
+def test_a_dry_run_names_the_turns_and_changes_nothing(project: Path) -> None:
+    with opened(project) as promptuary:
+        ask(promptuary, "Look at @src/app.py")
+        assert len(promptuary.threads.forget("src/app.py", dry_run=True).rows) == 1
+
+        assert SECRET in str(promptuary.threads.replay(number=1).turn.messages)
+
+
+def test_what_was_in_no_prompt_or_is_no_file_is_refused(project: Path) -> None:
+    with opened(project) as promptuary:
+        ask(promptuary, "Look at @folder:src")
+        with pytest.raises(SourceError, match="in no prompt"):
+            promptuary.threads.forget("src/app.py")
+        with pytest.raises(PromptuaryError, match="no file"):
+            promptuary.threads.forget("folder:src")
