@@ -17,6 +17,9 @@ BENCHMARKS = (
     "embedding",
     "searching",
     "memory",
+    "recording",
+    "ledger",
+    "experiences",
 )
 
 

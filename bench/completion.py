@@ -1,18 +1,26 @@
 """One keystroke of the path menu, beside ``fzf --filter`` fed with the same list.
 
     python -m bench.completion
+    python -m bench.completion --quality FOLDER [--seed N]
 
 Every prefix of every query is one keystroke. Ours runs in the process, files and folders, with
 changed and used files preferred; fzf is started for each keystroke, as an editor would start it.
+
+``--quality`` asks both for files of a real repository (a working tree, or a git directory without one) with 800
+queries in six families, and prints how often the file that was meant comes first and among the first five. fzf is
+asked in both of its schemes, the default one and the one for paths.
 """
 
+import argparse
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from bench.big_tree import paths
+from bench.typed_paths import FAMILIES, TypedPath, typed_paths
 from promptuary.workspace.listing.listing import folders_of
 from promptuary.workspace.matching.ranker import Preferences, Ranker
 
@@ -77,8 +85,92 @@ def measure(files: int, program: str | None) -> tuple[list[float], list[float]]:
     return mine, theirs
 
 
+def files_of(folder: Path) -> list[str]:
+    """Return the files of a repository's last commit."""
+    listed = subprocess.run(
+        ["git", "-C", folder, "ls-tree", "-r", "-z", "--full-tree", "--name-only", "HEAD"],
+        capture_output=True,
+        check=True,
+    )
+    return [path.decode(errors="surrogateescape") for path in listed.stdout.split(b"\0") if path]
+
+
+Search = Callable[[str], Sequence[str]]
+"""Returns the first five paths for a query."""
+
+
+def our_search(found: list[str]) -> Search:
+    ranker = Ranker(Fixed(found, folders_of(found)))
+    ranker.wait_until_sorted()
+    return lambda query: [hit.path for hit in ranker.rank(query, kinds=("file",))[:5]]
+
+
+def fzf_search(program: str, found: list[str], scheme: str) -> Search:
+    listed = "\n".join(found).encode(errors="surrogateescape")
+
+    def search(query: str) -> Sequence[str]:
+        command = [program, f"--scheme={scheme}", "--filter", query]
+        answer = subprocess.run(command, input=listed, capture_output=True, check=False).stdout
+        return answer.decode(errors="surrogateescape").splitlines()[:5]
+
+    return search
+
+
+@dataclass
+class Found:
+    """How often a family's targets came first, and among the first five."""
+
+    asked: int = 0
+    first: int = 0
+    five: int = 0
+
+    def count(self, typed: TypedPath, answer: Sequence[str]) -> None:
+        self.asked += 1
+        self.first += answer[:1] == [typed.target]
+        self.five += typed.target in answer
+
+
+def quality(searches: dict[str, Search], queries: Sequence[TypedPath]) -> dict[str, dict[str, Found]]:
+    """Return for each family what each search found."""
+    table = {family: {name: Found() for name in searches} for family in FAMILIES}
+    for typed in queries:
+        for name, search in searches.items():
+            table[typed.family][name].count(typed, search(typed.query))
+    return table
+
+
+def print_quality(folder: Path, seed: int) -> None:
+    """Print how often each search finds what was meant, side by side."""
+    program = shutil.which("fzf")
+    found = files_of(folder)
+    searches = {"promptuary": our_search(found)}
+    if program:
+        searches |= {"fzf": fzf_search(program, found, "default"), "fzf, paths": fzf_search(program, found, "path")}
+    else:
+        print("fzf is not installed (apt-get install fzf): ours alone")
+    queries = typed_paths(found, seed=seed)
+    table = quality(searches, queries)
+    print(f"{len(found):,} files, {len(queries)} queries, seed {seed}; first / among the first five, in %")
+    print(f"{'':<32}{'queries':>8}" + "".join(f"{name:>16}" for name in searches))
+    for family, row in table.items():
+        shares = (f"{100 * one.first / one.asked:.1f} / {100 * one.five / one.asked:.1f}" for one in row.values())
+        print(f"{family:<32}{row['promptuary'].asked:>8}" + "".join(f"{share:>16}" for share in shares))
+
+
 def main() -> None:
     """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quality", type=Path, metavar="FOLDER", help="what is found in this repository")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    if options.quality:
+        print_quality(options.quality, options.seed)
+    else:
+        print_speed()
+
+
+def print_speed() -> None:
+    """Print how long a keystroke takes."""
     program = shutil.which("fzf")
     if not program:
         print("fzf is not installed (apt-get install fzf): ours alone")

@@ -3,12 +3,18 @@
 The notes are written as files, all at once, and one look at them takes them over: that is what a person does who
 copies a memory here, and it is the only way to have 100,000 of them in minutes. The digest and the ranking are those of
 a turn. A write through ``Memory.put`` stands beside what it cannot do without: one file replaced and synced, and one
-commit to a database that syncs, in the same run, alternating.
+commit to a database that syncs, in the same run, alternating. Two rows are those of a new process, Python's own start
+included.
+
+Set ``PROMPTUARY_BENCH_BASIC_MEMORY`` to a Python that has ``basic-memory`` to see the same jobs done with it.
 """
 
+import json
 import os
 import sqlite3
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -29,6 +35,10 @@ SIZES = (1_000, 10_000, 100_000)
 QUESTIONS = 100
 WRITES = 150
 DIGEST = 2_000
+PEER = "PROMPTUARY_BENCH_BASIC_MEMORY"
+MOST_FOR_PEER = 1_000
+LISTED = "promptuary.memory.list(limit=20)"
+PREPARED = 'promptuary.threads.abandon(promptuary.threads.prepare("When do deploys happen?"))'
 FOLDER = ".promptuary/memory/agents/default/private/reference"
 
 
@@ -41,13 +51,43 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             os.environ["HOME"] = f"{folder}/home"
             workspace = Path(folder) / "work"
-            fill(workspace, texts[:size])
+            fill(workspace / FOLDER, texts[:size])
             before = measure(workspace, size, asked, before)
+            if size <= MOST_FOR_PEER:
+                beside_peer(Path(folder) / "peer", texts[:size], asked, before)
 
 
-def fill(workspace: Path, texts: Sequence[str]) -> None:
+def beside_peer(home: Path, texts: Sequence[str], asked: Sequence[str], own: dict[str, float]) -> None:
+    """Do the same jobs with ``basic-memory``; ratios are its time to ours."""
+    if not (python := os.environ.get(PEER)):
+        print(f"\n  basic-memory: skipped; set {PEER} to a Python that has it")
+        return
+    fill(home / "basic-memory", texts)
+    done = subprocess.run(
+        [python, str(Path(__file__).with_name("basic_memory_peer.py"))],
+        input=json.dumps(asked),
+        env={"HOME": str(home), "PATH": os.environ["PATH"], "BASIC_MEMORY_SEMANTIC_SEARCH_ENABLED": "false"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        check=True,
+    )
+    taken = json.loads(done.stdout.splitlines()[-1])
+    names = {
+        "taken over": ("taken over", 1, "s"),
+        "search": ("ranking, p50", 1000, "ms"),
+        "write": ("create", 1000, "ms"),
+    }
+    rows = []
+    for name, (key, scale, unit) in names.items():
+        theirs = statistics.median(taken[name]) * scale
+        rows.append(Row(f"{name}, Promptuary", own[key], unit))
+        rows.append(Row(f"{name}, basic-memory", theirs, unit, theirs / own[key]))
+    report(f"Notes: {len(texts):,} beside basic-memory (medians; ratio: its time to ours)", rows)
+
+
+def fill(folder: Path, texts: Sequence[str]) -> None:
     """Write a file for each text, as a person would copy them here."""
-    folder = workspace / FOLDER
     folder.mkdir(parents=True)
     at = now()
     for number, text in enumerate(texts):
@@ -59,12 +99,10 @@ def fill(workspace: Path, texts: Sequence[str]) -> None:
 
 def measure(workspace: Path, size: int, asked: Sequence[str], before: dict[str, float]) -> dict[str, float]:
     """Measure one size; ratios are to the size before, ``before``. Return what later sizes are compared with."""
-    rows = [Row(f"{size:,} notes: taken over and indexed, once", _seconds(lambda: _settled(workspace)), "s")]
-    rows.append(Row(f"{size:,} notes: a new process lists them, cold", _seconds(lambda: _listed(workspace)), "s"))
-    rows.append(
-        Row(f"{size:,} notes: a new process prepares a turn, cold", _seconds(lambda: _prepared(workspace)), "s")
-    )
-    found: dict[str, float] = {}
+    found = {"taken over": _seconds(lambda: _settled(workspace))}
+    rows = [Row(f"{size:,} notes: taken over and indexed, once", found["taken over"], "s")]
+    rows.append(Row(f"{size:,} notes: a new process lists them", _in_a_child(workspace, LISTED), "s"))
+    rows.append(Row(f"{size:,} notes: a new process prepares a turn", _in_a_child(workspace, PREPARED), "s"))
     with Promptuary.open(workspace, exact=True, embedder="none") as promptuary:
         memory = promptuary._core.memory()
         memory.refresh()
@@ -81,12 +119,17 @@ def measure(workspace: Path, size: int, asked: Sequence[str], before: dict[str, 
                 key, value = f"{name}, p{percent}", statistics.quantiles(taken, n=100, method="inclusive")[percent - 1]
                 found[key] = value
                 rows.append(Row(f"{size:,} notes: {key}", value, "ms", value / before[key] if key in before else None))
-        rows += _writes(memory, workspace, size)
+        writes = _writes(memory, workspace)
+        found["create"] = 1000 / writes["create"]
+        rows += [
+            Row(f"{size:,} notes: {name}, durable", each, "/s", each / writes["bare"]) for name, each in writes.items()
+        ]
     report(f"Notes: {size:,} (ratios to the size before; goal of recall: 3x from 10,000 to 100,000)", rows)
     return found
 
 
-def _writes(memory: Memory, workspace: Path, size: int) -> list[Row]:
+def _writes(memory: Memory, workspace: Path) -> dict[str, float]:
+    """Return how many a second there are of each: the bare steps, a new note, an update."""
     folder, text = workspace / "bare", "Deploys happen on Thursdays, after the tests. " * 8
     folder.mkdir()
     taken: dict[str, list[float]] = {"bare": [], "create": [], "update": []}
@@ -106,8 +149,7 @@ def _writes(memory: Memory, workspace: Path, size: int) -> list[Row]:
             taken["create"].append(_seconds(lambda draft=draft: memory.put(draft)))  # type: ignore[misc]
             change = NoteDraft(id=f"n{number:07}", content=f"{number} {text}")
             taken["update"].append(_seconds(lambda change=change: memory.put(change)))  # type: ignore[misc]
-    each = {name: 1 / statistics.median(seconds) for name, seconds in taken.items()}
-    return [Row(f"{size:,} notes: {name}, durable", value, "/s", value / each["bare"]) for name, value in each.items()]
+    return {name: 1 / statistics.median(seconds) for name, seconds in taken.items()}
 
 
 def _settled(workspace: Path) -> None:
@@ -117,15 +159,13 @@ def _settled(workspace: Path) -> None:
         memory.settle()
 
 
-def _listed(workspace: Path) -> None:
-    with Promptuary.open(workspace, exact=True, embedder="none") as promptuary:
-        promptuary.memory.list(limit=20)
-
-
-def _prepared(workspace: Path) -> None:
-    with Promptuary.open(workspace, exact=True, embedder="none") as promptuary:
-        turn = promptuary.threads.prepare("When do deploys happen?")
-        promptuary.threads.abandon(turn)
+def _in_a_child(workspace: Path, work: str) -> float:
+    """Return the seconds that a new process takes to open the workspace, do some work, and end."""
+    code = (
+        "import sys; from promptuary.blocking import Promptuary\n"
+        f"with Promptuary.open(sys.argv[1], exact=True, embedder='none') as promptuary: {work}"
+    )
+    return _seconds(lambda: subprocess.run([sys.executable, "-c", code, str(workspace)], check=True))
 
 
 def _seconds(work: Callable[[], object]) -> float:

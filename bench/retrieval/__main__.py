@@ -113,7 +113,7 @@ def _rankings(promptuary: Promptuary, corpus: Corpus) -> dict[str, Ranking]:
     chunks = chunks_of(promptuary, corpus)
 
     def ours(question: str, limit: int, *, lexical_only: bool) -> Sequence[str]:
-        found = promptuary.search.find(SearchQuery(question, limit, lexical_only=lexical_only))
+        found = promptuary.search.find(SearchQuery(question, limit, lexical_only=lexical_only, merge_copies=False))
         return list(dict.fromkeys(hit.path for hit in found.hits))
 
     plain = (bm25(corpus.files), bm25_chunks(chunks), vectors(promptuary, chunks), partial(ours, lexical_only=True))

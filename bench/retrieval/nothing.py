@@ -7,7 +7,7 @@ from promptuary.blocking import Promptuary
 from promptuary.core.query import unquoted
 from promptuary.core.search import SearchQuery
 from promptuary.layers.recall import asked
-from promptuary.references.search_hits import recallable
+from promptuary.references.kinds.search_hits import recallable
 
 _LIST: Final = Path(__file__).parents[2] / "tests" / "fixtures" / "messages_that_ask_for_nothing.txt"
 
