@@ -1,8 +1,6 @@
 """A thread is written to a file, and read back as a new thread that is trusted no more than the file."""
 
-import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +8,6 @@ import pytest
 
 from promptuary import Principal
 from promptuary.blocking import Promptuary
-from promptuary.cli.main import main
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.messages import Item, Replacement
 from promptuary.core.ports.threads import ThreadChange
@@ -19,26 +16,7 @@ from promptuary.experiences.learning.learner import held_foreign_text
 from promptuary.memory.writeback.snapshot import snapshot
 from promptuary.storage.sqlite.state import SqliteState
 from promptuary.threads.exchange import changes, from_text
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / ".git").mkdir()
-    (tmp_path / "a.py").write_text("a = 1\n", encoding="utf-8")
-
-    def ran(*words: str, piped: str = "") -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(piped.encode()), encoding="utf-8"))
-        try:
-            code = main(list(words))
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        shown = capsys.readouterr()
-        return code, shown.out, shown.err
-
-    return ran
+from tests.interaction.conftest import Run
 
 
 def without_ids(text: str) -> list[dict[str, Any]]:

@@ -1,35 +1,13 @@
 """A thread gets another name on the command line, and keeps all that it has."""
 
-import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from promptuary.blocking import Promptuary
-from promptuary.cli.main import main
 from promptuary.core.errors import ConflictError, PromptuaryError
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / ".git").mkdir()
-    (tmp_path / "a.py").write_text("a = 1\n", encoding="utf-8")
-
-    def ran(*words: str, piped: str = "") -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(piped.encode()), encoding="utf-8"))
-        try:
-            code = main(list(words))
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        shown = capsys.readouterr()
-        return code, shown.out, shown.err
-
-    return ran
+from tests.interaction.conftest import Run
 
 
 def test_a_thread_keeps_its_history_turns_attachments_and_waiting_turn_under_another_name(run: Run) -> None:
