@@ -18,6 +18,7 @@ demo: $(READY) ## Do the main job on this repository: no network, no model
 	@$(BIN)/python scripts/demo.py
 
 test: $(READY) ## Set everything up, run every test, measure coverage
+	@scripts/install_shells
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term --durations 30
 
 check: $(READY) ## Format, lint, types, import directions
