@@ -58,6 +58,25 @@ def test_a_session_is_made_shown_pinned_again_and_put_away(project: Path, capsys
     assert run(capsys, "expand", "--thread", "release", "hi")[0] == 0
 
 
+def test_a_session_is_removed_with_its_thread_after_a_yes(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "session", "create", "release", "--root", "src")
+    run(capsys, "session", "create", "unused")
+    run(capsys, "expand", "--thread", "release", "look at @src/app.py")
+
+    code, out, err = run(capsys, "session", "rm", "release")
+    assert (code, out, "--yes removes it" in err) == (1, "", True)
+    assert run(capsys, "session", "rm", "release", "--yes")[:2] == (
+        0,
+        "removed session release with 1 turn of thread release\n",
+    )
+    assert json.loads(run(capsys, "session", "rm", "unused", "--yes", "--json")[1])["name"] == "unused"
+    assert run(capsys, "session", "list")[0] == 1
+    assert run(capsys, "thread", "list")[0] == 1
+    code, _, err = run(capsys, "session", "rm", "release", "--yes")
+    assert (code, "there is no session 'release'" in err) == (1, True)
+    assert run(capsys, "session", "create", "release")[0] == 0
+
+
 def test_programs_get_json(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = json.loads(run(capsys, "session", "create", "s", "--no-memory", "--thread", "t", "--json")[1])
     assert (made["name"], made["thread"], made["memory"], made["counts"]["files"]) == ("s", "t", False, 3)

@@ -132,7 +132,7 @@ def test_old_turns_are_removed_from_every_byte_and_a_thread_in_use_goes_on(
     size = (project / ".promptuary" / "state.db").stat().st_size
     assert run(capsys, "session", "prune", "--older-than", "1y")[:2] == (1, "nothing is that old\n")
     code, out, _ = run(capsys, "session", "prune", "--older-than", "90d", "--dry-run")
-    assert (code, out.startswith("would remove 5 turns, 1 threads as a whole")) == (0, True)
+    assert (code, out.startswith("would remove 5 turns, 1 thread as a whole")) == (0, True)
     assert "state.db" in holding(project, secret)
     done = run_json(capsys, "session", "prune", "--older-than", "90d")
 

@@ -32,6 +32,8 @@ PREFERENCE: Final = "user_preference"
 
 FIRST_CONFIDENCE: Final = 0.4
 """How sure a preference is that was seen once."""
+LEAST_CONFIDENCE: Final = 0.5
+"""How sure an experience must be to be shown to a turn."""
 
 _REPEATED: Final = 0.2
 """The part of what is missing to 1 that confidence gains by a repetition or a good judgement."""

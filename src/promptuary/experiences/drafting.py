@@ -79,12 +79,18 @@ def draft(
     return revised(made)
 
 
-def preference(category: str, value: str, fields: ExperienceFields, *, now: str, trust: NoteTrust) -> Experience:
-    """Return a preference: ``value`` of a ``category``, such as "tabs" of "indentation"."""
+def preference(
+    category: str, value: str, fields: ExperienceFields, *, now: str, trust: NoteTrust, said: str = ""
+) -> Experience:
+    """Return a preference: ``value`` of a ``category``, such as "tabs" of "indentation".
+
+    ``said`` is the sentence in which somebody said so; it is what is searched and shown.
+    """
     kind = scrubbed(_text("category", category, LONGEST_TAG, empty=False))
     liked = scrubbed(_text("value", value, LONGEST_INTENT - LONGEST_TAG - 2, empty=False))
     given: ExperienceFields = {"confidence": FIRST_CONFIDENCE, **fields}
-    made = draft(PREFERENCE, f"{kind}: {liked}", {"category": kind, "value": liked}, given, now=now, trust=trust)
+    way = {"preference": said} if said else {"category": kind, "value": liked}
+    made = draft(PREFERENCE, said or f"{kind}: {liked}", way, given, now=now, trust=trust)
     return replace(made, fingerprint=preference_fingerprint(kind, liked), topic=topic(kind))
 
 

@@ -73,10 +73,19 @@ class Experiences:
         return self._store.add(draft(type, intent, solution, fields, now=self._clock(), trust=trust))
 
     def track_preference(
-        self, category: str, value: str, *, trust: NoteTrust = "person", **fields: Unpack[ExperienceFields]
+        self,
+        category: str,
+        value: str,
+        *,
+        said: str = "",
+        trust: NoteTrust = "person",
+        **fields: Unpack[ExperienceFields],
     ) -> Experience:
-        """Store that ``value`` is preferred where it is about ``category``; other values become less sure."""
-        return self._store.add(preference(category, value, fields, now=self._clock(), trust=trust))
+        """Store that ``value`` is preferred where it is about ``category``; other values become less sure.
+
+        ``said`` is the sentence that says so, if there is one.
+        """
+        return self._store.add(preference(category, value, fields, said=said, now=self._clock(), trust=trust))
 
     def get(self, key: str) -> Experience | None:
         """Return an experience by its id or the beginning of its id; ``None`` if there is none."""

@@ -65,5 +65,12 @@ class AsyncSessions:
         """Bring back a session that was archived."""
         return await self._run(lambda sessions: sessions.restore(name))
 
+    async def remove(self, name: str) -> Session:
+        """Remove a session for good, and return what it was.
+
+        Raises ``PromptuaryError`` if its thread has turns: ``threads.remove`` removes these first.
+        """
+        return await self._run(lambda sessions: sessions.remove(name))
+
     async def _run(self, work: Callable[[Sessions], Result], *, create: bool = False) -> Result:
         return await concurrency.run(lambda: work(self._core.sessions(create=create)))

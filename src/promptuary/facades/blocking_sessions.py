@@ -64,5 +64,12 @@ class BlockingSessions:
         """Bring back a session that was archived."""
         return self._run(lambda sessions: sessions.restore(name))
 
+    def remove(self, name: str) -> Session:
+        """Remove a session for good, and return what it was.
+
+        Raises ``PromptuaryError`` if its thread has turns: ``threads.remove`` removes these first.
+        """
+        return self._run(lambda sessions: sessions.remove(name))
+
     def _run(self, work: Callable[[Sessions], Result], *, create: bool = False) -> Result:
         return self._calls.run(lambda: work(self._core.sessions(create=create)))

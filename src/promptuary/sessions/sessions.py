@@ -114,6 +114,21 @@ class Sessions:
         """Bring back a session that was archived."""
         return self._with_status(name, "active")
 
+    def remove(self, name: str) -> Session:
+        """Remove a session whose thread has no turns, and return what it was.
+
+        A thread that was used stays with its session: what the session may not see would be open to it otherwise.
+        """
+        session = self._known(name)
+        if self._is_used(session.thread):
+            raise PromptuaryError(
+                f"the thread {session.thread!r} of the session {name!r} has turns; remove these first: "
+                f"`promptuary thread rm --thread {quote(session.thread)}`"
+            )
+        if not self._store.remove(session.id):
+            raise self._unknown(name)
+        return session
+
     def sight(self, thread: str) -> Sight | None:
         """Return what the session of a thread may see; ``None`` if the thread has none."""
         session = self._store.of_thread(thread)
@@ -206,11 +221,14 @@ class Sessions:
             raise PromptuaryError(
                 f"the thread {thread!r} belongs to the session {other.name!r} already; name another thread"
             )
-        if any(one.id == thread for one in self._threads.threads()):
+        if self._is_used(thread):
             raise PromptuaryError(
                 f"the thread {thread!r} has been used already, and may hold what the session must not see; "
                 "name a new thread"
             )
+
+    def _is_used(self, thread: str) -> bool:
+        return any(one.id == thread for one in self._threads.threads())
 
     def _known(self, name: str) -> Session:
         found = self._store.get(name)

@@ -51,6 +51,14 @@ class InMemorySessions(SessionStore):
             self._sessions[session.name] = (session, found[1] if pins is None else pins)
             return True
 
+    def remove(self, session: str) -> bool:
+        """Remove the session of this id; return False if it is not there."""
+        with self._lock:
+            names = [one.name for one, _ in self._sessions.values() if one.id == session]
+            for name in names:
+                del self._sessions[name]
+            return bool(names)
+
     def rename_thread(self, thread: str, name: str) -> bool:
         """Note that a thread has another name; return False if a session has a thread of it."""
         with self._lock:

@@ -1,4 +1,4 @@
-"""The ledger, asked by source: which turns a file, a note, a commit or a page influenced.
+"""The ledger, asked by source: which turns a file, a note, an experience, a commit or a page influenced.
 
 People type a path, an id, a hash or a URL; receipts have addresses. Here one is made of the other. What is not in the
 ledger is said to be so, with the names that come nearest.
@@ -23,7 +23,7 @@ _MOST_NAMES: Final = 100_000
 """Sources among which near names are looked for."""
 _NEAR: Final = 5
 _HASH: Final = re.compile(r"[0-9a-fA-F]{4,64}")
-_PREFIXED: Final = frozenset({"commit", "memory"})
+_PREFIXED: Final = frozenset({"commit", "experience", "memory"})
 """Kinds of sources that people name by the beginning of what they are called."""
 
 
@@ -76,7 +76,7 @@ class Auditor:
             return
         scheme, _, rest = typed.partition(":")
         path = _of_path(rest) if scheme in {"file", "index"} else ()
-        yield [typed, *path, *(f"{kind}:{typed}" for kind in ("memory", "commit", "git"))]
+        yield [typed, *path, *(f"{kind}:{typed}" for kind in ("memory", "experience", "commit", "git"))]
         with suppress(SourceError):
             for reading in self._here.readings(typed, absolute=True):
                 yield [*_of_path(reading), f"folder:{reading}"]
@@ -120,7 +120,7 @@ def _is_prefix(typed: str) -> bool:
 
 
 def _begun(typed: str, known: Sequence[str]) -> Iterator[str]:
-    """Yield the commits and notes of which ``typed`` is a beginning, or that are a beginning of it."""
+    """Yield the commits, notes and experiences of which ``typed`` is a beginning, or that are a beginning of it."""
     kind, _, rest = typed.lower().rpartition(":")
     if not _is_prefix(typed):
         return

@@ -3,7 +3,7 @@
 A plain expansion needs none of this: no database is created in a workspace before somebody starts a thread in it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from promptuary.config.settings import Settings
@@ -173,7 +173,8 @@ def recorded_turn(
 def recorded_messages(learner: ExperienceLearner, messages: Sequence[Message]) -> Sequence[Experience]:
     """Store what a conversation of another program teaches, which begins with a message of the person."""
     first = messages[0] if messages else None
-    if first is None or first.get("role") != "user" or not isinstance(first.get("content"), str):
+    is_said = isinstance(first, Mapping) and first.get("role") == "user" and isinstance(first.get("content"), str)
+    if first is None or not is_said:
         raise PromptuaryError("the messages of a turn begin with that of the person: role user, and content as text")
     name = new_id("turn")
     asked = Item(new_id("item"), "user", first["content"], turn=name)

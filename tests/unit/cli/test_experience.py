@@ -53,6 +53,7 @@ def test_nothing_is_created_by_who_only_looks(run: Run, tmp_path: Path) -> None:
     assert run("prune")[0] == 0
     assert list(tmp_path.iterdir()) == []
     assert "no experiences yet" in run("list")[2]
+    assert "no experiences yet" in run("find", "anything")[2]
 
 
 def test_what_is_added_is_found_shown_and_listed(run: Run) -> None:
@@ -91,6 +92,18 @@ def test_a_failure_and_a_preference_are_said_in_one_go(run: Run) -> None:
     assert (liked["type"], liked["confidence"]) == ("user_preference", 0.4)
     assert "build the docs" not in run("list", "--outcome", "success")[1]
     assert run("list", "--type", "tool_chain")[2].startswith("no experience passes the filters")
+
+
+def test_a_preference_says_when_it_is_shown_and_what_it_contradicts(run: Run) -> None:
+    first = run("add", "--prefer", "Indentation", "tabs")[2]
+    second = run("add", "--prefer", "indentation", "spaces")[2]
+    again = run("add", "--prefer", "indentation", "spaces")[2]
+
+    assert "it is 0.40 sure, and turns are shown what is 0.5 sure: say it again" in first
+    assert "contrary" not in first
+    assert "Indentation: tabs is 0.20 sure now: it is the contrary" in second
+    assert "shown what is" not in again
+    assert "0.52" in run("list")[1]
 
 
 def test_the_same_again_is_said(run: Run) -> None:

@@ -128,6 +128,8 @@ def test_the_conversation_of_another_program_is_recorded_without_a_turn(tmp_path
         assert [one.intent for one in stored] == ["Run the tests."] * 2
         with pytest.raises(PromptuaryError, match="begin with that of the person"):
             promptuary.experiences.record(RECOVERED)
+        with pytest.raises(PromptuaryError, match="begin with that of the person"):
+            promptuary.experiences.record("Run the tests.")  # type: ignore[arg-type]  # a slip
 
 
 def test_a_turn_that_reached_out_is_kept_as_external_until_somebody_says_that_it_helped(tmp_path: Path) -> None:

@@ -307,6 +307,23 @@ def test_an_unknown_session_is_named_with_those_that_are_near(p: Promptuary) -> 
         p.sessions.show("q")
 
 
+def test_a_session_whose_thread_was_used_is_removed_after_its_turns(p: Promptuary) -> None:
+    p.sessions.create("release", roots=["src"])
+    p.threads.prepare("hello", thread="release")
+
+    with pytest.raises(
+        PromptuaryError, match=r"has turns; remove these first: `promptuary thread rm --thread release`"
+    ):
+        p.sessions.remove("release")
+    assert [one.name for one in p.sessions.list()] == ["release"]
+    p.threads.remove(thread="release")
+    assert p.sessions.remove("release").name == "release"
+    assert p.sessions.list() == []
+    with pytest.raises(UnknownSessionError):
+        p.sessions.remove("release")
+    assert "Be brief about tides." in prompt(p, "see @docs/style.md", "release")
+
+
 def test_a_question_creates_no_database(files: Files) -> None:
     folder = files({"a.py": "x = 1\n"})
     with Promptuary.open(folder, exact=True, embedder="none") as p:

@@ -98,6 +98,17 @@ def test_a_note_is_found_by_its_id_the_beginning_of_it_and_its_path(project: Pat
     assert (gone.source, gone.revision, gone.current) == (note.address, "", False)
 
 
+def test_an_experience_is_found_by_its_id_and_the_beginning_of_it(project: Path) -> None:
+    with opened(project) as promptuary:
+        made = promptuary.experiences.add("task_solution", "build the docs", "make docs")
+        ask(promptuary, "Please build the docs.")
+        ways = (made.id, made.address, made.id[:6], f"experience:{made.id[:6]}")
+        found = [promptuary.threads.audit(one) for one in ways]
+
+    assert [one.sources for one in found] == [(made.address,)] * 4
+    assert (found[0].rows[0].layer, found[0].rows[0].current) == ("experience", True)
+
+
 def test_a_commit_is_found_by_more_or_less_of_its_hash(project: Path) -> None:
     def git(*arguments: str) -> str:
         who = {

@@ -3,7 +3,7 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from promptuary.blocking import Promptuary
@@ -15,7 +15,7 @@ from promptuary.cli.memory.writing import is_terminal
 from promptuary.cli.search.explain import query_words
 from promptuary.cli.terminal import cut
 from promptuary.core.errors import PromptuaryError, UnknownExperienceError
-from promptuary.core.experiences import Experience, ExperienceFields, ExperienceResult
+from promptuary.core.experiences import LEAST_CONFIDENCE, PREFERENCE, Experience, ExperienceFields, ExperienceResult
 from promptuary.core.json import (
     experience_json,
     experience_list_json,
@@ -25,6 +25,8 @@ from promptuary.core.json import (
 )
 from promptuary.core.search import note_text
 from promptuary.core.text import one_line
+
+_NONE_YET: Final = "no experiences yet: turns with tools record them, and promptuary experience add stores one"
 
 
 def main(options: argparse.Namespace) -> int:
@@ -55,7 +57,28 @@ def add(promptuary: Promptuary, options: argparse.Namespace) -> int:
     _print_changed([stored], options)
     again = f"known before, now used {stored.use_count} times" if stored.use_count > 1 else "stored"
     say(f"{again}; promptuary experience forget {stored.id} removes it", quiet=options.quiet or options.json)
+    if options.prefer is not None:
+        for line in _about_preference(promptuary, stored):
+            say(line, quiet=options.quiet or options.json)
     return DONE
+
+
+def _about_preference(promptuary: Promptuary, stored: Experience) -> Iterator[str]:
+    """Yield what a person should know of a preference: which others are less sure now, and when turns are shown it."""
+    category = _category(stored)
+    for one in promptuary.experiences.list(type=PREFERENCE).experiences:
+        if one.id != stored.id and category and _category(one) == category:
+            yield f"{one_line(one.intent)} is {one.confidence:.2f} sure now: it is the contrary"
+    if stored.confidence < LEAST_CONFIDENCE:
+        yield (
+            f"it is {stored.confidence:.2f} sure, and turns are shown what is {LEAST_CONFIDENCE} sure: say it again, "
+            f"or promptuary experience feedback helped {stored.id}"
+        )
+
+
+def _category(one: Experience) -> str:
+    named = one.solution.get("category") if isinstance(one.solution, Mapping) else None
+    return named.casefold() if isinstance(named, str) else ""
 
 
 def _fields(options: argparse.Namespace) -> ExperienceFields:
@@ -98,18 +121,20 @@ def find(promptuary: Promptuary, options: argparse.Namespace) -> int:
         words = query_words(query)
         each_hit = enumerate(result.hits, 1)
         print("\n\n".join(found(number, hit, words, explain=options.explain) for number, hit in each_hit))
-    _say_how(query, result, options)
+    _say_how(promptuary, query, result, options)
     return DONE if result.hits else NOTHING
 
 
-def _say_how(query: str, result: ExperienceResult, options: argparse.Namespace) -> None:
+def _say_how(promptuary: Promptuary, query: str, result: ExperienceResult, options: argparse.Namespace) -> None:
     for note in result.notes:
         say(f"note: {note_text(note)}", quiet=options.quiet)
     if result.hits and not result.answers:
         say("nothing here seems to be like that; these are the nearest experiences", quiet=options.quiet)
-    if not result.hits:
+    if not result.hits and promptuary.experiences.list(limit=0).total:
         asked = cut(one_line(query), 60)
         say(f"no experience found for {asked}: use other words, or look at experience list", quiet=options.quiet)
+    elif not result.hits:
+        say(_NONE_YET, quiet=options.quiet)
 
 
 def list_experiences(promptuary: Promptuary, options: argparse.Namespace) -> int:
@@ -132,7 +157,7 @@ def list_experiences(promptuary: Promptuary, options: argparse.Namespace) -> int
 def _why_none(promptuary: Promptuary) -> str:
     if promptuary.experiences.list(limit=0).total:
         return "no experience passes the filters; loosen them"
-    return "no experiences yet: turns with tools record them, and promptuary experience add stores one"
+    return _NONE_YET
 
 
 def show(promptuary: Promptuary, options: argparse.Namespace) -> int:

@@ -40,13 +40,14 @@ def listed(experiences: Sequence[Experience], at: str) -> str:
             one.outcome,
             f"{strength(one, at):.2f}",
             f"{one.success_score:.2f}",
+            f"{one.confidence:.2f}",
             str(one.use_count),
             one.last_used_at[:_DAY],
             _about(one),
         )
         for one in experiences
     ]
-    return cut_table(("id", "type", "outcome", "strength", "success", "uses", "last used", "intent"), rows)
+    return cut_table(("id", "type", "outcome", "strength", "success", "sure", "uses", "last used", "intent"), rows)
 
 
 def _about(one: Experience) -> str:
@@ -56,13 +57,14 @@ def _about(one: Experience) -> str:
 def whole(one: Experience, at: str) -> str:
     """Return an experience with all that is known of it."""
     said = json.dumps(one.solution, ensure_ascii=False, indent=2)
+    uses = "once" if one.use_count == 1 else f"{one.use_count} times"
     lines = [
         f"{one.id}  {one.type}, {one.outcome}",
         f"intent      {one_line(one.intent)}",
         *([f"problem     {one_line(one.problem)}"] if one.problem else []),
         f"strength    {strength(one, at):.3f}, {one.base_weight:.3f} when used; half in {one.half_life_days:g} days",
         f"success     {one.success_score:.3f}, confidence {one.confidence:.3f}",
-        f"used        {one.use_count} times, last {one.last_used_at}, first {one.created_at}",
+        f"used        {uses}, last {one.last_used_at}, first {one.created_at}",
         *([f"tags        {', '.join(map(one_line, one.tags))}"] if one.tags else []),
         *([f"from        thread {one_line(one.thread)}, {one_line(one.turn)}"] if one.thread else []),
         f"words of    {one.trust}",

@@ -20,6 +20,10 @@ def _add_name(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the name of a session")
 
 
+def _add_yes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
+
+
 def _add_sets(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--thread", "-t", metavar="NAME", help="its thread, a new one (default: called like it)")
     sets = section(parser, "what it may see")
@@ -39,7 +43,10 @@ def _add_sets(parser: argparse.ArgumentParser) -> None:
 
 def _add_audit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "source", nargs="?", metavar="SOURCE", help="a file, a note (id or path), a commit, a URL; none with --turn"
+        "source",
+        nargs="?",
+        metavar="SOURCE",
+        help="a file, a note (id or path), an experience, a commit, a URL; none with --turn",
     )
     parser.add_argument("--turn", type=count, metavar="N", help="print what this turn was based on")
     parser.add_argument("--thread", "-t", metavar="NAME", help="with --turn: the thread (default: main)")
@@ -75,6 +82,7 @@ _SUMMARY: Final = {
     "create, list, show": "make a session; see what it may see",
     "refresh": "pin again, as everything is now",
     "archive, restore": "put a session away, or bring it back",
+    "rm": "remove a session with its thread",
     "audit": "print which answers a source influenced",
     "replay": "print what a turn sent, or run it again",
     "prune": "remove old turns with their prompts",
@@ -134,6 +142,15 @@ ACTIONS: Final = (
         "Bring back a session that was archived.",
         ("promptuary session restore release",),
         (_add_name,),
+    ),
+    Command(
+        "rm",
+        "NAME [options]",
+        "remove a session with its thread",
+        "Remove a session for good, with the turns of its thread: their history, prompts and receipts. Notes and "
+        "experiences that came of it stay. It asks first.",
+        ("promptuary session rm release", "promptuary session rm release --yes"),
+        (_add_name, _add_yes),
     ),
     Command(
         "replay",

@@ -1,14 +1,14 @@
-"""``promptuary session prune`` and ``forget``: remove old turns, or a file from all of them, for good."""
+"""``promptuary session rm``, ``prune`` and ``forget``: remove a session, old turns, or a file from all, for good."""
 
 import argparse
 import re
 from typing import Final
 
 from promptuary.blocking import Promptuary
-from promptuary.cli.common import print_json
+from promptuary.cli.common import confirmed, print_json
 from promptuary.cli.memory.printing import say
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.json import audit_json, pruned_json
+from promptuary.core.json import audit_json, pruned_json, session_json
 from promptuary.core.ledger import Pruned
 from promptuary.core.text import one_line
 
@@ -17,6 +17,24 @@ NOTHING: Final = 1
 
 _AGE: Final = re.compile(r"(\d{1,5})([dwmy])", re.ASCII)
 _DAYS: Final = {"d": 1, "w": 7, "m": 30, "y": 365}
+
+
+def remove(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Remove a session with its thread."""
+    session = promptuary.sessions.show(options.name).session
+    name, turns = one_line(session.name), promptuary.threads.totals(thread=session.thread).turns
+    what = f"session {name} with {_counted(turns, 'turn')} of thread {one_line(session.thread)}"
+    if not confirmed(f"Remove {what} for good?", options):
+        say("promptuary: nothing was removed; --yes removes it without asking")
+        return NOTHING
+    if session.thread in {one.id for one in promptuary.threads.list()}:
+        promptuary.threads.remove(thread=session.thread)
+    gone = promptuary.sessions.remove(session.name)
+    if options.json:
+        print_json(session_json(gone))
+    else:
+        print(f"removed {what}")
+    return DONE
 
 
 def prune(promptuary: Promptuary, options: argparse.Namespace) -> int:
@@ -28,7 +46,13 @@ def prune(promptuary: Promptuary, options: argparse.Namespace) -> int:
     elif done == Pruned():
         print("nothing is that old")
     else:
-        turns = f"{done.turns:,} turns, {done.threads:,} threads as a whole, {done.messages:,} messages"
+        turns = ", ".join(
+            (
+                _counted(done.turns, "turn"),
+                f"{_counted(done.threads, 'thread')} as a whole",
+                _counted(done.messages, "message"),
+            )
+        )
         print(f"{'would remove' if options.dry_run else 'removed'} {turns}: {done.bytes / 1000:,.1f} kB of texts")
     return NOTHING if done == Pruned() else DONE
 
@@ -48,6 +72,10 @@ def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
     if any(row.status == "prepared" for row in found.rows):
         say("a turn without an answer stores it again when it gets one; forget it again then", quiet=options.quiet)
     return DONE
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def age(text: str) -> int:

@@ -20,6 +20,7 @@ _ACTIONS: Final[Mapping[str, Callable[[Promptuary, argparse.Namespace], int]]] =
     "refresh": making.refresh,
     "archive": making.archive,
     "restore": making.restore,
+    "rm": removing.remove,
     "audit": looking_back.audit,
     "replay": looking_back.replay,
     "prune": removing.prune,

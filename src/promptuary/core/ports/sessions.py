@@ -37,6 +37,10 @@ class SessionStore(Protocol):
         """Replace the session of this id; return False if it is not there. Without ``pins`` those that it has stay."""
         ...
 
+    def remove(self, session: str) -> bool:
+        """Remove the session of this id with what it was pinned with; return False if it is not there."""
+        ...
+
     def rename_thread(self, thread: str, name: str) -> bool:
         """Note that a thread has another name; return False, and change nothing, if a session has a thread of it.
 

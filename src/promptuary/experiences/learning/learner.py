@@ -63,7 +63,8 @@ class ExperienceLearner:
         for one in taught:
             fields: ExperienceFields = {**one.fields, "thread": thread, "turn": turn}
             if one.topic:
-                made = self._experiences.track_preference(one.topic, one.intent, trust=one.trust, **fields)
+                value, said = (one.value, one.intent) if one.value else (one.intent, "")
+                made = self._experiences.track_preference(one.topic, value, said=said, trust=one.trust, **fields)
             else:
                 made = self._experiences.add(one.type, one.intent, one.solution, trust=one.trust, **fields)
             stored.append(made)

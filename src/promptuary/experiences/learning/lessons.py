@@ -12,7 +12,8 @@ class Lesson:
     """Something to be stored: what was wanted, what was done about it, and what else is known of it.
 
     ``trust`` says whose words it holds. External ones are shown to nobody before they were confirmed. ``topic`` is what
-    a preference is about: another value of the same topic contradicts it.
+    a preference is about: another value of the same topic contradicts it. ``value`` is what is preferred of the topic,
+    if ``intent`` says that in a sentence.
     """
 
     type: str
@@ -21,3 +22,4 @@ class Lesson:
     fields: ExperienceFields = field(default_factory=ExperienceFields)
     trust: NoteTrust = "agent"
     topic: str = ""
+    value: str = ""

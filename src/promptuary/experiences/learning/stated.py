@@ -11,6 +11,7 @@ from functools import cache
 from typing import Final
 
 from promptuary.core.experiences import FIRST_CONFIDENCE, PREFERENCE, ExperienceFields
+from promptuary.experiences.learning.choices import choice
 from promptuary.experiences.learning.lessons import Lesson
 from promptuary.memory.writeback.extract import LONGEST_STATEMENT, Statement, statements
 from promptuary.memory.writeback.own_words import own_beginning, sentences
@@ -53,7 +54,8 @@ def stated(message: str) -> list[Lesson]:
 
 def _fixes(words: str) -> Iterator[Lesson]:
     """Yield each fix that is stated, with the cause that is stated shortly before it or after it."""
-    told = [one for one in sentences(words) if len(one) <= LONGEST_STATEMENT and not one.endswith(("?", "？"))]
+    stated = [one for one in sentences(words) if len(one) <= LONGEST_STATEMENT and not one.endswith(("?", "？"))]
+    told = [clause for one in stated for clause in _clauses(one)]
     causes = {at: cause for at, one in enumerate(told) if (cause := _after(_cause(), one))}
     for at, one in enumerate(told):
         if fix := _after(_fix(), one):
@@ -63,13 +65,20 @@ def _fixes(words: str) -> Iterator[Lesson]:
             yield _lesson("error_recovery", problem or fix, solution, problem)
 
 
+def _clauses(sentence: str) -> list[str]:
+    """Return a sentence in two parts if its second one states a fix: "the cause was …, and the fix was …"."""
+    found = _later_fix().search(sentence)
+    return [sentence[: found.start()], sentence[found.start("fix") :]] if found else [sentence]
+
+
 def _decisions_and_preferences(words: str) -> Iterator[Lesson]:
     for one in statements(words):
         if one.kind == "project":
             yield _lesson("task_solution", one.text, {"decision": one.text})
         elif _is_preference(one):
             fields: ExperienceFields = {"confidence": FIRST_CONFIDENCE, "weight": CANDIDATE_WEIGHT}
-            yield Lesson(PREFERENCE, one.text, {"preference": one.text}, fields, "person")
+            topic, value = choice(one.text) or ("", "")
+            yield Lesson(PREFERENCE, one.text, {"preference": one.text}, fields, "person", topic, value)
 
 
 def _is_preference(one: Statement) -> bool:
@@ -103,3 +112,8 @@ def _fix() -> re.Pattern[str]:
 @cache
 def _prefers() -> re.Pattern[str]:
     return re.compile(_PREFERS, re.IGNORECASE)
+
+
+@cache
+def _later_fix() -> re.Pattern[str]:
+    return re.compile(rf"[,;，；]\s*(?:(?:and|so|und|et|y)\s+)?(?P<fix>{'|'.join(_FIXES)})", re.IGNORECASE)

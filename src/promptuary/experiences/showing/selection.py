@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from promptuary.core.experiences import Experience, ExperienceHit, ExperienceResult
+from promptuary.core.experiences import LEAST_CONFIDENCE, Experience, ExperienceHit, ExperienceResult
 
 MOST_SHOWN: Final = 3
 MOST_WARNINGS: Final = 1
 LEAST_STRENGTH: Final = 0.1
 LEAST_SUCCESS: Final = 0.7
-LEAST_CONFIDENCE: Final = 0.5
 _FAR: Final = 0.5
 """An experience is about the message if its score is at least this share of the best."""
 

@@ -88,6 +88,17 @@ class SessionStoreConformance:
         )
         assert sessions.pins(ONE.name) == PINS
 
+    def test_what_is_removed_is_gone_and_its_name_and_thread_are_free(self, sessions: SessionStore) -> None:
+        sessions.add(ONE, PINS)
+        sessions.add(TWO, PINS)
+
+        assert sessions.remove(ONE.id)
+        assert not sessions.remove(ONE.id)
+        assert (sessions.of_thread(ONE.thread), sessions.pins(ONE.name)) == (None, None)
+        assert (list(sessions.all()), sessions.pins(TWO.name)) == ([TWO], PINS)
+        assert sessions.add(replace(ONE, id="session-3"), Pins())
+        assert sessions.pins(ONE.name) == Pins()
+
     def test_pins_are_replaced_as_a_whole(self, sessions: SessionStore) -> None:
         sessions.add(ONE, PINS)
         sessions.add(TWO, PINS)

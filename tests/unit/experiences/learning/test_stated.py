@@ -15,6 +15,8 @@ FIXES = [
     ),
     ("El problema era el archivo de bloqueo. La solución fue borrarlo.", "borrarlo", "el archivo de bloqueo"),
     ("原因是锁文件太旧。解决办法是删除它。", "删除它", "锁文件太旧"),
+    ("The problem was a missing comma, and the fix was adding it.", "adding it", "a missing comma"),
+    ("原因是端口被占用，解决办法是换端口。", "换端口", "端口被占用"),
     ("I fixed it by pinning numpy below 2.", "pinning numpy below 2", ""),
     ("What helped was to clear the cache.", "clear the cache", ""),
 ]
@@ -64,6 +66,7 @@ def test_a_preference_is_a_candidate_of_little_confidence(message: str) -> None:
 
     assert lesson.type == "user_preference"
     assert lesson.fields == {"confidence": 0.4, "weight": CANDIDATE_WEIGHT}
+    assert lesson.intent == lesson.solution["preference"]
 
 
 @pytest.mark.parametrize(

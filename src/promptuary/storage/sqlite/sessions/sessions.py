@@ -91,6 +91,18 @@ class SqliteSessions(SessionStore):
 
         return self._database.write(replaced)
 
+    def remove(self, session: str) -> bool:
+        """Remove the session of this id; return False if it is not there."""
+
+        def removed(connection: sqlite3.Connection) -> bool:
+            rows = self._rows(connection, "session_number", {"session": to_column(session)})
+            for (number,) in rows:
+                for query in ("drop_session_pins", "drop_session_files", "drop_session"):
+                    connection.execute(_QUERIES[query], {"number": number})
+            return bool(rows)
+
+        return self._database.write(removed)
+
     def rename_thread(self, thread: str, name: str) -> bool:
         """Note that a thread has another name; return False if a session has a thread of it."""
 

@@ -29,6 +29,14 @@ UPDATE session SET thread = :thread, checksum = :checksum WHERE number = :number
 UPDATE session SET body = :body, version = :version, checksum = :checksum
 WHERE owner = :owner AND session = :session AND name = :name AND thread = :thread;
 
+-- name: drop_session
+-- Remove a session.
+DELETE FROM session WHERE number = :number;
+
+-- name: drop_session_files
+-- Remove the files that a session was pinned with.
+DELETE FROM session_files WHERE session = :number;
+
 -- name: put_session_files
 -- Store the files that a session was pinned with.
 INSERT OR REPLACE INTO session_files (session, files) VALUES (:number, :files);
