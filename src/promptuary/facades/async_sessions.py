@@ -68,7 +68,7 @@ class AsyncSessions:
     async def remove(self, name: str) -> Session:
         """Remove a session for good, and return what it was.
 
-        Raises ``PromptuaryError`` if its thread has turns: ``threads.remove`` removes these first.
+        Raises ``PromptuaryError`` if its thread has turns, which have to be removed first.
         """
         return await self._run(lambda sessions: sessions.remove(name))
 
