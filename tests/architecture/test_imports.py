@@ -12,7 +12,7 @@ from importlib.util import find_spec
 import pytest
 
 import promptuary
-from promptuary.cli.arguments import COMMANDS
+from promptuary.cli.command_table import COMMANDS
 from promptuary.plugins import EMBEDDERS, GROUP
 from tests.architecture.source import ROOT, SRC, modules, names, rooms
 

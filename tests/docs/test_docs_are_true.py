@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.cli.arguments import make_parser
+from promptuary.cli.command_table import make_parser
 from promptuary.config.settings import SETTINGS, USER_ONLY, Settings
 from promptuary.context.assemble import Room
 from promptuary.context.history import CompactionPolicy

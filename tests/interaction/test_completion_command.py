@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.cli.arguments import COMMANDS
+from promptuary.cli.command_table import COMMANDS
 from promptuary.cli.completion import script
 from promptuary.cli.main import main
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from promptuary.cli.arguments import COMMANDS
+from promptuary.cli.command_table import COMMANDS
 from promptuary.cli.flags import SETTING_FLAGS
 from promptuary.cli.main import _parsed, main
 from promptuary.config.settings import SETTINGS, SettingsOptions, load

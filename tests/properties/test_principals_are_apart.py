@@ -27,7 +27,7 @@ from promptuary.blocking import (
     BlockingThreads,
     Promptuary,
 )
-from promptuary.cli.arguments import COMMANDS, make_parser
+from promptuary.cli.command_table import COMMANDS, make_parser
 from promptuary.cli.main import main
 from promptuary.core.errors import PromptuaryError, SourceError
 from promptuary.core.experiences import TYPES

@@ -8,7 +8,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from promptuary.cli.arguments import make_parser
+from promptuary.cli.command_table import make_parser
 
 _BASH: Final = r"""# promptuary: completion for bash. Put this into ~/.bashrc:  eval "$(promptuary completion bash)"
 _promptuary() {

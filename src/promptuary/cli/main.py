@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from promptuary.cli.arguments import COMMANDS, flags_of, make_parser, overview
+from promptuary.cli.command_table import COMMANDS, flags_of, make_parser, overview
 from promptuary.cli.parsing import did_you_mean, in_order, is_flag
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.text import one_line

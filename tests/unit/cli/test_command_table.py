@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from promptuary.cli.arguments import COMMANDS, make_parser
+from promptuary.cli.command_table import COMMANDS, make_parser
 from promptuary.cli.experiences.actions import ACTIONS as EXPERIENCE_ACTIONS
 from promptuary.cli.flags import SETTING_FLAGS
 from promptuary.cli.main import _parsed, main
