@@ -21,7 +21,6 @@ from promptuary.context.compact.envelope import body_of, how_many
 from promptuary.context.compact.extract import links, names, paths, prose, sentences
 from promptuary.core.blocks import Detail, Source, content_hash
 from promptuary.core.errors import ConfigError, PromptuaryError, SourceError
-from promptuary.core.excerpt import excerpt
 from promptuary.core.messages import Item, ToolCall
 from promptuary.core.notes import NoteDraft, is_note_id, note_path
 from promptuary.core.ports.json_answers import json_object
@@ -30,6 +29,7 @@ from promptuary.core.query import parse as parse_query
 from promptuary.core.render import render
 from promptuary.core.table import display_width
 from promptuary.core.text import one_line, slug, visible
+from promptuary.core.texts.excerpt import excerpt
 from promptuary.experiences.drafting import draft
 from promptuary.experiences.learning.learner import lessons
 from promptuary.experiences.sameness import fingerprint

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from promptuary.core.messages import ToolCall
 from promptuary.core.ports.threads import StateDatabase
 from promptuary.core.principals import LOCAL
 from promptuary.engine import AsyncThreads, Promptuary
 from promptuary.storage.in_memory import InMemoryState
 from promptuary.storage.sqlite.state import SqliteState
 from promptuary.testing.off_loop import CalledOnLoopError, off_loop
+from promptuary.testing.scripted import ScriptedStream
 from tests.architecture.source import modules
 from tests.conftest import Files
 
@@ -103,6 +105,11 @@ async def everything_with_threads(workspace: Path) -> None:
         await threads.pending()
         await threads.finish(turn, "Seen.")
         await threads.abandon(await threads.prepare("Never mind."))
+        calls = [
+            ToolCall("1", "read_file", '{"path": "a.md"}'),
+            ToolCall("2", "search_recall_memories", '{"query": "a"}'),
+        ]
+        await threads.run("Look.", ScriptedStream([calls, ["Seen."]]), await threads.tools())
         await threads.attach("a.md")
         await threads.attach("@folder:.")
         await threads.pin("a.md")
@@ -112,7 +119,7 @@ async def everything_with_threads(workspace: Path) -> None:
         await threads.totals()
         await threads.audit("a.md")
         await threads.sources()
-        await threads.rerun(window=4_000)
+        await threads.rerun(number=3, window=4_000)
         await threads.forget("a.md", dry_run=True)
         await threads.prune(90)
         await threads.stats()

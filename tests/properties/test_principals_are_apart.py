@@ -32,12 +32,13 @@ from promptuary.cli.main import main
 from promptuary.core.errors import PromptuaryError, SourceError
 from promptuary.core.experiences import TYPES
 from promptuary.core.layers import Scope
-from promptuary.core.messages import Message
+from promptuary.core.messages import Message, ToolCall
 from promptuary.core.notes import KINDS, STATUSES, NoteHeader
 from promptuary.core.ports.threads import PRIVATE_SCOPES, StateDatabase, StateKey, ThreadStore
 from promptuary.core.principals import LOCAL
 from promptuary.facades.blocking_sessions import BlockingSessions
 from promptuary.storage.sqlite.state import SqliteState
+from promptuary.testing.scripted import ScriptedModel, ScriptedStream, Spoken
 from tests.conftest import TORTURE
 
 PRINCIPALS: Final = (
@@ -137,6 +138,8 @@ THREAD_READS: Final[dict[str, Callable[[Promptuary], object]]] = {
     "pending": lambda p: [p.threads.pending(thread=name) for name in THREADS],
     "needs_compaction": lambda p: [p.threads.needs_compaction(thread=name) for name in THREADS],
     "prepare": lambda p: p.threads.prepare("what do you know?", thread="main").messages,
+    "run": lambda p: p.threads.run("what do you know?", ScriptedModel(["Nothing."]), thread="main").turn.messages,
+    "tools": lambda p: [asked_tools(p, name) for name in THREADS],
 }
 THREAD_WRITES: Final = {
     "prune",
@@ -369,6 +372,15 @@ def based_on(p: Promptuary, thread: str, number: int | None) -> object:
     with suppress(SourceError):
         return p.threads.sources(thread=thread, number=number)
     return None
+
+
+def asked_tools(p: Promptuary, thread: str) -> object:
+    """Return what the model of a thread is told by the tools that read."""
+    known = {one.name: one for one in p.threads.tools(thread=thread)}
+    script: list[Spoken] = [[ToolCall("1", "search_recall_memories", '{"query": "secret"}')], ["Done."]]
+    told: list[object] = []
+    p.threads.run("look", ScriptedStream(script), list(known.values()), thread=thread, on_event=told.append)
+    return told
 
 
 def test_every_read_path_is_registered() -> None:

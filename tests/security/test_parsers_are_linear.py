@@ -71,7 +71,7 @@ NOT_MEASURED = {
     "testing/loopback.py": "for tests",
     "testing/suites/forgetting.py": "for tests",
     "testing/word_embedder.py": "for tests",
-    "threads/audit.py": "the beginning of a hash that somebody typed",
+    "threads/past/audit.py": "the beginning of a hash that somebody typed",
     "wiring/memory/notes.py": "a setting of the person, which is short",
     "workspace/changes/mounts.py": "written by the kernel",
     "workspace/disk/sensitive_names.py": "patterns for workspace/disk/policy.py",

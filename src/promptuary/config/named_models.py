@@ -14,6 +14,12 @@ from promptuary.config.prices import Price, price_of
 from promptuary.config.values import converted, cut, nearest
 from promptuary.core.errors import ConfigError
 
+NO_MODEL: Final = (
+    'no model is configured to answer: write answer_model = "NAME" into your own configuration, with the name of a '
+    "model such as gpt-5-mini or ollama/llama3.2, or set PROMPTUARY_ANSWER_MODEL"
+)
+"""What to do if there is nobody to talk to."""
+
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 

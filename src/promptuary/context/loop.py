@@ -15,10 +15,10 @@ from promptuary.context.receipt_entries import PromptPart
 from promptuary.core.blocks import Block, Detail, Source, content_hash
 from promptuary.core.budget import TokenCounter, water_fill
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.excerpt import excerpt
 from promptuary.core.ids import new_id
 from promptuary.core.messages import Item
 from promptuary.core.text import one_line
+from promptuary.core.texts.excerpt import excerpt
 
 LAYER = "loop"
 """What receipts call it."""

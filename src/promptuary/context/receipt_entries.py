@@ -4,16 +4,26 @@ Layers, references, the history and the message are all parts: blocks, and what 
 into an entry, whichever part it is of.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from promptuary.context.assemble import Contribution
 from promptuary.context.history import Group, PricedHistory
 from promptuary.core.blocks import Block, Detail, Source, content_hash
+from promptuary.core.budget import TokenCounter
 from promptuary.core.expansion import Expansion
 from promptuary.core.layers import Band, Omitted
 from promptuary.core.messages import Item
+from promptuary.core.ports.chat import ToolSpec
 from promptuary.core.receipts import ReceiptEntry
+from promptuary.core.text import one_line
+
+TOOLS: Final = "tools"
+"""What receipts call the descriptions of tools."""
+_TOOL_OVERHEAD: Final = 12
+"""The tokens that services add around the description of a tool, about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +33,11 @@ class PromptPart:
     layer: str
     blocks: Sequence[Block] = ()
     omitted: Sequence[Omitted] = ()
+
+    @property
+    def tokens(self) -> int:
+        """What its blocks cost."""
+        return sum(block.tokens for block in self.blocks)
 
 
 def entries(parts: Sequence[PromptPart], window: int) -> list[ReceiptEntry]:
@@ -130,6 +145,21 @@ def _unsent(strays: Sequence[Group]) -> list[str]:
     reasons = [f"{calls} unanswered tool call{'s are' if calls > 1 else ' is'} not sent"] if calls else []
     results_are = "results without a call are" if results > 1 else "result without a call is"
     return [*reasons, f"{results} tool {results_are} not sent"] if results else reasons
+
+
+def of_tools(tools: Sequence[ToolSpec], counter: TokenCounter) -> PromptPart:
+    """Return the part that the descriptions of tools are: each service words them in its own way, at about this cost.
+
+    They are no messages: the block has no text of its own.
+    """
+    if not tools:
+        return PromptPart(TOOLS)
+    said = [json.dumps([one.name, one.description, one.parameters], ensure_ascii=False) for one in tools]
+    tokens = sum(counter.count(text) + _TOOL_OVERHEAD for text in said)
+    label = f"{len(tools)} tool{'s' * (len(tools) > 1)}"
+    source = Source(TOOLS, label, TOOLS, "", content_hash("\n".join(said)))
+    names = one_line(", ".join(one.name for one in tools))
+    return PromptPart(TOOLS, [Block(source, Detail.FULL, "", tokens, reason=names)])
 
 
 def of_references(expansion: Expansion) -> PromptPart:

@@ -14,7 +14,7 @@ from promptuary.core.receipts import Receipt
 Way = Literal["direct", "history", "summary"]
 """How a source got into a prompt: in a block of its own, in a message of the history, or in a summary of such."""
 
-_SAID: Final = frozenset({"history", "message", "loop"})
+_SAID: Final = frozenset({"history", "message", "loop", "tools"})
 """Layers of a receipt that are what was said, not what was looked up."""
 
 ATTACHED: Final = "references"

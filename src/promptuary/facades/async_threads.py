@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from promptuary.core.ports.threads import ThreadInfo, Totals, TurnRecord
     from promptuary.core.receipts import Receipt
     from promptuary.core.references import Pasted
+    from promptuary.core.runs import AnyModel, Confirm, OnEvent, RunResult, Tool
     from promptuary.core.threads import AttachmentList, ExportForm, HistoryStats, ImportedThread, Replay, Rerun
     from promptuary.threads.prepared import Turn
     from promptuary.threads.threads import Threads
@@ -55,6 +56,45 @@ class AsyncThreads:
         is over with this.
         """
         return await (await self._opened()).extend(turn, answer)
+
+    async def run(
+        self,
+        text: str,
+        model: AnyModel | None = None,
+        tools: Sequence[Tool] = (),
+        *,
+        thread: str = "main",
+        pasted: Pasted = (),
+        on_event: OnEvent | None = None,
+        confirm: Confirm | None = None,
+        max_requests: int = 50,
+    ) -> RunResult:
+        """Let a model answer a message, with as many calls of ``tools`` as it wants, and record it all as one turn.
+
+        ``model`` is a name of the settings or of a provider, or a model; by default that of the setting answer_model.
+        ``on_event`` is told what happens, piece by piece; ``confirm`` is asked before a tool that writes is called, and
+        without it such tools are refused. ``pasted`` is as in ``prepare``.
+
+        Raises ``RunFailedError`` if the model fails. Whatever had arrived by then is in the thread, and marked; so it
+        is if whoever waits is cancelled, which ends the connection at once.
+        """
+        return await (await self._opened()).run(
+            text,
+            model,
+            tools,
+            thread=thread,
+            pasted=pasted,
+            on_event=on_event,
+            confirm=confirm,
+            max_requests=max_requests,
+        )
+
+    async def tools(self, *, thread: str = "main") -> Sequence[Tool]:
+        """Return tools for ``run``: read_file, search_files, search_recall_memories and write_memory.
+
+        They see what the thread may see. The last one writes, so ``run`` asks ``confirm`` before.
+        """
+        return await concurrency.run(lambda: self._core.tools(thread))
 
     async def pending(self, *, thread: str = "main") -> Turn | None:
         """Return the turn of a thread that was prepared or extended last, if it still waits for its reply.

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Event
     from collections.abc import Callable, Coroutine
     from concurrent.futures import Future
+    from queue import SimpleQueue
 
     from promptuary.wiring.core import Core
 
@@ -66,6 +67,41 @@ class Calls:
                     coroutine.close()
                     raise PromptuaryError(CLOSED)
                 future = loop.submit(coroutine)
+            return _result(future)
+
+        return self.run(submitted)
+
+    def listen(
+        self, work: Callable[[], Coroutine[Any, Any, Result]], inbox: SimpleQueue[Callable[[], object] | None]
+    ) -> Result:
+        """Return the result of the coroutine, and do meanwhile in this thread what comes into ``inbox``.
+
+        Whatever interrupts that, such as Ctrl-C, cancels the coroutine and waits until it has cleaned up.
+        """
+        ended = threading.Event()
+
+        async def announced() -> Result:
+            try:
+                return await work()
+            finally:
+                ended.set()
+                inbox.put(None)
+
+        def submitted() -> Result:
+            with self._changed:
+                loop = self._loop = self._loop or _Loop()
+                if self._closed:
+                    raise PromptuaryError(CLOSED)
+                future = loop.submit(announced())
+            try:
+                while (act := inbox.get()) is not None:
+                    act()
+            except BaseException as error:
+                future.cancel()
+                ended.wait(_CLOSING_TIMEOUT)
+                if isinstance(error, KeyboardInterrupt):
+                    _rest(inbox)
+                raise
             return _result(future)
 
         return self.run(submitted)
@@ -136,6 +172,14 @@ class _Loop:
         self._stop = self._asyncio.Event()
         running.set()
         await self._stop.wait()
+
+
+def _rest(inbox: SimpleQueue[Callable[[], object] | None]) -> None:
+    """Do what is still in ``inbox``."""
+    while not inbox.empty():
+        act = inbox.get()
+        if act is not None:
+            act()
 
 
 def _result(future: Future[Result]) -> Result:

@@ -17,9 +17,9 @@ from functools import lru_cache
 from promptuary.core.blocks import Block, Detail, Source
 from promptuary.core.budget import Claim, TokenCounter, allocate
 from promptuary.core.errors import ConfigError
-from promptuary.core.excerpt import largest
 from promptuary.core.layers import Omitted, Recall
 from promptuary.core.text import one_line, visible, with_unix_lines
+from promptuary.core.texts.excerpt import largest
 
 _NAME_START = (
     r"A-Z_a-z\xc0-\xd6\xd8-\xf6\xf8-\u02ff\u0370-\u037d\u037f-\u1fff\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff"

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from promptuary.core.blocks import Block, Detail, Source
 from promptuary.core.budget import TokenCounter
-from promptuary.core.excerpt import ends, head_and_tail, largest, whole_lines
 from promptuary.core.references import format_reference
 from promptuary.core.render import render
 from promptuary.core.text import split_lines
+from promptuary.core.texts.excerpt import ends, head_and_tail, largest, whole_lines
 
 _MIN_EXCERPT_LINES = 2
 _MIN_EXCERPT_CHARACTERS = 40

@@ -7,11 +7,11 @@ from functools import cache
 from promptuary.core.blocks import Block, Detail, Source
 from promptuary.core.budget import most_tokens
 from promptuary.core.errors import Code, SourceError
-from promptuary.core.excerpt import largest
 from promptuary.core.expansion import Expansion, Outcome, Slip, Spend
 from promptuary.core.references import PATH_KINDS, WRITING_KINDS, Reference, Span
 from promptuary.core.render import masked_warnings, preamble, render_message
 from promptuary.core.text import one_line, unique_slug
+from promptuary.core.texts.excerpt import largest
 from promptuary.references.fit import RankedSource, fit
 from promptuary.references.resolve import Resolution, remember, resolve, told_apart
 from promptuary.references.resolve_context import Kind, ResolveContext

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from promptuary import concurrency
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, PromptuaryError, SourceError
-from promptuary.core.languages import language_of
 from promptuary.core.references import PATH_KINDS, Reference
+from promptuary.core.texts.languages import language_of
 from promptuary.references.locate import Notes, located
 from promptuary.references.resolve_context import Kind, NoteKept, ResolveContext
 from promptuary.references.selection import interpretations

@@ -13,8 +13,8 @@ from functools import cached_property
 
 from promptuary.core.errors import SourceError
 from promptuary.core.expansion import Slip
-from promptuary.core.languages import language_of
 from promptuary.core.references import ENDS_VALUE, KEYWORDS, KINDS, PATH_KINDS, Reference, quote
+from promptuary.core.texts.languages import language_of
 from promptuary.references.selection import interpretations
 from promptuary.workspace.workspace import Workspace
 

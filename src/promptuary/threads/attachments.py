@@ -3,7 +3,7 @@
 A path is tracked for the thread; any other reference (``@diff``, ``@url:…``) is queued for its next message.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from promptuary import concurrency
@@ -30,6 +30,21 @@ _QUEUE: Final = "attachments"
 def queue_key(thread: str) -> StateKey:
     """Return what the references for the next message of ``thread`` are stored under."""
     return StateKey(_QUEUE, "thread", thread)
+
+
+def queued_again(store: ThreadStore, thread: str) -> Callable[[], None]:
+    """Return what queues the references again that are queued now, after a turn that took them failed. Blocks."""
+    key = queue_key(thread)
+    (before,) = store.states([key])
+    words = list(before.value) if before and isinstance(before.value, list) else []
+
+    def queue() -> None:
+        (now,) = store.states([key])
+        since = list(now.value) if now and isinstance(now.value, list) else []
+        if words:
+            store.apply(ThreadChange(thread, states=[LayerState(key, 1, list(dict.fromkeys((*words, *since))))]))
+
+    return queue
 
 
 class Attachments:

@@ -29,7 +29,7 @@ Ask = Callable[[LayerRun, RecallRequest, int, HookLog], Awaitable[Contribution]]
 _SLACK = 5
 """When messages of the history go, a fifth of the room is made free: the next results find it."""
 
-_OWN = frozenset({"history", loops.LAYER})
+_OWN = frozenset({"history", loops.LAYER, receipt_entries.TOOLS})
 _SPOKEN = ("references", "message")
 
 
@@ -58,7 +58,7 @@ class Extension:
         counter, room, turn = self.common.counter, self.common.room, self.turn
         refreshed = {run.layer.id: run for run in await self.runner.refresh(log)}
         fixed = [message for layer, message in self._standing() if layer not in refreshed]
-        spent = sum(message_cost(one, counter) for one in (*fixed, turn.prompt.message))
+        spent = sum(message_cost(one, counter) for one in (*fixed, turn.prompt.message)) + self._tools
         available = room.usable - spent
         said = (*turn.said, *self.new)
         layers = await self._refreshed(refreshed, available, [*history.items, asked_item(turn), *said], log)
@@ -97,6 +97,11 @@ class Extension:
             loop=loop.items,
             earlier=(*turn.earlier, turn.number),
         )
+
+    @property
+    def _tools(self) -> int:
+        """What the descriptions of tools cost."""
+        return sum(one.tokens for one in self.turn.receipt.entries if one.layer == receipt_entries.TOOLS)
 
     def _standing(self) -> list[tuple[str, Message]]:
         """Return the messages of the layers, each with its layer."""
@@ -222,6 +227,7 @@ def _account(
 ) -> _Account:
     """Return the account of the layers before the history; the caller adds the rest in the order of the prompt."""
     account = _Account(turn, turn.receipt.window)
+    account.keep(receipt_entries.TOOLS)
     for layer in dict.fromkeys(
         (*names[: len(further.stable)], *(one for one in layers if layers[one].band == "stable"))
     ):

@@ -14,17 +14,19 @@ from promptuary.core.ports.models import ChatModel
 from promptuary.core.ports.threads import StateDatabase, ThreadInfo, Totals, TurnRecord
 from promptuary.core.receipts import Receipt
 from promptuary.core.references import Pasted
+from promptuary.core.runs import AnyModel, Confirm, OnEvent, RunResult, Tool
 from promptuary.core.threads import AttachmentList, ExportForm, HistoryStats, ImportedThread, Replay, Rerun
 from promptuary.layers.runner import HookLog, dispose
 from promptuary.layers.tracked.layer import TrackedFiles
 from promptuary.threads import exchange
-from promptuary.threads.attachments import Attachments
-from promptuary.threads.audit import Auditor
-from promptuary.threads.ledger import Ledger
+from promptuary.threads.attachments import Attachments, queued_again
 from promptuary.threads.options import ThreadOptions
+from promptuary.threads.past.audit import Auditor
+from promptuary.threads.past.ledger import Ledger
+from promptuary.threads.past.rerun import Rehearsal, rerun
+from promptuary.threads.past.sources_now import Lookups, SourcesNow
 from promptuary.threads.prepared import Turn
-from promptuary.threads.rerun import Rehearsal, rerun
-from promptuary.threads.sources_now import Lookups, SourcesNow
+from promptuary.threads.running.run import Run, RunModel, RunOptions
 from promptuary.threads.turn import Thread
 from promptuary.workspace.disk.export_files import read_export, write_export
 from promptuary.workspace.workspace import Workspace
@@ -39,10 +41,11 @@ _AFTER_ALL = "9999-12-31T23:59:59"
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What looking back needs: where the sources of turns came from, and how to run a turn again.
+    """What looking back and running need: where the sources of turns came from, and who answers a turn.
 
-    ``note`` finds the address of a note, ``model`` the chat model of a name. ``memory_by_thread`` says that each thread
-    has notes of its own.
+    ``note`` finds the address of a note, ``model`` the chat model of a name. ``answering`` is the model to run a turn
+    with, and ``for_window`` what its thread is made with. ``memory_by_thread`` says that each thread has notes of its
+    own.
     """
 
     workspace: Workspace
@@ -50,6 +53,8 @@ class Past:
     note: Callable[[str], str | None]
     rehearsal: Rehearsal
     model: Callable[[str], ChatModel]
+    answering: Callable[[AnyModel | None], RunModel]
+    for_window: Callable[[int], ThreadOptions]
     memory_by_thread: bool = False
 
 
@@ -83,6 +88,28 @@ class Threads:
     async def extend(self, turn: Turn, answer: Answer) -> Turn:
         """Return the next request of a turn."""
         return await self._thread(turn.thread).extend(turn, answer)
+
+    async def run(
+        self,
+        text: str,
+        model: AnyModel | None,
+        tools: Sequence[Tool],
+        *,
+        thread: str,
+        pasted: Pasted,
+        on_event: OnEvent | None,
+        confirm: Confirm | None,
+        max_requests: int,
+    ) -> RunResult:
+        """Let a model answer a message, with as many calls of tools as it wants, and record it all as one turn."""
+        if max_requests < 1:
+            raise PromptuaryError(f"max_requests is a number from 1 on, not {max_requests!r}")
+        name, options = _named(thread), RunOptions(tools, on_event, confirm, max_requests)
+        answering = await concurrency.run(lambda: self._past.answering(model))
+        other = answering.window not in {0, self._options.room.window}
+        one = Thread(name, self._past.for_window(answering.window)) if other else self._thread(name)
+        requeue = await concurrency.run(lambda: queued_again(self._options.store, name))
+        return await Run(one, answering, options, requeue).answer(text, pasted)
 
     def pending(self, *, thread: str) -> Turn | None:
         """Return the turn of a thread that waits for its reply."""

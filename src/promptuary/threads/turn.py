@@ -44,6 +44,7 @@ from promptuary.core.expansion import Expansion
 from promptuary.core.ids import new_id
 from promptuary.core.layers import Ending, Incoming, Omitted, RecallRequest, Reply, check
 from promptuary.core.messages import Answer, Item, Message, Replacement
+from promptuary.core.ports.chat import ToolSpec
 from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, TurnRecord, TurnStatus
 from promptuary.core.receipts import Failure, Receipt
 from promptuary.core.references import Pasted, pasted_spans
@@ -78,13 +79,17 @@ class Thread:
         self._lock = asyncio.Lock()
         self._sight: Sight | None = None
 
-    async def prepare(self, text: str, pasted: Pasted = ()) -> Turn:
-        """Assemble the turn of ``text``, record it, and return it; nothing in what is ``pasted`` is a reference."""
-        said = Incoming(text, text, pasted_spans(text, pasted))
-        async with self._lock:
-            return await self._prepare(text, said)
+    async def prepare(self, text: str, pasted: Pasted = (), tools: Sequence[ToolSpec] = ()) -> Turn:
+        """Assemble the turn of ``text``, record it, and return it; nothing in what is ``pasted`` is a reference.
 
-    async def _prepare(self, text: str, said: Incoming) -> Turn:
+        ``tools`` are described to the model with each request, in the same window.
+        """
+        said = Incoming(text, text, pasted_spans(text, pasted))
+        described = receipt_entries.of_tools(tools, self._common.counter)
+        async with self._lock:
+            return await self._prepare(text, said, described)
+
+    async def _prepare(self, text: str, said: Incoming, tools: PromptPart) -> Turn:
         common, log = self._common, HookLog()
         await self._runner.init(self._states, log)
         if self._sight is not None:
@@ -92,9 +97,9 @@ class Thread:
         said = await self._runner.on_message(said, log)
         stored = await concurrency.run(self._stored)
         queued = stored.queued
-        expansion = await self._expanded(said, queued.value if queued else [])
+        expansion = await self._expanded(said, queued.value if queued else [], tools.tokens)
         message: Message = {"role": "user", "content": expansion.messages[-1]["content"]}
-        spent = common.counter.count(message["content"]) + MESSAGE_OVERHEAD
+        spent = common.counter.count(message["content"]) + MESSAGE_OVERHEAD + tools.tokens
         available = common.room.usable - spent
         attached = receipt_entries.of_references(expansion)
         words = receipt_entries.of_message(expansion.text, common.counter.count(expansion.text))
@@ -113,7 +118,7 @@ class Thread:
         warnings += receipt_entries.unsent_warnings(past, history)
         warnings += tuple(masked_warnings(block for one in contributions for block in _blocks(one)))
         stable, live = receipt_entries.of_layers(contributions)
-        parts = [*stable, of_past, *live, attached, words, *left_out]
+        parts = [tools, *stable, of_past, *live, attached, words, *left_out]
         spent += standing + before
         if available <= MESSAGE_OVERHEAD and self._runner.active:
             warnings = (*warnings, "the message leaves no room for anything else")
@@ -288,9 +293,9 @@ class Thread:
                 return after, done.replacements, (f"the history was compacted: {done.reason}",)
         return history, (), ()
 
-    async def _expanded(self, said: Incoming, queued: Sequence[str]) -> Expansion:
-        """Attach what the message points at, within its limit and what the message itself leaves."""
-        words = self._common.counter.count(said.text) + MESSAGE_OVERHEAD
+    async def _expanded(self, said: Incoming, queued: Sequence[str], tools: int) -> Expansion:
+        """Attach what the message points at, within its limit and what the message and the tools leave."""
+        words = self._common.counter.count(said.text) + MESSAGE_OVERHEAD + tools
         request = ExpandRequest(
             text=said.text,
             said=said.original,

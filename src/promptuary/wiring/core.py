@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from promptuary.core.ports.threads import StateDatabase
     from promptuary.core.ports.writeback import Proposal, ProposalFields
     from promptuary.core.references import Completion, MenuItem, Pasted, Reference, Span
+    from promptuary.core.runs import Tool
     from promptuary.core.search import SearchQuery, SearchResult
     from promptuary.core.sessions import Sight
     from promptuary.experiences.experiences import Experiences
@@ -374,6 +375,15 @@ class Core:
 
         return tool_schemas(form)
 
+    def tools(self, thread: str) -> Sequence[Tool]:
+        """Return the tools of ours that a model may call in a run of ``thread``."""
+        from promptuary.wiring.answering.tools import Own, own_tools  # noqa: PLC0415  (only runs need it)
+
+        accept = lambda one: self.proposals(create=True).accept(one).header.id  # noqa: E731
+        finds, ways = (self._find, self._find_within), (self.call_tool, accept)
+        own = Own(self._workspace, self._counter, self.settings, *finds, *ways)
+        return own_tools(own, lambda: self._sight(thread, self.state()))
+
     def call_tool(
         self,
         name: str,
@@ -488,7 +498,7 @@ class Core:
 
     def models(self) -> ModelStore:
         """Return the models that the person had fetched."""
-        from promptuary.wiring.models import model_store  # noqa: PLC0415  (seldom needed)
+        from promptuary.wiring.answering.models import model_store  # noqa: PLC0415  (seldom needed)
 
         return model_store(self.settings)
 

@@ -17,7 +17,7 @@ from promptuary.core.text import one_line
 from promptuary.layers.instructions.layer import Instructions
 from promptuary.layers.static import StaticContent
 from promptuary.layers.tracked.layer import TrackedFiles
-from promptuary.wiring.models import chat_model
+from promptuary.wiring.answering.models import chat_model
 from promptuary.wiring.workspace import open_door
 from promptuary.workspace.workspace import Workspace
 

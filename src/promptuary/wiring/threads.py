@@ -33,9 +33,9 @@ from promptuary.storage.values import now
 from promptuary.threads.options import Expand, Learner, SightOf, ThreadOptions
 from promptuary.threads.prepared import Turn, asked_item
 from promptuary.threads.threads import Past, Threads
+from promptuary.wiring.answering.models import chat_model, run_model
 from promptuary.wiring.layers import OnNote, instructions, standing_files, tracked_files
 from promptuary.wiring.memory.sources import lookups, note_address
-from promptuary.wiring.models import chat_model
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.workspace import Workspace
 
@@ -94,6 +94,8 @@ def open_threads(
         lambda key: note_address(memory("main"), key),
         lambda window: _rehearsal(options, settings, window),
         lambda name: chat_model(settings, name),
+        lambda model: run_model(settings, model),
+        lambda window: _sized(options, settings, window),
         memory_by_thread="{thread}" in settings.memory_folder,
     )
     return Threads(options, files, database, past)
@@ -114,14 +116,17 @@ def _rehearsal(options: ThreadOptions, settings: Settings, window: int) -> Threa
     """Return ``options`` for another window, over a store in which nothing lasts."""
     scratch = InMemoryState()
     return replace(
-        options,
+        _sized(options, settings, window),
         store=scratch.threads(options.principal),
-        room=_room(settings, window),
-        limit=int(window * settings.limit_share),
         transaction=scratch.transaction,
         learners=(),
         rehearsed=True,
     )
+
+
+def _sized(options: ThreadOptions, settings: Settings, window: int) -> ThreadOptions:
+    """Return ``options`` for another window."""
+    return replace(options, room=_room(settings, window), limit=int(window * settings.limit_share))
 
 
 def _room(settings: Settings, window: int) -> Room:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.core.excerpt import ends, excerpt, head_and_tail, largest
+from promptuary.core.texts.excerpt import ends, excerpt, head_and_tail, largest
 from promptuary.tokens import Counter
 
 COUNTER = Counter()

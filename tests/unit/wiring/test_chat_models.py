@@ -14,7 +14,7 @@ from promptuary.testing.chat_server import ChatServer, Says
 from promptuary.testing.loopback import Loopback
 from promptuary.testing.scripted import ScriptedModel, ScriptedStream
 from promptuary.testing.suites.streaming_model import asked, collected
-from promptuary.wiring.models import chat_model, streaming_model
+from promptuary.wiring.answering.models import chat_model, streaming_model
 from tests.conformance.test_chat_model import said
 from tests.conftest import Files
 

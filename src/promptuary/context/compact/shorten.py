@@ -11,10 +11,10 @@ from promptuary.context.compact.types import Compacted, everything_behind, put_i
 from promptuary.context.history import cost, item_cost, older
 from promptuary.core.blocks import Detail
 from promptuary.core.budget import TokenCounter
-from promptuary.core.excerpt import excerpt
 from promptuary.core.ids import new_id
 from promptuary.core.messages import Item, Replacement
 from promptuary.core.text import one_line
+from promptuary.core.texts.excerpt import excerpt
 
 
 @dataclass(frozen=True, slots=True)

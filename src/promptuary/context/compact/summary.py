@@ -19,10 +19,10 @@ from promptuary.context.compact.envelope import summary_of
 from promptuary.context.compact.types import Compacted, put_in_place
 from promptuary.context.history import DEFAULT_POLICY, CompactionPolicy, cost, item_cost, older
 from promptuary.core.budget import TokenCounter, water_fill
-from promptuary.core.excerpt import excerpt
 from promptuary.core.messages import Item, Message, Replacement
 from promptuary.core.ports.models import ChatModel
 from promptuary.core.text import visible
+from promptuary.core.texts.excerpt import excerpt
 
 _WORDS_A_TOKEN = 0.6
 _TASK = """\

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
-from promptuary.core.languages import language_of
 from promptuary.core.messages import Message
 from promptuary.core.ports.models import ChatModel
 from promptuary.core.text import UNSPACED, name_word_pattern, one_line, pairs
+from promptuary.core.texts.languages import language_of
 
 NEUTRAL = 50
 """The score of a file that cannot be judged."""

@@ -13,11 +13,11 @@ from typing import Final
 
 from promptuary.core.blocks import Block, Source, Trust, content_hash
 from promptuary.core.budget import TokenCounter
-from promptuary.core.excerpt import largest
 from promptuary.core.layers import Omitted, Recall
 from promptuary.core.notes import KINDS, NoteHeader, NoteKind
 from promptuary.core.render import without_gap
 from promptuary.core.text import one_line
+from promptuary.core.texts.excerpt import largest
 from promptuary.memory.recall.visible import MemoryPage, VisibleNotes
 from promptuary.references.detail import best_within, whole
 

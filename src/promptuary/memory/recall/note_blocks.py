@@ -9,11 +9,11 @@ from typing import Final
 
 from promptuary.core.blocks import Block, Detail, Source, Trust
 from promptuary.core.budget import TokenCounter
-from promptuary.core.excerpt import largest
 from promptuary.core.notes import Note, NoteHeader
 from promptuary.core.references import format_reference
 from promptuary.core.render import render, without_gap
 from promptuary.core.text import split_lines
+from promptuary.core.texts.excerpt import largest
 from promptuary.memory.recall.digest import is_external
 from promptuary.memory.recall.freshness import freshness
 from promptuary.references.detail import best_within, whole

@@ -26,8 +26,8 @@ _LONGEST: Final = 12_000
 _SPEAKERS: Final[dict[str, Speaker]] = {"user": "person", "assistant": "assistant", "tool": "tool"}
 WRITE_TOOL: Final = "write_memory"
 """The tool with which an agent writes a note itself."""
-OWN_PARTS: Final = frozenset({"message", "history", "instructions", "memory_digest", "memory_recall"})
-"""Parts of a prompt that the person stands behind, unless a block in them is labelled as external."""
+OWN_PARTS: Final = frozenset({"message", "history", "instructions", "memory_digest", "memory_recall", "tools"})
+"""Parts of a prompt that the person stands behind, or the program, unless a block in them is labelled as external."""
 INSTRUCTIONS: Final = "instructions"
 """The part with ``AGENTS.md`` and its like. Those of a clone are obeyed, but what they say is not the person's."""
 

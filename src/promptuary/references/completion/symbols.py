@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from promptuary import concurrency
 from promptuary.core.errors import SourceError
-from promptuary.core.languages import language_of
+from promptuary.core.texts.languages import language_of
 from promptuary.outline import definitions, has_grammar
 from promptuary.workspace.workspace import Workspace
 

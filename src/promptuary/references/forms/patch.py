@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from promptuary.core.blocks import Forms
-from promptuary.core.excerpt import Unfolding
 from promptuary.core.text import split_lines
+from promptuary.core.texts.excerpt import Unfolding
 from promptuary.workspace.git.patch import PART
 
 _HUNK = re.compile(r"^(@@+) ", re.MULTILINE)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from promptuary.core.blocks import Forms
-from promptuary.core.excerpt import Unfolding
 from promptuary.core.text import split_lines
+from promptuary.core.texts.excerpt import Unfolding
 from promptuary.outline import Definition, definitions, signature_lines
 
 _GAP = "⋯ lines {}-{} left out ⋯\n"

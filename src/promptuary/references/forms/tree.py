@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from promptuary.core.blocks import Forms
-from promptuary.core.excerpt import Unfolding
 from promptuary.core.text import human_size, one_line
+from promptuary.core.texts.excerpt import Unfolding
 
 _CROWDED = 128
 """As many entries of a folder count as equally important; each further doubling counts as one level deeper."""

@@ -7,8 +7,8 @@ from urllib.parse import unquote
 
 from promptuary.core.blocks import Forms, Source
 from promptuary.core.errors import Code, SourceError, how_to_install
-from promptuary.core.languages import language_of
 from promptuary.core.references import Reference, format_reference, quote
+from promptuary.core.texts.languages import language_of
 from promptuary.outline import GRAMMARS, Definition, best_named, definitions, has_grammar, plain_name
 from promptuary.references.forms.text import text_forms
 from promptuary.references.resolve_context import ResolveContext

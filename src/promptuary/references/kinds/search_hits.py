@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Final
 
 from promptuary.core.blocks import Source
-from promptuary.core.languages import language_of
 from promptuary.core.references import format_reference
 from promptuary.core.search import Chunk, Hit, SearchResult
+from promptuary.core.texts.languages import language_of
 
 _FAR: Final = 0.5
 """A hit is attached if its score is at least this share of the best score."""

@@ -9,8 +9,8 @@ from functools import partial
 
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, SourceError, how_to_install
-from promptuary.core.languages import language_of
 from promptuary.core.references import Reference
+from promptuary.core.texts.languages import language_of
 from promptuary.outline import GRAMMARS, Definition, best_named, definitions, has_grammar, plain_name
 from promptuary.references.kinds.file import definition_source, part_at_symbol
 from promptuary.references.resolve_context import ResolveContext

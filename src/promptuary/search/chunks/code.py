@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from promptuary.core.languages import language_of
+from promptuary.core.texts.languages import language_of
 from promptuary.outline import definitions, has_grammar
 from promptuary.search.chunks.lines import Lines, Part
 

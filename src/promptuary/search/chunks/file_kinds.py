@@ -1,6 +1,6 @@
 """The kind of a file by its name, and the date it is about.
 
-Pure: the name, the text and the time of the last change are arguments. ``core.languages`` names languages;
+Pure: the name, the text and the time of the last change are arguments. ``core.texts.languages`` names languages;
 ``workspace.disk.sensitive_names`` lists extensions of text files.
 """
 
@@ -9,8 +9,8 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import Final
 
-from promptuary.core.languages import language_of
 from promptuary.core.search import FileKind
+from promptuary.core.texts.languages import language_of
 from promptuary.search.chunks.front_matter import START, fields
 from promptuary.when.dates import first_date, seconds
 from promptuary.workspace.disk.sensitive_names import CODE_EXTENSIONS, DATA_EXTENSIONS

@@ -14,7 +14,7 @@ from promptuary.memory.recall.digest import digest, remembered
 from promptuary.references.kinds import KINDS
 from promptuary.references.resolve import resolve
 from promptuary.references.resolve_context import ResolveContext
-from promptuary.threads.sources_now import Lookups
+from promptuary.threads.past.sources_now import Lookups
 from promptuary.workspace.workspace import Workspace
 
 

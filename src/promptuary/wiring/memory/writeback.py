@@ -24,8 +24,8 @@ from promptuary.memory.writeback.proposals import NoteWriter, Proposals
 from promptuary.memory.writeback.runner import TurnReader, Writeback, answered, foreign_turns
 from promptuary.memory.writeback.snapshot import OwnFile, TurnSnapshot, snapshot
 from promptuary.threads.prepared import Turn, asked_item
+from promptuary.wiring.answering.models import chat_model
 from promptuary.wiring.memory.notes import now, recall_policy
-from promptuary.wiring.models import chat_model
 from promptuary.workspace.workspace import Workspace
 
 if TYPE_CHECKING:

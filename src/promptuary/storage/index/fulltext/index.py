@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from promptuary.core.errors import IndexBusyError, IndexDamagedError, PromptuaryError
-from promptuary.core.languages import language_of
 from promptuary.core.query import extra_terms, folded
 from promptuary.core.search import Words
+from promptuary.core.texts.languages import language_of
 from promptuary.storage.index.document import Document
 from promptuary.storage.index.fulltext.files import (
     CommitStamp,

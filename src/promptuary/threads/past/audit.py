@@ -16,7 +16,7 @@ from promptuary.core.errors import Code, SourceError
 from promptuary.core.ledger import Audit, AuditRow, Origin, SourceUse
 from promptuary.core.ports.threads import ThreadStore
 from promptuary.core.threads import UNKNOWN_DRIFT
-from promptuary.threads.sources_now import SourcesNow
+from promptuary.threads.past.sources_now import SourcesNow
 from promptuary.workspace.disk.current_folder import CurrentFolder
 
 _MOST_NAMES: Final = 100_000

@@ -8,7 +8,7 @@ from promptuary.core.ledger import Origin
 from promptuary.core.messages import Item
 from promptuary.core.ports.threads import ThreadInfo, ThreadStore, TurnRecord
 from promptuary.core.threads import Drift, DriftKind, Replay
-from promptuary.threads.sources_now import SourcesNow
+from promptuary.threads.past.sources_now import SourcesNow
 
 
 class Ledger:

@@ -1,15 +1,20 @@
 """The models that the person had fetched, and the chat models that the person gave names to."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from promptuary.config.named_models import NamedModel
+from promptuary.config.named_models import NO_MODEL, NamedModel
+from promptuary.config.prices import Price
 from promptuary.config.settings import Settings
 from promptuary.config.values import cut
 from promptuary.core.errors import ConfigError
-from promptuary.core.ports.chat import StreamingModel
+from promptuary.core.ports.chat import ModelUsage, StreamingModel
 from promptuary.core.ports.models import ChatModel, JsonChatModel
+from promptuary.core.runs import AnyModel
 from promptuary.models.named.catalogue import CATALOGUE
 from promptuary.models.named.store import FetchedModel, ModelStore
+from promptuary.threads.running.run import RunModel
 from promptuary.workspace.user_folders import data_folder
 
 if TYPE_CHECKING:
@@ -58,13 +63,43 @@ def streaming_model(settings: Settings, name: str) -> StreamingModel:
     Raises ``ConfigError``, which says how to configure one, if there is none of this name.
     """
     found = settings.chat(name)
-    if found.given is not None and callable(getattr(found.given, "stream", None)):
-        return cast("StreamingModel", found.given)
-    if found.given is not None or found.scripted:
+    if found.given is not None:
+        return _given(cast("StreamingModel | ChatModel", found.given))
+    if found.scripted:
         from promptuary.models.chat.all_at_once import AllAtOnce  # noqa: PLC0415  (few need it)
 
         return AllAtOnce(chat_model(settings, name))
     return _service(settings, found)
+
+
+def run_model(settings: Settings, model: AnyModel | None) -> RunModel:
+    """Return the model to run a turn with: the given one, or ``answer_model`` of the settings.
+
+    Raises ``ConfigError``, which says how to configure one, if there is none.
+    """
+    name = settings.answer_model if model is None else model
+    if not isinstance(name, str):
+        return RunModel(_given(name))
+    if not name:
+        raise ConfigError(NO_MODEL)
+    found = settings.chat(name)
+    window = settings.window or replace(settings, model="", answer_model=name).effective_window
+    return RunModel(streaming_model(settings, name), window, _charging(found.price) if found.price else None)
+
+
+def _charging(price: Price) -> Callable[[ModelUsage], float]:
+    return lambda used: price.cost(used.input_tokens, used.output_tokens, used.cached_tokens)
+
+
+def _given(model: StreamingModel | ChatModel) -> StreamingModel:
+    """Return a model that a program gave, to talk to."""
+    if callable(getattr(model, "stream", None)):
+        return cast("StreamingModel", model)
+    if callable(getattr(model, "complete", None)):
+        from promptuary.models.chat.all_at_once import AllAtOnce  # noqa: PLC0415  (few need it)
+
+        return AllAtOnce(cast("ChatModel", model))
+    raise ConfigError(f"{type(model).__name__} is no chat model: it has neither a method stream nor complete")
 
 
 def _service(settings: Settings, found: NamedModel) -> "AnthropicChatModel | EndpointChatModel | PydanticAiModel":
