@@ -115,6 +115,7 @@ if TYPE_CHECKING:
     from promptuary.core.sessions import Difference, Session, SessionReport, Sight
     from promptuary.core.threads import (
         AttachmentList,
+        CompactedThread,
         Drift,
         EntryChange,
         HistoryStats,
@@ -122,6 +123,7 @@ if TYPE_CHECKING:
         Replay,
         Rerun,
         TrackedFile,
+        UndoneTurn,
     )
     from promptuary.engine import AsyncExperiences, AsyncMemory, AsyncSearch, AsyncThreads, Promptuary
     from promptuary.facades.async_sessions import AsyncSessions
@@ -151,6 +153,7 @@ _HOMES = {
     "ChatModel": "core.ports.models",
     "ChunksEmbedded": "core.search",
     "Code": "core.errors",
+    "CompactedThread": "core.threads",
     "Completion": "core.references",
     "ConfigError": "core.errors",
     "ConflictError": "core.errors",
@@ -260,6 +263,7 @@ _HOMES = {
     "Trust": "core.blocks",
     "Turn": "threads.turn",
     "TurnRecord": "core.ports.threads",
+    "UndoneTurn": "core.threads",
     "UnknownSessionError": "core.errors",
     "UpdateFailed": "core.search",
     "WatchModeChanged": "core.search",
@@ -305,6 +309,7 @@ __all__ = [
     "ChatRequest",
     "ChunksEmbedded",
     "Code",
+    "CompactedThread",
     "Completion",
     "ConfigError",
     "ConflictError",
@@ -430,6 +435,7 @@ __all__ = [
     "TurnExtended",
     "TurnPrepared",
     "TurnRecord",
+    "UndoneTurn",
     "UnknownSessionError",
     "UpdateFailed",
     "WatchModeChanged",

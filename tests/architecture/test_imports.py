@@ -22,7 +22,8 @@ CONTRACTS = PROJECT["tool"]["importlinter"]["contracts"]
 SEES = {
     "storage": {"core", "durable", "concurrency"},
     "context": {"core", "tokens", "concurrency"},
-    "cli": {"engine", "blocking", "config", "core", "concurrency", "_version"},
+    "cli": {"engine", "blocking", "commands", "config", "core", "concurrency", "_version"},
+    "commands": {"engine", "core"},
 }
 """Rooms that see nothing but these; ``cli`` runs long work in a thread, and says which version it is."""
 

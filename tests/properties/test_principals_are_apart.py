@@ -150,6 +150,8 @@ THREAD_WRITES: Final = {
     "finish",
     "extend",
     "abandon",
+    "compact",
+    "undo",
     "attach",
     "detach",
     "detach_all",

@@ -45,6 +45,32 @@ class AttachmentList:
     queued: Sequence[str]
 
 
+@dataclass(frozen=True, slots=True)
+class CompactedThread:
+    """What compacting the history of a thread at the person's wish did; ``reason`` is a sentence for people."""
+
+    thread: str
+    tokens_before: int
+    tokens_after: int
+    replaced: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class UndoneTurn:
+    """A turn that was taken back: its number, what the person had said, and what was answered.
+
+    ``answered`` is false for a turn that still waited for its reply. ``messages`` is how many left the history.
+    """
+
+    thread: str
+    number: int
+    text: str
+    reply: str
+    answered: bool
+    messages: int
+
+
 ExportForm = Literal["json", "md"]
 """How a thread is written: JSON, which can be imported, or Markdown for people."""
 

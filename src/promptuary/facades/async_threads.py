@@ -16,7 +16,16 @@ if TYPE_CHECKING:
     from promptuary.core.receipts import Receipt
     from promptuary.core.references import Pasted
     from promptuary.core.runs import AnyModel, Confirm, OnEvent, RunResult, Tool
-    from promptuary.core.threads import AttachmentList, ExportForm, HistoryStats, ImportedThread, Replay, Rerun
+    from promptuary.core.threads import (
+        AttachmentList,
+        CompactedThread,
+        ExportForm,
+        HistoryStats,
+        ImportedThread,
+        Replay,
+        Rerun,
+        UndoneTurn,
+    )
     from promptuary.threads.prepared import Turn
     from promptuary.threads.threads import Threads
     from promptuary.wiring.core import Core
@@ -106,6 +115,18 @@ class AsyncThreads:
     async def abandon(self, turn: Turn) -> None:
         """End a turn that gets no reply; nothing of it enters the history."""
         await (await self._opened()).abandon(turn)
+
+    async def compact(self, *, thread: str = "main") -> CompactedThread:
+        """Compact the history of a thread now, though it is not due; what was said stays in the ledger."""
+        return await (await self._opened()).compact(thread=thread)
+
+    async def undo(self, *, thread: str = "main") -> UndoneTurn:
+        """Take the last turn of a thread back: what was said in it leaves the history, and stays in the ledger.
+
+        A turn that still waits for its reply is abandoned. What the turn did otherwise stays: tracked files, notes
+        that were written, experiences. Raises ``PromptuaryError`` if there is nothing to take back.
+        """
+        return await (await self._opened()).undo(thread=thread)
 
     async def attach(self, word: str, *, thread: str = "main") -> None:
         """Track a path in a thread, or queue a reference for its next message."""

@@ -70,6 +70,7 @@ def change(tables: Tables, key: ThreadKey, wanted: ThreadChange, *, user: str, t
     _pin(tables, key, wanted.pinned)
     for replacement in wanted.replacements:
         _compact(tables, key, replacement)
+    _remove(tables, key, wanted.removed)
     if wanted.continued:
         pending = tables.turns.get(wanted.continued)
         if pending is None or pending.id not in tables.threads[key].turns or pending.status != "prepared":
@@ -187,6 +188,14 @@ def _compact(tables: Tables, key: ThreadKey, replacement: Replacement) -> None:
     first = next(place for place, one in enumerate(history) if one in gone)
     history.insert(first, replacement.item.id)
     tables.threads[key] = replace(thread, history=tuple(one for one in history if one not in gone))
+
+
+def _remove(tables: Tables, key: ThreadKey, items: Sequence[str]) -> None:
+    thread = tables.threads[key]
+    for one in items:
+        if one not in thread.history or tables.items[one].pinned:
+            raise cannot_compact_error(key[1], one)
+    tables.threads[key] = replace(thread, history=tuple(one for one in thread.history if one not in items))
 
 
 def _record(tables: Tables, key: ThreadKey, turn: TurnRecord, user: str) -> None:

@@ -235,6 +235,23 @@ class ThreadStoreConformance:
         assert names(store) == ["q", "e"]
         assert [item.id for item in store.items(list("abcdsrq"))] == list("abcdsrq")
 
+    def test_what_is_removed_leaves_the_history_and_stays_in_the_ledger(self, store: ThreadStore) -> None:
+        store.apply(ThreadChange("t", items=[said("a"), said("b"), said("c", pinned=True)]))
+        store.apply(ThreadChange("t", pinned=[("c", False)], removed=["b", "c", "b"]))
+
+        assert names(store) == ["a"]
+        assert [item.id for item in store.said("t")] == ["a", "b", "c"]
+        store.apply(ThreadChange("t", items=[said("d")]))
+        assert names(store) == ["a", "d"]
+
+    def test_what_is_pinned_or_not_in_the_history_cannot_be_removed(self, store: ThreadStore) -> None:
+        store.apply(ThreadChange("t", items=[said("a"), said("b", pinned=True)]))
+
+        assert refused(store, ThreadChange("t", removed=["a", "b"]))
+        assert refused(store, ThreadChange("t", removed=["a", "z"]))
+        assert refused(store, ThreadChange("u", removed=["a"]))
+        assert names(store) == ["a", "b"]
+
     def test_several_replacements_are_made_at_once_and_an_id_named_twice_counts_once(self, store: ThreadStore) -> None:
         store.apply(ThreadChange("t", items=[said(one) for one in "abcd"]))
         short = [Replacement(("a", "a"), said("A", stands_for=("a",))), Replacement(("d", "c"), said("C"))]

@@ -15,7 +15,16 @@ from promptuary.core.ports.threads import StateDatabase, ThreadInfo, Totals, Tur
 from promptuary.core.receipts import Receipt
 from promptuary.core.references import Pasted
 from promptuary.core.runs import AnyModel, Confirm, OnEvent, RunResult, Tool
-from promptuary.core.threads import AttachmentList, ExportForm, HistoryStats, ImportedThread, Replay, Rerun
+from promptuary.core.threads import (
+    AttachmentList,
+    CompactedThread,
+    ExportForm,
+    HistoryStats,
+    ImportedThread,
+    Replay,
+    Rerun,
+    UndoneTurn,
+)
 from promptuary.layers.runner import HookLog, dispose
 from promptuary.layers.tracked.layer import TrackedFiles
 from promptuary.threads import exchange
@@ -25,6 +34,7 @@ from promptuary.threads.past.audit import Auditor
 from promptuary.threads.past.ledger import Ledger
 from promptuary.threads.past.rerun import Rehearsal, rerun
 from promptuary.threads.past.sources_now import Lookups, SourcesNow
+from promptuary.threads.past.undo import plan_undo
 from promptuary.threads.prepared import Turn
 from promptuary.threads.running.run import Run, RunModel, RunOptions
 from promptuary.threads.turn import Thread
@@ -118,6 +128,26 @@ class Threads:
     async def abandon(self, turn: Turn) -> None:
         """End a turn without a reply."""
         await self._thread(turn.thread).abandon(turn)
+
+    async def compact(self, *, thread: str) -> CompactedThread:
+        """Compact the history of a thread now."""
+        return await self._thread(thread).compact()
+
+    async def undo(self, *, thread: str) -> UndoneTurn:
+        """Take the last turn of a thread back."""
+        pending = await concurrency.run(lambda: self.pending(thread=thread))
+        if pending is not None:
+            await self.abandon(pending)
+            return UndoneTurn(thread, pending.number, pending.text, "", answered=False, messages=0)
+        return await concurrency.run(lambda: self._undo(_named(thread)))
+
+    def _undo(self, thread: str) -> UndoneTurn:
+        store = self._options.store
+        undoing = plan_undo(store, thread)
+        with self._database.transaction():
+            store.apply(undoing.change)
+            self._database.writeback_queue(self._options.principal).done(undoing.turn)
+        return undoing.undone
 
     async def attach(self, word: str, *, thread: str) -> None:
         """Track a path in a thread, or queue a reference for its next message."""

@@ -50,7 +50,7 @@ from promptuary.core.receipts import Failure, Receipt
 from promptuary.core.references import Pasted, pasted_spans
 from promptuary.core.render import masked_warnings
 from promptuary.core.text import one_line
-from promptuary.core.threads import FinishedTurn, HistoryStats
+from promptuary.core.threads import CompactedThread, FinishedTurn, HistoryStats
 from promptuary.layers.runner import HookLog, LayerRun, Runner
 from promptuary.threads import pending
 from promptuary.threads.attachments import queue_key
@@ -232,6 +232,20 @@ class Thread:
             states = [*self._runner.changed(), *await self._no_longer_pending(turn)]
             change = ThreadChange(self.name, turn=_recorded(turn, status), states=states)
             await concurrency.run(lambda: self._common.store.apply(change))
+
+    async def compact(self) -> CompactedThread:
+        """Compact the history now, though it is not due: down to the policy's share of what it costs."""
+        common, counter = self._common, self._common.counter
+        async with self._lock:
+            history = (await concurrency.run(self._stored)).history
+            size = min(history.tokens, common.room.usable)
+            done = await compact(history.items, size, counter, policy=common.policy, model=common.model)
+            if done.changed:
+                change = ThreadChange(self.name, replacements=done.replacements)
+                await concurrency.run(lambda: common.store.apply(change))
+            return CompactedThread(
+                self.name, done.tokens_before, done.tokens_after, len(done.replaced), one_line(done.reason)
+            )
 
     def stats(self) -> HistoryStats:
         """Return how much of the window the history takes."""

@@ -23,8 +23,10 @@ from promptuary.core.receipts import Receipt
 if TYPE_CHECKING:
     from promptuary.core.ports.sessions import SessionStore
 
-TurnStatus = Literal["prepared", "continued", "finished", "failed", "abandoned"]
+TurnStatus = Literal["prepared", "continued", "finished", "failed", "abandoned", "undone"]
 """A prepared turn has been shown to somebody; only a finished one has a reply in the history.
+
+One that is undone was finished, and the person took it back: what was said in it left the history.
 
 One that is continued was answered with calls of tools: the turn with the next number has their results.
 """
@@ -119,6 +121,7 @@ class ThreadChange:
 
     The parts are applied in this order. ``items`` are appended to the history. ``pinned`` sets and removes pins.
     ``replacements`` take items out of the history and put others in their place; the old ones stay in the ledger.
+    ``removed`` are ids of items that leave the history with nothing in their place; they stay in the ledger, too.
     ``states`` overwrite what was stored. ``turn`` is added, or, if a turn of its id exists, its status, text, messages,
     receipt, tokens of the reply and cost are updated. ``continued`` is the id of the prepared turn that it continues:
     nothing of that but its status is changed.
@@ -131,6 +134,7 @@ class ThreadChange:
     pinned: Sequence[tuple[str, bool]] = ()
     states: Sequence[LayerState] = ()
     continued: str = ""
+    removed: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if self.turn is not None and self.turn.thread != self.thread:
@@ -156,7 +160,7 @@ class ThreadStore(Protocol):
 
         Raises ``ConflictError``, and changes nothing, if the number of a new turn is taken, if the turn to be continued
         is not a prepared one of the thread, if an item of that id exists, if an item to be pinned is not in the thread,
-        or if an item to be replaced is pinned or is not in its history.
+        or if an item to be replaced or removed is pinned or is not in its history.
         """
         ...
 

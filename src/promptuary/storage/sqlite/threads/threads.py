@@ -281,7 +281,9 @@ class _Writing:
         self._append()
         self._pin()
         self._compact()
-        if self._change.items or self._change.pinned or self._change.replacements:
+        for one in dict.fromkeys(self._change.removed):
+            self._take_out(one)
+        if self._change.items or self._change.pinned or self._change.replacements or self._change.removed:
             self._seal()
         for state in self._change.states:
             owner = self._owner if state.key.scope in PRIVATE_SCOPES else _EVERYBODY
@@ -327,14 +329,16 @@ class _Writing:
 
     def _compact(self) -> None:
         for replacement in self._change.replacements:
-            places = []
-            for one in dict.fromkeys(replacement.ids):
-                thread, place, may_leave = self._found(one) or (None, 0, 0)
-                if thread != self._thread or not may_leave:
-                    raise cannot_compact_error(self._change.thread, one)
-                self._connection.execute(_QUERIES["compact_item"], {"id": to_column(one)})
-                places.append(place)
+            places = [self._take_out(one) for one in dict.fromkeys(replacement.ids)]
             self._add(replacement.item, min(places))
+
+    def _take_out(self, item: str) -> int:
+        """Take an item out of the history, and return where it was."""
+        thread, place, may_leave = self._found(item) or (None, 0, 0)
+        if thread != self._thread or not may_leave:
+            raise cannot_compact_error(self._change.thread, item)
+        self._connection.execute(_QUERIES["compact_item"], {"id": to_column(item)})
+        return int(place)
 
     def _seal(self) -> None:
         """Note which items are in the history now, so that damage to the table is noticed."""

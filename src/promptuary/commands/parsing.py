@@ -1,0 +1,165 @@
+"""Reads a line as a slash command, and answers slips: what is almost a command is never sent to a model. Pure."""
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Final
+
+from promptuary.commands.registry import COMMANDS, Action, SlashCommand, allowed_commands, find_command, is_allowed
+from promptuary.core.text import one_line
+
+# ``@name`` is what Telegram adds in a group. A path such as /etc/hosts is no command.
+_COMMAND: Final = re.compile(r"\s*/([A-Za-z][A-Za-z-]*)(?:@\w+)?(?=\s|$)")
+_LITERAL: Final = re.compile(r"\s*//(?=\S)")
+_SHOWN: Final = 60
+AS_MESSAGE: Final = "a message that begins with // is sent with one /"
+_OTHER_NAMES: Final = {
+    "add": "context add",
+    "drop": "context drop",
+    "pin": "context pin",
+    "tokens": "context tokens",
+    "ls": "context list",
+    "clear": "context clear",
+    "remember": "memory remember",
+    "forget": "memory forget",
+    "notes": "memory list",
+    "receipt": "why",
+    "explain": "why",
+    "threads": "thread",
+    "resume": "thread",
+    "models": "model",
+    "export": "save",
+    "exit": "quit",
+    "q": "quit",
+    "bye": "quit",
+    "commands": "help",
+}
+"""What other programs call it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """A command with its action, if it has actions, and the rest of the line as it was typed."""
+
+    command: str
+    action: str
+    rest: str
+
+    @property
+    def words(self) -> Sequence[str]:
+        """The words of the rest; quotes keep a name with spaces together."""
+        try:
+            return shlex.split(self.rest)
+        except ValueError:  # an apostrophe, and no quotes at all
+            return self.rest.split()
+
+
+@dataclass(frozen=True, slots=True)
+class CommandSlip:
+    """A line that is almost a command, or one that is not available here: a sentence that says what to do."""
+
+    reason: str
+
+
+def is_command(line: str) -> bool:
+    """Return whether ``line`` is meant as a command, known or not; any other text is a message."""
+    return _COMMAND.match(line) is not None or line.strip() == "/"
+
+
+def unescaped(text: str) -> str:
+    """Return a message as it is sent: two slashes at its beginning are one that begins no command."""
+    return text.replace("//", "/", 1) if _LITERAL.match(text) and is_command(text.replace("//", "/", 1)) else text
+
+
+def parse(line: str, allowed: frozenset[str]) -> Invocation | CommandSlip:
+    """Read a line that is a command."""
+    found = _COMMAND.match(line)
+    if found is None:
+        return CommandSlip("which command? /help lists them")
+    name, rest = found[1].lower(), line[found.end() :].strip()
+    command = find_command(name)
+    if command is None:
+        return _unknown(name, rest, allowed)
+    if not command.actions:
+        return _checked(Invocation(name, "", rest), command, allowed)
+    word, more = (*rest.split(None, 1), "", "")[:2]
+    if not word:
+        return _checked(Invocation(name, command.actions[0].name, ""), command.actions[0], allowed)
+    action = command.action(word.lower())
+    if action is None:
+        return _unknown_action(command, word, rest, allowed)
+    return _checked(Invocation(name, action.name, more), action, allowed)
+
+
+def _checked(found: Invocation, taken: SlashCommand | Action, allowed: frozenset[str]) -> Invocation | CommandSlip:
+    spelled = f"/{found.command} {found.action}".rstrip()
+    if not is_allowed(found.command, found.action, allowed):
+        return CommandSlip(f"{spelled} is not available here")
+    if taken.needed and not found.rest:
+        return CommandSlip(f"{spelled} needs {taken.takes} after it: {taken.meaning}")
+    if found.rest and not taken.takes:
+        return CommandSlip(f"{spelled} takes no words: {taken.meaning}; {AS_MESSAGE}")
+    return found
+
+
+def _unknown(name: str, rest: str, allowed: frozenset[str]) -> CommandSlip:
+    there = [command.name for command in allowed_commands(allowed)]
+    meant = _OTHER_NAMES.get(name) or "".join(_near(name, [*there, *_OTHER_NAMES]))
+    meant = _OTHER_NAMES.get(meant, meant)
+    advice = f"did you mean /{meant}{f' {rest}' if rest else ''}?" if meant else "/help lists those that there are"
+    return CommandSlip(f"there is no command /{name[:_SHOWN]}; {_one_line(advice)}")
+
+
+def _unknown_action(command: SlashCommand, word: str, rest: str, allowed: frozenset[str]) -> CommandSlip:
+    names = [one.name for one in command.actions if is_allowed(command.name, one.name, allowed)]
+    near = _near(word.lower(), names)
+    spelled = f"/{command.name} {near[0]}{rest[len(word) :]}" if near else f"/{command.name} {command.fallback} {rest}"
+    said = f"/{command.name} takes {', '.join(names)}; did you mean {spelled}?"
+    return CommandSlip(_one_line(said))
+
+
+def _near(word: str, names: Iterable[str]) -> list[str]:
+    known = list(names)
+    begun = [one for one in known if one.startswith(word)]
+    return begun[:1] if len(begun) == 1 else get_close_matches(word, known, n=1, cutoff=0.6)
+
+
+def _one_line(text: str) -> str:
+    line = one_line(text)
+    return line if len(line) <= 4 * _SHOWN else f"{line[: 4 * _SHOWN]}…"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What the ``/`` menu offers: the text that replaces what is typed from ``start`` on, and what it means."""
+
+    text: str
+    start: int
+    meaning: str
+
+
+def choices(line: str, allowed: frozenset[str]) -> Iterator[Choice]:
+    """Yield what may follow at the end of ``line``: the names of commands, then those of their actions."""
+    text = line.lstrip()
+    if not text.startswith("/") or "\n" in text:
+        return
+    indent = len(line) - len(text)
+    name, space, rest = text[1:].partition(" ")
+    if not space:
+        for command in allowed_commands(allowed):
+            if command.name.startswith(name.lower()):
+                yield Choice(f"/{command.name}", indent, command.meaning)
+        return
+    taken = next((one for one in allowed_commands(allowed) if one.name == name.lower()), None)
+    if taken is None or " " in rest.strip() or (rest.strip() and rest.endswith(" ")):
+        return
+    if taken.name == "help":
+        names = [(one.name, one.meaning) for one in COMMANDS if one.name in {c.name for c in allowed_commands(allowed)}]
+    else:
+        names = [(one.name, one.meaning) for one in taken.actions]
+    start = len(line) - len(rest.lstrip())
+    for one, meaning in names:
+        if one.startswith(rest.strip().lower()):
+            yield Choice(one, start, meaning)

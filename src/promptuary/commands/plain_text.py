@@ -1,0 +1,262 @@
+"""What a slash command answered, as plain text: for gateways, and for everything that a chat shows no other way.
+
+Every text of files, notes and models is shown with its hidden characters spelled out, so no terminal obeys it.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, assert_never
+
+from promptuary.commands import results
+from promptuary.commands.registry import SlashCommand
+from promptuary.commands.results import CommandResult
+from promptuary.commands.window_bar import bar_text
+from promptuary.core.messages import Message
+from promptuary.core.notes import ForgetReport, Note, NoteHeader
+from promptuary.core.ports.writeback import Proposal
+from promptuary.core.search import Hit, note_text
+from promptuary.core.table import Column, table
+from promptuary.core.text import human_size, one_line, visible
+from promptuary.core.threads import DriftKind, Replay
+
+_DAY: Final = len("2026-01-31")
+_EXCERPT: Final = 300
+_TITLE: Final = 100
+_SINCE: Final[dict[DriftKind, str]] = {
+    "forgotten": "was forgotten",
+    "not fetched again": "was not fetched again",
+    "not compared": "was not compared",
+}
+
+
+def plain_text(result: CommandResult) -> str:  # noqa: C901, PLR0912  (one case a result)
+    """Return ``result`` as text for people, without a line break at its end."""
+    match result:
+        case results.CommandRefused(sentence) | results.CommandDone(sentence):
+            return one_line(sentence)
+        case results.ContextShown():
+            return "\n".join(_context(result))
+        case results.FilesFound(words, paths):
+            return "\n".join(map(one_line, paths)) or f"no file of this workspace matches {one_line(words)}"
+        case results.NotesListed(notes):
+            return "\n".join(_notes(notes.headers, notes.total))
+        case results.NotesMatched():
+            return "\n".join(_found_notes(result))
+        case results.NoteShown(note):
+            return _note(note)
+        case results.NotesChanged():
+            return "\n".join(_changed(result))
+        case results.NoteHistory():
+            return "\n".join(_history(result))
+        case results.Forgotten(report):
+            return "\n".join(_forgotten(report))
+        case results.ProposalsListed(proposals):
+            return "\n".join(_proposals(proposals))
+        case results.PassagesFound():
+            return "\n".join(_passages(result))
+        case results.Explained(replay):
+            return "\n".join(explained(replay))
+        case results.Replayed(replay):
+            return "\n".join(_replayed(replay))
+        case results.HistoryCompacted(done):
+            if not done.replaced:
+                return f"the history is short already: {done.tokens_before:,} tokens"
+            return f"the history has {done.tokens_after:,} tokens now, and had {done.tokens_before:,}"
+        case results.TurnUndone(undone):
+            became = "is taken back" if undone.answered else "had no answer yet, and is given up"
+            return f"turn {undone.number} {became}: {one_line(undone.text)[:_TITLE]}"
+        case results.ModelsListed(names, current):
+            return "\n".join(_models(names, current))
+        case results.ModelChosen(name):
+            return f"{one_line(name)} answers from now on"
+        case results.ThreadsListed():
+            return "\n".join(_threads(result))
+        case results.ThreadChosen(name, is_new):
+            return f"thread {one_line(name)}{' begins' if is_new else ''}"
+        case results.Copied(text):
+            return f"copied {len(text):,} characters to the clipboard"
+        case results.Saved(path, size):
+            return f"saved {human_size(size)} to {one_line(str(path))}"
+        case results.HelpShown(commands):
+            return "\n".join(_help(commands))
+        case results.Ended():
+            return "bye"
+        case _:
+            assert_never(result)
+
+
+def _context(shown: results.ContextShown) -> Iterator[str]:
+    yield from shown.refused
+    window, stats = max(shown.stats.window, 1), shown.stats
+    rows = [
+        (
+            one_line(file.path) + (" (pinned)" if file.pinned else ""),
+            file.code or file.state,
+            f"{file.tokens:,}",
+            f"{file.tokens / window:.1%}",
+        )
+        for file in shown.attached.tracked
+    ]
+    rows += [(one_line(word), "with the next message", "", "") for word in shown.attached.queued]
+    total = sum(file.tokens for file in shown.attached.tracked)
+    if shown.whole:
+        rows.append(("history", f"{stats.messages} messages", f"{stats.tokens:,}", f"{stats.share:.1%}"))
+        total += stats.tokens
+    if rows:
+        rows.append(("total", "", f"{total:,}", f"{total / window:.1%}"))
+        columns = (Column("in view"), Column("state"), Column("tokens", right=True), Column("window", right=True))
+        yield table(columns, rows)
+    else:
+        yield f"nothing is kept in view of {one_line(shown.thread)}: /context add PATH, or #path in a message"
+    if shown.whole:
+        yield f"window: {stats.window:,} tokens; /context drop PATH and /compact make room"
+    else:
+        yield f"history: {stats.messages} messages, {stats.tokens:,} tokens, {stats.share:.1%} of the window"
+
+
+def _notes(headers: Sequence[NoteHeader], total: int) -> Iterator[str]:
+    if not headers:
+        yield "nothing is remembered yet: /memory write TEXT"
+        return
+    rows = [(one.id, one.kind, (one.updated_at or one.created_at)[:_DAY], _title(one)) for one in headers]
+    yield table([Column("id"), Column("kind"), Column("updated"), Column("title")], rows)
+    if total > len(headers):
+        yield f"and {total - len(headers):,} more; /memory search WORDS finds them"
+
+
+def _title(header: NoteHeader) -> str:
+    marks = ["(pinned)"] if header.pinned else []
+    marks += [f"({header.status})"] if header.status != "active" else []
+    marks += ["(from elsewhere)"] if header.external else []
+    return " ".join([*marks, one_line(header.title)[:_TITLE]])
+
+
+def _found_notes(found: results.NotesMatched) -> Iterator[str]:
+    if not found.result.hits:
+        yield f"no note answers {one_line(found.query)[:_TITLE]}"
+    for hit in found.result.hits:
+        yield f"{hit.header.id}  {_title(hit.header)}"
+        yield f"   {_excerpt(hit.text)}"
+    yield from (f"note: {one_line(note_text(one))}" for one in found.result.notes)
+    if found.result.hits and not found.result.answers:
+        yield "nothing seems to answer that; these are the nearest notes"
+
+
+def _excerpt(text: str) -> str:
+    flat = one_line(" ".join(text.split()))
+    return flat if len(flat) <= _EXCERPT else f"{flat[:_EXCERPT].rstrip()}…"
+
+
+def _note(note: Note) -> str:
+    head = note.header
+    states = ", ".join([head.kind, head.audience, head.status, *(["pinned"] if head.pinned else [])])
+    tags = f"\ntags: {one_line(', '.join(head.tags))}" if head.tags else ""
+    return f"{one_line(head.title)}\nid: {head.id} ({states}){tags}\n\n{visible(note.body)[0].strip()}"
+
+
+def _changed(changed: results.NotesChanged) -> Iterator[str]:
+    yield from (f"{changed.deed}: {one.id}  {_title(one)}" for one in changed.headers)
+    yield from changed.refused
+
+
+def _history(shown: results.NoteHistory) -> Iterator[str]:
+    if not shown.changes:
+        yield f"nothing is known of {one_line(shown.key)}"
+    for one in shown.changes:
+        why = f": {one_line(one.reason)[:_TITLE]}" if one.reason else ""
+        yield f"{one.number}. {one.at[:19]} {one.kind} by {one_line(one.actor)}{why}"
+
+
+def _forgotten(report: ForgetReport) -> Iterator[str]:
+    copies = f", with its copies in {report.prompts:,} stored prompts and states" if report.prompts else ""
+    yield f"{report.note} {'is' if report.done else 'would be'} forgotten{copies}"
+    places = [f"{one.kind} {one_line(one.name)}" + (f", turn {one.turn}" if one.turn else "") for one in report.places]
+    yield from (f"it was also said in {place}, which keeps it" for place in places[:10])
+    if len(places) > 10:
+        yield f"and in {len(places) - 10:,} more places"
+    if report.in_git:
+        yield "git tracks the file: what was committed stays in the history of git"
+    if not report.done:
+        yield f"this cannot be undone: /memory forget {report.note} yes does it"
+
+
+def _proposals(proposals: Sequence[Proposal]) -> Iterator[str]:
+    if not proposals:
+        yield "nothing waits for you"
+        return
+    for one in proposals:
+        draft = one.draft
+        deed = f"archive {draft.id}" if one.action == "archive" else f"change {draft.id}" if draft.id else "write"
+        yield f"{one.id}  {deed}: {_excerpt(draft.content or draft.title or one.evidence)}"
+    yield "/memory accept ID, or /memory reject ID"
+
+
+def _passages(found: results.PassagesFound) -> Iterator[str]:
+    if not found.result.hits:
+        yield f"nothing found for {one_line(found.query)[:_TITLE]}"
+    for number, hit in enumerate(found.result.hits, 1):
+        yield from _passage(number, hit)
+    yield from (f"note: {one_line(note_text(one))}" for one in found.result.notes)
+    if found.result.hits and not found.result.answers:
+        yield "nothing here seems to answer that; these are the nearest passages"
+
+
+def _passage(number: int, hit: Hit) -> Iterator[str]:
+    heading = f"  {one_line(' > '.join(hit.heading))}" if hit.heading else ""
+    yield f"{number}. @file:{one_line(hit.place)}{heading}"
+    yield f"   {_excerpt(hit.text)}"
+
+
+def explained(replay: Replay) -> Iterator[str]:
+    """Yield the lines of ``/why``: the turn, its receipt as a table, the bar, and what has changed since."""
+    turn = replay.turn
+    yield f"turn {turn.number} ({turn.status}): {one_line(turn.text)[:_TITLE]}"
+    yield turn.receipt.explain()
+    yield bar_text(turn.receipt)
+    yield from since(replay)
+
+
+def since(replay: Replay) -> Iterator[str]:
+    """Yield what became of the sources of a turn."""
+    for one in replay.drift:
+        yield f"since then: {one_line(one.path)} {_SINCE.get(one.kind, f'is {one.kind}')}"
+    yield from (f"since then: {one_line(address)} was forgotten" for address in replay.forgotten)
+
+
+def _replayed(replay: Replay) -> Iterator[str]:
+    for message in replay.turn.messages:
+        yield f"[{message['role']}]\n{visible(_said(message))[0]}\n"
+    yield from since(replay)
+
+
+def _said(message: Message) -> str:
+    calls = [f"(calls {call['name']} with {call['arguments']})" for call in message.get("tool_calls", ())]
+    return "\n".join([*([message["content"]] if message["content"] else []), *calls])
+
+
+def _models(names: Sequence[str], current: str) -> Iterator[str]:
+    yield from (f"{'*' if name == current else ' '} {one_line(name)}" for name in names)
+    if current and current not in names:
+        yield f"* {one_line(current)}"
+    if not names and not current:
+        yield 'no model is configured: answer_model = "ollama/llama3.2" in your configuration, or /model NAME'
+    else:
+        yield "/model NAME talks to another one; a provider's own name is enough, as in ollama/llama3.2"
+
+
+def _threads(shown: results.ThreadsListed) -> Iterator[str]:
+    if not shown.threads:
+        yield "no thread has anything yet"
+    for one in shown.threads:
+        mark = "*" if one.id == shown.current else " "
+        yield f"{mark} {one_line(one.id)}  {one.turns} turns, {one.items} messages, last used {one.updated[:16]}"
+
+
+def _help(commands: Sequence[SlashCommand]) -> Iterator[str]:
+    if len(commands) == 1 and commands[0].actions:
+        (command,) = commands
+        yield f"/{command.name}: {command.meaning}"
+        rows = [(f"/{command.name} {one.name} {one.takes}".rstrip(), one.meaning) for one in command.actions]
+    else:
+        rows = [(one.usage, one.described) for one in commands]
+    width = max(len(usage) for usage, _ in rows)
+    yield from (f"{usage.ljust(width)}  {meaning}" for usage, meaning in rows)

@@ -1,0 +1,230 @@
+"""What a slash command answers: a closed union of values, which each surface shows in its own way.
+
+``plain_text`` has a form of each for surfaces that show text alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from promptuary.commands.registry import SlashCommand
+from promptuary.core.notes import ForgetReport, MemoryResult, Note, NoteChange, NoteHeader, NoteList
+from promptuary.core.ports.threads import ThreadInfo
+from promptuary.core.ports.writeback import Proposal
+from promptuary.core.search import SearchResult
+from promptuary.core.threads import AttachmentList, CompactedThread, HistoryStats, Replay, UndoneTurn
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRefused:
+    """Nothing was done; ``reason`` says why, and what to do."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommandDone:
+    """It is done, and there is nothing more to show than a sentence."""
+
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContextShown:
+    """What is in view of a thread. ``refused`` are sentences about the words with which nothing was done.
+
+    ``whole`` says that the person asked what everything costs.
+    """
+
+    thread: str
+    attached: AttachmentList
+    stats: HistoryStats
+    refused: Sequence[str] = ()
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FilesFound:
+    """The files that the words may mean, the likeliest first."""
+
+    words: str
+    paths: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class NotesListed:
+    """The first notes of all."""
+
+    notes: NoteList
+
+
+@dataclass(frozen=True, slots=True)
+class NotesMatched:
+    """The notes that answer a question."""
+
+    query: str
+    result: MemoryResult
+
+
+@dataclass(frozen=True, slots=True)
+class NoteShown:
+    """A note as a whole."""
+
+    note: Note
+
+
+@dataclass(frozen=True, slots=True)
+class NotesChanged:
+    """Notes that were written, archived or brought back. ``refused`` are sentences about the others."""
+
+    deed: str
+    headers: Sequence[NoteHeader]
+    refused: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NoteHistory:
+    """What happened to a note, the oldest change first."""
+
+    key: str
+    changes: Sequence[NoteChange]
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What forgetting a note did, or, if it is not ``report.done``, would do."""
+
+    report: ForgetReport
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalsListed:
+    """What was learnt and waits for the person."""
+
+    proposals: Sequence[Proposal]
+
+
+@dataclass(frozen=True, slots=True)
+class PassagesFound:
+    """What the indexed files say to a question."""
+
+    query: str
+    result: SearchResult
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A turn with its receipt, and which of its sources have changed since."""
+
+    replay: Replay
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A turn as it was sent."""
+
+    replay: Replay
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryCompacted:
+    """What compacting did."""
+
+    compacted: CompactedThread
+
+
+@dataclass(frozen=True, slots=True)
+class TurnUndone:
+    """The turn that was taken back; a surface may offer its text to be changed and sent again."""
+
+    undone: UndoneTurn
+
+
+@dataclass(frozen=True, slots=True)
+class ModelsListed:
+    """The models that have a name in the settings, and the one that answers now, if there is one."""
+
+    names: Sequence[str]
+    current: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChosen:
+    """From now on the surface talks to this model."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadsListed:
+    """The threads of the principal, the one used last first, and the one that is open."""
+
+    threads: Sequence[ThreadInfo]
+    current: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadChosen:
+    """From now on the surface is in this thread."""
+
+    name: str
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """The last answer is in the clipboard."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """The thread was written to a file."""
+
+    path: "Path"
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class HelpShown:
+    """The commands that are allowed here, or the one that was asked for."""
+
+    commands: Sequence[SlashCommand]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The person wants to leave."""
+
+
+CommandResult = (
+    CommandRefused
+    | CommandDone
+    | ContextShown
+    | FilesFound
+    | NotesListed
+    | NotesMatched
+    | NoteShown
+    | NotesChanged
+    | NoteHistory
+    | Forgotten
+    | ProposalsListed
+    | PassagesFound
+    | Explained
+    | Replayed
+    | HistoryCompacted
+    | TurnUndone
+    | ModelsListed
+    | ModelChosen
+    | ThreadsListed
+    | ThreadChosen
+    | Copied
+    | Saved
+    | HelpShown
+    | Ended
+)
+"""What ``run_command`` returns."""

@@ -1,0 +1,98 @@
+"""Runs a slash command over the facade: reads the line, does it, and returns what a surface shows.
+
+A slip, a command that the surface does not allow, and every error of the library is a
+``CommandRefused`` with a sentence.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from promptuary.commands import context, looking_back, memory
+from promptuary.commands.parsing import CommandSlip, Invocation, parse
+from promptuary.commands.registry import EVERYTHING, allowed_commands
+from promptuary.commands.results import (
+    CommandRefused,
+    CommandResult,
+    Ended,
+    FilesFound,
+    HelpShown,
+    ModelChosen,
+    ModelsListed,
+    PassagesFound,
+    ThreadChosen,
+    ThreadsListed,
+)
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.text import one_line
+
+if TYPE_CHECKING:
+    from promptuary.engine import Promptuary
+
+LONGEST: Final = 100_000
+"""A command has at most as many characters."""
+
+
+async def run_command(
+    p: "Promptuary", line: str, *, thread: str = "main", allowed: frozenset[str] = EVERYTHING, model: str = ""
+) -> CommandResult:
+    """Do what ``line`` asks for, and return what there is to show. It never raises a ``PromptuaryError``.
+
+    ``allowed`` has the names of commands, or of single actions (``memory list``). ``model`` is the one that the surface
+    talks to now.
+    """
+    if len(line) > LONGEST:
+        return CommandRefused(f"a command has at most {LONGEST:,} characters; this one has {len(line):,}")
+    found = parse(line, allowed)
+    if isinstance(found, CommandSlip):
+        return CommandRefused(found.reason)
+    try:
+        return await _done(p, found, thread, allowed, model)
+    except PromptuaryError as error:
+        return CommandRefused(one_line(str(error)))
+
+
+async def _done(p: "Promptuary", asked: Invocation, thread: str, allowed: frozenset[str], model: str) -> CommandResult:
+    match asked.command:
+        case "context":
+            return await context.run(p, asked, thread)
+        case "memory":
+            return await memory.run(p, asked)
+        case "search":
+            return PassagesFound(asked.rest, await p.search.find(asked.rest))
+        case "find":
+            return FilesFound(asked.rest, await p.find_files(asked.rest))
+        case "why" | "replay" | "compact" | "undo" | "copy" | "save":
+            return await looking_back.run(p, asked, thread)
+        case "model":
+            return _model(p, asked.rest, model)
+        case "thread":
+            return await _thread(p, asked.rest, thread)
+        case "quit":
+            return Ended()
+        case _:
+            return _help(asked.rest, allowed)
+
+
+def _model(p: "Promptuary", name: str, current: str) -> CommandResult:
+    if not name:
+        return ModelsListed([one.name for one in p.settings.models], current)
+    p.settings.chat(name)  # raises a sentence that says how to configure it
+    return ModelChosen(name)
+
+
+async def _thread(p: "Promptuary", name: str, current: str) -> CommandResult:
+    threads = await p.threads.list()
+    if not name:
+        return ThreadsListed(threads, current)
+    await p.threads.turns(thread=name)  # raises a sentence if that cannot be a name
+    return ThreadChosen(name, is_new=name not in {one.id for one in threads})
+
+
+def _help(name: str, allowed: frozenset[str]) -> CommandResult:
+    there = list(allowed_commands(allowed))
+    if not name:
+        return HelpShown(there)
+    wanted = name.removeprefix("/").lower().split()[0]
+    found = [one for one in there if one.name == wanted]
+    if not found:
+        return CommandRefused(f"there is no command /{one_line(wanted)[:60]} here; /help lists those that there are")
+    return HelpShown(found)

@@ -1,0 +1,61 @@
+"""The bar of a window: who has how much of it, and what is left. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from promptuary.core.receipts import Receipt
+
+REPLY: Final = "reply"
+FREE: Final = "free"
+_MARKS: Final = "█▓▒░▚▞▙▟"
+_MARK_OF: Final = {REPLY: "┄", FREE: "·"}
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A part of the bar: whose it is, its tokens, and how many cells it takes."""
+
+    name: str
+    tokens: int
+    cells: int
+
+    def mark(self, place: int) -> str:
+        """Return the character of its cells, if it is the segment of this place."""
+        return _MARK_OF.get(self.name, _MARKS[place % len(_MARKS)])
+
+
+def segments(receipt: Receipt, width: int) -> list[Segment]:
+    """Return the bar of a receipt: each layer, the room for the reply, and what is free; ``width`` cells together.
+
+    A layer that has anything has at least one cell, as long as there are enough of them.
+    """
+    window = max(receipt.window, 1)
+    parts = [*receipt.by_layer().items(), (REPLY, receipt.reserve)]
+    free = max(window - sum(tokens for _, tokens in parts), 0)
+    parts = [*((name, tokens) for name, tokens in parts if tokens > 0), (FREE, free)]
+    whole = max(window, sum(tokens for _, tokens in parts))
+    wanted = [max(1, round(tokens / whole * width)) if tokens else 0 for _, tokens in parts]
+    return [Segment(name, tokens, cells) for (name, tokens), cells in zip(parts, _fitted(wanted, width), strict=True)]
+
+
+def _fitted(cells: Sequence[int], width: int) -> list[int]:
+    """Return ``cells`` with the largest ones made smaller or larger until they are ``width`` together."""
+    fitted = list(cells)
+    while fitted and (over := sum(fitted) - width):
+        largest = fitted.index(max(fitted))
+        if over > 0 and fitted[largest] == 0:
+            break
+        fitted[largest] -= 1 if over > 0 else -1
+    return fitted
+
+
+def bar_text(receipt: Receipt, width: int = 60) -> str:
+    """Return the bar and its legend as two lines of text."""
+    parts = segments(receipt, width)
+    bar = "".join(one.mark(place) * one.cells for place, one in enumerate(parts))
+    legend = [
+        f"{one.mark(place)} {one.name} {one.tokens:,} ({one.tokens / max(receipt.window, 1):.1%})"
+        for place, one in enumerate(parts)
+    ]
+    return f"[{bar}]\n{'  '.join(legend)}"
