@@ -129,6 +129,8 @@ async def everything_with_threads(workspace: Path) -> None:
         await threads.history(everything=True)
         await threads.replay()
         await threads.import_(await threads.export(), thread="copy")
+        await threads.compact()
+        await threads.undo()
         await threads.rename(thread="main", name="renamed")
         await threads.remove(thread="renamed")
     async with Promptuary.open(workspace, exact=True, embedder="none") as promptuary:
