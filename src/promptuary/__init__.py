@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from promptuary.core.ports.threads import ThreadInfo, Totals, TurnRecord
     from promptuary.core.ports.writeback import Proposal, ProposalFields
     from promptuary.core.principals import Principal
+    from promptuary.core.reach import Reach
     from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry
     from promptuary.core.references import Completion, LineRange, MenuItem, Reference, format_reference
     from promptuary.core.runs import (
@@ -229,6 +230,7 @@ _HOMES = {
     "PruneReport": "core.experiences",
     "Recall": "core.layers",
     "RecallRequest": "core.layers",
+    "Reach": "core.reach",
     "Receipt": "core.receipts",
     "ReceiptEntry": "core.receipts",
     "Reference": "core.references",
@@ -386,6 +388,7 @@ __all__ = [
     "ProposalFields",
     "PruneReport",
     "Pruned",
+    "Reach",
     "Recall",
     "RecallRequest",
     "Receipt",

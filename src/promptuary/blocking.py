@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     )
     from promptuary.core.ports.models import ChatModel, FetchProgress, ModelInfo
     from promptuary.core.ports.writeback import Proposal, ProposalFields
+    from promptuary.core.reach import Reach
     from promptuary.core.references import Completion, MenuItem, Pasted
     from promptuary.core.search import (
         EmbedProgress,
@@ -104,11 +105,13 @@ class Promptuary:
         layers: Sequence[Layer] = (),
         chat_model: ChatModel | None = None,
         current_folder: str | Path | None = None,
+        reach: Reach | None = None,
         **options: Unpack[SettingsOptions],
     ) -> Self:
         """Open the workspace that ``path`` is in, or ``path`` itself if ``exact``; ``options`` are settings by name.
 
         The paths that a person types count from ``current_folder`` first, if it is given, then from the workspace.
+        ``reach`` is what messages may refer to, if people write them who are not trusted with everything.
         """
         return cls(
             Core.open(
@@ -119,6 +122,7 @@ class Promptuary:
                 chat_model=chat_model,
                 options=options,
                 current_folder=current_folder,
+                reach=reach,
             )
         )
 
@@ -136,6 +140,10 @@ class Promptuary:
     def principal(self) -> Principal:
         """Who acts."""
         return self._core.principal
+
+    def acting_as(self, principal: Principal, *, reach: Reach | None = None) -> Promptuary:
+        """Return the same workspace for another principal; close it before this one, with which it shares the files."""
+        return self._calls.run(lambda: Promptuary(self._core.acting_as(principal, reach)))
 
     def expand(self, text: str, *, pasted: Pasted = ()) -> Expansion:
         """Return ``text`` with everything it points at.
@@ -171,21 +179,23 @@ class Promptuary:
 
     def adopt(self) -> None:
         """Take the ``state.db`` of the workspace for the person's own, although it came from elsewhere."""
-        self._calls.run(self._core.adopt)
+        self._calls.run(self._core.kept.adopt)
 
     def backup(self, path: str | Path, *, everywhere: bool = False, force: bool = False) -> KeptReport:
         """Write all that is kept to one file: for this workspace or everywhere, and for the person."""
-        return self._calls.run(lambda: self._core.backup(path, everywhere=everywhere, force=force))
+        return self._calls.run(lambda: self._core.kept.backup(path, everywhere=everywhere, force=force))
 
     def restore(
         self, path: str | Path, *, everywhere: bool = False, force: bool = False, dry_run: bool = False
     ) -> KeptReport:
         """Bring back what a backup has. Unless ``force`` is set, nothing is done if something else is there already."""
-        return self._calls.run(lambda: self._core.restore(path, everywhere=everywhere, force=force, dry_run=dry_run))
+        return self._calls.run(
+            lambda: self._core.kept.restore(path, everywhere=everywhere, force=force, dry_run=dry_run)
+        )
 
     def purge(self, *, everywhere: bool = False, models: bool = False, dry_run: bool = False) -> KeptReport:
         """Remove all that is kept for this workspace, or everywhere; fetched ``models`` only if asked for."""
-        return self._calls.run(lambda: self._core.purge(everywhere=everywhere, models=models, dry_run=dry_run))
+        return self._calls.run(lambda: self._core.kept.purge(everywhere=everywhere, models=models, dry_run=dry_run))
 
     def examine(self, *, fix: bool = False) -> Examination:
         """Return what is not as promised in the database and the notes; with ``fix``, repair what can be repaired."""
@@ -234,7 +244,7 @@ class BlockingSearch:
 
     def find(self, query: str | SearchQuery, *, limit: int = 10) -> SearchResult:
         """Return the best answers from the indexed files, as the files are now."""
-        return self._run(lambda search: search.find(query, limit=limit))
+        return self._calls.run(lambda: self._core.find(query, limit=limit))
 
     def status(self) -> IndexStatus:
         """Return what is indexed."""
@@ -329,7 +339,9 @@ class BlockingMemory:
 
         Raises ``NoteConflictError`` if the note was changed meanwhile; the copy is kept then.
         """
-        return self._calls.run(lambda: self._core.edit_note(key, reason=reason))
+        from promptuary.wiring.memory.editing import edit_note  # noqa: PLC0415  (seldom needed)
+
+        return self._calls.run(lambda: edit_note(self._core.memory(), key, reason=reason))
 
     def import_notes(
         self, path: str | Path, *, form: ForeignForm | None = None, owner: str | None = None, dry_run: bool = False
@@ -343,7 +355,9 @@ class BlockingMemory:
 
     def export(self, path: str | Path) -> Sequence[NoteHeader]:
         """Write every note that the principal may see to a new or empty folder, and return which these are."""
-        return self._calls.run(lambda: self._core.export_notes(path))
+        from promptuary.wiring.memory.transfer import exported  # noqa: PLC0415  (seldom needed)
+
+        return self._calls.run(lambda: exported(self._core.memory(), path))
 
     def tools(self, form: ToolForm = "openai") -> Sequence[Mapping[str, object]]:
         """Return the tools with which an agent reads and writes notes, as a provider wants them described."""
@@ -389,7 +403,9 @@ class BlockingMemory:
 
         Without fields, its text is opened in the person's editor.
         """
-        return self._calls.run(lambda: self._core.edit_proposal(proposal, fields))
+        from promptuary.wiring.memory.editing import edit_proposal  # noqa: PLC0415  (seldom needed)
+
+        return self._calls.run(lambda: edit_proposal(self._core.proposals(), proposal, fields))
 
     def _run(self, work: Callable[[Memory], Result]) -> Result:
         return self._calls.run(lambda: work(self._core.memory()))

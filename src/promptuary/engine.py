@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     )
     from promptuary.core.ports.models import ChatModel, FetchProgress, ModelInfo
     from promptuary.core.ports.writeback import Proposal, ProposalFields
+    from promptuary.core.reach import Reach
     from promptuary.core.references import Completion, MenuItem, Pasted
     from promptuary.core.search import (
         EmbedProgress,
@@ -113,6 +114,7 @@ class Promptuary:
         layers: Sequence[Layer] = (),
         chat_model: ChatModel | None = None,
         current_folder: str | Path | None = None,
+        reach: Reach | None = None,
         **options: Unpack[SettingsOptions],
     ) -> Self:
         """Open the workspace that ``path`` is in, or ``path`` itself if ``exact``.
@@ -120,7 +122,8 @@ class Promptuary:
         ``principal`` is who acts: threads and private state belong to them. ``layers`` are added to ours in every
         thread; one with the id of one of ours replaces it. ``chat_model`` scores files and summarises histories; it is
         optional. ``current_folder`` is for surfaces on which a person is somewhere, such as a command line: the paths
-        that they type count from there first, then from the workspace. ``options`` are settings by name.
+        that they type count from there first, then from the workspace. ``reach`` is what messages may refer to, if
+        people write them who are not trusted with everything. ``options`` are settings by name.
         """
         return cls(
             Core.open(
@@ -131,6 +134,7 @@ class Promptuary:
                 chat_model=chat_model,
                 options=options,
                 current_folder=current_folder,
+                reach=reach,
             )
         )
 
@@ -148,6 +152,13 @@ class Promptuary:
     def principal(self) -> Principal:
         """Who acts."""
         return self._core.principal
+
+    async def acting_as(self, principal: Principal, *, reach: Reach | None = None) -> Promptuary:
+        """Return the same workspace for another principal; close it before this one, with which it shares the files.
+
+        So a program serves many people from one process: what is open is opened once. ``reach`` is as in ``open``.
+        """
+        return await concurrency.run(lambda: Promptuary(self._core.acting_as(principal, reach)))
 
     async def expand(self, text: str, *, pasted: Pasted = ()) -> Expansion:
         """Return ``text`` with everything it points at.
@@ -191,23 +202,25 @@ class Promptuary:
 
     async def adopt(self) -> None:
         """Take the ``state.db`` of the workspace for the person's own, although it came from elsewhere."""
-        await concurrency.run(self._core.adopt)
+        await concurrency.run(self._core.kept.adopt)
 
     async def backup(self, path: str | Path, *, everywhere: bool = False, force: bool = False) -> KeptReport:
         """Write all that is kept to one file: for this workspace or everywhere, and for the person."""
-        return await concurrency.run(lambda: self._core.backup(path, everywhere=everywhere, force=force))
+        return await concurrency.run(lambda: self._core.kept.backup(path, everywhere=everywhere, force=force))
 
     async def restore(
         self, path: str | Path, *, everywhere: bool = False, force: bool = False, dry_run: bool = False
     ) -> KeptReport:
         """Bring back what a backup has. Unless ``force`` is set, nothing is done if something else is there already."""
         return await concurrency.run(
-            lambda: self._core.restore(path, everywhere=everywhere, force=force, dry_run=dry_run)
+            lambda: self._core.kept.restore(path, everywhere=everywhere, force=force, dry_run=dry_run)
         )
 
     async def purge(self, *, everywhere: bool = False, models: bool = False, dry_run: bool = False) -> KeptReport:
         """Remove all that is kept for this workspace, or everywhere; fetched ``models`` only if asked for."""
-        return await concurrency.run(lambda: self._core.purge(everywhere=everywhere, models=models, dry_run=dry_run))
+        return await concurrency.run(
+            lambda: self._core.kept.purge(everywhere=everywhere, models=models, dry_run=dry_run)
+        )
 
     async def examine(self, *, fix: bool = False) -> Examination:
         """Return what is not as promised in the database and the notes; with ``fix``, repair what can be repaired."""
@@ -263,7 +276,7 @@ class AsyncSearch:
 
     async def find(self, query: str | SearchQuery, *, limit: int = 10) -> SearchResult:
         """Return the best answers from the indexed files, as the files are now."""
-        return await self._run(lambda search: search.find(query, limit=limit))
+        return await concurrency.run(lambda: self._core.find(query, limit=limit))
 
     async def status(self) -> IndexStatus:
         """Return what is indexed."""
@@ -357,7 +370,9 @@ class AsyncMemory:
 
         Raises ``NoteConflictError`` if the note was changed meanwhile; the copy is kept then.
         """
-        return await concurrency.run(lambda: self._core.edit_note(key, reason=reason))
+        from promptuary.wiring.memory.editing import edit_note  # noqa: PLC0415  (seldom needed)
+
+        return await concurrency.run(lambda: edit_note(self._core.memory(), key, reason=reason))
 
     async def import_notes(
         self, path: str | Path, *, form: ForeignForm | None = None, owner: str | None = None, dry_run: bool = False
@@ -371,7 +386,9 @@ class AsyncMemory:
 
     async def export(self, path: str | Path) -> Sequence[NoteHeader]:
         """Write every note that the principal may see to a new or empty folder, and return which these are."""
-        return await concurrency.run(lambda: self._core.export_notes(path))
+        from promptuary.wiring.memory.transfer import exported  # noqa: PLC0415  (seldom needed)
+
+        return await concurrency.run(lambda: exported(self._core.memory(), path))
 
     async def tools(self, form: ToolForm = "openai") -> Sequence[Mapping[str, object]]:
         """Return the tools with which an agent reads and writes notes, as a provider wants them described."""
@@ -417,7 +434,9 @@ class AsyncMemory:
 
         Without fields, its text is opened in the person's editor.
         """
-        return await concurrency.run(lambda: self._core.edit_proposal(proposal, fields))
+        from promptuary.wiring.memory.editing import edit_proposal  # noqa: PLC0415  (seldom needed)
+
+        return await concurrency.run(lambda: edit_proposal(self._core.proposals(), proposal, fields))
 
     async def _run(self, work: Callable[[Memory], Result]) -> Result:
         return await concurrency.run(lambda: work(self._core.memory()))

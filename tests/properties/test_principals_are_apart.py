@@ -153,11 +153,13 @@ THREAD_WRITES: Final = {
     "compact",
     "undo",
     "attach",
+    "attach_document",
     "detach",
     "detach_all",
     "pin",
 }
 ENGINE: Final = {
+    "acting_as",
     "render",
     "open",
     "path",

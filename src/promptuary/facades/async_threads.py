@@ -132,6 +132,13 @@ class AsyncThreads:
         """Track a path in a thread, or queue a reference for its next message."""
         await (await self._opened()).attach(word, thread=thread)
 
+    async def attach_document(self, name: str, data: bytes, *, thread: str = "main") -> str:
+        """Queue a document, such as a PDF or a source file, for the next message of a thread; return its name there.
+
+        It goes with the message as text from outside. Raises ``SourceError`` if it cannot be read as text.
+        """
+        return await self._run(lambda threads: threads.attach_document(name, data, thread=thread), create=True)
+
     async def detach(self, word: str, *, thread: str = "main") -> None:
         """Untrack a path, or remove a queued reference."""
         await self._run(lambda threads: threads.detach(word, thread=thread), create=True)

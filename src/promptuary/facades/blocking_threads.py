@@ -137,6 +137,13 @@ class BlockingThreads:
         """Track a path in a thread, or queue a reference for its next message."""
         self._await(lambda threads: threads.attach(word, thread=thread))
 
+    def attach_document(self, name: str, data: bytes, *, thread: str = "main") -> str:
+        """Queue a document, such as a PDF or a source file, for the next message of a thread; return its name there.
+
+        It goes with the message as text from outside. Raises ``SourceError`` if it cannot be read as text.
+        """
+        return self._run(lambda threads: threads.attach_document(name, data, thread=thread), create=True)
+
     def detach(self, word: str, *, thread: str = "main") -> None:
         """Untrack a path, or remove a queued reference."""
         self._run(lambda threads: threads.detach(word, thread=thread), create=True)

@@ -44,11 +44,12 @@ def expand(
     pasted: Sequence[Span] = (),
     also: str = "",
     tracked: bool = True,
+    brought: Sequence[Source] = (),
 ) -> Expansion:
     """Return ``text`` with everything it points at, fitted into ``limits``.
 
     ``also`` holds references that are attached without being part of the message. ``tracked`` says whether ``#path`` is
-    attached here; in a thread, a layer does that.
+    attached here; in a thread, a layer does that. ``brought`` are documents that came with the message.
     """
     scanned = scan_closely(text, skip=pasted)
     found = [one for one in (*scanned.references, *_elsewhere(also)) if tracked or one.sigil == "@"]
@@ -56,6 +57,7 @@ def expand(
     elsewhere = [] if tracked else [one for one in scanned.references if one.sigil == "#"]
     resolutions = _resolved(references, context, kinds, limits)
     resolutions, slips = _examined(scanned, resolutions, [*unread, *elsewhere], context.workspace)
+    resolutions += [Resolution(_sent_along(one), (one,)) for one in brought]
     links = _links(resolutions)
     sources = _SourceSet.of(resolutions, links)
     sent = _linked(text, resolutions, links)
@@ -108,7 +110,7 @@ def _examined(
         return resolutions, []
     from promptuary.references.slips import KnownPaths, slips, with_blanks  # noqa: PLC0415  (most messages have none)
 
-    paths = KnownPaths(workspace)
+    paths = KnownPaths(workspace, blind=workspace.policy.reach is not None)
     # The current folder is left behind in a reference that was located; the one that was typed has the text's words.
     typed = {one.start: one for one in scanned.references}
     for n in missing:
@@ -178,6 +180,11 @@ def _within(lines: list[str], allowance: int, context: ResolveContext) -> list[s
         return context.counter.count(preamble([""], shown)) if shown else 0
 
     return largest(some, cost, allowance, least=0, most=len(lines)) or []
+
+
+def _sent_along(source: Source) -> Reference:
+    """Return a source that came with the message as a reference, without a position in it."""
+    return Reference(source.label, "@", source.kind, source.label, -1, -1, quoted=True, rooted=True)
 
 
 def _elsewhere(text: str) -> list[Reference]:

@@ -38,7 +38,9 @@ def located(reference: Reference, workspace: Workspace) -> Reference:
     for typed, suffix in _parts(reference):
         try:
             # "#" tracks what is in the workspace for everybody who goes on with the thread, wherever they have it.
-            meant = workspace.meant(typed, absolute=reference.sigil == "@", rooted=reference.rooted)
+            # And whoever may not learn where the workspace is writes no absolute path.
+            absolute = reference.sigil == "@" and workspace.policy.reach is None
+            meant = workspace.meant(typed, absolute=absolute, rooted=reference.rooted)
         except SourceError:
             continue
         found = replace(

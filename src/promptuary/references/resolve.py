@@ -67,6 +67,8 @@ def _classified(reference: Reference, workspace: Workspace, notes: Notes) -> Ref
         return None  # a tracked path has no kind
     found = located(reference, workspace)
     kind = workspace.kind_of(found.value) if found.rooted else None
+    if workspace.policy.reach is not None:
+        return _by_spelling(reference, found, kind, workspace, notes)
     if kind == "folder" and reference.sigil == "@":
         return replace(found, kind="folder")
     if kind in {"file", "other"} or (kind == "outside" and _is_meant_as_file(found.value)):
@@ -77,6 +79,21 @@ def _classified(reference: Reference, workspace: Workspace, notes: Notes) -> Ref
     if reference.sigil == "#" and _is_meant_as_file(part.path) and workspace.policy.refusal(part.path) is None:
         return replace(found, kind="file")
     return None
+
+
+def _by_spelling(
+    reference: Reference, found: Reference, kind: str | None, workspace: Workspace, notes: Notes
+) -> Reference | None:
+    """Return what a bare path is for people who may not know what there is: what they cannot have is as if absent."""
+    *_, part = interpretations(reference)
+    if kind == "folder" and reference.sigil == "@":
+        if not (workspace.policy.hides(found.value) or workspace.policy.sensitive(found.value)):
+            return replace(found, kind="folder")
+    elif (kind == "file" and workspace.refusal(found.value) is None) or _is_meant_as_file(part.path):
+        return replace(found, kind="file")
+    note = notes.located(reference) if reference.sigil == "@" else None
+    is_told = reference.raw.startswith("[[")  # as missing, if it is not there
+    return None if note is None or not (is_told or workspace.refusal(note.value) is None) else note
 
 
 def _is_meant_as_file(path: str) -> bool:
@@ -96,7 +113,11 @@ def resolve(
 ) -> list[Resolution]:
     """Return the result of each reference, in order. ``timeout`` is in seconds for each, counted from its start."""
     race = _Race(references, lambda reference: _attempt(reference, context, kinds[reference.kind]), timeout)
-    return race.run(context.stopped)
+    return [_told(one, context) for one in race.run(context.stopped)]
+
+
+def _told(one: Resolution, context: ResolveContext) -> Resolution:
+    return one if one.error is None else replace(one, error=context.told(one.reference.kind, one.error))
 
 
 def remember(reference: Reference, context: ResolveContext) -> Resolution:
@@ -104,14 +125,14 @@ def remember(reference: Reference, context: ResolveContext) -> Resolution:
     try:
         context.check_kind(reference.kind)
     except SourceError as error:
-        return Resolution(reference, error=error)
+        return Resolution(reference, error=context.told(reference.kind, error))
     if context.remember is None:
         reason = 'this only shows a message and writes nothing; send it in a thread, or run `promptuary remember "…"`'
         return Resolution(reference, error=SourceError(Code.NOT_REMEMBERED, reason))
     try:
         return Resolution(reference, done=context.remember(reference))
     except SourceError as error:
-        return Resolution(reference, error=error)
+        return Resolution(reference, error=context.told(reference.kind, error))
 
 
 class _Race:

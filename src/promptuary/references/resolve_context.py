@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from promptuary.core.blocks import Source
 from promptuary.core.budget import TokenCounter
+from promptuary.core.errors import SourceError
 from promptuary.core.references import Reference
 from promptuary.workspace.workspace import Visit, Workspace
 
@@ -35,10 +36,14 @@ class ResolveContext:
         return self.visit.workspace
 
     def check_kind(self, kind: str) -> None:
-        """Raise ``SourceError`` if the session that asks may not use this kind of reference at all."""
-        sight = self.workspace.policy.sight
-        if sight is not None and (refusal := sight.kind_refusal(kind)) is not None:
+        """Raise ``SourceError`` if whoever asks may not use this kind of reference at all."""
+        if (refusal := self.workspace.policy.kind_refusal(kind)) is not None:
             raise refusal
+
+    def told(self, kind: str, error: SourceError) -> SourceError:
+        """Return an error as whoever asks may read it."""
+        reach = self.workspace.policy.reach
+        return error if reach is None else reach.told(kind, error)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,14 +87,18 @@ class _Allowance:
 
 @dataclass
 class KnownPaths:
-    """What there is in a workspace, asked a limited number of times for one message."""
+    """What there is in a workspace, asked a limited number of times for one message.
+
+    ``blind``: nothing, for people who may not learn what there is from what is said about their slips.
+    """
 
     workspace: Workspace
+    blind: bool = False
     _left: _Allowance = field(default_factory=_Allowance)
 
     def there(self, typed: str) -> bool:
         """Return whether something is at a path that a person typed; ``False`` if too many were asked for."""
-        if self._left.lookups <= 0:
+        if self.blind or self._left.lookups <= 0:
             return False
         self._left.lookups -= 1
         try:
@@ -117,7 +121,7 @@ class KnownPaths:
     @cached_property
     def files(self) -> Sequence[str]:
         """The files of the workspace."""
-        return self.workspace.files(wait=_LISTING_SECONDS)
+        return () if self.blind else self.workspace.files(wait=_LISTING_SECONDS)
 
     @cached_property
     def entries(self) -> dict[str, list[str]]:

@@ -1,12 +1,17 @@
-"""The files of a session: their revisions when it is pinned, and the search of those that are still as they were."""
+"""The files of a session: their revisions when it is pinned, and the search of those that are still as they were.
 
-from collections.abc import Mapping
+And the search of files for people who may see a part of them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from promptuary.core.reach import Reach
 from promptuary.core.search import (
     FilesUnpinned,
+    Hit,
     IndexBusy,
     IndexRebuilt,
     NotReranked,
@@ -43,18 +48,35 @@ def find_within(search: Search, query: SearchQuery, sight: Sight, workspace: Wor
 
     What else is in the roots is named in a remark; of anything outside nothing is told.
     """
-    home = str(workspace.root.path)
-    paths = tuple(f"{home.rstrip('/')}/{root}".rstrip("/").translate(_WILD) for root in sight.roots)
-    found = search(replace(query, filters=replace(query.filters, paths=paths), merge_copies=False))
-    named = ((hit, path_of_hit(hit, home)) for hit in found.hits)
-    # What is indexed outside of the workspace has an absolute path, and is in no session.
-    inside = [(hit, path) for hit, path in named if not path.startswith("/") and sight.covers(path)]
+    found = _found_in(search, query, sight.roots, workspace)
+    inside = _inside(found, workspace, sight.covers)
     same = unchanged(workspace, {path for _, path in inside}, sight.pins.files, since=nanoseconds(sight.session))
     changed = tuple(dict.fromkeys(path for _, path in inside if path not in same))
     notes: list[SearchNote] = [note for note in found.notes if isinstance(note, _WITHOUT_NAMES)]
     if changed:
         notes.append(FilesUnpinned(sight.name, changed))
     return replace(found, hits=[hit for hit, path in inside if path in same], notes=tuple(notes))
+
+
+def find_in_reach(search: Search, query: SearchQuery, reach: Reach, workspace: Workspace) -> SearchResult:
+    """Return the hits in files that people may read who are not trusted with everything; ``workspace`` is theirs."""
+    if not reach.folders:
+        return SearchResult()
+    found = _found_in(search, query, reach.folders, workspace)
+    hits = [hit for hit, path in _inside(found, workspace, reach.covers) if workspace.refusal(path) is None]
+    return replace(found, hits=hits, notes=tuple(note for note in found.notes if isinstance(note, _WITHOUT_NAMES)))
+
+
+def _found_in(search: Search, query: SearchQuery, roots: Sequence[str], workspace: Workspace) -> SearchResult:
+    home = str(workspace.root.path)
+    paths = tuple(f"{home.rstrip('/')}/{root}".rstrip("/").translate(_WILD) for root in roots)
+    return search(replace(query, filters=replace(query.filters, paths=paths), merge_copies=False))
+
+
+def _inside(found: SearchResult, workspace: Workspace, covers: Callable[[str], bool]) -> list[tuple[Hit, str]]:
+    named = ((hit, path_of_hit(hit, str(workspace.root.path))) for hit in found.hits)
+    # What is indexed outside of the workspace has an absolute path.
+    return [(hit, path) for hit, path in named if not path.startswith("/") and covers(path)]
 
 
 def nanoseconds(session: Session) -> int:

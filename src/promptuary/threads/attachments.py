@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from promptuary import concurrency
+from promptuary.core.blocks import Source, Trust
 from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import Code, SourceError
+from promptuary.core.languages import language_of
 from promptuary.core.layers import Json
 from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, ThreadStore
 from promptuary.core.references import WRITING_KINDS, Reference
@@ -26,25 +28,61 @@ _PATHS: Final = frozenset({"file", "path"})
 _QUEUE: Final = "attachments"
 """The references that go with the next message of a thread are stored as the state of a layer of this name."""
 
+_DOCUMENTS: Final = "documents"
+MAX_DOCUMENTS: Final = 10
+"""How many documents may wait for the next message of a thread."""
+
 
 def queue_key(thread: str) -> StateKey:
     """Return what the references for the next message of ``thread`` are stored under."""
     return StateKey(_QUEUE, "thread", thread)
 
 
+def documents_key(thread: str) -> StateKey:
+    """Return what the documents for the next message of ``thread`` are stored under."""
+    return StateKey(_DOCUMENTS, "thread", thread)
+
+
+def documents_of(state: LayerState | None) -> list[Source]:
+    """Return the documents that wait for the next message, as sources from outside: anybody may have written them."""
+    value = state.value if state is not None else None
+    return [
+        Source(
+            key=f"document:{one['name']}",
+            label=str(one["name"]),
+            kind="document",
+            text=str(one["text"]),
+            revision=str(one["sha256"]),
+            language="markdown" if one["about"] else language_of(str(one["name"])),
+            trust=Trust.EXTERNAL,
+            facts=tuple(filter(None, [str(one["about"])])),
+            first_line=1,
+        )
+        for one in (value if isinstance(value, list) else ())
+        if isinstance(one, dict)
+    ]
+
+
 def queued_again(store: ThreadStore, thread: str) -> Callable[[], None]:
-    """Return what queues the references again that are queued now, after a turn that took them failed. Blocks."""
-    key = queue_key(thread)
-    (before,) = store.states([key])
-    words = list(before.value) if before and isinstance(before.value, list) else []
+    """Return what queues again what is queued now, after a turn that took it failed. Blocks."""
+    keys = [queue_key(thread), documents_key(thread)]
+    before = _values(store, keys)
 
     def queue() -> None:
-        (now,) = store.states([key])
-        since = list(now.value) if now and isinstance(now.value, list) else []
-        if words:
-            store.apply(ThreadChange(thread, states=[LayerState(key, 1, list(dict.fromkeys((*words, *since))))]))
+        states = [
+            LayerState(key, 1, [*had, *(one for one in since if one not in had)])
+            for key, had, since in zip(keys, before, _values(store, keys), strict=True)
+            if had
+        ]
+        if states:
+            store.apply(ThreadChange(thread, states=states))
 
     return queue
+
+
+def _values(store: ThreadStore, keys: Sequence[StateKey]) -> list[list[Json]]:
+    states = store.states(keys)
+    return [list(one.value) if one and isinstance(one.value, list) else [] for one in states]
 
 
 class Attachments:
@@ -67,13 +105,30 @@ class Attachments:
             if found.kind in WRITING_KINDS:
                 reason = "only what you type in a message is remembered; send it, or run `promptuary remember`"
                 raise SourceError(Code.NOT_REMEMBERED, reason)
-            if sight is not None and (refusal := sight.kind_refusal(found.kind)) is not None:
-                raise refusal
+            for one in (sight, self._workspace.policy):
+                if one is not None and (refusal := one.kind_refusal(found.kind)) is not None:
+                    raise refusal
             await concurrency.run(lambda: self._queue(rooted_spelling(found, self._workspace)))
             return
         before = await concurrency.run(self._tracked)
         state = await self._files.track(before, _path(word), self._counter, sight)
         await concurrency.run(lambda: self._store_files(state))
+
+    def add_document(self, name: str, data: bytes) -> str:
+        """Queue a document for the next message, and return the name it has there.
+
+        Raises ``SourceError`` if it is no text, cannot be converted to it, or is one too many.
+        """
+        (stored,) = self._store.states([documents_key(self._thread)])
+        before = list(stored.value) if stored and isinstance(stored.value, list) else []
+        if len(before) >= MAX_DOCUMENTS:
+            raise SourceError(Code.BUDGET_EXCEEDED, f"{MAX_DOCUMENTS} documents wait already; send a message first.")
+        file = self._workspace.document(name, data)
+        taken = {str(one["name"]) for one in before if isinstance(one, dict)}
+        label = next(one for one in (name, *(f"{name} ({n})" for n in range(2, 99))) if one not in taken)
+        made: Json = {"name": label, "text": file.text, "sha256": file.sha256, "about": file.converted}
+        self._apply(LayerState(documents_key(self._thread), 1, [*before, made]))
+        return label
 
     def drop(self, word: str) -> None:
         """Untrack a path or remove a reference from the queue; raise ``SourceError`` if it is in neither."""
@@ -93,7 +148,8 @@ class Attachments:
         stored = self._stored_files()
         known = stored.value if stored and stored.version == self._files.state_version else None
         files = LayerState(self._files_key, self._files.state_version, self._files.clear(known))
-        self._apply(files, LayerState(queue_key(self._thread), 1, []))
+        emptied = [LayerState(key(self._thread), 1, []) for key in (queue_key, documents_key)]
+        self._apply(files, *emptied)
 
     def list(self, sight: "Sight | None" = None) -> AttachmentList:
         """Return what is attached."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from promptuary.context.assemble import Room
 from promptuary.context.history import CompactionPolicy
+from promptuary.core.blocks import Source
 from promptuary.core.budget import TokenCounter
 from promptuary.core.expansion import Expansion
 from promptuary.core.layers import Layer
@@ -38,6 +39,8 @@ class ExpandRequest:
     """The parts of ``text`` in which nothing is a reference."""
     rehearsed: bool = False
     """Whether nothing may be written: the message was sent before."""
+    brought: Sequence[Source] = ()
+    """Documents that were sent along with the message."""
 
 
 Expand = Callable[[ExpandRequest], Expansion]

@@ -156,6 +156,10 @@ class Threads:
             sight.check_open()
         await self._attachments(thread).add(word, sight)
 
+    def attach_document(self, name: str, data: bytes, *, thread: str) -> str:
+        """Queue a document for the next message of a thread."""
+        return self._attachments(thread).add_document(name, data)
+
     def detach(self, word: str, *, thread: str) -> None:
         """Untrack a path, or remove a queued reference."""
         self._attachments(thread).drop(word)

@@ -37,7 +37,7 @@ from promptuary.context.history import (
 from promptuary.context.loop import checked
 from promptuary.context.receipt_entries import PromptPart
 from promptuary.context.replies import reply_items
-from promptuary.core.blocks import Block, content_hash
+from promptuary.core.blocks import Block, Source, content_hash
 from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import ConflictError, PromptuaryError
 from promptuary.core.expansion import Expansion
@@ -53,7 +53,7 @@ from promptuary.core.text import one_line
 from promptuary.core.threads import CompactedThread, FinishedTurn, HistoryStats
 from promptuary.layers.runner import HookLog, LayerRun, Runner
 from promptuary.threads import pending
-from promptuary.threads.attachments import queue_key
+from promptuary.threads.attachments import documents_key, documents_of, queue_key
 from promptuary.threads.extension import Extension
 from promptuary.threads.options import ExpandRequest, Learner, ThreadOptions
 from promptuary.threads.pending import pending_state
@@ -97,7 +97,7 @@ class Thread:
         said = await self._runner.on_message(said, log)
         stored = await concurrency.run(self._stored)
         queued = stored.queued
-        expansion = await self._expanded(said, queued.value if queued else [], tools.tokens)
+        expansion = await self._expanded(said, stored, tools.tokens)
         message: Message = {"role": "user", "content": expansion.messages[-1]["content"]}
         spent = common.counter.count(message["content"]) + MESSAGE_OVERHEAD + tools.tokens
         available = common.room.usable - spent
@@ -138,6 +138,7 @@ class Thread:
             noted=wrote_a_note(expansion),
         )
         states = [*self._runner.changed(), *([replace(queued, value=[])] if queued and queued.value else [])]
+        states += [replace(stored.documents, value=[])] if stored.documents and stored.documents.value else []
         states.append(pending_state(turn))
         change = ThreadChange(self.name, turn=_recorded(turn, "prepared"), states=states, replacements=compacted)
         await concurrency.run(lambda: common.store.apply(change))
@@ -285,9 +286,9 @@ class Thread:
     def _stored(self) -> "_Stored":
         """Read what a turn needs of the store, at one go."""
         store = self._common.store
-        (queued,) = store.states([queue_key(self.name)])
+        queued, documents = store.states([queue_key(self.name), documents_key(self.name)])
         history = PricedHistory.of(store.history(self.name), self._common.counter)
-        return _Stored(history, queued, store.last_number(self.name))
+        return _Stored(history, queued, documents, store.last_number(self.name))
 
     async def _compacted(
         self, history: PricedHistory, room: int
@@ -307,9 +308,10 @@ class Thread:
                 return after, done.replacements, (f"the history was compacted: {done.reason}",)
         return history, (), ()
 
-    async def _expanded(self, said: Incoming, queued: Sequence[str], tools: int) -> Expansion:
+    async def _expanded(self, said: Incoming, stored: "_Stored", tools: int) -> Expansion:
         """Attach what the message points at, within its limit and what the message and the tools leave."""
         words = self._common.counter.count(said.text) + MESSAGE_OVERHEAD + tools
+        queued = stored.queued.value if stored.queued else []
         request = ExpandRequest(
             text=said.text,
             said=said.original,
@@ -319,6 +321,7 @@ class Thread:
             sight=self._sight,
             pasted=said.pasted,
             rehearsed=self._common.rehearsed,
+            brought=documents_of(stored.documents),
         )
         return await concurrency.run(lambda: self._common.expand(request))
 
@@ -411,6 +414,7 @@ class _Stored:
 
     history: PricedHistory
     queued: LayerState | None
+    documents: LayerState | None
     last_number: int
 
 

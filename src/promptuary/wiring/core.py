@@ -7,30 +7,31 @@ imported when it is first used: a search loads no layers, an expansion no databa
 from __future__ import annotations
 
 import threading
+import weakref
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from promptuary.config.settings import Settings, SettingsOptions, find_workspace, load
-from promptuary.core.errors import CLOSED, ConfigError, PromptuaryError, UnknownNoteError
+from promptuary.core.errors import CLOSED, ConfigError, PromptuaryError
 from promptuary.core.principals import Principal
 from promptuary.core.references import pasted_spans
 from promptuary.tokens import Counter
-from promptuary.wiring.workspace import open_door
+from promptuary.wiring.workspace import narrowed, open_door
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from promptuary.context.render import Provider
     from promptuary.core.expansion import Expansion
     from promptuary.core.experiences import Experience
     from promptuary.core.layers import Layer
-    from promptuary.core.ledger import KeptReport
     from promptuary.core.messages import Message
-    from promptuary.core.notes import Examination, ForeignForm, ForgetReport, ImportReport, Note, NoteHeader
+    from promptuary.core.notes import Examination, ForeignForm, ForgetReport, ImportReport
     from promptuary.core.ports.models import ChatModel
     from promptuary.core.ports.threads import StateDatabase
-    from promptuary.core.ports.writeback import Proposal, ProposalFields
+    from promptuary.core.reach import Reach
     from promptuary.core.references import Completion, MenuItem, Pasted, Reference, Span
     from promptuary.core.runs import Tool
     from promptuary.core.search import SearchQuery, SearchResult
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from promptuary.threads.prepared import Turn
     from promptuary.threads.threads import Threads
     from promptuary.wiring.memory.notes import MemoryPlace
+    from promptuary.wiring.state_files.kept import KeptFiles
     from promptuary.workspace.workspace import Workspace
 
 _FIND_TIMEOUT: Final = 10.0
@@ -68,9 +70,14 @@ class Core:
         principal: Principal,
         layers: Sequence[Layer] = (),
         chat_model: ChatModel | None = None,
+        *,
+        reach: Reach | None = None,
+        parent: Core | None = None,
     ) -> None:
         self.settings, self.principal = settings, principal
-        self._workspace = workspace
+        self._reach, self._parent = reach, parent
+        self._whole = workspace  # one index is for everybody; what it finds is filtered
+        self._workspace = workspace.reached_by(reach)
         self._layers, self._model = layers, chat_model
         self._counter = Counter(settings.effective_vocabulary)
         self._completers: dict[bool, Completer] = {}
@@ -83,6 +90,7 @@ class Core:
         self._writeback: Writeback | None = None
         self._experiences: Experiences | None = None
         self._learner: ExperienceLearner | None = None
+        self._others: weakref.WeakSet[Core] = weakref.WeakSet()
         self._opening = threading.RLock()
         self._closed = False
         self.notes = list(settings.notes)
@@ -101,6 +109,7 @@ class Core:
         chat_model: ChatModel | None,
         options: SettingsOptions,
         current_folder: str | Path | None = None,
+        reach: Reach | None = None,
     ) -> Self:
         """Open the workspace that ``path`` is in, or ``path`` itself if ``exact``.
 
@@ -113,7 +122,16 @@ class Core:
         settings = load(folder, options)
         settings = replace(settings, notes=(*notes, *settings.notes))
         here = None if current_folder is None else Path(current_folder)
-        return cls(open_door(folder, settings, here), settings, principal, layers, chat_model)
+        door = open_door(folder, settings, here)
+        return cls(door, narrowed(settings, reach), principal, layers, chat_model, reach=reach)
+
+    def acting_as(self, principal: Principal, reach: Reach | None) -> Core:
+        """Return the same workspace for another principal. It shares the files, the index and the database with it."""
+        self._check_open()
+        settings = narrowed(self.settings, reach)
+        other = Core(self._whole, settings, principal, self._layers, self._model, reach=reach, parent=self)
+        self._others.add(other)
+        return other
 
     @property
     def path(self) -> Path:
@@ -152,7 +170,14 @@ class Core:
             )
             also = turn.also if turn else ""
             expansion = expand.expand(
-                text, context, kinds.KINDS, limits, pasted=pasted, also=also, tracked=turn is None
+                text,
+                context,
+                kinds.KINDS,
+                limits,
+                pasted=pasted,
+                also=also,
+                tracked=turn is None,
+                brought=turn.brought if turn else (),
             )
         if expansion.named:
             self._workspace.usage.record(expansion.named)
@@ -242,6 +267,8 @@ class Core:
         """
         self._check_open()
         with self._opening:
+            if self._parent is not None:
+                return self._shared_state(self._parent.state(create=create))
             if self._state is not None and self._state.is_current():
                 return self._state
             from promptuary.storage.in_memory import InMemoryState  # noqa: PLC0415  (most expansions need none)
@@ -255,6 +282,14 @@ class Core:
                 self._close_state()
             self._state = open_state(self._workspace, self.notes.append)
             return self._state
+
+    def _shared_state(self, state: StateDatabase) -> StateDatabase:
+        """Return the database of the parent; what was made with another one is not used any more."""
+        if state.persistent and state is not self._state:
+            if self._state is not None:
+                self._close_state()
+            self._state = state
+        return state
 
     def memory(self, thread: str = "main") -> Memory:
         """Return the durable memory of the principal; ``thread`` matters if the settings isolate threads."""
@@ -392,30 +427,25 @@ class Core:
         messages: Sequence[Message] | None,
     ) -> dict[str, object]:
         """Return what a tool of memory answers, in ``turn`` after ``messages``."""
-        from promptuary.memory.doors.tools import MemoryTools  # noqa: PLC0415  (only agents need it)
-        from promptuary.wiring.memory.writeback import turn_so_far  # noqa: PLC0415
+        from promptuary.wiring.memory.writeback import tool_answer, turn_so_far  # noqa: PLC0415  (only agents need it)
 
-        thread = turn.thread if turn is not None else "main"
-        memory = self.memory_within(thread, self._sight(thread, self.state()) if turn is not None else None)
-        said = None
-        if turn is not None and messages is not None:
-            said = turn_so_far(turn, self.state().threads(self.principal), messages, self._workspace)
-        answer = MemoryTools(memory, self.proposals(create=True), self._counter).call(name, arguments, said)
-        if turn is not None and "written" in answer:
+        if turn is None:
+            return tool_answer(self.memory(), self.proposals(create=True), self._counter, name, arguments)
+        state, said = self.state(), None
+        if messages is not None:
+            said = turn_so_far(turn, state.threads(self.principal), messages, self._workspace)
+        memory = self.memory_within(turn.thread, self._sight(turn.thread, state))
+        answer = tool_answer(memory, self.proposals(create=True), self._counter, name, arguments, said=said)
+        if "written" in answer:
             self.writeback().skip(turn.id)
         return answer
 
     def forget(self, key: str, *, everywhere: bool, dry_run: bool) -> ForgetReport:
         """Forget a note with everything that is stored of it, in whichever thread's memory it is."""
-        from promptuary.memory.forget import forget  # noqa: PLC0415  (seldom needed)
+        from promptuary.wiring.memory.forgetting import forget_first  # noqa: PLC0415  (seldom needed)
 
-        unknown: list[UnknownNoteError] = []
-        for memory, beside in self._forgetting(self.state(create=False)).values():
-            try:
-                return forget(memory, key, beside, everywhere=everywhere, dry_run=dry_run)
-            except UnknownNoteError as error:
-                unknown.append(error)
-        raise unknown[0]
+        every = self._forgetting(self.state(create=False)).values()
+        return forget_first(every, key, everywhere=everywhere, dry_run=dry_run)
 
     def _forgetting(self, state: StateDatabase) -> Mapping[str, tuple[Memory, Oblivion]]:
         """Return every memory by thread, with what forgets beside it."""
@@ -424,20 +454,6 @@ class Core:
         every = self.memories().items()
         return {thread: (memory, beside_notes(self._workspace, place, state)) for thread, (place, memory) in every}
 
-    def edit_note(self, key: str, *, reason: str) -> Note:
-        """Let the person edit a note in their editor, and return it."""
-        from promptuary.workspace.programs.editor import edited_copy  # noqa: PLC0415  (seldom needed)
-
-        return self.memory().edit(key, edited_copy, reason=reason)
-
-    def edit_proposal(self, proposal: str, fields: ProposalFields) -> Proposal:
-        """Change what a proposal would write; without fields, the person edits its text in their editor."""
-        from promptuary.workspace.programs.editor import edited_copy  # noqa: PLC0415  (seldom needed)
-
-        if fields:
-            return self.proposals().edit(proposal, **fields)
-        return self.proposals().edit_text(proposal, edited_copy)
-
     def import_notes(
         self, path: str | Path, *, form: ForeignForm | None, owner: str | None, dry_run: bool
     ) -> ImportReport:
@@ -445,12 +461,6 @@ class Core:
         from promptuary.wiring.memory.transfer import imported  # noqa: PLC0415  (seldom needed)
 
         return imported(self.memory(), self._workspace, Path(path), form=form, owner=owner, dry_run=dry_run)
-
-    def export_notes(self, path: str | Path) -> Sequence[NoteHeader]:
-        """Write every note that the principal may see to a folder."""
-        from promptuary.wiring.memory.transfer import exported  # noqa: PLC0415  (seldom needed)
-
-        return exported(self.memory(), Path(path))
 
     def proposals(self, *, create: bool = False) -> Proposals:
         """Return what waits for the person before it is remembered. Unless ``create`` is set, creates no database."""
@@ -491,9 +501,11 @@ class Core:
         """Return the search of the workspace. Nothing is written to disk before something is indexed."""
         from promptuary.wiring.search import open_search  # noqa: PLC0415  (most expansions search nothing)
 
+        if self._parent is not None:
+            return self._parent.search()
         with self._opening:
             if self._search is None:
-                self._search = open_search(self._workspace, self.settings)
+                self._search = open_search(self._whole, self.settings)
             return self._search
 
     def models(self) -> ModelStore:
@@ -502,36 +514,31 @@ class Core:
 
         return model_store(self.settings)
 
-    def adopt(self) -> None:
-        """Take the database of the workspace for this person's own, although it came from elsewhere."""
-        from promptuary.wiring.state_files.state import adopt_state  # noqa: PLC0415  (seldom needed)
+    @property
+    def kept(self) -> KeptFiles:
+        """All that is kept for the workspace, to be copied, brought back and removed."""
+        from promptuary.wiring.state_files.kept import KeptFiles  # noqa: PLC0415  (seldom needed)
 
-        adopt_state(self._workspace)
+        return KeptFiles(self._workspace, self._without_state)
 
-    def backup(self, path: str | Path, *, everywhere: bool, force: bool) -> KeptReport:
-        """Write all that is kept to one file."""
-        from promptuary.wiring.state_files.backup import backup  # noqa: PLC0415  (seldom needed)
-
-        return backup(self.path, Path(path), everywhere=everywhere, force=force)
-
-    def restore(self, path: str | Path, *, everywhere: bool, force: bool, dry_run: bool) -> KeptReport:
-        """Bring back what a backup has."""
-        from promptuary.wiring.state_files.backup import restore  # noqa: PLC0415  (seldom needed)
-
+    @contextmanager
+    def _without_state(self) -> Iterator[None]:
         with self._opening:
             self._close_state()
-            return restore(self.path, Path(path), everywhere=everywhere, force=force, dry_run=dry_run)
+            yield
 
-    def purge(self, *, everywhere: bool, models: bool, dry_run: bool) -> KeptReport:
-        """Remove all that is kept."""
-        from promptuary.wiring.state_files.backup import purge  # noqa: PLC0415  (seldom needed)
+    def find(self, query: str | SearchQuery, *, limit: int) -> SearchResult:
+        """Return the best answers from the indexed files that whoever asks may read."""
+        from promptuary.core.search import SearchQuery  # noqa: PLC0415  (most expansions search nothing)
 
-        with self._opening:
-            self._close_state()
-            return purge(self.path, everywhere=everywhere, models=models, dry_run=dry_run)
+        return self._find(query if isinstance(query, SearchQuery) else SearchQuery(query, limit))
 
     def _find(self, query: SearchQuery) -> SearchResult:
-        return self.search().find(query)
+        if self._reach is None:
+            return self.search().find(query)
+        from promptuary.sessions.files import find_in_reach  # noqa: PLC0415  (few people see a part only)
+
+        return find_in_reach(self.search().find, query, self._reach, self._workspace)
 
     def _find_within(self, query: SearchQuery, sight: Sight) -> SearchResult:
         from promptuary.sessions.files import find_within  # noqa: PLC0415  (few threads have a session)
@@ -559,19 +566,24 @@ class Core:
     @property
     def uses_layers(self) -> bool:
         """Whether there are layers to be disposed, which needs an event loop."""
-        return self._threads is not None
+        return self._threads is not None or any(one.uses_layers for one in self._others)
 
     async def dispose(self) -> None:
         """Dispose the layers of threads that were used."""
+        for other in tuple(self._others):
+            await other.dispose()
         if self._threads is not None:
             await self._threads.dispose()
 
     def close(self) -> None:
         """Close the database, the index and the workspace. Layers are disposed before."""
+        for other in tuple(self._others):  # closing one twice is harmless
+            other.close()
         self._close_state()
         if self._search is not None:
             self._search.close()
-        self._workspace.close()
+        if self._parent is None:
+            self._whole.close()
         self._closed = True
 
     def _check_open(self) -> None:
@@ -589,7 +601,7 @@ class Core:
             memory.close()
         if self._experiences is not None:
             self._experiences.close()
-        if self._state is not None:
+        if self._state is not None and self._parent is None:
             self._state.close()
         self._state = self._threads = self._writeback = self._experiences = self._learner = self._sessions = None
         self._memories.clear()

@@ -1,11 +1,36 @@
 """Opens a workspace as the settings say: what may be read there, and what may be fetched."""
 
+from dataclasses import replace
 from pathlib import Path
 
-from promptuary.config.settings import Settings
+from promptuary.config.settings import WORKSPACE_FILES, Settings
+from promptuary.core.reach import Reach
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.web.policy import FetchPolicy
 from promptuary.workspace.workspace import Workspace, open_workspace
+
+
+def narrowed(settings: Settings, reach: Reach | None) -> Settings:
+    """Return ``settings`` without what shows the person's own files, if people act who are not trusted with them."""
+    if reach is None:
+        return settings
+    # A file that the person names with its full path, or from the home folder, is not one of the workspace.
+    standing = tuple(one for one in settings.static_layers if one.of_workspace or not one.file.startswith(("/", "~")))
+    folders = [
+        folder if settings.origin(name) in WORKSPACE_FILES else ""
+        for name, folder in (
+            ("file_reference_base_dir", settings.file_reference_base_dir),
+            ("instructions_folder", settings.instructions_folder),
+        )
+    ]
+    return replace(
+        settings,
+        static_layers=standing,
+        allow_sensitive=(),
+        file_reference_follow_symlinks=False,
+        file_reference_base_dir=folders[0],
+        instructions_folder=folders[1],
+    )
 
 
 def open_door(folder: Path, settings: Settings, current_folder: Path | None = None) -> Workspace:

@@ -27,6 +27,7 @@ from promptuary.workspace.programs.documents.names import is_document
 from promptuary.workspace.web.policy import FetchPolicy
 
 if TYPE_CHECKING:
+    from promptuary.core.reach import Reach
     from promptuary.core.sessions import Sight
     from promptuary.workspace.git.repository import Repository
     from promptuary.workspace.git.tracked import IndexStamp, TrackedPaths
@@ -94,6 +95,15 @@ class Workspace:
         narrow.policy = replace(self.policy, sight=sight)
         return narrow
 
+    def reached_by(self, reach: "Reach | None") -> "Workspace":
+        """Return the same workspace as people see it who may refer to what ``reach`` says. It shares everything."""
+        if reach is None:
+            return self
+        narrow = copy.copy(self)
+        narrow.policy = replace(self.policy, reach=reach, allow_sensitive=frozenset())
+        narrow.fetching = replace(self.fetching, allow_hosts=reach.hosts)
+        return narrow
+
     def read(self, path: str) -> TextFile:
         """Return the text of a file. Raises ``SourceError`` if it is refused or cannot be read.
 
@@ -116,6 +126,20 @@ class Workspace:
         found = document_text(data, relative)
         digest = hashlib.sha256(data).hexdigest()
         return TextFile(relative, found.text, len(data), digest, "utf-8", status.st_mtime_ns, found.about)
+
+    def document(self, name: str, data: bytes) -> TextFile:
+        """Return the text of a document that somebody sent, whose ``name`` may be anything and is a path to nothing.
+
+        Raises ``SourceError`` if it is too large, or is not text and cannot be converted to it.
+        """
+        from promptuary.workspace.programs.documents.documents import SIZE_FACTOR, document_text  # noqa: PLC0415  (few files)
+
+        limit = self.policy.max_bytes * (SIZE_FACTOR if is_document(name) else 1)
+        if len(data) > limit:
+            raise SourceError(Code.FILE_TOO_LARGE, f"{display_path(name)} is larger than {limit:,} bytes; send a part.")
+        found = document_text(data, name)
+        text = self.policy.masked(found.text)
+        return TextFile(name, text, len(data), hashlib.sha256(data).hexdigest(), "utf-8", 0, found.about)
 
     def read_bytes(self, path: str) -> tuple[bytes, os.stat_result]:
         """Return what is in a file and its status, without a look at whether it is text; refuses what ``read`` does."""
@@ -209,8 +233,8 @@ class Workspace:
         folder = normalise(path)
         if self.policy.closes(folder):
             raise closed_error(folder)
-        if self.policy.hides(folder) and self.policy.sight is not None:
-            raise self.policy.sight.outside(display_path(folder))
+        if self.policy.hides(folder) and (outside := self.policy.outside(folder, display_path(folder))) is not None:
+            raise outside
         if folder and self.policy.sensitive(folder):
             raise SourceError(
                 Code.SENSITIVE_PATH, f"{display_path(folder)} is a folder for secrets, so it is not listed."
@@ -239,8 +263,7 @@ class Workspace:
         return self._inside(self.listing.cut_rules) if self._parts.listed else ()
 
     def _inside(self, paths: Sequence[str]) -> Sequence[str]:
-        sight = self.policy.sight
-        return paths if sight is None or sight.whole else [path for path in paths if sight.covers(path)]
+        return self.policy.inside(paths)
 
     def shown(self, paths: Iterable[str]) -> list[str]:
         """Return those of ``paths`` that the workspace's own ignore files do not hide."""
@@ -268,7 +291,9 @@ class Workspace:
 
     def repository(self) -> "Repository":
         """Open the repository of the workspace; the caller closes it. Raises ``SourceError`` if there is none."""
-        self._check_kind("git")
+        # What a ``Reach`` allows of git is asked of each reference: memory needs to know what git tracks, too.
+        if self.policy.sight is not None and (refusal := self.policy.sight.kind_refusal("git")) is not None:
+            raise refusal
         from promptuary.workspace.git.locate import locate  # noqa: PLC0415  (reading a file needs no git)
 
         locate(self.root.path)  # raises first, so that nothing of git is loaded in vain
@@ -323,7 +348,7 @@ class Workspace:
         self.root.close()
 
     def _check_kind(self, kind: str) -> None:
-        if self.policy.sight is not None and (refusal := self.policy.sight.kind_refusal(kind)) is not None:
+        if (refusal := self.policy.kind_refusal(kind)) is not None:
             raise refusal
 
     def _tracked(self) -> Iterator[bytes]:

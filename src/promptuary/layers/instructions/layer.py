@@ -154,7 +154,7 @@ class _Gathering:
         try:
             return self.workspace.read(path)
         except SourceError as error:
-            if error.code is not Code.NOT_FOUND:
+            if error.code not in {Code.NOT_FOUND, Code.NOT_AVAILABLE}:
                 self._omit(path, error.reason)
                 if error.code is Code.SYMLINK:
                     self._links.append((path, error.reason))

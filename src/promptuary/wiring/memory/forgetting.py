@@ -1,14 +1,15 @@
 """What forgetting a note reaches beside the notes: the ledger of the workspace, and the indexes of its principals."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Final
 
 from promptuary import durable
-from promptuary.core.errors import NoteFileError, PromptuaryError
+from promptuary.core.errors import NoteFileError, PromptuaryError, UnknownNoteError
+from promptuary.core.notes import ForgetReport
 from promptuary.core.ports.threads import StateDatabase
-from promptuary.memory.forget import Oblivion, finish
+from promptuary.memory.forget import Oblivion, finish, forget
 from promptuary.memory.memory import Memory
 from promptuary.wiring.memory.notes import MemoryPlace, index_name
 from promptuary.wiring.search import drop_note_indexes
@@ -38,6 +39,19 @@ def _alone(workspace: Workspace, patience: float) -> Iterator[None]:
         except OSError as error:
             raise NoteFileError(f"nothing can be forgotten now ({error.strerror}); check the disk") from error
         yield
+
+
+def forget_first(
+    every: Iterable[tuple[Memory, Oblivion]], key: str, *, everywhere: bool, dry_run: bool
+) -> ForgetReport:
+    """Forget a note in the first memory that has it. Raises ``UnknownNoteError`` if none has."""
+    unknown: list[UnknownNoteError] = []
+    for memory, beside in every:
+        try:
+            return forget(memory, key, beside, everywhere=everywhere, dry_run=dry_run)
+        except UnknownNoteError as error:
+            unknown.append(error)
+    raise unknown[0]
 
 
 def forget_the_rest(workspace: Workspace, memory: Memory, beside: Oblivion) -> None:

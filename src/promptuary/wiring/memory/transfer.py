@@ -31,8 +31,8 @@ def imported(
     return memory.import_notes(ForeignMemory(found.form, found.notes, skipped), owner=owner, dry_run=dry_run)
 
 
-def exported(memory: Memory, path: Path) -> Sequence[NoteHeader]:
+def exported(memory: Memory, path: str | Path) -> Sequence[NoteHeader]:
     """Write every note to the new or empty folder ``path``."""
     notes = memory.everything()
-    write_new_folder(path, exported_files(notes))
+    write_new_folder(Path(path), exported_files(notes))
     return [note.header for note in notes]

@@ -1,6 +1,6 @@
 """What a turn has of memory: the layers that recall notes, and what learns from the turn when it is finished."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from promptuary.config.settings import Settings
@@ -24,6 +24,7 @@ from promptuary.memory.writeback.proposals import NoteWriter, Proposals
 from promptuary.memory.writeback.runner import TurnReader, Writeback, answered, foreign_turns
 from promptuary.memory.writeback.snapshot import OwnFile, TurnSnapshot, snapshot
 from promptuary.threads.prepared import Turn, asked_item
+from promptuary.tokens import Counter
 from promptuary.wiring.answering.models import chat_model
 from promptuary.wiring.memory.notes import now, recall_policy
 from promptuary.workspace.workspace import Workspace
@@ -120,3 +121,18 @@ def turn_so_far(turn: Turn, threads: ThreadStore, messages: Sequence[Message], w
     foreign = foreign_turns(threads, turn.thread)
     own = own_file(workspace)
     return snapshot(turn.id, turn.thread, now(), history, turn.receipt, foreign_turns=foreign, own_file=own)
+
+
+def tool_answer(
+    memory: "Memory | PinnedMemory",
+    proposals: Proposals,
+    counter: Counter,
+    name: str,
+    arguments: Mapping[str, object] | str,
+    *,
+    said: TurnSnapshot | None = None,
+) -> dict[str, object]:
+    """Return what a tool of memory answers, after what was ``said`` in a turn."""
+    from promptuary.memory.doors.tools import MemoryTools  # noqa: PLC0415  (only agents need it)
+
+    return MemoryTools(memory, proposals, counter).call(name, arguments, said)

@@ -5,7 +5,7 @@ the file exists, nor what is in it.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
@@ -33,6 +33,7 @@ from promptuary.workspace.disk.sensitive_names import (
 )
 
 if TYPE_CHECKING:
+    from promptuary.core.reach import Reach
     from promptuary.core.sessions import Sight
 
 __all__ = ["ALLOWED", "ReadPolicy"]
@@ -58,7 +59,8 @@ class ReadPolicy:
     allowed. ``also`` holds what a person allows in addition; ``*`` is every extension. ``allow_sensitive`` holds names,
     or paths relative to the workspace, that a person allows explicitly, whatever they are called. Nothing opens
     what is ``closed``: Promptuary's own folders. ``None`` closes none, for reading the configuration in them. ``sight``
-    is what a session may see, if one reads: it refuses all else, whether that exists or not.
+    is what a session may see, if one reads, and ``reach`` what people may refer to who are not trusted with everything:
+    each refuses all else, whether that exists or not.
     """
 
     max_bytes: int = _MIB
@@ -67,6 +69,7 @@ class ReadPolicy:
     allow_sensitive: frozenset[str] = frozenset()
     closed: ClosedFolders | None = field(default_factory=ClosedFolders)
     sight: "Sight | None" = None
+    reach: "Reach | None" = None
 
     def refusal(self, path: str) -> SourceError | None:
         """Return the error for reading the file ``path``, in normal form; ``None`` if it may be read."""
@@ -77,6 +80,8 @@ class ReadPolicy:
             return closed_error(path)
         if self.sight is not None and (outside := self.sight.refusal(path)) is not None:
             return outside
+        if self.reach is not None and not self.reach.covers(path):
+            return _unavailable()
         names = comparable(path)
         if self._allowed_by_name(names):
             return None
@@ -101,8 +106,27 @@ class ReadPolicy:
         return None
 
     def hides(self, path: str) -> bool:
-        """Return whether ``path`` is neither inside what a session may see nor a folder above it."""
-        return self.sight is not None and not self.sight.leads_to(path)
+        """Return whether ``path`` is neither inside what whoever reads may see nor a folder above it."""
+        return any(one is not None and not one.leads_to(path) for one in (self.sight, self.reach))
+
+    def outside(self, path: str, shown: str) -> SourceError | None:
+        """Return the error if ``path`` is not inside what whoever reads may see; ``shown`` is how they wrote it."""
+        if self.reach is not None and not self.reach.covers(path):
+            return _unavailable()
+        return self.sight.outside(shown) if self.sight is not None and not self.sight.covers(path) else None
+
+    def inside(self, paths: Sequence[str]) -> Sequence[str]:
+        """Return those of ``paths`` that whoever reads may see."""
+        for one in (self.sight, self.reach):
+            if one is not None and not one.whole:
+                paths = [path for path in paths if one.covers(path)]
+        return paths
+
+    def kind_refusal(self, kind: str) -> SourceError | None:
+        """Return the error for a kind of reference that whoever reads may not use at all."""
+        if self.reach is not None and not self.reach.allows(kind):
+            return _unavailable(kind)
+        return None if self.sight is None else self.sight.kind_refusal(kind)
 
     def closes(self, path: str) -> bool:
         """Return whether ``path``, a file or a folder, is in a folder of Promptuary's own."""
@@ -140,6 +164,12 @@ class ReadPolicy:
         if {f".{extension}", name, "*"} & self.also or f".{extension}" in self.allowed or name in self.allowed:
             return True
         return self.allowed is ALLOWED and name.split(".", 1)[0] in STEMS
+
+
+def _unavailable(kind: str = "file") -> SourceError:
+    from promptuary.core.reach import unavailable  # noqa: PLC0415  (most people may read what they like)
+
+    return unavailable(kind)
 
 
 def _is_too_long(path: str) -> bool:

@@ -74,8 +74,8 @@ def _read(root: Root, path: str, policy: ReadPolicy, is_note: IsNote) -> tuple[s
         if opened.path != relative:
             if policy.closes(opened.path):
                 raise closed_error(relative)  # the name of a note is not for everybody either
-            if policy.sight is not None and not policy.sight.covers(opened.path):
-                raise policy.sight.outside(f"what {display_path(relative)} leads to")
+            if (outside := policy.outside(opened.path, f"what {display_path(relative)} leads to")) is not None:
+                raise outside
             _check_name(policy, opened.path)
         if is_note(os.fstat(opened.fd)):
             raise closed_error(relative)
