@@ -70,7 +70,6 @@ if TYPE_CHECKING:
     from promptuary.core.ports.threads import ThreadInfo, Totals, TurnRecord
     from promptuary.core.ports.writeback import Proposal, ProposalFields
     from promptuary.core.principals import Principal
-    from promptuary.core.reach import Reach
     from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry
     from promptuary.core.references import Completion, LineRange, MenuItem, Reference, format_reference
     from promptuary.core.runs import (
@@ -113,7 +112,7 @@ if TYPE_CHECKING:
         Why,
         note_text,
     )
-    from promptuary.core.sessions import Difference, Session, SessionReport, Sight
+    from promptuary.core.sessions import Difference, Reach, Session, SessionReport, Sight
     from promptuary.core.threads import (
         AttachmentList,
         CompactedThread,
@@ -230,7 +229,7 @@ _HOMES = {
     "PruneReport": "core.experiences",
     "Recall": "core.layers",
     "RecallRequest": "core.layers",
-    "Reach": "core.reach",
+    "Reach": "core.sessions",
     "Receipt": "core.receipts",
     "ReceiptEntry": "core.receipts",
     "Reference": "core.references",

@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     )
     from promptuary.core.ports.models import ChatModel, FetchProgress, ModelInfo
     from promptuary.core.ports.writeback import Proposal, ProposalFields
-    from promptuary.core.reach import Reach
     from promptuary.core.references import Completion, MenuItem, Pasted
     from promptuary.core.search import (
         EmbedProgress,
@@ -62,6 +61,7 @@ if TYPE_CHECKING:
         SyncProgress,
         SyncReport,
     )
+    from promptuary.core.sessions import Reach
     from promptuary.experiences.experiences import Experiences
     from promptuary.memory.doors.tools import ToolForm
     from promptuary.memory.memory import Memory

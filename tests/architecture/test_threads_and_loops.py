@@ -112,6 +112,7 @@ async def everything_with_threads(workspace: Path) -> None:
         await threads.run("Look.", ScriptedStream([calls, ["Seen."]]), await threads.tools())
         await threads.attach("a.md")
         await threads.attach("@folder:.")
+        await threads.attach_document("b.md", b"Two.")
         await threads.pin("a.md")
         await threads.attachments()
         await threads.detach("a.md")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from promptuary import Message, Principal, Reach
 from promptuary.blocking import Promptuary
 from promptuary.core.errors import Code, ConfigError, SourceError
-from promptuary.core.reach import OPEN_KINDS, REMOTE_KINDS
+from promptuary.core.sessions import OPEN_KINDS, REMOTE_KINDS
 from promptuary.engine import Promptuary as AsyncPromptuary
 from tests.conftest import Files, git
 

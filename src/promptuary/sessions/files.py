@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from promptuary.core.reach import Reach
 from promptuary.core.search import (
     FilesUnpinned,
     Hit,
@@ -21,7 +20,7 @@ from promptuary.core.search import (
     SearchQuery,
     SearchResult,
 )
-from promptuary.core.sessions import FilePin, Session, Sight
+from promptuary.core.sessions import FilePin, Reach, Session, Sight
 from promptuary.references.kinds.search_hits import path_of_hit
 from promptuary.workspace.changes.revisions import revisions, unchanged
 from promptuary.workspace.workspace import Workspace

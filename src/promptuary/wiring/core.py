@@ -31,11 +31,10 @@ if TYPE_CHECKING:
     from promptuary.core.notes import Examination, ForeignForm, ForgetReport, ImportReport
     from promptuary.core.ports.models import ChatModel
     from promptuary.core.ports.threads import StateDatabase
-    from promptuary.core.reach import Reach
     from promptuary.core.references import Completion, MenuItem, Pasted, Reference, Span
     from promptuary.core.runs import Tool
     from promptuary.core.search import SearchQuery, SearchResult
-    from promptuary.core.sessions import Sight
+    from promptuary.core.sessions import Reach, Sight
     from promptuary.experiences.experiences import Experiences
     from promptuary.experiences.learning.learner import ExperienceLearner
     from promptuary.memory.doors.tools import ToolForm

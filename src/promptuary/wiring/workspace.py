@@ -2,15 +2,18 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from promptuary.config.settings import WORKSPACE_FILES, Settings
-from promptuary.core.reach import Reach
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.web.policy import FetchPolicy
 from promptuary.workspace.workspace import Workspace, open_workspace
 
+if TYPE_CHECKING:
+    from promptuary.core.sessions import Reach
 
-def narrowed(settings: Settings, reach: Reach | None) -> Settings:
+
+def narrowed(settings: Settings, reach: "Reach | None") -> Settings:
     """Return ``settings`` without what shows the person's own files, if people act who are not trusted with them."""
     if reach is None:
         return settings

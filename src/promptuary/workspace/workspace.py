@@ -27,8 +27,7 @@ from promptuary.workspace.programs.documents.names import is_document
 from promptuary.workspace.web.policy import FetchPolicy
 
 if TYPE_CHECKING:
-    from promptuary.core.reach import Reach
-    from promptuary.core.sessions import Sight
+    from promptuary.core.sessions import Reach, Sight
     from promptuary.workspace.git.repository import Repository
     from promptuary.workspace.git.tracked import IndexStamp, TrackedPaths
     from promptuary.workspace.listing.listing import Listing

@@ -33,8 +33,7 @@ from promptuary.workspace.disk.sensitive_names import (
 )
 
 if TYPE_CHECKING:
-    from promptuary.core.reach import Reach
-    from promptuary.core.sessions import Sight
+    from promptuary.core.sessions import Reach, Sight
 
 __all__ = ["ALLOWED", "ReadPolicy"]
 
@@ -167,7 +166,7 @@ class ReadPolicy:
 
 
 def _unavailable(kind: str = "file") -> SourceError:
-    from promptuary.core.reach import unavailable  # noqa: PLC0415  (most people may read what they like)
+    from promptuary.core.sessions import unavailable  # noqa: PLC0415  (most people may read what they like)
 
     return unavailable(kind)
 
