@@ -37,7 +37,7 @@ from promptuary.context.history import (
 from promptuary.context.loop import checked
 from promptuary.context.receipt_entries import PromptPart
 from promptuary.context.replies import reply_items
-from promptuary.core.blocks import Block, Source, content_hash
+from promptuary.core.blocks import Block, content_hash
 from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import ConflictError, PromptuaryError
 from promptuary.core.expansion import Expansion

@@ -249,15 +249,11 @@ class Core:
                 memory=self.memory,
                 sight=lambda thread: self._sight(thread, state),
                 search_within=self._find_within,
-                on_note=self._note,
+                on_note=lambda text: self.notes.append(text) if text not in self.notes else None,
             )
             if state.persistent:
                 self._threads = threads
             return threads
-
-    def _note(self, text: str) -> None:
-        if text not in self.notes:
-            self.notes.append(text)
 
     def state(self, *, create: bool = True) -> StateDatabase:
         """Return the database of the workspace; one in memory if there is none and ``create`` is not set.
@@ -267,7 +263,11 @@ class Core:
         self._check_open()
         with self._opening:
             if self._parent is not None:
-                return self._shared_state(self._parent.state(create=create))
+                state = self._parent.state(create=create)
+                if self._state is not None and state is not self._state:
+                    self._close_state()  # what was made with another database is not used any more
+                self._state = state if state.persistent else None
+                return state
             if self._state is not None and self._state.is_current():
                 return self._state
             from promptuary.storage.in_memory import InMemoryState  # noqa: PLC0415  (most expansions need none)
@@ -281,14 +281,6 @@ class Core:
                 self._close_state()
             self._state = open_state(self._workspace, self.notes.append)
             return self._state
-
-    def _shared_state(self, state: StateDatabase) -> StateDatabase:
-        """Return the database of the parent; what was made with another one is not used any more."""
-        if state.persistent and state is not self._state:
-            if self._state is not None:
-                self._close_state()
-            self._state = state
-        return state
 
     def memory(self, thread: str = "main") -> Memory:
         """Return the durable memory of the principal; ``thread`` matters if the settings isolate threads."""
@@ -551,11 +543,9 @@ class Core:
         return attached(memory, value)
 
     def _offered_notes(self) -> Sequence[NoteLine]:
-        from promptuary.memory.doors.mentions import in_thread, offered  # noqa: PLC0415  (few menus are of notes)
+        from promptuary.memory.doors.mentions import offered_everywhere  # noqa: PLC0415  (few menus are of notes)
 
-        every = [(thread, offered(memory)) for thread, (_, memory) in self.memories().items()]
-        main = every[0][1]
-        return [*main, *(in_thread(line, thread) for thread, lines in every[1:] for line in lines)]
+        return offered_everywhere({thread: memory for thread, (_, memory) in self.memories().items()})
 
     def _remember(self, reference: Reference, turn: ExpandRequest) -> NoteKept:
         from promptuary.memory.doors.remembering import remember  # noqa: PLC0415  (few messages ask for notes)

@@ -5,6 +5,7 @@ differ by whether somebody else has such a note.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -53,6 +54,12 @@ def offered(memory: Memory) -> list[NoteLine]:
     except PromptuaryError:
         return []
     return [NoteLine(one.id, one.title, _hint(one, memory.visible.clock())) for one in headers]
+
+
+def offered_everywhere(memories: Mapping[str, Memory]) -> list[NoteLine]:
+    """Return the same for the memories of several threads; what is not in the first one says where it is known."""
+    (_, main), *others = [(thread, offered(memory)) for thread, memory in memories.items()]
+    return [*main, *(in_thread(line, thread) for thread, lines in others for line in lines)]
 
 
 def in_thread(line: NoteLine, thread: str) -> NoteLine:
