@@ -10,10 +10,10 @@ from promptuary import concurrency
 from promptuary.core.blocks import Source, Trust
 from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import Code, SourceError
-from promptuary.core.languages import language_of
 from promptuary.core.layers import Json
 from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, ThreadStore
 from promptuary.core.references import WRITING_KINDS, Reference
+from promptuary.core.texts.languages import language_of
 from promptuary.core.threads import AttachmentList
 from promptuary.layers.tracked.layer import TrackedFiles
 from promptuary.references.locate import rooted_spelling
