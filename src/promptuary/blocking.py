@@ -315,7 +315,7 @@ class BlockingMemory:
         return self._run(lambda memory: memory.diff(key, number=number))
 
     def undo(self, key: str, *, number: int | None = None, reason: str = "") -> Note:
-        """Undo the last change of a note, or make it what it was after the change ``number``."""
+        """Undo the last change of a note, then the one before it; or bring back what it was after change ``number``."""
         return self._run(lambda memory: memory.undo(key, number=number, reason=reason))
 
     def archive(self, key: str, *, reason: str = "") -> Note:

@@ -346,7 +346,7 @@ class AsyncMemory:
         return await self._run(lambda memory: memory.diff(key, number=number))
 
     async def undo(self, key: str, *, number: int | None = None, reason: str = "") -> Note:
-        """Undo the last change of a note, or make it what it was after the change ``number``."""
+        """Undo the last change of a note, then the one before it; or bring back what it was after change ``number``."""
         return await self._run(lambda memory: memory.undo(key, number=number, reason=reason))
 
     async def archive(self, key: str, *, reason: str = "") -> Note:

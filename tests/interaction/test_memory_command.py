@@ -278,6 +278,44 @@ def test_every_change_is_in_the_history_and_can_be_undone(run: Run) -> None:
     assert run("memory", "undo", note, "--change", "999").code == 2
 
 
+def test_a_short_note_that_was_attached_is_forgotten_with_its_title(run: Run, workspace: Path) -> None:
+    note = written(run, "Xq tea", "--title", "Xq pot", "--kind", "project")
+    run("expand", "--thread", "done", f"see @memory:{note}")
+    run("reply", "--thread", "done", "Fine.")
+    run("expand", "--thread", "open", f"see @memory:{note} again")
+    forgotten = run("memory", "forget", note, "--yes")
+
+    assert forgotten.code == 0
+    assert "also said" not in forgotten.err
+    replays = [run("thread", "replay", "-t", name).out for name in ("done", "open")]
+    assert [one.count(f"[forgotten: memory:{note}]") for one in replays] == [2, 2]
+    held = [path for path in workspace.rglob("*") if path.is_file() and b"Xq" in path.read_bytes()]
+    assert held == []
+
+
+def test_undo_goes_back_change_by_change_and_says_how_to_return(run: Run) -> None:
+    def body() -> str:
+        return str(run("memory", "show", note, "--json").json[0]["body"]).strip()
+
+    note = written(run, "First.")
+    run("memory", "write", "--id", note, "Second.")
+    run("memory", "write", "--id", note, "Third.")
+    last = run("memory", "history", note, "--json").json[-1]["number"]
+
+    assert f"undo {note} --change {last} brings back what was undone" in run("memory", "undo", note).err
+    assert body() == "Second."
+    run("memory", "undo", note)
+    assert body() == "First."
+    run("memory", "undo", note)
+    assert run("memory", "show", note, "--json").json[0]["status"] == "archived"
+    run("memory", "undo", note, "--change", str(last))
+    assert body() == "Third."
+    run("memory", "write", "--id", note, "Fourth.")
+    run("memory", "undo", note)
+    run("memory", "undo", note)
+    assert body() == "Second."
+
+
 def test_a_note_that_is_not_true_now_is_marked_in_the_list(run: Run) -> None:
     old = written(run, "We use Postgres.", "--title", "Database")
     new = written(run, "We use MySQL.", "--title", "Database", "--supersedes", old)

@@ -1,10 +1,12 @@
 """Whatever a note says, forgetting takes all of it out of a prompt, and nothing else."""
 
 import json
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from promptuary.core.blocks import Block
 from promptuary.core.layers import Recall
 from promptuary.core.messages import Item
 from promptuary.core.notes import Note, NoteTrust
@@ -75,12 +77,15 @@ def test_the_line_of_a_note_is_taken_out_of_the_digest(title: str, summary: str,
     assert "forgotten" in mentioned(before)
 
 
-@given(TEXTS, TEXTS, TEXTS, TRUSTS)
+@given(TEXTS, TEXTS, TEXTS, TRUSTS, st.sampled_from([None, "", f"@{ADDRESS}", '@memory:"what; which"']))
 def test_what_else_was_attached_and_the_words_stay_where_they_were(
-    body: str, other: str, words: str, trust: NoteTrust
+    body: str, other: str, words: str, trust: NoteTrust, asked: str | None
 ) -> None:
-    gone = whole(note_source(note("forgotten", body, trust=trust), NOW), COUNTER)
-    stays = whole(note_source(note("other-note", other.replace("(memory:forgotten)", "")), NOW), COUNTER)
+    def attached(one: Note) -> Block:
+        return whole(replace(note_source(one, NOW), asked=asked), COUNTER)
+
+    gone = attached(note("forgotten", body, trust=trust))
+    stays = attached(note("other-note", other.replace("(memory:forgotten)", "")))
     made = render_message(words, [stays, gone, stays], [])
     item = Item("i", "user", made.content, attachments=made.attachments, words_start=made.words_start)
     left = item_without_blocks(item, ADDRESS)
@@ -92,6 +97,7 @@ def test_what_else_was_attached_and_the_words_stay_where_they_were(
         shown = "" if is_gone else item.content[before.start : before.end]
         assert left.content[after.start : after.end] == shown
     assert item_without_blocks(left, ADDRESS) == left
+    assert without_blocks(made.content, ADDRESS) == left.content
 
 
 @given(

@@ -40,7 +40,7 @@ from promptuary.memory.notebook.defaults import check_choices, check_selection, 
 from promptuary.memory.notebook.drafting import Writer
 from promptuary.memory.notebook.notebook import Notebook, Written
 from promptuary.memory.notebook.pages import MemoryPages
-from promptuary.memory.notebook.past import found_at, moment, notes_at
+from promptuary.memory.notebook.past import found_at, moment, notes_at, text_before
 from promptuary.memory.recall.search import NoteQuery
 from promptuary.memory.recall.service import NoteSearch
 from promptuary.memory.recall.visible import MemoryPage, NoteKey, VisibleNotes
@@ -247,7 +247,7 @@ class Memory:
     def undo(self, key: str, *, number: int | None = None, reason: str = "") -> Note:
         """Undo the last change of a note, or make it what it was after the change ``number``.
 
-        A note that the last change created is archived.
+        Undone again, the change before that is undone. A note is archived when the change that created it is undone.
         """
         notebook, note = self.known(key)
         changes = [one for one in notebook.view.changes(note) if one.kind != "forget"]
@@ -258,10 +258,10 @@ class Memory:
             if chosen is None or chosen.text is None:
                 raise PromptuaryError(f"the note {note} has no text of change {number}; see `memory history {note}`")
             return notebook.restore_text(note, chosen.text, if_rev=None, reason=reason).note
-        before = next((one for one in reversed(changes[:-1]) if one.text is not None), None)
-        if before is None or before.text is None:
+        before = text_before(changes)
+        if before is None:
             return self.archive(note, reason=reason or "undone")
-        return notebook.restore_text(note, before.text, if_rev=None, reason=reason).note
+        return notebook.restore_text(note, before, if_rev=None, reason=reason).note
 
     def edit(self, key: str, edited: EditCopy, *, reason: str = "") -> Note:
         """Let a person edit the file of a note; raises ``NoteConflictError`` if it was changed meanwhile."""

@@ -20,6 +20,7 @@ from promptuary.storage.redaction import (
     item_without_words,
     message_without_words,
     passages,
+    state_without,
     without_blocks,
     without_words,
 )
@@ -70,8 +71,9 @@ class InMemoryForgetting(Forgetting):
             for name, origins in tables.origins.items():
                 told = (one.without_content if one.source == address else one for one in origins)
                 tables.origins[name] = tuple(dict.fromkeys(told))
+            wanted = passages(texts)
             for key, (version, text) in tables.states.items():
-                if (cleaned := without_words(text, address, passages(texts))) != text:
+                if (cleaned := state_without(text, address, texts, wanted)) != text:
                     tables.states[key] = (version, cleaned)
                     changed.append(key[1].layer)
 

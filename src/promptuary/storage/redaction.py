@@ -6,15 +6,17 @@ spacing, in plain text and in JSON. In the place of either stands one plain sent
 missing and does not look damaged. Every store redacts in this way.
 """
 
+import json
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from promptuary.core.blocks import Attachment
 from promptuary.core.messages import Item, Message, ToolCall
 from promptuary.core.receipts import Receipt, ReceiptEntry
+from promptuary.storage.values import to_text
 
 _SCHEMES: Final = ("memory:", "experience:")
 """How the address of what can be forgotten begins: of a note, of an experience."""
@@ -155,6 +157,33 @@ def without_blocks(text: str, address: str) -> str:
     return block_edits(text, address).of(text)
 
 
+def state_without(state: str, address: str, texts: Sequence[str], wanted: Passages) -> str:
+    """Return the state of a layer, which is JSON, with a mark in the place of the passages of ``texts``.
+
+    Where it tells what was attached, a list of the address, the label and more, the label goes however short it is.
+    """
+    left = without_words(state, address, wanted) if wanted.by_word else state
+    if json.dumps(address) not in left:
+        return left
+    value = json.loads(left)
+    named = [one for one in _lists(value) if one[:1] == [address] and len(one) > 1 and isinstance(one[1], str)]
+    titles = {one.strip() for one in texts}
+    labelled = [one for one in named if one[1].strip() in titles]
+    for one in labelled:
+        one[1] = mark(address)
+    return to_text(value) if labelled else left
+
+
+def _lists(value: Any) -> Iterator[list[Any]]:
+    """Yield every list in a value of JSON, however deep, without recursion."""
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, list):
+            yield one
+        left += one if isinstance(one, list) else one.values() if isinstance(one, dict) else ()
+
+
 def receipt_without(receipt: Receipt, address: str, texts: Sequence[str]) -> Receipt:
     """Return a receipt that tells nothing of a note but that it was there."""
     wanted = passages(texts)
@@ -262,7 +291,8 @@ def _blocks(text: str, address: str) -> Iterator[tuple[int, int]]:
             yield begin, end
             begin = -1
         else:
-            if heading and line.partition(";")[0] == address:
+            # The first fact, or the second where the first tells which reference brought it.
+            if heading and address in line.split("; ", 2)[:2]:
                 begin = _line_before(text, found.start())
             if ticks := _TICKS.match(line):
                 fence = ticks[0]

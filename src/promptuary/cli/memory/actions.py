@@ -241,7 +241,8 @@ ACTIONS: Final = (
         "[options] ID",
         "undo the last change of a note",
         "Undo the last change of a note, or make it what it was after the change --change. A note that was just "
-        "written is archived; one whose file is gone comes back. Undoing is a change, too, and can be undone.",
+        "written is archived; one whose file is gone comes back. Undo again goes one change further back; "
+        "--change brings back what was undone.",
         ("promptuary memory undo 4f1c",),
         (*_WITH_REASON, _add_change),
     ),

@@ -72,8 +72,11 @@ def edit(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
 def undo(promptuary: Promptuary, options: argparse.Namespace) -> int:
     """Undo a change of a note."""
-    note = promptuary.memory.undo(one_name(options), number=options.change, reason=options.reason)
-    print_written([note], options)
+    name = one_name(options)
+    before = [one.number for one in promptuary.memory.history(name)]
+    note = promptuary.memory.undo(name, number=options.change, reason=options.reason)
+    back = f" --change {before[-1]}" if before else ""
+    print_written([note], options, undo=f"undo {note.header.id}{back} brings back what was undone")
     return DONE
 
 
@@ -91,8 +94,8 @@ def restore(promptuary: Promptuary, options: argparse.Namespace) -> int:
     return DONE if all_done else NOTHING
 
 
-def print_written(notes: Sequence[Note], options: argparse.Namespace) -> None:
-    """Print which notes were written, and how to undo that."""
+def print_written(notes: Sequence[Note], options: argparse.Namespace, *, undo: str = "") -> None:
+    """Print which notes were written, and how to undo that: with ``undo``, if it is told in other words."""
     if options.json:
         print_json([memory_note_json(note) for note in notes])
         return
@@ -101,7 +104,7 @@ def print_written(notes: Sequence[Note], options: argparse.Namespace) -> None:
         print(f"{header.id}  {header.path}")
         place = "follows you into every workspace" if header.scope == "user" else "in this project"
         about = f"{header.kind} note, {header.audience}, {place}, {header.status}: {one_line(header.title)}"
-        say(f"{about}; promptuary memory undo {header.id} undoes it", quiet=options.quiet)
+        say(f"{about}; promptuary memory {undo or f'undo {header.id} undoes it'}", quiet=options.quiet)
 
 
 def adopt(promptuary: Promptuary, options: argparse.Namespace) -> int:

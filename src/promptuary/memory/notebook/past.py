@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.notes import MemoryResult, Note, NoteHit, NoteScope, valid_at
+from promptuary.core.notes import MemoryResult, Note, NoteChange, NoteHit, NoteScope, valid_at
 from promptuary.core.ports.notes import NoteView
 from promptuary.core.query import matched, parse
 from promptuary.core.search import Why
@@ -22,6 +22,20 @@ def moment(text: str) -> str:
         return found
     end = datetime.fromisoformat(found).replace(tzinfo=UTC) + timedelta(days=1, seconds=-1)
     return end.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def text_before(changes: Sequence[NoteChange]) -> str | None:
+    """Return the text that undoing the last change brings back; ``None`` if it created the note.
+
+    An undo is no change to undo: it brought back what an earlier change had made, so that one is undone next.
+    """
+    last = len(changes) - 1
+    while last > 0 and changes[last].kind == "undo":
+        same = (place for place in reversed(range(last)) if changes[place].text == changes[last].text)
+        if (earlier := next(same, None)) is None:
+            break
+        last = earlier
+    return next((one.text for one in reversed(changes[:last]) if one.text is not None), None)
 
 
 def notes_at(view: NoteView, scope: NoteScope, at: str) -> list[Note]:

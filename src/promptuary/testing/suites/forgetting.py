@@ -36,7 +36,9 @@ RECALLED: Final = f"# Recalled from memory\n\nNotes: context.\n\n{BLOCK}\n\n{OTH
 DIGEST: Final = (
     f"# Memory\n\n## Notes\n\n```\nPinned:\n- {TITLE}: of the house ({NOTE}, shared)\n- Stays (memory:4f1c)\n```"
 )
-ATTACHED: Final = f"# Attached context\n\n{BLOCK}\n\n## b.txt\nfile\n\n```\nbody\n```\n\n# Message\n\nSee {NOTE} and b"
+ASKED: Final = BLOCK.replace(NOTE, f"@{NOTE} (39 tokens); {NOTE}")
+"""The block as a reference brings it."""
+ATTACHED: Final = f"# Attached context\n\n{ASKED}\n\n## b.txt\nfile\n\n```\nbody\n```\n\n# Message\n\nSee {NOTE} and b"
 
 
 def turn_with(*contents: str, number: int = 1, thread: str = "t", owner: str = "") -> TurnRecord:
@@ -144,6 +146,17 @@ class ForgettingConformance:
         database.forgetting(EVE).redact_note(NOTE, TEXTS)
 
         assert store.states([key]) == (LayerState(key, 1, {"seen": [f"so: {MARK}", 7]}),)
+
+    def test_what_a_state_says_of_an_attachment_is_cleaned_however_short(self, database: StateDatabase) -> None:
+        store = database.threads(LOCAL)
+        key = StateKey("pending", "thread", "t")
+        other = ["memory:4f1c00aa11bc", "tea", "ab12", "full"]
+        value = {"attachments": [[NOTE, "tea", "ab12", "full", [], 9, 12], other], "thread": "tea"}
+        store.apply(ThreadChange("t", states=[LayerState(key, 1, value)]))
+        database.forgetting(LOCAL).redact_note(NOTE, ("tea", "hot"))
+
+        left = {"attachments": [[NOTE, MARK, "ab12", "full", [], 9, 12], other], "thread": "tea"}
+        assert store.states([key]) == (LayerState(key, 1, left),)
 
     def test_what_is_forgotten_is_not_found_again(self, database: StateDatabase) -> None:
         database.threads(LOCAL).apply(ThreadChange("t", turn=turn_with(RECALLED), items=[_attached()]))

@@ -20,7 +20,6 @@ from promptuary.core.notes import Place
 from promptuary.core.ports.forgetting import Forgetting
 from promptuary.core.principals import Owner
 from promptuary.storage.redaction import (
-    Passages,
     attached_notes,
     holds,
     id_of,
@@ -29,6 +28,7 @@ from promptuary.storage.redaction import (
     mentioned,
     passages,
     receipt_without,
+    state_without,
     without_blocks,
     without_words,
 )
@@ -151,7 +151,7 @@ class _Note:
         self._connection.execute(_SOURCES["forget_parts"], {"address": self._address, "owner": None})
         for thread in threads:
             _seal(self._connection, thread)
-        return changed + self._clean_states(passages(self._texts))
+        return changed + self._clean_states()
 
     def _store(self, content: int, left: str) -> None:
         packed = pack_redacted(left, self._contents.digest(content))
@@ -171,12 +171,12 @@ class _Note:
             if left != item:
                 yield number, tuple(row), left
 
-    def _clean_states(self, wanted: Passages) -> int:
-        """Take passages out of the states of layers, and return how many had one."""
-        changed = 0
-        for rowid, *stored in self._connection.execute(_QUERIES["states"]).fetchall() if wanted.by_word else ():
+    def _clean_states(self) -> int:
+        """Take the note out of the states of layers, and return how many had something of it."""
+        changed, wanted = 0, passages(self._texts)
+        for rowid, *stored in self._connection.execute(_QUERIES["states"]).fetchall() if self._texts else ():
             before = unpack(*stored)
-            after = without_words(before, self._address, wanted)
+            after = state_without(before, self._address, self._texts, wanted)
             if after != before:
                 packed = pack(after)
                 values = {"rowid": rowid, "sha256": packed.sha256, "packed": packed.packed, "body": packed.body}
