@@ -201,4 +201,4 @@ def _check_depth(value: Json) -> None:
 
 
 def _holds(value: Json) -> bool:
-    return isinstance(value, (Mapping, list, tuple))
+    return isinstance(value, (dict, list, tuple, Mapping))

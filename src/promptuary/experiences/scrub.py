@@ -7,7 +7,7 @@ value, since an experience is still worth keeping without it.
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from promptuary.core.layers import Json
@@ -38,8 +38,11 @@ def scrubbed(text: str) -> str:
     if text.replace("_", "").isalpha() and len(text) <= _NAME_LENGTH:  # a name, as most texts in a solution are
         return text
     text = without_secrets(text)
-    for pattern in _patterns():
-        text = pattern.sub(_masked, text)
+    # Most texts have nothing that a pattern needs; other letters than ASCII may be taken for its own.
+    folded = text.lower() if text.isascii() else None
+    for pattern, needed in _patterns():
+        if folded is None or any(one in folded for one in needed):
+            text = pattern.sub(_masked, text)
     return text
 
 
@@ -91,15 +94,24 @@ def _masked(found: re.Match[str]) -> str:
     return found[0] if _no_secret().fullmatch(value) else found[1] + MASK
 
 
+@lru_cache(maxsize=256)
 def _names_secret(name: str) -> bool:
     words = _camel().sub("_", name[:200])
     return _field().fullmatch(words) is not None
 
 
 @cache
-def _patterns() -> tuple[re.Pattern[str], ...]:
+def _patterns() -> tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]:
+    """Return the patterns, each with texts of which every match has one."""
     # A header before what is assigned: "Authorization: Bearer abc" has two words after the colon.
-    return tuple(re.compile(one, re.IGNORECASE) for one in (_SCHEME, _URL, _USER, _OPTION, _ASSIGNED))
+    every = (
+        (_SCHEME, ("bearer", "basic")),
+        (_URL, ("://",)),
+        (_USER, ("-u",)),
+        (_OPTION, ("-",)),
+        (_ASSIGNED, ("=", ":")),
+    )
+    return tuple((re.compile(one, re.IGNORECASE), needed) for one, needed in every)
 
 
 @cache
