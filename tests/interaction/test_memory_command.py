@@ -601,6 +601,29 @@ def test_without_a_terminal_or_an_editor_that_works_nothing_is_edited(run: Run, 
     assert len(run("memory", "history", note, "--json").json) == 1
 
 
+@pytest.mark.parametrize(
+    "typed", ["{path}", "{file}", "{stem}", "We never deploy on Fridays", "we NEVER deploy on fridays"]
+)
+def test_a_note_is_shown_by_its_file_or_its_title(run: Run, typed: str) -> None:
+    note = written(run, "We never deploy on Fridays")
+    path = run("memory", "show", note, "--json").json[0]["path"]
+    file = path.rsplit("/", 1)[-1]
+    found = run("memory", "show", typed.format(path=path, file=file, stem=file.removesuffix(".md")))
+
+    assert (found.code, f"id: {note} " in found.out) == (0, True)
+
+
+def test_of_two_notes_with_one_title_the_ids_are_named(run: Run) -> None:
+    ids = [
+        run("memory", "write", "--title", "Deploying", text, "--json").json[0]["id"]
+        for text in ("Never.", "On Mondays.")
+    ]
+    told = run("memory", "show", "Deploying")
+
+    assert told.code != 0
+    assert all(one in told.err for one in ids)
+
+
 def test_a_patch_has_colours_on_a_terminal_and_none_elsewhere(run: Run, workspace: Path) -> None:
     note = written(run, "First.")
     run("memory", "write", "--id", note, "Second \x1b[31mred.")

@@ -5,8 +5,9 @@ import sys
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import message, opened, print_json
+from promptuary.cli.terminal import headed_table
 from promptuary.core.references import Completion, MenuItem
-from promptuary.core.table import Column, table
+from promptuary.core.table import Column
 from promptuary.core.text import one_line
 
 DONE, NOTHING = 0, 1
@@ -31,7 +32,7 @@ def main(options: argparse.Namespace) -> int:
             print("\n".join(one_line(one.insert) for one in completion.items))
             return DONE
         rows = [(one_line(one.insert), one.kind, one_line(_details(one))) for one in completion.items]
-        print(table((Column("insert"), Column("kind"), Column("")), rows))
+        print(headed_table((Column("insert"), Column("kind"), Column("")), rows, sys.stdout))
     if why and not options.quiet:
         print(one_line(why), file=sys.stderr)
     return DONE if completion.items else NOTHING

@@ -5,9 +5,10 @@ import sys
 from collections.abc import Sequence
 
 from promptuary.cli.common import opened, print_json
+from promptuary.cli.terminal import headed_table
 from promptuary.core.json import examination_json
 from promptuary.core.ledger import ThreadSize
-from promptuary.core.table import Column, table
+from promptuary.core.table import Column
 from promptuary.core.text import one_line
 
 _MOST_THREADS = 10
@@ -33,7 +34,7 @@ def main(options: argparse.Namespace) -> int:
         ]
         if rows:
             columns = (Column("what"), Column("state"), Column("where"), Column("problem"))
-            print(table(columns, [tuple(map(one_line, row)) for row in rows]))
+            print(headed_table(columns, [tuple(map(one_line, row)) for row in rows], sys.stdout))
         if found.threads and not options.quiet:
             print(_sizes(found.threads), file=sys.stderr)
         looked = (
@@ -59,7 +60,7 @@ def _sizes(threads: Sequence[ThreadSize]) -> str:
         (one_line(one.thread), f"{one.turns:,}", f"{one.messages:,}", f"{one.bytes / 1000:,.1f}") for one in threads
     ]
     more = [f"… and {len(rows) - _MOST_THREADS:,} more"] if len(rows) > _MOST_THREADS else []
-    return "\n".join([table(columns, rows[:_MOST_THREADS]), *more])
+    return "\n".join([headed_table(columns, rows[:_MOST_THREADS], sys.stderr), *more])
 
 
 def _said(problem: str, advice: str) -> str:

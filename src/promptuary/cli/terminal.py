@@ -1,10 +1,10 @@
 """The width of a terminal, texts cut to it, and colour."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TextIO
 
-from promptuary.core.table import display_width
+from promptuary.core.table import Column, display_width, table
 
 WITHOUT_TERMINAL: Final = 120
 """Columns of output that does not go to a terminal."""
@@ -21,16 +21,22 @@ def styled(text: str, style: Style, stream: TextIO) -> str:
 
     ``NO_COLOR`` switches it off and ``FORCE_COLOR`` on, everywhere; else only a terminal that is not dumb has it.
     """
-    return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if _has_colour(stream) else text
+    return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if has_colour(stream) else text
 
 
-def headed(table: str, stream: TextIO) -> str:
+def headed(text: str, stream: TextIO) -> str:
     """Return a table with its head in bold, if ``stream`` shows colour."""
-    head, end, rows = table.partition("\n")
+    head, end, rows = text.partition("\n")
     return f"{styled(head, 'bold', stream)}{end}{rows}"
 
 
-def _has_colour(stream: TextIO) -> bool:
+def headed_table(columns: Sequence[Column], rows: Sequence[Sequence[str]], stream: TextIO) -> str:
+    """Return a table for ``stream``, with its head in bold where that shows colour."""
+    return headed(table(columns, rows), stream)
+
+
+def has_colour(stream: TextIO) -> bool:
+    """Return whether ``stream`` shows colour."""
     if os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")

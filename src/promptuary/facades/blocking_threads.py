@@ -246,7 +246,7 @@ class BlockingThreads:
         return self._run(lambda threads: threads.import_(source, thread=thread), create=True)
 
     def forget(self, source: str, *, dry_run: bool = False) -> Audit:
-        """Take a file out of every stored prompt and history of the principal, and return the turns that had it.
+        """Take a file or a page out of every stored prompt and history of the principal; return the turns that had it.
 
         A mark stands in its place; what somebody said about it stays. The file itself and the index are not touched.
         """

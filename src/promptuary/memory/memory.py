@@ -35,7 +35,7 @@ from promptuary.core.ports.notes import NoteFilter
 from promptuary.core.principals import Principal
 from promptuary.core.text import one_line
 from promptuary.memory.files.note_file import as_bytes, as_text
-from promptuary.memory.near import near
+from promptuary.memory.near import is_called, near
 from promptuary.memory.notebook.defaults import check_choices, check_selection, scope_of
 from promptuary.memory.notebook.drafting import Writer
 from promptuary.memory.notebook.notebook import Notebook, Written
@@ -55,6 +55,7 @@ logger = logging.getLogger(__name__)
 ADDRESS: Final = "memory:"
 """How prompts and receipts name a note, before its id."""
 _SHORTEST_PREFIX: Final = 4
+_MOST_NAMED: Final = 5
 _PAGES_AFTER: Final = 0.3
 """Seconds without a write until the lists of notes follow: they take the lock and the disk, for which writes wait."""
 _PAGES_AT_LAST: Final = 5.0
@@ -99,7 +100,7 @@ class Memory:
     # Reading
 
     def get(self, key: str) -> Note | None:
-        """Return a note by its id, the beginning of its id, its path, or ``memory:ID``; ``None`` if there is none."""
+        """Return a note by its id or the beginning of it, its path, file or title, or ``memory:ID``; else ``None``."""
         found = self._found(key)
         return None if found is None else found[0].read(found[1].id)
 
@@ -439,7 +440,7 @@ class Memory:
             return found
         wanted, books = self._places(key)
         is_prefix = len(wanted) >= _SHORTEST_PREFIX and is_note_id(wanted)
-        return self._by_prefix(wanted, books) if is_prefix else None
+        return (self._by_prefix(wanted, books) if is_prefix else None) or self._by_name(wanted, books)
 
     def _places(self, key: str) -> tuple[str, Sequence[Notebook]]:
         """Return the id or path that a key is, and where to look for it: a path may begin with the scope."""
@@ -469,6 +470,15 @@ class Memory:
         found = [(one, header) for one in books for header in one.view.headers(every) if header.id.startswith(prefix)]
         if len(found) > 1:
             raise PromptuaryError(f"{len(found)} notes have an id that begins with {prefix!r}; give more of it")
+        return found[0] if found else None
+
+    def _by_name(self, name: str, books: Sequence[Notebook]) -> tuple[Notebook, NoteHeader] | None:
+        """Return the one note whose file, or title, is called like that."""
+        every = NoteFilter(statuses=())
+        found = [(one, header) for one in books for header in one.view.headers(every) if is_called(name, header)]
+        if len(found) > 1:
+            ids = " or ".join(header.id for _, header in found[:_MOST_NAMED])
+            raise PromptuaryError(f"{len(found)} notes are called {name[:80]!r}; name one by its id: {ids}")
         return found[0] if found else None
 
     def known(self, key: str) -> tuple[Notebook, str]:

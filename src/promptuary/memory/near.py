@@ -1,4 +1,4 @@
-"""Which notes somebody may mean who names one that there is not. Pure."""
+"""Which notes somebody means by a name: the title, the file, or something like it. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -11,6 +11,12 @@ _MOST: Final = 3
 _LONGEST: Final = 80
 _ALIKE: Final = 0.6
 _SHORTEST_WORD: Final = 3
+
+
+def is_called(name: str, header: NoteHeader) -> bool:
+    """Return whether ``name`` is the title of a note, or the name of its file with or without its ending."""
+    wanted, file = name.strip().casefold(), header.path.rsplit("/", 1)[-1].casefold()
+    return wanted != "" and wanted in {header.title.strip().casefold(), file, file.removesuffix(".md")}
 
 
 def near(wanted: str, headers: Sequence[NoteHeader]) -> list[NoteHeader]:

@@ -16,6 +16,7 @@ from promptuary.core import query as language
 from promptuary.core.ports.index import ChunkTraits, IndexedChunk, SearchIndex, Similarity
 from promptuary.core.ports.models import Embedder, Scale
 from promptuary.core.search import Hit, SearchQuery, Words
+from promptuary.search.definitions import defining, definitions_first, is_alone, names_in, phrases_for
 from promptuary.search.filters import passing_files
 from promptuary.search.ranking import (
     UNMEASURED,
@@ -37,6 +38,8 @@ POOL: Final = 100
 LOOKED_AT: Final = 100
 """Among so many of the best hits copies are found, however few are asked for: so the first hits are always the same."""
 MOST_COPIES: Final = 20
+_DEFINING: Final = 20
+"""So many chunks are looked at for each way to begin a definition."""
 _QUESTION: Final = 3
 """The fewest words of a question about something: "what's up?" has two."""
 
@@ -75,6 +78,13 @@ def answer(
     return found
 
 
+class _Defined(NamedTuple):
+    """The chunks that define what a query names, and the code that mentions it; ``None`` if nothing else is asked."""
+
+    chunks: frozenset[int] = frozenset()
+    mentioning: frozenset[int] | None = None
+
+
 class Searching:
     """A search among ``files``, or all if that is ``None``."""
 
@@ -96,12 +106,13 @@ class Searching:
         if hint.event and (others := language.parse(hint.rest)):
             # What the event is called says nothing about what was before or after it.
             words, query = self.index.respelled(others), replace(query, text=hint.rest)
-        candidates = self.candidates(query.text, words)
+        defined = self._defined(query.text) if not words.phrases else _Defined()
+        candidates = self._with_defined(self.candidates(query.text, words), defined)
         ranked: Sequence[Ranked] = fuse(candidates, len(words), scale=self.scale)
         asked = len(words) >= _QUESTION and language.is_question(query.text)
         sure = confidence(ranked, candidates, self.index.size(), asked=asked)
         ranked = spread(ranked, {one.chunk: one.traits.document for one in candidates}, WEIGHTS.again)
-        ranked = self._timed(ranked, candidates, hint)
+        ranked = definitions_first(self._timed(ranked, candidates, hint), defined.chunks, defined.mentioning)
         hits = list(self._hits(ranked, query.limit, words))
         if len(hits) < query.limit and len(candidates) >= POOL:
             hits += self._lexical_hits(len(hits), query.limit, words, known={one.chunk for one in candidates})
@@ -124,6 +135,25 @@ class Searching:
             for one in pool
             if (each := traits.get(one)) is not None
         ]
+
+    def _defined(self, text: str) -> "_Defined":
+        """Return the chunks that define what a query names, and the code that mentions it."""
+        chunks: dict[int, None] = {}
+        mentioning: set[int] = set()
+        for named in names_in(text):
+            asked = [Words(phrases=(phrase,)) for phrase in phrases_for(named)]
+            near = [one for words in asked for one, _ in self.index.lexical(words, _DEFINING, files=self.files)]
+            uses = [one for one, _ in self.index.lexical(Words(terms=(named.name,)), POOL, files=self.files)]
+            found = self.index.chunks([*near, *uses])
+            chunks |= dict.fromkeys(defining(found, named))
+            mentioning.update(number for number, one in found.items() if one.kind == "code")
+        return _Defined(frozenset(chunks), None if is_alone(text) else frozenset(mentioning))
+
+    def _with_defined(self, candidates: list[Candidate], defined: "_Defined") -> list[Candidate]:
+        """Return the candidates, and what defines a name in the query and is not among them."""
+        known = {one.chunk for one in candidates}
+        traits = self.index.traits([one for one in defined.chunks if one not in known])
+        return [*candidates, *(Candidate(one, 1.0, traits=each) for one, each in traits.items())]
 
     def _timed(self, ranked: Sequence[Ranked], candidates: Sequence[Candidate], hint: TimeHint) -> Sequence[Ranked]:
         """Return the same if the query says nothing about time, else in the order that it asks for."""

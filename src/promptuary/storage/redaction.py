@@ -24,7 +24,7 @@ _SCHEMES: Final = ("memory:", "experience:")
 _ID: Final = r"[A-Za-z0-9](?:[A-Za-z0-9_-]{2,62}[A-Za-z0-9])"
 _ADDRESS: Final = re.compile(rf"(?:memory|experience):({_ID})(?![A-Za-z0-9_-])")
 _MARK: Final = re.compile(
-    rf"\[forgotten: ((?:memory|experience):{_ID}|(?:file|index):[^\n]{{1,1024}}?(?=\](?:[\s\"]|$)))\]"
+    rf"\[forgotten: ((?:memory|experience):{_ID}|(?:file|index|url):[^\n]{{1,4096}}?(?=\](?:[\s\"]|$)))\]"
 )
 _TICKS: Final = re.compile("`{3,}")
 _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
@@ -143,7 +143,7 @@ def block_edits(text: str, address: str) -> Edits:
     path = _path(address)
     if path and text.startswith("<instructions "):
         return _edits(text, list(_instructions(text, path)), address)
-    named = text.startswith("# ") and (path or address) in text
+    named = text.startswith("# ") and (path or _url(address) or address) in text
     return _edits(text, list(_blocks(text, address)) if named else [], address)
 
 
@@ -270,7 +270,8 @@ def _blocks(text: str, address: str) -> Iterator[tuple[int, int]]:
     close. The person's own words follow the last block, and are not looked at.
     """
     listed = re.compile(rf"- .*\({re.escape(address)}(?:, shared)?\)")
-    fence, begin, end, heading = "", -1, 0, False
+    moved_to = f"From: {url}" if (url := _url(address)) else None
+    fence, begin, end, heading, top = "", -1, 0, False, -1
     for found in _LINE.finditer(text):
         line = found[0].rstrip("\n")
         if fence:
@@ -282,7 +283,8 @@ def _blocks(text: str, address: str) -> Iterator[tuple[int, int]]:
                 yield begin, end
             if line == "# Message":
                 return
-            begin = found.start() if _is_of(_label(line), address) else -1
+            top = found.start()
+            begin = top if _is_of(_label(line), address) else -1
             heading = True
             end = found.start() + len(line)
             continue
@@ -292,8 +294,8 @@ def _blocks(text: str, address: str) -> Iterator[tuple[int, int]]:
             begin = -1
         else:
             # The first fact, or the second where the first tells which reference brought it.
-            if heading and address in line.split("; ", 2)[:2]:
-                begin = _line_before(text, found.start())
+            if (heading and address in line.split("; ", 2)[:2]) or (top >= 0 and line == moved_to):
+                begin = top
             if ticks := _TICKS.match(line):
                 fence = ticks[0]
         heading = False
@@ -312,10 +314,17 @@ def _path(address: str) -> str:
     return path if scheme in {"file", "index"} else ""
 
 
+def _url(address: str) -> str:
+    """Return the URL of the page that an address means, nothing if it means something else."""
+    scheme, _, url = address.partition(":")
+    return url if scheme == "url" else ""
+
+
 def _is_of(label: str, address: str) -> bool:
     """Return whether a block with this label shows what ``address`` means: of a file, all of it, lines or a symbol."""
     path = _path(address)
-    return label == address or (path != "" and (label == path or label.startswith((f"{path}:", f"{path}#"))))
+    of_file = path != "" and (label == path or label.startswith((f"{path}:", f"{path}#")))
+    return of_file or label in {address, _url(address)} - {""}
 
 
 def _instructions(text: str, path: str) -> Iterator[tuple[int, int]]:
@@ -327,10 +336,6 @@ def _instructions(text: str, path: str) -> Iterator[tuple[int, int]]:
         end = len(text) if end < 0 else end + len(closing)
         yield start, end
         start = text.find(opening, end)
-
-
-def _line_before(text: str, position: int) -> int:
-    return text.rfind("\n", 0, position - 1) + 1
 
 
 def _possible(text: str, wanted: Passages) -> tuple[str, list[str]]:

@@ -286,12 +286,12 @@ class Threads:
         return ImportedThread(name, count, tuple(read.tracked), read.turns)
 
     def forget(self, source: str, *, dry_run: bool) -> Audit:
-        """Take a file out of every stored prompt."""
+        """Take a file or a page out of every stored prompt."""
         found = self._auditor.audit(source, finished_only=False, limit=_EVERY)
-        files = [one for one in found.sources if one.startswith(("file:", "index:"))]
+        files = [one for one in found.sources if one.startswith(("file:", "index:", "url:"))]
         if not files:
             raise PromptuaryError(
-                f"{source!r} is no file; memory forget and experience forget are for notes and experiences"
+                f"{source!r} is no file and no page; memory forget and experience forget are for notes and experiences"
             )
         if not dry_run:
             forgetting = self._database.forgetting(self._options.principal)

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.cli.sessions.pictures import has_colours, sparkline, window_picture
+from promptuary.cli.sessions.pictures import sparkline, window_picture
+from promptuary.cli.terminal import has_colour
 from promptuary.core.receipts import Receipt, ReceiptEntry
 
 
@@ -62,10 +63,10 @@ def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    assert has_colours(Terminal())
-    assert not has_colours(io.StringIO())
+    assert has_colour(Terminal())
+    assert not has_colour(io.StringIO())
     monkeypatch.setenv("NO_COLOR", "1")
-    assert not has_colours(Terminal())
+    assert not has_colour(Terminal())
     coloured = window_picture(receipt({"message": 10}), width=40, colours=True)
     assert "\x1b[42m" in coloured[1]
     assert "m" not in coloured[1].replace("prompt", "").replace("\x1b[42m", "").replace("\x1b[0m", "")

@@ -4,8 +4,10 @@ import io
 
 import pytest
 
+from promptuary.blocking import Promptuary
 from promptuary.cli.main import main
 from promptuary.cli.terminal import styled
+from tests.conftest import Files
 
 
 class Screen(io.StringIO):
@@ -44,3 +46,42 @@ def test_the_head_of_a_table_is_bold_where_there_is_colour(
     assert main(["config"]) == 0
 
     assert f"\n{start} " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "head"),
+    [
+        (["complete", "@file:a"], "insert"),
+        (["index", "--list"], "folder"),
+        (["thread", "list"], "thread"),
+        (["session", "list"], "session"),
+        (["session", "audit", "a.py"], "thread"),
+        (["session", "audit", "--turn", "1"], "source"),
+        (["session", "replay", "main", "1", "--window", "3k"], "layer"),
+        (["context", "tokens"], "in view"),
+        (["memory", "list"], "id"),
+        (["model", "list"], "model"),
+        (["purge", "--dry-run"], "what"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_every_table_has_its_head_in_bold_where_there_is_colour(
+    arguments: list[str],
+    head: str,
+    files: Files,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PROMPTUARY_EMBEDDER", "none")
+    monkeypatch.chdir(files({"a.py": "x = 1\n", "b.md": "word " * 4_000}))
+    with Promptuary.open(exact=True) as promptuary:
+        promptuary.search.index(["."])
+        promptuary.memory.write("Tea, not coffee.")
+        promptuary.sessions.create("review")
+        promptuary.threads.attach("a.py")
+        promptuary.threads.finish(promptuary.threads.prepare("See @file:a.py and @file:b.md"), "Fine.")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert main(arguments) == 0
+
+    assert f"\x1b[1m{head} " in capsys.readouterr().out

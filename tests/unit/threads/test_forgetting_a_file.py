@@ -1,4 +1,4 @@
-"""A file is taken out of the ledger: its content is in no stored prompt, and a mark says that it was there."""
+"""A file or a page is taken out of the ledger: its content is in no stored prompt, and a mark says that it was."""
 
 import sqlite3
 from contextlib import closing
@@ -10,6 +10,7 @@ from promptuary import Principal
 from promptuary.blocking import Promptuary
 from promptuary.core.errors import PromptuaryError, SourceError
 from promptuary.storage.sqlite.texts import unpack
+from promptuary.testing.loopback import Loopback, answer, redirect
 from tests.conftest import Files
 
 SECRET = "launch code 4711"
@@ -23,6 +24,10 @@ def project(files: Files) -> Path:
 
 def opened(path: Path, user: str = "ada") -> Promptuary:
     return Promptuary.open(path, exact=True, embedder="none", principal=Principal(user))
+
+
+def open_to(server: Loopback, path: Path) -> Promptuary:
+    return Promptuary.open(path, exact=True, embedder="none", allow_hosts=[f"{server.host}:{server.port}"])
 
 
 def ask(promptuary: Promptuary, text: str, thread: str = "main") -> None:
@@ -121,3 +126,41 @@ def test_what_was_in_no_prompt_or_is_no_file_is_refused(project: Path) -> None:
             promptuary.threads.forget("src/app.py")
         with pytest.raises(PromptuaryError, match="no file"):
             promptuary.threads.forget("folder:src")
+
+
+@pytest.mark.parametrize("typed", ["{page}", "@url:{page}", "{page}#heading", "{bare}"])
+def test_no_byte_of_a_page_that_is_forgotten_is_left(project: Path, typed: str) -> None:
+    page = f"<h1>Codes</h1><p>{SECRET}</p>"
+    with Loopback({"/a": answer(page), "/other": answer("<p>a neighbour</p>")}) as server:
+        urls = {"page": server.url("/a"), "bare": server.url("/a").removeprefix("http://")}
+        with open_to(server, project) as promptuary:
+            ask(promptuary, f"See @url:{urls['page']} and @url:{server.url('/other')}")
+            ask(promptuary, "And then?")
+            assert SECRET in stored(project)
+            found = promptuary.threads.forget(typed.format_map(urls))
+
+            assert found.sources == (f"url:{urls['page']}",)
+            replays = [promptuary.threads.replay(number=number) for number in (1, 2)]
+            assert [list(one.forgotten) for one in replays] == [[f"url:{urls['page']}"]] * 2
+            assert all("a neighbour" in str(one.turn.messages) for one in replays)
+            assert SECRET not in stored(project)
+            assert promptuary.threads.audit(urls["page"]).rows[0].revision == ""
+
+
+def test_a_page_that_had_moved_is_forgotten_too(project: Path) -> None:
+    with Loopback({"/a": redirect("/b"), "/b": answer(f"<p>{SECRET}</p>")}) as server, open_to(server, project) as p:
+        ask(p, f"See @url:{server.url('/a')}")
+        p.threads.forget(server.url("/b"))
+
+        assert SECRET not in stored(project)
+        assert list(p.threads.replay(number=1).forgotten) == [f"url:{server.url('/b')}"]
+
+
+def test_a_page_that_says_it_came_from_another_keeps_its_block(project: Path) -> None:
+    with Loopback({"/a": answer(f"<p>{SECRET}</p>")}) as server, open_to(server, project) as promptuary:
+        server.routes["/b"] = answer(f"stays\n\nFrom: {server.url('/a')}\n", "text/plain")
+        ask(promptuary, f"See @url:{server.url('/a')} and @url:{server.url('/b')}")
+        promptuary.threads.forget(server.url("/a"))
+
+        assert SECRET not in stored(project)
+        assert "stays" in str(promptuary.threads.replay(number=1).turn.messages)

@@ -2,8 +2,9 @@
 
 import sys
 
+from promptuary.cli.terminal import headed_table
 from promptuary.core.ledger import KeptReport
-from promptuary.core.table import Column, table
+from promptuary.core.table import Column
 from promptuary.core.text import one_line
 
 
@@ -15,7 +16,7 @@ def listed(report: KeptReport) -> str:
         for one in report.files
     ]
     columns = (*([Column("action")] if with_action else []), Column("what"), Column("size", right=True), Column("path"))
-    return table(columns, rows)
+    return headed_table(columns, rows, sys.stdout)
 
 
 def notes(report: KeptReport) -> None:

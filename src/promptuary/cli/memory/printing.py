@@ -1,11 +1,10 @@
 """Notes as people see them: in a table, whole, and as they are on disk."""
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from promptuary.cli.terminal import columns, cut, headed
+from promptuary.cli.terminal import columns, cut, has_colour, headed
 from promptuary.core.notes import Note, NoteHeader, valid_at
 from promptuary.core.table import Column, display_width, table
 from promptuary.core.text import one_line, visible
@@ -97,7 +96,7 @@ def print_raw(text: str) -> None:
 def coloured(patch: str) -> str:
     """Return a patch with colours if standard output is a terminal that wants them."""
     lines = shown(patch).splitlines()
-    if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+    if not has_colour(sys.stdout):
         return "\n".join(lines)
     return "\n".join(f"\x1b[{_COLOURS[line[0]]}m{line}\x1b[0m" if line[:1] in _COLOURS else line for line in lines)
 

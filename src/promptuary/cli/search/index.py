@@ -11,10 +11,11 @@ from typing import Final
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import confirmed, opened, print_json, standard_input
 from promptuary.cli.search.indexing import IndexJob, embed, is_wide, many, print_embedded, print_synced, sync
+from promptuary.cli.terminal import headed_table
 from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.core.json import status_json, sync_json
 from promptuary.core.search import FolderStatus
-from promptuary.core.table import Column, table
+from promptuary.core.table import Column
 from promptuary.core.text import one_line
 
 DONE, NOT_ALL, NOTHING = 0, 1, 2
@@ -184,7 +185,7 @@ def _list(promptuary: Promptuary, *, as_json: bool) -> int:
             (one_line(folder.path) + " (missing)" * folder.missing, one_line(folder.label), f"{folder.files:,}")
             for folder in status.folders
         ]
-        print(table((Column("folder"), Column("label"), Column("files", right=True)), rows))
+        print(headed_table((Column("folder"), Column("label"), Column("files", right=True)), rows, sys.stdout))
         counts = status.counts
         missing = f"{counts.unembedded:,} of them to embed" if counts.unembedded else "all embedded"
         embedded = missing if status.embedder else "searched by words only"

@@ -8,10 +8,11 @@ from promptuary.blocking import Promptuary
 from promptuary.cli.common import opened, print_json
 from promptuary.cli.interruptible import StoppedError, run_interruptibly
 from promptuary.cli.progress import ProgressLine
+from promptuary.cli.terminal import headed_table
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.json import model_json
 from promptuary.core.ports.models import FetchProgress, ModelInfo
-from promptuary.core.table import Column, table
+from promptuary.core.table import Column
 from promptuary.core.text import human_size, one_line
 
 DONE, NOT_ALL = 0, 1
@@ -51,7 +52,7 @@ def _list(promptuary: Promptuary, options: argparse.Namespace) -> int:
         for model in models
     ]
     columns = [Column(name) for name in ("model", "kind", "languages", "licence", "fetched", "revision")]
-    print(table(columns, rows))
+    print(headed_table(columns, rows, sys.stdout))
     return DONE
 
 
@@ -104,7 +105,8 @@ def _show(promptuary: Promptuary, options: argparse.Namespace) -> int:
         if model.files:
             rows = [(file.path, f"{file.size:,}", file.sha256[:16], file.state) for file in model.files]
             print()
-            print(table((Column("file"), Column("bytes", right=True), Column("sha256"), Column("state")), rows))
+            columns = (Column("file"), Column("bytes", right=True), Column("sha256"), Column("state"))
+            print(headed_table(columns, rows, sys.stdout))
     return DONE if model.installed and whole else NOT_ALL
 
 

@@ -65,7 +65,7 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_forget(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", metavar="FILE", help="a file that was in prompts")
+    parser.add_argument("source", metavar="FILE|URL", help="a file or a page that was in prompts")
     parser.add_argument("--dry-run", action="store_true", help="only print the turns that had it")
     parser.add_argument("--yes", "-y", action="store_true", help="do it; it cannot be undone")
 
@@ -86,7 +86,7 @@ _SUMMARY: Final = {
     "audit": "print which answers a source influenced",
     "replay": "print what a turn sent, or run it again",
     "prune": "remove old turns with their prompts",
-    "forget": "take a file out of every stored prompt",
+    "forget": "take a file or page out of every stored prompt",
 }
 
 ACTIONS: Final = (
@@ -178,12 +178,12 @@ ACTIONS: Final = (
     ),
     Command(
         "forget",
-        "FILE [options]",
-        "take the content of a file out of every stored prompt",
-        "Take a file out of the stored prompts and histories of all your threads for good, and print the turns that "
-        "had it; a mark stands in its place. What was said about it, the file itself and the index stay. Needs --yes. "
-        "Exit code 1 if it was in no prompt.",
-        ("promptuary session forget src/keys.py --dry-run", "promptuary session forget src/keys.py --yes"),
+        "FILE|URL [options]",
+        "take the content of a file or a page out of every stored prompt",
+        "Take a file or a page out of the stored prompts and histories of all your threads for good, and print the "
+        "turns that had it; a mark stands in its place. What was said about it, the file itself and the index stay. "
+        "Needs --yes. Exit code 1 if it was in no prompt.",
+        ("promptuary session forget src/keys.py --dry-run", "promptuary session forget https://example.com/page --yes"),
         (_add_forget,),
     ),
     Command(

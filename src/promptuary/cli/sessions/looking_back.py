@@ -7,12 +7,13 @@ from typing import Final
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json
+from promptuary.cli.terminal import headed_table
 from promptuary.cli.threads import replaying
 from promptuary.cli.threads.replaying import again
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.json import audit_json, audit_rows_json
 from promptuary.core.ledger import AuditRow
-from promptuary.core.table import Column, table
+from promptuary.core.table import Column
 from promptuary.core.text import one_line
 
 DONE: Final = 0
@@ -39,9 +40,10 @@ def audit(promptuary: Promptuary, options: argparse.Namespace) -> int:
             *_COLUMNS,
         )
         print(
-            table(
+            headed_table(
                 columns,
                 [(one_line(row.thread), str(row.number), row.created, row.status, *_told(row)) for row in found.rows],
+                sys.stdout,
             )
         )
     if found.more and not options.quiet:
@@ -71,7 +73,8 @@ def _turn(promptuary: Promptuary, options: argparse.Namespace) -> int:
     if options.json:
         print_json(audit_rows_json(rows))
     elif rows:
-        print(table((Column("source"), *_COLUMNS), [(one_line(row.source), *_told(row)) for row in rows]))
+        listed = [(one_line(row.source), *_told(row)) for row in rows]
+        print(headed_table((Column("source"), *_COLUMNS), listed, sys.stdout))
     if not rows:
         print("this turn was based on nothing but what was said", file=sys.stderr)
     return DONE if rows else NOTHING

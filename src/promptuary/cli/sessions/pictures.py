@@ -1,9 +1,8 @@
 """Pictures for a terminal: the window as a bar, and numbers as a line of small columns. Plain text without colours."""
 
-import os
 import string
 from collections.abc import Mapping, Sequence
-from typing import Final, TextIO
+from typing import Final
 
 from promptuary.core.receipts import Receipt
 from promptuary.core.table import Column, table
@@ -15,11 +14,6 @@ _COLOURS: Final = (42, 44, 45, 46, 43, 41, 102, 104, 105, 106, 103, 101)
 _LEAST_BAR: Final = 10
 _FREE: Final = "."
 _REPLY: Final = "_"
-
-
-def has_colours(stream: TextIO) -> bool:
-    """Return whether a stream is a terminal that wants colours."""
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def sparkline(values: Sequence[int]) -> str:

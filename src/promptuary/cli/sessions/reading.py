@@ -9,8 +9,8 @@ from typing import Final
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json
 from promptuary.cli.memory.printing import DONE, NOTHING, say
-from promptuary.cli.sessions.pictures import has_colours, sparkline, window_picture
-from promptuary.cli.terminal import columns
+from promptuary.cli.sessions.pictures import sparkline, window_picture
+from promptuary.cli.terminal import columns, has_colour, headed_table
 from promptuary.core.errors import SourceError
 from promptuary.core.json import session_report_json, session_window_json, sessions_json
 from promptuary.core.ports.threads import Totals, TurnRecord
@@ -60,7 +60,8 @@ def _table(rows: list[tuple[str, ...]], recent: list[tuple[int, ...]]) -> str:
     room = columns(sys.stdout) - max(map(len, plain.splitlines())) - 2
     width = min(max(room, _LEAST_PICTURE), _MOST_PICTURE)
     pictures = [sparkline(one[-width:]) for one in recent]
-    return table([*heads, Column("tokens per turn")], [(*row, one) for row, one in zip(rows, pictures, strict=True)])
+    pictured = [(*row, one) for row, one in zip(rows, pictures, strict=True)]
+    return headed_table([*heads, Column("tokens per turn")], pictured, sys.stdout)
 
 
 def show(promptuary: Promptuary, options: argparse.Namespace) -> int:
@@ -75,7 +76,7 @@ def show(promptuary: Promptuary, options: argparse.Namespace) -> int:
     if turn is not None:
         print()
         print(f"window of turn {turn.number} ({turn.status}, {turn.created[:_SECONDS]})")
-        width, colours = columns(sys.stdout), has_colours(sys.stdout)
+        width, colours = columns(sys.stdout), has_colour(sys.stdout)
         print("\n".join(window_picture(turn.receipt, width=width, colours=colours)))
     if not report.is_current:
         say(f"promptuary session refresh {quote(report.session.name)} pins it as it is now", quiet=options.quiet)

@@ -1,4 +1,4 @@
-"""``promptuary session rm``, ``prune`` and ``forget``: remove a session, old turns, or a file from all, for good."""
+"""``promptuary session rm``, ``prune`` and ``forget``: remove a session, old turns, or a file or page from all."""
 
 import argparse
 import re
@@ -58,7 +58,7 @@ def prune(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
 
 def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Take a file out of every stored prompt, or say which turns had it."""
+    """Take a file or a page out of every stored prompt, or say which turns had it."""
     if not options.yes and not options.dry_run:
         raise PromptuaryError("forgetting cannot be undone; add --yes, or look first with --dry-run")
     found = promptuary.threads.forget(options.source, dry_run=options.dry_run)
@@ -68,7 +68,7 @@ def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
         for thread, number in dict.fromkeys((row.thread, row.number) for row in found.rows):
             print(f"{one_line(thread)}  turn {number}")
     done = "would be" if options.dry_run else "is"
-    say(f"{', '.join(found.sources)} {done} taken out of these turns; the file itself stays", quiet=options.quiet)
+    say(f"{', '.join(found.sources)} {done} taken out of these turns; the original stays", quiet=options.quiet)
     if any(row.status == "prepared" for row in found.rows):
         say("a turn without an answer stores it again when it gets one; forget it again then", quiet=options.quiet)
     return DONE

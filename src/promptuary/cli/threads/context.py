@@ -5,9 +5,10 @@ import sys
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import opened, print_json, print_new_notes
+from promptuary.cli.terminal import headed_table
 from promptuary.core.errors import PromptuaryError, SourceError
 from promptuary.core.json import attachments_json
-from promptuary.core.table import Column, table
+from promptuary.core.table import Column
 from promptuary.core.text import one_line
 
 DONE, NOT_ALL = 0, 1
@@ -84,7 +85,8 @@ def _show(promptuary: Promptuary, thread: str, *, as_json: bool) -> None:
     else:
         total = sum(line.tokens for line in view.tracked)
         rows.append(("total", "", "", f"{total:,}", f"{total / window:.1%}"))
-        columns = ("in view", "state"), ("score", "tokens", "window")
-        print(table([*map(Column, columns[0]), *(Column(one, right=True) for one in columns[1])], rows))
+        names = ("in view", "state"), ("score", "tokens", "window")
+        columns = [*map(Column, names[0]), *(Column(one, right=True) for one in names[1])]
+        print(headed_table(columns, rows, sys.stdout))
     summaries = f", {stats.summaries} of them summaries" if stats.summaries else ""
     print(f"history: {stats.messages} messages{summaries}, {stats.tokens:,} tokens, {stats.share:.1%} of the window")

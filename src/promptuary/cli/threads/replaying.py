@@ -6,11 +6,12 @@ from typing import Final, NamedTuple
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json
+from promptuary.cli.terminal import headed_table
 from promptuary.config.values import converted
 from promptuary.core.json import replay_json, rerun_json
 from promptuary.core.messages import Message
 from promptuary.core.receipts import ReceiptEntry
-from promptuary.core.table import Column, table
+from promptuary.core.table import Column
 from promptuary.core.text import one_line, visible
 from promptuary.core.threads import DriftKind, Replay, Rerun
 
@@ -79,7 +80,7 @@ def _print_rerun(done: Rerun, options: argparse.Namespace) -> None:
             for one in done.differences
         ]
         columns = (Column("layer"), Column("what"), Column("then"), Column("now"), Column("why"))
-        print(table(columns, rows) if rows else "the same is in the window")
+        print(headed_table(columns, rows, sys.stdout) if rows else "the same is in the window")
     if done.answer is not None:
         print(_shown(done.answer))
     print_drift(done)

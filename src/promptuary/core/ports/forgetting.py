@@ -51,11 +51,11 @@ class Forgetting(Protocol):
         ...
 
     def redact_source(self, address: str) -> int:
-        """Take the blocks of a file (``file:…``, ``index:…``) out of what the principal owns; return how many texts.
+        """Take the blocks of a file or page (``file:…``, ``index:…``, ``url:…``) out of what the principal owns.
 
-        A mark stands in the place of each, in prompts, histories and receipts, and the turn names the file in
-        ``TurnRecord.forgotten``. Words that somebody said, or a summary holds, stay. A turn under way stores what it
-        shows when it is finished.
+        Return how many texts had one. A mark stands in the place of each, in prompts, histories and receipts, and the
+        turn names the file in ``TurnRecord.forgotten``. Words that somebody said, or a summary holds, stay. A turn
+        under way stores what it shows when it is finished.
         """
         ...
 

@@ -71,8 +71,7 @@ class Auditor:
     def _ways(self, typed: str) -> Iterator[Sequence[str]]:
         """Yield what ``typed`` can mean, the likeliest first, each as the addresses that it may have."""
         if "://" in typed:
-            plain = typed.rstrip("/")
-            yield [typed, f"url:{typed}", f"url:{plain}", f"url:{plain}/"]
+            yield [typed, *_of_page(typed.removeprefix("url:"))]
             return
         scheme, _, rest = typed.partition(":")
         path = _of_path(rest) if scheme in {"file", "index"} else ()
@@ -83,6 +82,7 @@ class Auditor:
         # What is not in the workspace, such as a file of another indexed folder, has its absolute path.
         start = self._here.folder or self._here.roots[0]
         yield _of_path(os.path.normpath(start / typed))
+        yield [address for scheme in ("https", "http") for address in _of_page(f"{scheme}://{typed}")]
 
     def _rows(self, uses: Sequence[SourceUse]) -> Iterator[AuditRow]:
         known: dict[tuple[Origin, str], bool | None] = {}
@@ -111,6 +111,13 @@ def _is_current(now: SourcesNow, origin: Origin, thread: str) -> bool | None:
 
 def _of_path(path: str) -> tuple[str, str]:
     return f"file:{path}", f"index:{path}"
+
+
+def _of_page(url: str) -> tuple[str, ...]:
+    """Return the addresses of a page as people type or copy its URL: with a slash at the end or not, with a heading."""
+    whole = url.partition("#")[0]
+    plain = whole.rstrip("/")
+    return tuple(f"url:{one}" for one in (url, whole, plain, f"{plain}/"))
 
 
 def _is_prefix(typed: str) -> bool:
