@@ -23,10 +23,12 @@ from promptuary.core.blocks import Detail, Source, content_hash
 from promptuary.core.errors import ConfigError, PromptuaryError, SourceError
 from promptuary.core.messages import Item, ToolCall
 from promptuary.core.notes import NoteDraft, is_note_id, note_path
+from promptuary.core.ports.index import IndexedChunk
 from promptuary.core.ports.json_answers import json_object
 from promptuary.core.query import extra_terms, folded
 from promptuary.core.query import parse as parse_query
 from promptuary.core.render import render
+from promptuary.core.search import Chunk
 from promptuary.core.table import display_width
 from promptuary.core.text import one_line, slug, visible
 from promptuary.core.texts.excerpt import excerpt
@@ -48,13 +50,15 @@ from promptuary.memory.transfer.formats import read_memory
 from promptuary.memory.writeback.extract import statements
 from promptuary.memory.writeback.own_words import own_words
 from promptuary.memory.writeback.wording import in_the_words_of, says_no_more
+from promptuary.models.chat.event_stream import json_events, server_events
 from promptuary.outline import has_grammar, outline
 from promptuary.references.completion.complete import token_at_end
 from promptuary.references.forms.patch import patch_forms
 from promptuary.references.forms.text import text_forms
 from promptuary.references.forms.tree import Leaf, Tree
-from promptuary.references.scan import MAX_VALUE, scan
+from promptuary.references.scan import MAX_VALUE, scan, scan_closely
 from promptuary.references.selection import interpretations
+from promptuary.references.slips import KnownPaths, slips, with_blanks
 from promptuary.search.chunks.chunker import chunks
 from promptuary.search.chunks.file_kinds import date_of
 from promptuary.search.chunks.front_matter import fields
@@ -63,6 +67,8 @@ from promptuary.search.chunks.generated import is_generated
 from promptuary.search.chunks.links import links_in
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.chunks.tags import tags_in
+from promptuary.search.definitions import Named, defining, names_in
+from promptuary.threads.exchange import FORMAT, VERSION, changes, from_text
 from promptuary.tokens import Counter
 from promptuary.when.dates import dates_in, lone_date
 from promptuary.when.hint import time_hint
@@ -127,6 +133,55 @@ def message(text: str) -> object:
     references = scan(text)
     meant = [list(interpretations(one)) for one in references]
     return meant, linked(text, [(one, "a") for one in references]), without(text, references), without(text, ())
+
+
+def slipped(text: str) -> object:
+    """Read ``text`` as a message with slips, in a workspace that has something to confuse with."""
+    folder = Path.home() / "slips"
+    if not folder.exists():
+        (folder / "a b").mkdir(parents=True)
+        for path in ("a.py", "a b/c d.md", "README.md"):
+            (folder / path).write_text("x")
+    workspace = open_workspace(folder, ReadPolicy(), FetchPolicy(), follow_symlinks=False)
+    try:
+        scanned, paths = scan_closely(text), KnownPaths(workspace)
+        blanks = [with_blanks(text, one, paths) for one in scanned.references]
+        return blanks, slips(text, scanned.valueless, scanned.references, paths)
+    finally:
+        workspace.close()
+
+
+def answer_stream(text: str) -> object:
+    """Read ``text`` as what a chat service streams: as bytes in small pieces, and as the data of its events."""
+    lines = "".join(f"event: {line}\ndata: {json.dumps({'a': line})}\n\n" for line in text.splitlines())
+    found: list[object] = []
+    for stream in (text, f"data: {text}\n\n", lines):
+        data = stream.encode("utf-8", "replace")
+        pieces = [data[start : start + 100] for start in range(0, len(data), 100)]
+        found.append(list(server_events(pieces)))
+        with suppress(PromptuaryError):
+            found.append(list(json_events(pieces)))
+    return found
+
+
+def exported_thread(text: str) -> object:
+    """Read ``text`` as the export of a thread, and as what was said, called, attached and tracked in one."""
+    calls = [{"id": text[:60], "name": text[:60], "arguments": text}]
+    said = [{"id": str(n), "role": "user", "content": line} for n, line in enumerate(text.split("\n")[:1_000])]
+    items = [*said, {"id": "c", "role": "assistant", "content": text, "tool_calls": calls}]
+    whole = {"format": FORMAT, "version": VERSION, "thread": text[:60], "items": items, "tracked": [text[:60]]}
+    found: list[object] = []
+    for one in (text, json.dumps({**whole, "turns": []})):
+        with suppress(PromptuaryError):
+            read = from_text(one)
+            found.append((read, list(changes("t", read.items))))
+    return found
+
+
+def named_in_code(text: str) -> object:
+    """Read ``text`` as a query, and as code that may define what it names."""
+    chunk = IndexedChunk("/a", "a.c", "code", 0, Chunk(1, 1, text, (text[:100],), "0" * 64))
+    return names_in(text), [defining({1: chunk}, one) for one in (Named("a"), Named("b", "a"), *names_in(text))]
 
 
 def summary(text: str) -> object:
@@ -358,6 +413,10 @@ PARSERS: Final[dict[str, Parser]] = {
     "an ignore file": Parser(ignore_file),
     "a pattern": Parser(pattern),
     "a message": Parser(message),
+    "a message with slips": Parser(slipped),
+    "what a service streams": Parser(answer_stream),
+    "the export of a thread": Parser(exported_thread),
+    "a name in code": Parser(named_in_code),
     "a summary": Parser(summary),
     "a patch": Parser(patch),
     "an address": Parser(address),
