@@ -32,7 +32,7 @@ _PARTS: Final = re.compile(r"\.|::|#")
 
 
 class Named(NamedTuple):
-    """A name in a query, and what it belongs to: ``Client.send`` is ``send`` of ``Client``."""
+    """A name in a query, and what it belongs to, if the query says so."""
 
     name: str
     owner: str = ""
