@@ -52,6 +52,7 @@ from promptuary.memory.writeback.own_words import own_words
 from promptuary.memory.writeback.wording import in_the_words_of, says_no_more
 from promptuary.models.chat.event_stream import json_events, server_events
 from promptuary.outline import has_grammar, outline
+from promptuary.outline.named import Named, defining, names_in
 from promptuary.references.completion.complete import token_at_end
 from promptuary.references.forms.patch import patch_forms
 from promptuary.references.forms.text import text_forms
@@ -67,7 +68,6 @@ from promptuary.search.chunks.generated import is_generated
 from promptuary.search.chunks.links import links_in
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.chunks.tags import tags_in
-from promptuary.search.definitions import Named, defining, names_in
 from promptuary.threads.exchange import FORMAT, VERSION, changes, from_text
 from promptuary.tokens import Counter
 from promptuary.when.dates import dates_in, lone_date

@@ -16,7 +16,7 @@ from promptuary.core import query as language
 from promptuary.core.ports.index import ChunkTraits, IndexedChunk, SearchIndex, Similarity
 from promptuary.core.ports.models import Embedder, Scale
 from promptuary.core.search import Hit, SearchQuery, Words
-from promptuary.search.definitions import defining, definitions_first, is_alone, names_in, phrases_for
+from promptuary.outline.named import defining, is_alone, names_in, phrases_for
 from promptuary.search.filters import passing_files
 from promptuary.search.ranking import (
     UNMEASURED,
@@ -27,6 +27,7 @@ from promptuary.search.ranking import (
     above_background,
     by_date,
     confidence,
+    definitions_first,
     fuse,
     preferring,
     spread,

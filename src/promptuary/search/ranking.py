@@ -17,7 +17,7 @@ near; what it gains by that is taken off.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum, log, sqrt
 from operator import attrgetter
@@ -33,6 +33,8 @@ FEWEST: Final = 300
 """So many chunks count at least: among fewer, luck would be worth nothing."""
 _NEARLY: Final = 0.7
 """The share of the best score that an answer has of which the latest or the first is asked for."""
+_MOST_DEFINITIONS: Final = 3
+"""So many definitions of a name stand before what uses it: a name that everything has says little."""
 _FIRST: Final = 5
 """How many candidates are looked at for an answer."""
 
@@ -232,6 +234,22 @@ def spread(ranked: Sequence[Ranked], documents: Mapping[int, int], loss: float) 
         placed.append((before[document] * loss - one.score, one.chunk, one))
         before[document] += 1
     return [one for _, _, one in sorted(placed)]
+
+
+def definitions_first(
+    ranked: Sequence[Ranked], found: Collection[int], mentioning: Collection[int] | None
+) -> Sequence[Ranked]:
+    """Return ``ranked`` with the first chunks of ``found`` before all of ``mentioning``; the scores stay in place.
+
+    ``None`` means that they stand before everything.
+    """
+    if not found:
+        return ranked
+    chosen = [place for place, one in enumerate(ranked) if one.chunk in found][:_MOST_DEFINITIONS]
+    first = next((place for place, one in enumerate(ranked) if mentioning is None or one.chunk in mentioning), 0)
+    before = [place for place in range(first) if place not in chosen]
+    order = [*before, *chosen, *(place for place in range(first, len(ranked)) if place not in chosen)]
+    return [ranked[place]._replace(score=ranked[at].score) for at, place in enumerate(order)]
 
 
 def _best_first(ranked: Iterable[Ranked]) -> list[Ranked]:

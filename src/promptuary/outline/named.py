@@ -5,13 +5,12 @@ defined there. It parses nothing: the chunker did that when the file was indexed
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from promptuary.core.ports.index import IndexedChunk
 from promptuary.core.query import is_name
-from promptuary.search.ranking import Ranked
 
 KEYWORDS: Final = (
     *("class", "def", "enum", "fn", "func", "function", "interface", "struct", "trait", "type"),
@@ -22,8 +21,6 @@ PHRASES: Final = KEYWORDS[:10]
 """Those with which the index is asked."""
 MOST_NAMES: Final = 2
 """So many names of a query are looked up."""
-_MOST_DEFINITIONS: Final = 3
-"""So many definitions of a name stand before what uses it: a name that everything has says little."""
 _LONGEST: Final = 100
 _QUERY: Final = 400
 """So much of a query is looked at: who pastes a page does not look for a name."""
@@ -90,19 +87,3 @@ def _line(name: str) -> re.Pattern[str]:
 def phrases_for(named: Named) -> Iterator[str]:
     """Yield the phrases that a definition of ``named`` may have."""
     return (f"{keyword} {named.name}" for keyword in PHRASES)
-
-
-def definitions_first(
-    ranked: Sequence[Ranked], found: Collection[int], mentioning: Collection[int] | None
-) -> Sequence[Ranked]:
-    """Return ``ranked`` with the first chunks of ``found`` before all of ``mentioning``; the scores stay in place.
-
-    ``None`` means that they stand before everything.
-    """
-    if not found:
-        return ranked
-    chosen = [place for place, one in enumerate(ranked) if one.chunk in found][:_MOST_DEFINITIONS]
-    first = next((place for place, one in enumerate(ranked) if mentioning is None or one.chunk in mentioning), 0)
-    before = [place for place in range(first) if place not in chosen]
-    order = [*before, *chosen, *(place for place in range(first, len(ranked)) if place not in chosen)]
-    return [ranked[place]._replace(score=ranked[at].score) for at, place in enumerate(order)]

@@ -6,8 +6,8 @@ import pytest
 
 from promptuary.core.ports.index import IndexedChunk
 from promptuary.core.search import Chunk
-from promptuary.search.definitions import Named, defining, definitions_first, names_in
-from promptuary.search.ranking import Ranked
+from promptuary.outline.named import Named, defining, names_in
+from promptuary.search.ranking import Ranked, definitions_first
 from tests.conftest import Files
 from tests.embedders import search_with
 
