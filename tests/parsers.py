@@ -52,7 +52,7 @@ from promptuary.memory.writeback.own_words import own_words
 from promptuary.memory.writeback.wording import in_the_words_of, says_no_more
 from promptuary.models.chat.event_stream import json_events, server_events
 from promptuary.outline import has_grammar, outline
-from promptuary.outline.named import Named, defining, names_in
+from promptuary.outline.named import NameInCode, defining, names_in
 from promptuary.references.completion.complete import token_at_end
 from promptuary.references.forms.patch import patch_forms
 from promptuary.references.forms.text import text_forms
@@ -181,7 +181,9 @@ def exported_thread(text: str) -> object:
 def named_in_code(text: str) -> object:
     """Read ``text`` as a query, and as code that may define what it names."""
     chunk = IndexedChunk("/a", "a.c", "code", 0, Chunk(1, 1, text, (text[:100],), "0" * 64))
-    return names_in(text), [defining({1: chunk}, one) for one in (Named("a"), Named("b", "a"), *names_in(text))]
+    return names_in(text), [
+        defining({1: chunk}, one) for one in (NameInCode("a"), NameInCode("b", "a"), *names_in(text))
+    ]
 
 
 def summary(text: str) -> object:

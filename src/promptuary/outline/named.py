@@ -28,19 +28,19 @@ _NAME: Final = re.compile(r"(?<![\w$.])[^\W\d][\w$]*(?:(?:\.|::|#)[^\W\d][\w$]*)
 _PARTS: Final = re.compile(r"\.|::|#")
 
 
-class Named(NamedTuple):
+class NameInCode(NamedTuple):
     """A name in a query, and what it belongs to, if the query says so."""
 
     name: str
     owner: str = ""
 
 
-def names_in(query: str) -> list[Named]:
+def names_in(query: str) -> list[NameInCode]:
     """Return the names of code in a query: what looks like one, or the only word that there is."""
     found = [one[0] for one in _NAME.finditer(query[:_QUERY]) if len(one[0]) <= _LONGEST]
     alone = is_alone(query)
     parts = [_PARTS.split(one) for one in dict.fromkeys(found) if alone or is_name(one)]
-    return [Named(one[-1], one[-2] if len(one) > 1 else "") for one in parts][:MOST_NAMES]
+    return [NameInCode(one[-1], one[-2] if len(one) > 1 else "") for one in parts][:MOST_NAMES]
 
 
 def is_alone(query: str) -> bool:
@@ -48,7 +48,7 @@ def is_alone(query: str) -> bool:
     return len(query[:_QUERY].split()) == 1
 
 
-def defining(chunks: Mapping[int, IndexedChunk], named: Named) -> list[int]:
+def defining(chunks: Mapping[int, IndexedChunk], named: NameInCode) -> list[int]:
     """Return the numbers of the chunks of code that define ``named``, the first line of each definition.
 
     Where no line does so with a word that says it, it is the first chunk under a heading of that name: a function in C,
@@ -69,7 +69,7 @@ def _heading(chunk: IndexedChunk) -> list[str]:
     return [part for one in chunk.chunk.heading for part in _PARTS.split(one)]
 
 
-def _belongs(chunk: IndexedChunk, named: Named) -> bool:
+def _belongs(chunk: IndexedChunk, named: NameInCode) -> bool:
     """Return whether a chunk is a part of what the name belongs to, or has its definition."""
     owner = named.owner
     return not owner or owner in _heading(chunk) or _line(owner).search(chunk.chunk.text) is not None
@@ -84,6 +84,6 @@ def _line(name: str) -> re.Pattern[str]:
     return re.compile(rf"{keyword}|{constant}|^#define[ \t]+{exact}\b", re.MULTILINE)
 
 
-def phrases_for(named: Named) -> Iterator[str]:
+def phrases_for(named: NameInCode) -> Iterator[str]:
     """Yield the phrases that a definition of ``named`` may have."""
     return (f"{keyword} {named.name}" for keyword in PHRASES)

@@ -6,7 +6,7 @@ import pytest
 
 from promptuary.core.ports.index import IndexedChunk
 from promptuary.core.search import Chunk
-from promptuary.outline.named import Named, defining, names_in
+from promptuary.outline.named import NameInCode, defining, names_in
 from promptuary.search.ranking import Ranked, definitions_first
 from tests.conftest import Files
 from tests.embedders import search_with
@@ -68,16 +68,16 @@ def test_among_other_words_it_stands_before_the_code_that_uses_it(project: Path)
 @pytest.mark.parametrize(
     ("query", "names"),
     [
-        ("load_rows", [Named("load_rows")]),
-        ("retry", [Named("retry")]),
+        ("load_rows", [NameInCode("load_rows")]),
+        ("retry", [NameInCode("retry")]),
         ("how do we retry", []),
-        ("where is Point::new called", [Named("new", "Point")]),
-        ("app.store.load_rows and parseUrl and third_name", [Named("load_rows", "store"), Named("parseUrl")]),
+        ("where is Point::new called", [NameInCode("new", "Point")]),
+        ("app.store.load_rows and parseUrl and third_name", [NameInCode("load_rows", "store"), NameInCode("parseUrl")]),
         ("", []),
         ("a" * 500, []),
     ],
 )
-def test_which_names_a_query_has(query: str, names: list[Named]) -> None:
+def test_which_names_a_query_has(query: str, names: list[NameInCode]) -> None:
     assert names_in(query) == names
 
 
@@ -98,8 +98,8 @@ def test_which_names_a_query_has(query: str, names: list[Named]) -> None:
 )
 def test_which_lines_define_a_name(text: str, heading: tuple[str, ...], found: bool) -> None:
     chunk = Chunk(1, 1, text, heading, "0" * 64)
-    assert bool(defining({7: IndexedChunk("/a", "a.c", "code", 0, chunk)}, Named("send"))) is found
-    assert not defining({7: IndexedChunk("/a", "a.md", "markdown", 0, chunk)}, Named("send"))
+    assert bool(defining({7: IndexedChunk("/a", "a.c", "code", 0, chunk)}, NameInCode("send"))) is found
+    assert not defining({7: IndexedChunk("/a", "a.md", "markdown", 0, chunk)}, NameInCode("send"))
 
 
 def test_what_answers_better_than_all_uses_keeps_its_place() -> None:
