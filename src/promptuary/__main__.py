@@ -1,7 +1,9 @@
-"""``python -m promptuary`` is ``promptuary``, and like it takes no code from the current folder.
+"""Where the program starts, as ``promptuary`` or ``python -m promptuary``; it takes no code from the current folder.
 
 For ``-m`` Python puts the current folder first on its path, so a file such as ``asyncio.py`` in a repository would be
 run. Only a package called ``promptuary`` in the current folder is loaded before this: ``python -P -m`` is safe there.
+
+A hook runs before every prompt of an agent, so it begins without what parses commands.
 """
 
 import os
@@ -10,7 +12,17 @@ import sys
 if not sys.flags.safe_path and sys.path and os.path.abspath(sys.path[0]) == os.getcwd():  # noqa: PTH100, PTH109
     del sys.path[0]
 
-from promptuary.cli.main import run
+
+def run() -> None:
+    """Run the program and exit: the entry point of the ``promptuary`` script."""
+    if sys.argv[1:2] == ["hook"] and not any(one in {"-h", "--help", "--help-all"} for one in sys.argv):
+        from promptuary.hooks.hook import leave, main  # noqa: PLC0415  (a hook needs nothing else)
+
+        leave(main(sys.argv[2:]))
+    from promptuary.cli.main import run as run_command  # noqa: PLC0415  (see above)
+
+    run_command()
+
 
 if __name__ == "__main__":
     run()

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         NoteHeader,
         NoteList,
         NoteSelection,
+        NoteTrust,
     )
     from promptuary.core.ports.models import ChatModel, FetchProgress, ModelInfo
     from promptuary.core.ports.writeback import Proposal, ProposalFields
@@ -409,6 +410,23 @@ class AsyncMemory:
         """
         return await concurrency.run(lambda: self._core.call_tool(name, arguments, turn, messages))
 
+    async def learn(
+        self, messages: Sequence[Message], *, thread: str = "main", timeout: float = 1.5
+    ) -> Sequence[Proposal]:
+        """Learn from a turn of another program, which begins with what the person said; return what it proposes.
+
+        ``messages`` after the first are what models and tools answered, in any shape that a finished turn takes.
+        ``timeout`` is how many seconds to wait for it; what takes longer goes on in the background.
+        """
+        from promptuary.wiring.memory.learning import learnt_elsewhere  # noqa: PLC0415  (seldom needed)
+
+        core = self._core
+        return await concurrency.run(
+            lambda: learnt_elsewhere(
+                core.state(), core.writeback(), core.proposals(create=True), messages, thread=thread, timeout=timeout
+            )
+        )
+
     async def unadopted(self) -> Sequence[NoteHeader]:
         """Return the notes that came by hand, by a clone or from a lost state, and wait for ``adopt``."""
         return await self._run(lambda memory: memory.unadopted())
@@ -456,13 +474,16 @@ class AsyncExperiences:
         type: str,  # noqa: A002  (what it is called everywhere else)
         intent: str,
         solution: Json = None,
+        *,
+        trust: NoteTrust = "person",
         **fields: Unpack[ExperienceFields],
     ) -> Experience:
         """Store what worked or what went wrong; the same as before is reinforced. Secrets are taken out.
 
         ``type`` is tool_chain, user_preference, task_solution, error_recovery, or ``package.name`` for a plug-in's own.
+        ``trust`` says whose words it holds: what is external is shown in no turn before somebody confirmed it.
         """
-        return await self._run(lambda one: one.add(type, intent, solution, **fields), create=True)
+        return await self._run(lambda one: one.add(type, intent, solution, trust=trust, **fields), create=True)
 
     async def record(self, messages: Sequence[Message], *, turn: Turn | None = None) -> Sequence[Experience]:
         """Store what the calls of tools in ``messages`` teach, and return it. ``finish`` does it by itself.

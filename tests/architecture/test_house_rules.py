@@ -14,6 +14,11 @@ import promptuary
 from tests.architecture.source import ROOT, modules
 
 LOADED_ON_USE = {
+    "promptuary.cli.main",
+    "promptuary.hooks.answers",
+    "promptuary.hooks.hook",
+    "promptuary.mcp.transports",
+    "promptuary.workspace.programs.agents",
     "promptuary.chat_exports",
     "promptuary.cli.terminal",
     "promptuary.config.named_models",
@@ -61,6 +66,7 @@ LOADED_ON_USE = {
     "promptuary.wiring.memory.doctor",
     "promptuary.wiring.memory.editing",
     "promptuary.wiring.memory.forgetting",
+    "promptuary.wiring.memory.learning",
     "promptuary.wiring.memory.notes",
     "promptuary.wiring.memory.transfer",
     "promptuary.wiring.memory.writeback",

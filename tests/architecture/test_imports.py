@@ -22,10 +22,12 @@ CONTRACTS = PROJECT["tool"]["importlinter"]["contracts"]
 SEES = {
     "storage": {"core", "durable", "concurrency"},
     "context": {"core", "tokens", "concurrency"},
-    "cli": {"engine", "blocking", "commands", "config", "core", "concurrency", "_version"},
+    "cli": {"engine", "blocking", "commands", "config", "core", "concurrency", "machine", "_version", "mcp", "hooks"},
+    "mcp": {"engine", "blocking", "config", "core", "concurrency", "machine", "_version", "hooks"},
+    "hooks": {"blocking", "config", "core", "machine"},
     "commands": {"engine", "core"},
 }
-"""Rooms that see nothing but these; ``cli`` runs long work in a thread, and says which version it is."""
+"""Rooms that see nothing but these; ``cli`` runs long work in a thread, says which version it is, and starts others."""
 
 BY_STRING = {
     "promptuary": {f"promptuary.{home}" for home in promptuary._HOMES.values()},

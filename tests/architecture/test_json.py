@@ -14,6 +14,7 @@ PRINTS = {"print_json", "print_json_line"}
 OWN_FILES = (
     "promptuary.workspace.",
     "promptuary.layers.",
+    "promptuary.hooks.",
     "promptuary.memory.writeback.",
     "promptuary.models.",
     "promptuary.core.ports.",
@@ -22,7 +23,7 @@ OWN_FILES = (
     "promptuary.threads.exchange",
     "promptuary.threads.pending",
 )
-"""Rooms with files, states and questions to a model that nobody else reads: their shapes are their own."""
+"""Rooms with files, states and questions to a model that nobody else reads, or in the shapes of other programs."""
 
 
 def shapes(tree: ast.Module) -> Iterator[str]:

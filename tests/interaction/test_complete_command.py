@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from promptuary import MenuItem, blocking
-from promptuary.cli.complete import _details
+from promptuary.cli.completing.complete import _details
 from promptuary.cli.main import main
 from tests.conftest import Files, git
 

@@ -216,7 +216,7 @@ MEMORY_READS: Final[dict[str, Callable[[Promptuary, str], object]]] = {
     "edit_proposal": lambda p, key: p.memory.edit_proposal(key, content="mine now"),
 }
 """Each with the id or the path of a note of everybody: what changes a note must not change, or tell of, another's."""
-MEMORY_WRITES: Final = {"tools", "remember"}
+MEMORY_WRITES: Final = {"learn", "tools", "remember"}
 """It takes no id, so there is nothing of others that it could return."""
 
 CALLED: Final[Sequence[Message]] = (
@@ -324,6 +324,10 @@ COMMANDS_WITHOUT_THREADS: Final = {
     "model",
     "watch",
     "config",
+    # These act for the local person alone; test_mcp_hostile.py asks a server for what belongs to others.
+    "hook",
+    "install",
+    "mcp",
 }
 
 EVERY_STATE: list[StateKey] = [

@@ -20,6 +20,7 @@ from promptuary.cli.parsing import (
     add_flags,
     brief,
     count,
+    port,
     section,
     seldom,
 )
@@ -254,3 +255,36 @@ def add_purge(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--models", action="store_true", help="with --everywhere: the models that you fetched, too")
     parser.add_argument("--dry-run", action="store_true", help="only print what would go")
     parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def add_mcp(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``mcp``."""
+    parser.add_argument(
+        "--http",
+        nargs="?",
+        type=port,
+        const=8765,
+        metavar="PORT",
+        help="serve HTTP on 127.0.0.1 (default port: 8765; 0: any) instead of standard streams",
+    )
+    parser.add_argument("--root", action="append", metavar="DIR", help="let clients use this folder, too; repeatable")
+
+
+def add_hook(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``hook``."""
+    parser.add_argument("words", nargs="*", metavar="WORD", help="the agent, and the event as it calls it")
+    parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
+
+
+def add_install(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``install``."""
+    parser.add_argument(
+        "agent",
+        choices=("claude-code", "codex", "gemini", "cursor", "zed", "vscode"),
+        metavar="AGENT",
+        help="one of: %(choices)s",
+    )
+    parser.add_argument("--undo", action="store_true", help="take out what was written, and leave all else as it is")
+    parser.add_argument("--dry-run", action="store_true", help="only print the change")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--no-hooks", action="store_true", help="the MCP server alone, no hooks")

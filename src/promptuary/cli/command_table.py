@@ -12,9 +12,12 @@ from promptuary.cli.arguments import (
     add_filters,
     add_fix,
     add_form,
+    add_hook,
     add_index_action,
     add_index_settings,
+    add_install,
     add_max,
+    add_mcp,
     add_model_action,
     add_new_turn,
     add_once,
@@ -126,6 +129,7 @@ COMMANDS: Final = (
         "Print one menu item per line: what to insert, its kind and its size. Exit code 1 if there is none.",
         ("promptuary complete 'look at @file:app'", "promptuary complete --json 'since @git:'"),
         (add_text, add_common, add_max, add_settings),
+        "completing",
     ),
     Command(
         "context",
@@ -268,6 +272,43 @@ COMMANDS: Final = (
         "experiences",
     ),
     Command(
+        "mcp",
+        "[options]",
+        "serve clients of the Model Context Protocol: Claude Code, Codex, Cursor, Zed …",
+        "Give an MCP client references, search, memory and experiences as tools, resources and prompts. A client "
+        "starts it and talks to it over standard input and output; with --http it listens on 127.0.0.1 and wants a "
+        "token, which is made on the first start and kept for you alone. A client may use this workspace and its own "
+        "roots in it, and nothing else unless you add it with --root.",
+        (
+            "promptuary install claude-code",
+            "promptuary mcp --http 8765 --root ~/notes",
+        ),
+        (add_mcp, add_common, add_settings),
+        "agents",
+    ),
+    Command(
+        "hook",
+        "AGENT EVENT",
+        "answer a hook of a coding agent",
+        "Read what an agent tells about an event from standard input, and print what it is answered: at a prompt and "
+        "at the start of a session the context that helps, at the end of a turn nothing, and what was learnt is kept. "
+        "The exit code is always 0, so that an agent is never blocked. promptuary install writes hooks into settings.",
+        ('echo \'{"prompt": "Look at @diff"}\' | promptuary hook claude-code UserPromptSubmit',),
+        (add_hook, add_common),
+        "agents",
+    ),
+    Command(
+        "install",
+        "AGENT [options]",
+        "write the MCP server and the hooks into the settings of an agent",
+        "Print the change of the settings of claude-code, codex, gemini, cursor, zed or vscode, ask, and write it. "
+        "Everything else in these files stays as it is, comments and layout too; --undo takes out what was written. "
+        "Exit code 1 if nothing was written.",
+        ("promptuary install claude-code", "promptuary install codex --dry-run", "promptuary install zed --undo"),
+        (add_install, add_common),
+        "agents",
+    ),
+    Command(
         "backup",
         "FILE [options]",
         "write all that is kept to one file",
@@ -333,6 +374,7 @@ COMMANDS: Final = (
             "promptuary completion fish > ~/.config/fish/completions/promptuary.fish",
         ),
         (add_shell, add_common),
+        "completing",
     ),
     Command(
         "config",

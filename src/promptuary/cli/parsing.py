@@ -272,6 +272,13 @@ def _awaits_value(flag: str, valued: Mapping[str, bool]) -> bool:
     return first == len(flag) - 1
 
 
+def port(text: str) -> int:
+    """Return the number of a port, as argparse wants a type; 0 means any that is free."""
+    if not text.isascii() or not text.isdecimal() or len(text) > 5 or int(text) > 65_535:
+        raise argparse.ArgumentTypeError(f"{text[:60]!r} is no port: a number from 0 to 65535")
+    return int(text)
+
+
 def count(text: str) -> int:
     """Return a number from 1 on, as argparse wants a type."""
     if not text.isascii() or not text.isdecimal() or not 0 < len(text) < 10 or int(text) < 1:

@@ -302,6 +302,16 @@ def hit_json(hit: Hit, *, explain: bool = False) -> dict[str, Any]:
     }
 
 
+def passages_json(result: SearchResult, notes: Sequence[str]) -> dict[str, Any]:
+    """Return what a model is told of a search: passages, whether they seem to answer, and sentences about it."""
+    hits = [
+        {"place": hit.place, "heading": " > ".join(hit.heading), "text": hit.text, "copies": list(hit.copies)}
+        for hit in result.hits
+    ]
+    kept = [{name: value for name, value in hit.items() if value} for hit in hits]
+    return {"answers": result.answers, "hits": kept, **({"notes": list(notes)} if notes else {})}
+
+
 def note_json(note: SearchNote) -> dict[str, Any]:
     """Return the JSON object of a note: a stable ``code``, a sentence for a person, and what the note is about."""
     text = note_text(note)
@@ -534,6 +544,16 @@ def examination_json(examination: Examination) -> dict[str, Any]:
         "threads": [_fields(one) for one in examination.threads],
         "well": examination.is_well,
     }
+
+
+def install_json(agent: str, changes: Sequence[tuple[str, str]], *, written: bool) -> dict[str, Any]:
+    """Return what ``install --json`` prints: each file with its change as a patch, and whether it was written."""
+    return {"agent": agent, "written": written, "files": [{"path": path, "diff": diff} for path, diff in changes]}
+
+
+def undone_json(agent: str, done: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
+    """Return what ``install --undo --json`` prints: what became of each file, and why it was left if it was."""
+    return {"agent": agent, "files": [{"path": path, "done": how, "reason": why} for path, how, why in done]}
 
 
 def kept_json(report: KeptReport) -> dict[str, Any]:

@@ -25,6 +25,12 @@ def cache_folder() -> Path:
     return _base("XDG_CACHE_HOME", ".cache") / "promptuary"
 
 
+def runtime_folder() -> Path:
+    """Return the folder for sockets, which last as long as processes do."""
+    chosen = os.environ.get("XDG_RUNTIME_DIR", "")
+    return Path(chosen) / "promptuary" if chosen.startswith("/") else state_folder() / "run"
+
+
 def made(folder: Path) -> Path:
     """Return one of these folders, or one below, which is created for its user alone if it does not exist."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)

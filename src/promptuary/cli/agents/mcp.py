@@ -1,0 +1,80 @@
+"""``promptuary mcp``: serves clients of the Model Context Protocol, over standard streams or HTTP on loopback."""
+
+import argparse
+import importlib.util
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from promptuary.config.settings import SETTINGS, SettingsOptions, find_workspace, load
+from promptuary.core.errors import ConfigError, PromptuaryError, how_to_install
+from promptuary.core.text import one_line
+from promptuary.machine import listening_port, own_token, token_file
+
+DONE = 0
+_TOKEN = "mcp"  # noqa: S105  (the name of a file, and no secret)
+
+
+def main(options: argparse.Namespace) -> int:
+    """Serve until the client goes away, or Ctrl-C."""
+    if importlib.util.find_spec("mcp") is None or importlib.util.find_spec("mcp.server.lowlevel") is None:
+        raise PromptuaryError(f"promptuary mcp needs the 'mcp' extra: {how_to_install('mcp')}")
+    given: Any = {name: getattr(options, name, None) for name in SETTINGS}
+    settings: SettingsOptions = given
+    folders = _folders(options)
+    load(folders[0], settings)  # what is wrong with the settings is said now, and not to a client
+    logging.basicConfig(
+        level=logging.DEBUG if options.debug else logging.ERROR if options.quiet else logging.WARNING,
+        stream=sys.stderr,
+        format="promptuary: %(message)s",
+    )
+    signal.signal(signal.SIGTERM, _end)
+    if options.http is None:
+        if sys.stdin is None or sys.stdin.isatty():
+            print(_NOBODY, file=sys.stderr)
+        from promptuary.mcp.transports import stdio  # noqa: PLC0415  (the package of the protocol is an extra, and heavy)
+
+        stdio.run(folders, settings)
+        return DONE
+    return _over_http(options, folders, settings)
+
+
+_NOBODY = "promptuary: no client is here; an MCP client starts this. promptuary install writes it into its settings"
+
+
+def _over_http(options: argparse.Namespace, folders: list[Path], settings: SettingsOptions) -> int:
+    token, is_new = own_token(_TOKEN)
+    try:
+        listening = listening_port(options.http)
+    except OSError as error:
+        raise PromptuaryError(f"port {options.http} cannot be used ({error.strerror}); choose another one") from error
+    port = listening.getsockname()[1]
+    if not options.quiet:
+        print(f"promptuary: http://127.0.0.1:{port}/mcp", file=sys.stderr)
+        made = "a token was made; clients send it" if is_new else "clients send the token"
+        print(f"promptuary: {made} as 'Authorization: Bearer …': {token_file(_TOKEN)}", file=sys.stderr)
+    from promptuary.mcp.transports import http  # noqa: PLC0415  (the package of the protocol is an extra, and heavy)
+
+    http.run(listening, token, folders, settings)
+    return DONE
+
+
+def _folders(options: argparse.Namespace) -> list[Path]:
+    """Return the folders that clients may use: the workspace, and those that the person adds."""
+    named = options.workspace is not None
+    if named and not (options.workspace and Path(options.workspace).is_dir()):
+        raise ConfigError(f"--workspace {options.workspace} is not a folder")
+    start = Path(options.workspace) if named else find_workspace(Path.cwd())[0]
+    wrong = [one for one in options.root or () if not Path(one).is_dir()]
+    if wrong:
+        raise ConfigError(f"--root {one_line(wrong[0])} is not a folder")
+    return [Path(os.path.realpath(one)) for one in (start, *(options.root or ()))]
+
+
+def _end(_: int, __: FrameType | None) -> None:
+    """End as by Ctrl-C: workspaces are closed, and what is being learnt is finished."""
+    raise KeyboardInterrupt

@@ -1,0 +1,1 @@
+"""Completion: what the menus offer, and scripts for shells."""

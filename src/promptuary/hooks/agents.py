@@ -1,0 +1,63 @@
+"""The agents whose hooks are answered: what their events are called, what they tell, and the answers that they take.
+
+Pure, and light: it is loaded before every prompt.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal, NamedTuple
+
+Moment = Literal["start", "prompt", "stop", "compact", "end"]
+"""When a hook is called: a session begins, a prompt is sent, a turn ends, the history is shortened, a session ends."""
+
+
+class Agent(NamedTuple):
+    """A coding agent. ``most`` is how many characters of context it takes whole.
+
+    ``attaches``: it attaches ``@path`` itself, so that we need not.
+    """
+
+    name: str
+    events: Mapping[str, Moment]
+    most: int
+    attaches: bool
+
+
+_CLAUDE_EVENTS: Final[Mapping[str, Moment]] = {
+    "SessionStart": "start",
+    "UserPromptSubmit": "prompt",
+    "Stop": "stop",
+    "PreCompact": "compact",
+    "SessionEnd": "end",
+}
+_GEMINI_EVENTS: Final[Mapping[str, Moment]] = {
+    "SessionStart": "start",
+    "BeforeAgent": "prompt",
+    "AfterAgent": "stop",
+    "PreCompress": "compact",
+    "SessionEnd": "end",
+}
+
+AGENTS: Final[Mapping[str, Agent]] = {
+    # Of more than 10,000 characters Claude Code shows a preview alone.
+    "claude-code": Agent("claude-code", _CLAUDE_EVENTS, 9_800, attaches=True),
+    "codex": Agent("codex", _CLAUDE_EVENTS, 9_800, attaches=False),
+    "gemini": Agent("gemini", _GEMINI_EVENTS, 20_000, attaches=True),
+}
+"""The agents by name."""
+
+PLACES: Final = frozenset({"start", "prompt"})
+"""The moments at which an agent takes context. After a turn it would go on with one: there the answer is empty."""
+
+
+def moment(agent: Agent, event: str) -> Moment | None:
+    """Return when an event happens; ``None`` if it is not known. Case and dashes do not matter."""
+    wanted = event.replace("-", "").replace("_", "").lower()
+    return next((when for name, when in agent.events.items() if name.lower() == wanted), None)
+
+
+def answer(agent: Agent, when: Moment, context: str) -> dict[str, Any]:
+    """Return what the agent is answered: the context, or nothing."""
+    if when not in PLACES or not context:
+        return {}
+    event = next(name for name, known in agent.events.items() if known == when)
+    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": context[: agent.most]}}

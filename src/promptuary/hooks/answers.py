@@ -1,0 +1,92 @@
+"""Answers hooks with an opened workspace: context for prompts, and learning when turns end.
+
+One class for both ways to be asked: by a hook that opens the workspace itself, and by those that ask a running process.
+"""
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from promptuary.blocking import Promptuary
+from promptuary.config.settings import find_workspace
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.text import one_line
+from promptuary.hooks.agents import Agent, Moment
+from promptuary.hooks.context import prompt_context, start_context
+from promptuary.hooks.transcripts import TranscriptTurn, told_turn, turns, unknown_turns
+from promptuary.machine import learnt_mark, note_learnt, read_transcript
+
+_MOST_TURNS: Final = 20
+"""Turns that are learnt from at once: more have been missed only where hooks were off."""
+_LEARN_SECONDS: Final = 5.0
+
+
+def context_here(agent: Agent, when: Moment, told: Mapping[str, Any]) -> str:
+    """Open the workspace in which the agent is, do what the moment asks for, and return the context for the agent."""
+    with Promptuary.open(str(told["cwd"])) as workspace:
+        # A model for meaning takes longer to load than a person should wait for their prompt.
+        return HookAnswers(workspace).answered(agent, when, told, lexical_only=True)
+
+
+class HookAnswers:
+    """Answers for one workspace. Prompts do not wait for what is being learnt."""
+
+    def __init__(self, workspace: Promptuary) -> None:
+        self._workspace = workspace
+        self._learning = threading.Lock()
+
+    def is_of(self, folder: str) -> bool:
+        """Tell whether ``folder`` is in this workspace, and not in another one below it."""
+        return find_workspace(Path(folder))[0].resolve() == self._workspace.path.resolve()
+
+    def answered(self, agent: Agent, when: Moment, told: Mapping[str, Any], *, lexical_only: bool = False) -> str:
+        """Return the context for the agent; learn what is to be learnt."""
+        match when:
+            case "start":
+                return start_context(self._workspace, agent)
+            case "prompt":
+                prompt = told.get("prompt")
+                if not isinstance(prompt, str):
+                    raise PromptuaryError("the agent tells of no prompt")
+                return prompt_context(self._workspace, prompt, agent, lexical_only=lexical_only)
+            case "stop" | "compact":
+                self.learn(agent, told)
+                return ""
+            case "end":
+                return ""
+
+    def learn(self, agent: Agent, told: Mapping[str, Any]) -> int:
+        """Learn notes and experiences from the turns since the last time; return how many turns that were."""
+        session = _session(agent, told)
+        with self._learning:
+            known = learnt_mark(session)
+            found = unknown_turns(_told_turns(agent, told), known)[-_MOST_TURNS:]
+            for one in found:
+                if one.mark != known:
+                    self._learn_from(one, session)
+                    note_learnt(session, one.mark)
+            return len(found)
+
+    def _learn_from(self, one: TranscriptTurn, thread: str) -> None:
+        messages: Any = list(one.messages)
+        self._workspace.memory.learn(messages, thread=thread, timeout=_LEARN_SECONDS)
+        if self._workspace.settings.experiences:
+            self._workspace.experiences.record(messages)
+
+
+def _told_turns(agent: Agent, told: Mapping[str, Any]) -> list[TranscriptTurn]:
+    path = told.get("transcript_path")
+    data = read_transcript(path) if isinstance(path, str) else None
+    found = turns(data, agent.name) if data else []
+    if found:
+        return found
+    alone = told_turn(told)
+    return [alone] if alone else []
+
+
+def _session(agent: Agent, told: Mapping[str, Any]) -> str:
+    """Return the name of the thread that a session of an agent is remembered as."""
+    given = one_line(str(told.get("session_id") or "main"))
+    plain = "".join(one for one in given if one.isalnum() or one in "-_")[:36]
+    return f"{agent.name}-{plain or 'main'}"

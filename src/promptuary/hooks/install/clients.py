@@ -1,0 +1,132 @@
+"""The agents and editors: which files hold their settings, and what is written into these. Opens nothing."""
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from promptuary.core.errors import PromptuaryError
+from promptuary.hooks.agents import AGENTS
+from promptuary.hooks.install import jsonc, toml_text
+
+NAME: Final = "promptuary"
+"""What the server is called in the settings of others."""
+_HOOK_SECONDS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsEntry:
+    """Something that is in a settings file once it is written: the value of a member, an item of a list, or a table."""
+
+    kind: Literal["member", "item", "table"]
+    path: tuple[str, ...]
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsFile:
+    """A settings file, and what belongs into it."""
+
+    path: Path
+    entries: tuple[SettingsEntry, ...]
+
+    def written(self, text: str) -> str:
+        """Return the text of the file with the entries. Raises ``PromptuaryError`` if that cannot be done."""
+        for one in self.entries:
+            match one.kind:
+                case "member":
+                    text = jsonc.with_entry(text, one.path, one.value)
+                case "item":
+                    text = jsonc.with_item(text, one.path, one.value)
+                case "table":
+                    text = toml_text.with_table(text, one.path, one.value)
+        return text
+
+    def taken_out(self, text: str) -> str:
+        """Return the text of the file without the entries, whatever else was changed in it."""
+        for one in self.entries:
+            match one.kind:
+                case "member":
+                    text = jsonc.without_entry(text, one.path)
+                case "item":
+                    text = jsonc.without_item(text, one.path, one.value)
+                case "table":
+                    text = toml_text.without_table(text, one.path)
+        return text
+
+
+def settings_files(client: str, command: Sequence[str], *, hooks: bool = True) -> list[SettingsFile]:
+    """Return the settings files of a client with what belongs into them. ``command`` starts this program."""
+    server = {"command": command[0], "args": [*command[1:], "mcp"]}
+    match client:
+        case "claude-code":
+            chosen = _folder("CLAUDE_CONFIG_DIR")
+            top = Path(chosen) / ".claude.json" if chosen else _home() / ".claude.json"
+            folder = Path(chosen) if chosen else _home() / ".claude"
+            own = SettingsEntry("member", ("mcpServers", NAME), {"type": "stdio", **server, "env": {}})
+            return _with_hooks([SettingsFile(top, (own,))], folder / "settings.json", client, command, hooks=hooks)
+        case "codex":
+            folder = Path(_folder("CODEX_HOME") or _home() / ".codex")
+            table = SettingsFile(folder / "config.toml", (SettingsEntry("table", ("mcp_servers", NAME), server),))
+            return _with_hooks([table], folder / "hooks.json", client, command, hooks=hooks)
+        case "gemini":
+            path = _home() / ".gemini" / "settings.json"
+            entries = (
+                SettingsEntry("member", ("mcpServers", NAME), server),
+                *(_hooks(client, command) if hooks else ()),
+            )
+            return [SettingsFile(path, entries)]
+        case "cursor":
+            path = _home() / ".cursor" / "mcp.json"
+            return [SettingsFile(path, (SettingsEntry("member", ("mcpServers", NAME), server),))]
+        case "zed":
+            value = {"source": "custom", **server, "env": {}}
+            path = _config_home() / "zed" / "settings.json"
+            return [SettingsFile(path, (SettingsEntry("member", ("context_servers", NAME), value),))]
+        case "vscode":
+            path = _code_home() / "Code" / "User" / "mcp.json"
+            return [SettingsFile(path, (SettingsEntry("member", ("servers", NAME), {"type": "stdio", **server}),))]
+        case _:
+            raise PromptuaryError(f"{client[:60]!r} is no agent that is known")
+
+
+def _with_hooks(
+    files: list[SettingsFile], path: Path, client: str, command: Sequence[str], *, hooks: bool
+) -> list[SettingsFile]:
+    return [*files, SettingsFile(path, _hooks(client, command))] if hooks else files
+
+
+def _hooks(client: str, command: Sequence[str]) -> tuple[SettingsEntry, ...]:
+    # Gemini counts milliseconds.
+    seconds = _HOOK_SECONDS * 1_000 if client == "gemini" else _HOOK_SECONDS
+    events: Mapping[str, str] = AGENTS[client].events
+    return tuple(
+        SettingsEntry("item", ("hooks", event), {"hooks": [_hook(client, event, command, seconds)]})
+        for event, when in events.items()
+        if when != "end"
+    )
+
+
+def _hook(client: str, event: str, command: Sequence[str], seconds: int) -> dict[str, Any]:
+    named = {"name": NAME} if client == "gemini" else {}
+    return {**named, "type": "command", "command": shlex.join([*command, "hook", client, event]), "timeout": seconds}
+
+
+def _home() -> Path:
+    return Path(os.path.expanduser("~"))  # noqa: PTH111  (no error for a user without a home)
+
+
+def _folder(variable: str) -> str:
+    chosen = os.environ.get(variable, "")
+    return chosen if chosen.startswith("/") else ""
+
+
+def _config_home() -> Path:
+    return Path(_folder("XDG_CONFIG_HOME") or _home() / ".config")
+
+
+def _code_home() -> Path:
+    return _home() / "Library" / "Application Support" if sys.platform == "darwin" else _config_home()

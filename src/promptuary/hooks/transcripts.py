@@ -1,0 +1,105 @@
+"""Reads the transcripts of agents: the turns that they hold, as messages. Pure; lines of other kinds are passed over.
+
+Only what was said and done is taken: prompts that the person typed, answers, calls of tools and their results. What an
+agent writes into a prompt by itself (reminders, output of commands) is not the person's.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from promptuary.core.messages import Message
+
+_MOST_LINES: Final = 20_000
+_LONGEST_LINE: Final = 1 << 20
+_INJECTED: Final = ("<system-reminder>", "<command-", "<local-command", "<environment_context>", "<user_instructions>")
+_KINDS: Final = frozenset({"message", "function_call", "function_call_output", "custom_tool_call"})
+
+
+class TranscriptTurn(NamedTuple):
+    """A turn: a mark that is the same whenever it is read, and its messages; the first is the person's."""
+
+    mark: str
+    messages: tuple[Any, ...]
+
+
+def turns(data: bytes, agent: str) -> list[TranscriptTurn]:
+    """Return the turns that a transcript holds, the oldest first. One whose beginning was cut off is left out."""
+    found: list[TranscriptTurn] = []
+    for mark, message in _messages(data, agent):
+        if _is_prompt(message):
+            found.append(TranscriptTurn(mark, (message,)))
+        elif found:
+            found[-1] = found[-1]._replace(messages=(*found[-1].messages, message))
+    return [one for one in found if len(one.messages) > 1]
+
+
+def told_turn(told: Mapping[str, Any]) -> TranscriptTurn | None:
+    """Return the turn that a hook tells of itself, where there is no transcript; ``None`` if it does not."""
+    prompt, reply = told.get("prompt"), told.get("prompt_response") or told.get("last_assistant_message")
+    if not isinstance(prompt, str) or not isinstance(reply, str) or not prompt.strip() or not reply.strip():
+        return None
+    said: tuple[Message, ...] = ({"role": "user", "content": prompt}, {"role": "assistant", "content": reply})
+    return TranscriptTurn(f"{prompt[:200]}\n{reply[:200]}", said)
+
+
+def _messages(data: bytes, agent: str) -> Iterator[tuple[str, Any]]:
+    lines = data.decode("utf-8", "replace").split("\n")
+    for number, line in enumerate(lines[-_MOST_LINES:]):
+        if not line.startswith("{") or len(line) > _LONGEST_LINE:
+            continue
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        message = _of_codex(entry) if agent == "codex" else _of_claude(entry)
+        if message is not None:
+            mark = entry.get("uuid") or entry.get("timestamp") or str(number)
+            yield str(mark), message
+
+
+def _of_claude(entry: Mapping[str, Any]) -> Any:
+    message = entry.get("message")
+    if entry.get("type") not in {"user", "assistant"} or entry.get("isMeta") or entry.get("isSidechain"):
+        return None
+    if not isinstance(message, dict) or message.get("role") not in {"user", "assistant"}:
+        return None
+    content = message.get("content")
+    if message["role"] == "user" and isinstance(content, list):
+        texts = [one for one in content if isinstance(one, dict) and one.get("type") == "text"]
+        if texts and len(texts) == len(content):
+            content = "\n\n".join(str(one.get("text", "")) for one in texts)
+        else:
+            content = [one for one in content if isinstance(one, dict) and one.get("type") == "tool_result"]
+    return {"role": message["role"], "content": content} if content else None
+
+
+def _of_codex(entry: Mapping[str, Any]) -> Any:
+    payload = entry.get("payload")
+    if entry.get("type") != "response_item" or not isinstance(payload, dict) or payload.get("type") not in _KINDS:
+        return None
+    if payload["type"] != "message":
+        return payload
+    parts = payload.get("content")
+    texts = [str(one.get("text", "")) for one in parts if isinstance(one, dict)] if isinstance(parts, list) else []
+    role = payload.get("role")
+    if role not in {"user", "assistant"} or not any(texts):
+        return None
+    return {"role": role, "content": "\n\n".join(texts)}
+
+
+def _is_prompt(message: Mapping[str, Any]) -> bool:
+    content = message.get("content")
+    return (
+        message.get("role") == "user"
+        and isinstance(content, str)
+        and bool(content.strip())
+        and not content.lstrip().startswith(_INJECTED)
+    )
+
+
+def unknown_turns(found: Sequence[TranscriptTurn], known: str) -> Sequence[TranscriptTurn]:
+    """Return the turns after the one that was learnt from last; all of them if that is not among them."""
+    marks = [one.mark for one in found]
+    return found[marks.index(known) + 1 :] if known in marks else found

@@ -1,0 +1,60 @@
+"""Which folders a client may use: the roots that it names, as far as they are in what the person allows.
+
+Pure but for resolving links in paths. Opens nothing.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+_MOST_ROOTS: Final = 32
+_LONGEST_URI: Final = 4_096
+
+
+def root_path(uri: str) -> Path | None:
+    """Return the folder that the URI of a root means; ``None`` if it means none on this machine."""
+    try:
+        parts = urlsplit(uri[: _LONGEST_URI + 1])
+        path = unquote(parts.path, errors="strict")
+    except ValueError:
+        return None
+    if parts.scheme != "file" or parts.netloc not in {"", "localhost"} or len(uri) > _LONGEST_URI or "\0" in path:
+        return None
+    return Path(path) if path.startswith("/") else None
+
+
+def usable_folders(allowed: Sequence[Path], roots: Iterable[str] | None) -> tuple[list[Path], list[str]]:
+    """Return the folders that are both allowed and named by the client, and the roots that lead to none.
+
+    A root inside of an allowed folder is used as it is; of a root around one, only the allowed part. Without ``roots``
+    (a client that has none to name) every allowed folder is used. Links are resolved before anything is compared.
+    """
+    real = [_real(one) for one in allowed]
+    if roots is None:
+        return _distinct(real), []
+    found: list[Path] = []
+    refused: list[str] = []
+    for number, uri in enumerate(roots):
+        path = root_path(uri) if number < _MOST_ROOTS else None
+        inside = [] if path is None else _within(_real(path), real)
+        if inside:
+            found += inside
+        else:
+            refused.append(uri)
+    return _distinct(found), refused
+
+
+def _within(root: Path, allowed: Sequence[Path]) -> list[Path]:
+    if any(root.is_relative_to(one) for one in allowed):
+        return [root] if root.is_dir() else []
+    return [one for one in allowed if one.is_relative_to(root)]
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _distinct(paths: Iterable[Path]) -> list[Path]:
+    return list(dict.fromkeys(paths))

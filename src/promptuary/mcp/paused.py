@@ -1,0 +1,94 @@
+"""Calls that wait for the client to answer something, in the protocol of 2026.
+
+There a server asks by answering a call with its questions; the client then repeats the call with the answers and with
+the mark of the call that waits. The work of that call is not begun again: it has been waiting, and goes on.
+"""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, TypeVar
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+
+from promptuary.mcp.client import Client
+
+Result = TypeVar("Result")
+
+_MOST: Final = 64
+_LASTS: Final = 300.0
+
+
+class PausedCalls:
+    """The calls of all clients that wait."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, tuple[float, Client, asyncio.Task[Any]]] = {}
+
+    async def run(
+        self,
+        client: Client,
+        work: Callable[[], Awaitable[Result]],
+        *,
+        state: str | None,
+        answers: Mapping[str, Any] | None,
+    ) -> Result | types.InputRequiredResult:
+        """Run ``work``, or go on with the call that ``state`` marks; return its result, or what it needs to know.
+
+        Raises ``MCPError`` if no call waits under ``state``.
+        """
+        if not client.is_modern:
+            return await work()
+        if state is None:
+            task = asyncio.ensure_future(_started(work))
+        else:
+            client, task = self._resumed(client, state)
+            client.answered(dict(answers or {}))
+        waiting = asyncio.ensure_future(client.asked.wait())
+        try:
+            await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        finally:
+            waiting.cancel()
+        return task.result() if task.done() else self._pause(client, task)
+
+    def close(self) -> None:
+        """Give up every call that waits."""
+        for _, _, task in self._waiting.values():
+            task.cancel()
+        self._waiting.clear()
+
+    def _pause(self, client: Client, task: "asyncio.Task[Any]") -> types.InputRequiredResult:
+        self._give_up_old_ones()
+        client.asked.clear()
+        mark = secrets.token_urlsafe(24)
+        self._waiting[mark] = (time.monotonic(), client, task)
+        requests: dict[str, Any] = {
+            name: one.request for name, one in client.questions.items() if not one.answer.done()
+        }
+        return types.InputRequiredResult(input_requests=requests or None, request_state=mark)
+
+    def _resumed(self, client: Client, state: str) -> "tuple[Client, asyncio.Task[Any]]":
+        found = self._waiting.pop(state, None)
+        if found is None:
+            raise MCPError(code=types.INVALID_PARAMS, message="no call waits under this requestState; call again")
+        _, before, task = found
+        # Over HTTP nothing but the mark tells that it is the same client; what it declares now counts.
+        if before is not client:
+            before.take_over(client)
+        return before, task
+
+    def _give_up_old_ones(self) -> None:
+        now = time.monotonic()
+        for mark, (since, _, task) in list(self._waiting.items()):
+            if now - since > _LASTS or len(self._waiting) >= _MOST:
+                task.cancel()
+                del self._waiting[mark]
+
+
+async def _started(work: Callable[[], Awaitable[Result]]) -> Result:
+    return await work()

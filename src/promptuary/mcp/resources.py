@@ -1,0 +1,122 @@
+"""What a client can read by its URI: files, notes and sessions.
+
+What is not there, may not be read, or belongs to somebody else gets one and the same answer.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+from urllib.parse import quote, unquote
+
+from promptuary.core.blocks import Detail
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.json import session_report_json
+from promptuary.core.references import format_reference
+from promptuary.core.text import one_line
+from promptuary.engine import Promptuary
+from promptuary.mcp.client import Client
+from promptuary.mcp.workspaces import Workspaces
+
+FILE: Final = "file:///{+path}"
+NOTE: Final = "memory://{+path}"
+SESSION: Final = "session://{name}"
+TEMPLATES: Final[Mapping[str, tuple[str, str, str]]] = {
+    FILE: ("file", "A file of the workspace: its path from there, or a whole one.", "text/plain"),
+    NOTE: ("memory", "A note: its path or id.", "text/markdown"),
+    SESSION: ("session", "What a session may see, and what changed since.", "application/json"),
+}
+"""Templates of URIs: the name, what it means, and the type of what is read."""
+
+_LONGEST_URI: Final = 4_096
+_MOST_LISTED: Final = 50
+
+
+class NoResourceError(Exception):
+    """There is nothing to read under this URI, for whatever reason."""
+
+
+class Readable(NamedTuple):
+    """What a URI holds."""
+
+    text: str
+    mime_type: str
+
+
+class ListedResource(NamedTuple):
+    """A resource as it is listed."""
+
+    uri: str
+    name: str
+    description: str
+    mime_type: str
+
+
+async def read(uri: str, workspaces: Workspaces, client: Client) -> Readable:
+    """Return what a URI holds. Raises ``NoResourceError`` if that is nothing that this client may read."""
+    scheme, colon, rest = uri.partition("://")
+    try:
+        name = unquote(rest, errors="strict")
+    except UnicodeDecodeError as error:
+        raise NoResourceError from error
+    if not colon or not name or len(uri) > _LONGEST_URI or not name.isprintable():
+        raise NoResourceError
+    match scheme:
+        case "file":
+            return await _file(name, workspaces, client)
+        case "memory":
+            return await _note(name.lstrip("/"), await workspaces.of(client))
+        case "session":
+            return await _session(name.strip("/"), await workspaces.of(client))
+        case _:
+            raise NoResourceError
+
+
+async def _file(path: str, workspaces: Workspaces, client: Client) -> Readable:
+    workspace, inside = await workspaces.around(path, client)
+    if not inside:
+        raise NoResourceError
+    try:
+        expansion = await workspace.expand(format_reference("file", inside))
+    except (PromptuaryError, ValueError) as error:
+        raise NoResourceError from error
+    if len(expansion.outcomes) != 1 or len(expansion.blocks) != 1 or expansion.outcomes[0].code:
+        raise NoResourceError
+    (block,) = expansion.blocks
+    start, end = block.body
+    # A part of a file comes with what says which part.
+    return Readable(block.text[start:end] if block.detail is Detail.FULL else block.text, "text/plain")
+
+
+async def _note(key: str, workspace: Promptuary) -> Readable:
+    for argument in ("relative_path", "memory_id"):
+        # The tool puts words of others inside a boundary.
+        answer = await workspace.memory.call_tool("search_recall_memories", {argument: key})
+        if "content" in answer:
+            return Readable(f"# {answer['title']}\n\n{answer['content']}", "text/markdown")
+    raise NoResourceError
+
+
+async def _session(name: str, workspace: Promptuary) -> Readable:
+    try:
+        report = await workspace.sessions.show(name)
+    except PromptuaryError as error:
+        raise NoResourceError from error
+    return Readable(json.dumps(session_report_json(report), ensure_ascii=False), "application/json")
+
+
+async def listed(workspace: Promptuary) -> list[ListedResource]:
+    """Return the newest notes and sessions. Files are too many: completion finds them."""
+    notes = await workspace.memory.list(limit=_MOST_LISTED)
+    sessions = await workspace.sessions.list()
+    return [
+        *(
+            ListedResource(
+                f"memory://{quote(one.path)}", one_line(one.title), one_line(one.summary)[:200], "text/markdown"
+            )
+            for one in notes
+        ),
+        *(
+            ListedResource(f"session://{quote(one.name, safe='')}", one_line(one.name), "a session", "application/json")
+            for one in sessions[:_MOST_LISTED]
+        ),
+    ]

@@ -1,0 +1,1 @@
+"""How the server is reached: standard streams, HTTP on loopback, and a local socket for hooks."""

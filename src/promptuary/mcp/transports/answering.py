@@ -1,0 +1,125 @@
+"""Answers hooks of coding agents while a server runs: it has a workspace open, which they would have to open first."""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from promptuary import concurrency
+from promptuary.blocking import Promptuary
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.text import one_line
+from promptuary.hooks.agents import AGENTS
+from promptuary.hooks.answers import HookAnswers
+from promptuary.machine import frame, frame_length, local_socket, peer_is_own
+from promptuary.mcp.workspaces import Workspaces
+
+logger = logging.getLogger(__name__)
+
+_HEAD: Final = 4
+_READ_SECONDS: Final = 2.0
+_MOST_AT_ONCE: Final = 16
+
+
+class HookDesk:
+    """Answers the hooks of one workspace, which it opens when it is first asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._opened: tuple[Promptuary, HookAnswers] | None = None
+        self._lock = asyncio.Lock()
+        self._places = asyncio.Semaphore(_MOST_AT_ONCE)
+        self._learning: set[asyncio.Task[None]] = set()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one question, and hang up."""
+        try:
+            async with self._places:
+                if not peer_is_own(writer.get_extra_info("socket")):
+                    return
+                async with asyncio.timeout(_READ_SECONDS):
+                    length = frame_length(await reader.readexactly(_HEAD))
+                    question = json.loads(await reader.readexactly(length))
+                writer.write(frame(await self._answer(question)))
+                await writer.drain()
+        except (OSError, ValueError, TimeoutError, EOFError, RecursionError) as error:
+            logger.debug("a hook was not answered: %s", error)
+        finally:
+            with suppress(OSError):
+                writer.close()
+                await writer.wait_closed()
+
+    async def _answer(self, question: Any) -> dict[str, Any]:
+        agent = AGENTS.get(question["agent"]) if isinstance(question, dict) else None
+        told = question.get("told") if agent else None
+        if agent is None or not isinstance(told, dict) or question.get("when") not in agent.events.values():
+            return _error("this is no question of a hook")
+        try:
+            answers = await self._answers()
+            if not await concurrency.run(lambda: answers.is_of(str(told.get("cwd", "")))):
+                return _error("another workspace")
+            when = question["when"]
+            if when in {"stop", "compact"}:
+                # The agent waits for its hooks; what was learnt is needed later.
+                self._begin(lambda: answers.answered(agent, when, told))
+                return {"context": ""}
+            return {"context": await concurrency.run(lambda: answers.answered(agent, when, told))}
+        except PromptuaryError as error:
+            return _error(str(error))
+        except Exception:  # the outermost loop: one hook must not end the server
+            logger.exception("a hook failed")
+            return _error("failed")
+
+    def _begin(self, work: Any) -> None:
+        task = asyncio.ensure_future(self._quietly(work))
+        self._learning.add(task)
+        task.add_done_callback(self._learning.discard)
+
+    async def _quietly(self, work: Any) -> None:
+        try:
+            await concurrency.run(work)
+        except Exception as error:  # noqa: BLE001  (the outermost loop of work that nobody waits for)
+            logger.warning("nothing was learnt from a turn: %s", one_line(str(error)))
+
+    async def _answers(self) -> HookAnswers:
+        async with self._lock:
+            if self._opened is None:
+                workspace = await concurrency.run(lambda: Promptuary.open(self._folder, exact=True))
+                self._opened = (workspace, HookAnswers(workspace))
+            return self._opened[1]
+
+    async def close(self) -> None:
+        """Close the workspace, after what is being learnt."""
+        if self._learning:
+            await asyncio.wait(self._learning, timeout=_READ_SECONDS)
+        if self._opened is not None:
+            opened = self._opened[0]
+            await concurrency.run(opened.close)
+
+
+def _error(sentence: str) -> dict[str, Any]:
+    return {"error": sentence}
+
+
+@asynccontextmanager
+async def answering_hooks(workspaces: Workspaces) -> AsyncIterator[None]:
+    """Answer hooks about the folders that the server is for, for as long as the block runs."""
+    listening: list[tuple[Any, asyncio.Server, HookDesk]] = []
+    for folder in workspaces.allowed:
+        try:
+            one = await concurrency.run(lambda folder=folder: local_socket(folder))  # type: ignore[misc]
+        except OSError as error:
+            logger.warning("hooks are not answered faster: no socket for them (%s)", error.strerror or error)
+            continue
+        desk = HookDesk(folder)
+        listening.append((one, await asyncio.start_unix_server(desk.serve, sock=one.socket), desk))
+    try:
+        yield
+    finally:
+        for one, server, desk in listening:
+            server.close()
+            one.close()
+            await desk.close()

@@ -1,0 +1,115 @@
+"""The workspaces that a server has open, and which of them a client may use.
+
+A client whose model is used has workspaces of its own, since its model is asked by what runs in them; all others share
+them. Everything belongs to one principal: the person who started the server.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from promptuary import concurrency
+from promptuary.config.settings import SettingsOptions, load
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.text import one_line
+from promptuary.engine import Promptuary
+from promptuary.mcp.client import Client, ClientModel
+from promptuary.mcp.folders import usable_folders
+
+logger = logging.getLogger(__name__)
+
+_MOST_OPEN: Final = 64
+_CLIENT: Final = "the-client"
+"""What the client's model is called in the settings."""
+_RECALL_MILLISECONDS: Final = 8_000
+"""How long the client's model may take to choose notes: a person's own model may be slow."""
+_JOBS: Final = ("recall_model", "writeback_model", "experience_model", "file_reference_scoring_model")
+"""The settings that name a model for a job."""
+
+
+class Workspaces:
+    """Workspaces by folder, opened when they are first used. ``allowed`` is where the person lets clients be."""
+
+    def __init__(self, allowed: Sequence[Path], options: SettingsOptions) -> None:
+        self.allowed = list(allowed)
+        self._options = options
+        self._open: dict[tuple[Path, int], Promptuary] = {}
+        self._opening = asyncio.Lock()
+        self._refused: set[str] = set()
+
+    async def of(self, client: Client, name: str = "") -> Promptuary:
+        """Return the workspace that a client means by ``name``: a folder, or the last part of one; else the first.
+
+        Raises ``PromptuaryError`` if it may use none, or none of that name.
+        """
+        folders = await self.folders(client)
+        if not name:
+            return await self._opened(folders[0], client)
+        matching = [one for one in folders if str(one) == name.rstrip("/") or one.name == name]
+        if not matching:
+            known = ", ".join(one_line(str(one)) for one in folders[:5])
+            raise PromptuaryError(f"there is no workspace {one_line(name)[:80]}; there are: {known}")
+        return await self._opened(matching[0], client)
+
+    async def around(self, path: str, client: Client) -> tuple[Promptuary, str]:
+        """Return the workspace that an absolute path is in, and the path from there; else the first, and the path.
+
+        A path that starts with a slash and is in no workspace counts from the first one.
+        """
+        folders = await self.folders(client)
+        inside = [one for one in folders if path == str(one) or path.startswith(f"{one}/")]
+        if not inside:
+            return await self._opened(folders[0], client), path.lstrip("/")
+        best = max(inside, key=lambda one: len(one.parts))
+        return await self._opened(best, client), path[len(str(best)) :].lstrip("/")
+
+    async def folders(self, client: Client) -> list[Path]:
+        """Return the folders that a client may use. Raises ``PromptuaryError`` if there are none."""
+        roots = await client.roots()
+        folders, refused = await concurrency.run(lambda: usable_folders(self.allowed, roots))
+        for uri in refused:
+            if uri not in self._refused and len(self._refused) < 100:
+                self._refused.add(uri)
+                logger.warning("the root %s is not used: it is not in a folder that this server is for", uri[:200])
+        if not folders:
+            raise PromptuaryError(
+                "none of the client's roots is in a folder that this server was started for; "
+                "promptuary mcp --root DIR adds one"
+            )
+        return folders
+
+    async def _opened(self, folder: Path, client: Client) -> Promptuary:
+        key = (folder, id(client) if client.has_model else 0)
+        async with self._opening:
+            if key not in self._open:
+                if len(self._open) >= _MOST_OPEN:
+                    raise PromptuaryError("too many workspaces are open; restart promptuary mcp")
+                options = await concurrency.run(lambda: self._chosen(folder, client))
+                self._open[key] = await concurrency.run(lambda: Promptuary.open(folder, exact=True, **options))
+                for note in self._open[key].settings.notes:
+                    logger.warning("%s", one_line(note))
+            return self._open[key]
+
+    def _chosen(self, folder: Path, client: Client) -> SettingsOptions:
+        """Return the options with the client's model for every job, unless the person chose models themselves."""
+        settings = load(folder, self._options) if client.has_model else None
+        if settings is None or any(getattr(settings, name) for name in _JOBS):
+            return self._options
+        given: Any = {**self._options, **dict.fromkeys(_JOBS, _CLIENT), "models": {_CLIENT: ClientModel(client)}}
+        if settings.origin("recall_timeout_ms") == "default":
+            given["recall_timeout_ms"] = _RECALL_MILLISECONDS
+        options: SettingsOptions = given
+        return options
+
+    async def close(self) -> None:
+        """Close every workspace."""
+        for one in self._open.values():
+            await one.close()
+        self._open.clear()
+
+    async def leave(self, client_id: int) -> None:
+        """Close the workspaces of a client that is gone."""
+        for key in [key for key in self._open if key[1] == client_id]:
+            await self._open.pop(key).close()

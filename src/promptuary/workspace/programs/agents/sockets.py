@@ -1,0 +1,178 @@
+"""Sockets on this machine alone: a port on loopback for servers, and sockets in a folder of the person's for hooks.
+
+A process that has a workspace open listens on a socket of its own, in a folder that only the person may enter. Another
+program of the person's asks there and need not open the workspace itself. One message each way: four bytes that say
+how long it is, then JSON. Both sides compare the user of the other with their own.
+"""
+
+import hashlib
+import json
+import os
+import socket
+import stat
+import struct
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from promptuary.workspace.user_folders import made, runtime_folder
+
+LARGEST: Final = 1 << 20
+"""Bytes of a message."""
+
+_CONNECT_SECONDS: Final = 0.25
+_SUFFIX: Final = ".sock"
+_LENGTH: Final = struct.Struct(">I")
+
+
+def listening_port(port: int) -> socket.socket:
+    """Return a socket that listens on loopback; port 0 means any that is free. Raises ``OSError`` if it is taken."""
+    one = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        one.bind(("127.0.0.1", port))
+        one.listen(128)
+    except OSError:
+        one.close()
+        raise
+    return one
+
+
+def own_input() -> BinaryIO:
+    """Take standard input for the caller alone: programs that are started from now on find nothing there."""
+    own = os.dup(sys.stdin.fileno())
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, sys.stdin.fileno())
+    os.close(nothing)
+    return open(own, "rb")  # noqa: PTH123  (a descriptor, which lasts as long as the process)
+
+
+class LocalSocket:
+    """A socket on which this process answers for one workspace, until ``close``."""
+
+    def __init__(self, workspace: Path) -> None:
+        folder = made(runtime_folder())
+        self.path = folder / f"{_mark(str(workspace))}.{os.getpid()}{_SUFFIX}"
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        before = os.umask(0o177)  # the socket must never be anybody else's, not even for a moment
+        try:
+            with suppress(FileNotFoundError):
+                self.path.unlink()  # a process with this number was killed
+            self.socket.bind(str(self.path))
+            self.socket.listen(32)
+        except OSError:
+            self.socket.close()
+            raise
+        finally:
+            os.umask(before)
+
+    def close(self) -> None:
+        """Stop to listen, and remove the socket."""
+        self.socket.close()
+        with suppress(OSError):
+            self.path.unlink()
+
+
+def ask(folder: str, question: Mapping[str, Any], *, timeout: float) -> dict[str, Any] | None:
+    """Ask the processes that have the workspace around ``folder`` open; ``None`` if none of them answers.
+
+    ``timeout`` is how many seconds the answer may take.
+    """
+    payload = json.dumps(question).encode()
+    if len(payload) > LARGEST:
+        return None
+    for path in _candidates(folder):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as one:
+            one.settimeout(_CONNECT_SECONDS)
+            try:
+                one.connect(path)
+            except (ConnectionRefusedError, FileNotFoundError):
+                with suppress(OSError):
+                    os.unlink(path)  # its process is gone  # noqa: PTH108
+                continue
+            except OSError:
+                continue
+            answer = _exchange(one, payload, time.monotonic() + timeout)
+        if answer is not None:
+            return answer
+    return None
+
+
+def peer_is_own(one: socket.socket) -> bool:
+    """Tell whether the process at the other end of a local socket runs as the same user."""
+    option = getattr(socket, "SO_PEERCRED", None)
+    if option is None:  # not Linux: the folder, which nobody else may enter, is the protection
+        return True
+    _, user, _ = struct.unpack("3i", one.getsockopt(socket.SOL_SOCKET, option, struct.calcsize("3i")))
+    return bool(user == os.geteuid())
+
+
+def frame(message: Mapping[str, Any]) -> bytes:
+    """Return a message as it is sent."""
+    payload = json.dumps(message).encode()
+    return _LENGTH.pack(len(payload)) + payload
+
+
+def frame_length(head: bytes) -> int:
+    """Return how long the message after ``head`` is. Raises ``ValueError`` if that is too long."""
+    (length,) = _LENGTH.unpack(head)
+    if length > LARGEST:
+        raise ValueError("the message is too long")
+    return int(length)
+
+
+HEAD: Final = _LENGTH.size
+"""Bytes before a message."""
+
+
+def _exchange(one: socket.socket, payload: bytes, deadline: float) -> dict[str, Any] | None:
+    try:
+        if not peer_is_own(one):
+            return None
+        one.settimeout(max(0.01, deadline - time.monotonic()))
+        one.sendall(_LENGTH.pack(len(payload)) + payload)
+        length = frame_length(_received(one, HEAD, deadline))
+        answer = json.loads(_received(one, length, deadline))
+    except (OSError, ValueError, struct.error, RecursionError):
+        return None
+    return answer if isinstance(answer, dict) else None
+
+
+def _received(one: socket.socket, length: int, deadline: float) -> bytes:
+    parts: list[bytes] = []
+    while length > 0:
+        one.settimeout(max(0.01, deadline - time.monotonic()))
+        part = one.recv(min(length, 1 << 16))
+        if not part:
+            raise ConnectionError("the other end closed")
+        parts.append(part)
+        length -= len(part)
+    return b"".join(parts)
+
+
+def _candidates(folder: str) -> Iterator[str]:
+    """Yield the sockets of workspaces around ``folder``, the nearest workspace first."""
+    run = runtime_folder()
+    try:
+        found = os.stat(run, follow_symlinks=False)  # noqa: PTH116  (started before every prompt: as light as it can be)
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+            return
+        names = [name for name in os.listdir(run) if name.endswith(_SUFFIX)]  # noqa: PTH208
+    except OSError:
+        return
+    place = os.path.realpath(folder)
+    while names:
+        mark = _mark(place)
+        yield from (f"{run}/{name}" for name in sorted(names) if name.startswith(f"{mark}."))
+        above = os.path.dirname(place)  # noqa: PTH120
+        if above == place:
+            return
+        place = above
+
+
+def _mark(workspace: str) -> str:
+    # Short: the path of a socket has 107 bytes at most.
+    return hashlib.sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()[:20]

@@ -1,0 +1,43 @@
+"""The token that a client on this machine shows to a server of ours; made once, and kept for the person alone."""
+
+import os
+import secrets
+import stat
+from pathlib import Path
+from typing import Final
+
+from promptuary import durable
+from promptuary.core.errors import PromptuaryError
+from promptuary.workspace.user_folders import made, state_folder
+
+_LONGEST: Final = 200
+_SHORTEST: Final = 20
+
+
+def token_file(name: str) -> Path:
+    """Return where the token called ``name`` is kept."""
+    return state_folder() / "tokens" / name
+
+
+def own_token(name: str) -> tuple[str, bool]:
+    """Return the token called ``name``, which is made if there is none, and whether it is new.
+
+    Raises ``PromptuaryError`` if others may read its file: whoever did may know it.
+    """
+    path = token_file(name)
+    made(path.parent)
+    new = secrets.token_urlsafe(32)
+    is_new = durable.create(path, f"{new}\n".encode())
+    return (new, True) if is_new else (_kept(path), False)
+
+
+def _kept(path: Path) -> str:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:  # noqa: PTH123  (it is open already)
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o077 or found.st_uid != os.geteuid():
+            raise PromptuaryError(f"others may read {path}; remove it, and a new token is made")
+        text = file.read(_LONGEST + 1).decode("ascii", "replace").strip()
+    if not _SHORTEST <= len(text) <= _LONGEST or not text.isprintable() or " " in text:
+        raise PromptuaryError(f"{path} holds no token; remove it, and a new one is made")
+    return text
