@@ -2,10 +2,13 @@
 
 The intents are the beginnings of passages of real text. Bare tantivy has the same texts and gets the same questions in
 the same run, alternating; it returns ten stored texts, ours ten experiences with their strengths, ranked. So does our
-own search of files, which is what stands underneath.
+own search of files, which is what stands underneath. The same work, done bare, is to have tantivy rank as many
+candidates as ours does, and to read the rows of as many experiences from the same database.
 """
 
+import json
 import os
+import sqlite3
 import statistics
 import tempfile
 from collections.abc import Callable, Sequence
@@ -20,7 +23,8 @@ from bench.searching import _alternating, _bare_tantivy
 from promptuary.blocking import Promptuary
 from promptuary.core.search import SearchQuery
 from promptuary.experiences.drafting import draft
-from promptuary.search.answer import answer
+from promptuary.experiences.search import MOST
+from promptuary.search.answer import POOL, answer
 from promptuary.storage.values import now
 
 SIZES = (1_000, 10_000, 100_000)
@@ -33,7 +37,8 @@ def main() -> None:
     sizes = [int(one) for one in os.environ.get("PROMPTUARY_BENCH_EXPERIENCES", "").split()] or list(SIZES)
     intents = [" ".join(one.split())[:LONGEST].encode("utf-8", "ignore").decode() for one in passages(max(sizes))]
     # In lower case: for the bare engine, a word such as AND is syntax.
-    asked = [one.lower() for one in questions(intents, QUESTIONS)]
+    # More than are wanted: few intents are long enough for a question.
+    asked = [one.lower() for one in questions(intents, QUESTIONS * 8)][:QUESTIONS]
     before: dict[str, float] = {}
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
@@ -59,6 +64,7 @@ def measure(folder: Path, intents: Sequence[str], asked: Sequence[str], before: 
         files = index.backend.index
         sides: dict[str, Callable[[str], object]] = {
             "bare tantivy": _bare_tantivy(folder / "tantivy"),
+            "the same work, bare tantivy and SQLite": _same_work(folder),
             "our search of files, the same texts": lambda question: answer(SearchQuery(question), files, None),
             "find_similar": lambda question: find(question, lexical_only=True),
             "find_similar with tags": lambda question: find(question, TAGS[:2], lexical_only=True),
@@ -70,6 +76,9 @@ def measure(folder: Path, intents: Sequence[str], asked: Sequence[str], before: 
                 key = f"{name}, p{percent}"
                 found[key] = statistics.quantiles(times, n=100, method="inclusive")[percent - 1] * 1000
                 rows.append(Row(f"{size}: {key}", found[key], "ms", found[key] / found[f"bare tantivy, p{percent}"]))
+                if name == "find_similar":
+                    same = found[f"the same work, bare tantivy and SQLite, p{percent}"]
+                    rows.append(Row(f"{size}: {key}, beside the same work", found[key] / same, "times"))
                 if key in before:
                     rows.append(Row(f"{size}: {key}, growth", found[key] / before[key], "times"))
         rows.append(Row(f"{size}: decay applied", _seconds(p.experiences.apply_decay), "s"))
@@ -80,6 +89,27 @@ def measure(folder: Path, intents: Sequence[str], asked: Sequence[str], before: 
         )
     report(f"Experiences: {size} (ratios to bare tantivy; goal at 100,000: 2x)", rows)
     return found
+
+
+def _same_work(folder: Path) -> Callable[[str], object]:
+    """Return what ranks the candidates of a question and reads the rows of the first, without anything of ours."""
+    import tantivy
+
+    index = tantivy.Index.open(str(folder / "tantivy"))
+    searcher = index.searcher()
+    database = sqlite3.connect(folder / "work" / ".promptuary" / "state.db")
+    query = "SELECT * FROM experience WHERE owner = ? AND experience IN (SELECT value FROM json_each(?))"
+    (owner,) = database.execute("SELECT DISTINCT owner FROM experience").fetchone()
+    columns = [name for _, name, *_ in database.execute("PRAGMA table_info (experience)")]
+    solution, tags = columns.index("solution"), columns.index("tags")
+
+    def side(question: str) -> object:
+        hits = searcher.search(index.parse_query(question, ["text"]), POOL).hits[:MOST]
+        ids = [f"{searcher.doc(address).get_first('id'):012x}" for _, address in hits]
+        rows = database.execute(query, (owner, json.dumps(ids))).fetchall()
+        return [(row, json.loads(row[solution]), json.loads(row[tags])) for row in rows]
+
+    return side
 
 
 def fill(p: Promptuary, intents: Sequence[str]) -> None:

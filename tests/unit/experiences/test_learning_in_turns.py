@@ -161,3 +161,36 @@ def test_a_replay_tells_what_became_of_the_experiences_that_were_shown(tmp_path:
 
     assert before.drift == []
     assert [(drift.path, drift.kind) for drift in after.drift] == [(one.address, "gone")]
+
+
+@pytest.mark.parametrize("trust", ["a person's own", "what a tool said"])
+def test_no_byte_of_a_forgotten_experience_is_left_in_the_prompts_that_showed_it(tmp_path: Path, trust: str) -> None:
+    with opened(tmp_path) as promptuary:
+        if trust == "what a tool said":
+            asked: Message = {"role": "user", "content": "Open the zeppelin hangar Xq1int."}
+            [one, *others] = promptuary.experiences.record([asked, *hangar()])
+        else:
+            one = promptuary.experiences.add("task_solution", "open the zeppelin hangar Xq1int", {"Xq1key": "Xq1way"})
+            others = []
+        for thread in ("done", "open"):
+            turn = promptuary.threads.prepare("How do I open the zeppelin hangar?", thread=thread)
+            assert "Xq1" in str(turn.messages)
+            if thread == "done":
+                promptuary.threads.finish(turn, "Like this.")
+        for each in (one, *others):
+            promptuary.experiences.forget(each.id)
+        replays = [promptuary.threads.replay(thread=name) for name in ("done", "open")]
+
+    assert [one.address in found.forgotten for found in replays] == [True, True]
+    assert ["[forgotten: experience:" in str(found.turn.messages) for found in replays] == [True, True]
+    assert [file for file in tmp_path.rglob("*") if file.is_file() and b"Xq1" in file.read_bytes()] == []
+
+
+def hangar() -> list[Message]:
+    """Return calls of a tool of which the first fails, with words that are nowhere else."""
+    messages: list[Message] = []
+    for number, (command, result, failed) in enumerate([("Xq1a", "Error: Xq1bad", True), ("Xq1b", "open", False)]):
+        call = {"id": f"c{number}", "name": "bash", "arguments": json.dumps({"command": command})}
+        messages.append({"role": "assistant", "content": "", "tool_calls": [call]})  # type: ignore[list-item]
+        messages.append({"role": "tool", "content": result, "tool_call_id": f"c{number}", "is_error": failed})
+    return messages

@@ -56,7 +56,8 @@ def _facts(experience: Experience, now: str) -> tuple[str, ...]:
     days = int(days_between(experience.last_used_at, now))
     age = "today" if days == 0 else "yesterday" if days == 1 else f"{days:,} days ago"
     times = "once" if experience.use_count == 1 else f"{experience.use_count:,} times"
-    return (f"seen {times}", f"last {age}")
+    # Its address, by which it is found in stored prompts when it is forgotten.
+    return (experience.address, f"seen {times}", f"last {age}")
 
 
 def _lines(experience: Experience) -> Iterator[str]:

@@ -5,7 +5,7 @@
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
@@ -63,12 +63,12 @@ class SqliteExperiences(OwnedRows, ExperienceStore):
     def get(self, experience: str) -> Experience | None:
         """Return the experience of this id."""
         rows = self._rows("experience", {"experience": to_column(experience)})
-        return self._experience(rows[0]) if rows else None
+        return next(iter(self._experiences(rows)), None)
 
     def some(self, ids: Collection[str]) -> Mapping[str, Experience]:
         """Return those of these ids that there are."""
-        found = map(self._experience, self._rows("some_experiences", {"ids": to_text(_sorted(ids))}))
-        return {one.id: one for one in found}
+        rows = self._rows("some_experiences", {"ids": to_text(_sorted(ids))})
+        return {one.id: one for one in self._experiences(rows)}
 
     def beginning(self, prefix: str, limit: int) -> Sequence[str]:
         """Return ids that begin with ``prefix``."""
@@ -85,7 +85,7 @@ class SqliteExperiences(OwnedRows, ExperienceStore):
 
     def list(self, wanted: ExperienceFilter) -> Sequence[Experience]:
         """Return experiences, the ones used last first."""
-        return list(map(self._experience, self._rows("experiences", _passing(wanted))))
+        return self._experiences(self._rows("experiences", _passing(wanted)))
 
     def count(self, wanted: ExperienceFilter) -> int:
         """Return how many there are, whatever the limit."""
@@ -117,23 +117,29 @@ class SqliteExperiences(OwnedRows, ExperienceStore):
         """Leave nothing of what was removed in the file, nor in its log."""
         self._database.purge()
 
-    def _found(self, connection: sqlite3.Connection, query: str, values: Mapping[str, Any]) -> Iterator[Experience]:
-        return map(self._experience, connection.execute(_QUERIES[query], values).fetchall())
+    def _found(self, connection: sqlite3.Connection, query: str, values: Mapping[str, Any]) -> Sequence[Experience]:
+        return self._experiences(connection.execute(_QUERIES[query], values).fetchall())
 
     def _tell(self, changed: Sequence[tuple[Experience, Experience]]) -> None:
         if said := [after.id for before, after in changed if after.rev != before.rev]:
             self._on_change(said)
 
-    def _experience(self, row: Sequence[Any]) -> Experience:
-        *values, checksum = row
+    def _experiences(self, rows: Sequence[Sequence[Any]]) -> Sequence[Experience]:
         with sound(self._database.name):
-            if row_checksum(*values) != checksum:
-                raise ValueError("an experience is not what was written")
-            # Searches read many of them: nearly every column is a text already.
-            stored: list[Any] = [from_column(one) if isinstance(one, bytes) else one for one in values]
-            stored[_SOLUTION] = json.loads(stored[_SOLUTION])
-            stored[_TAGS] = tuple(json.loads(stored[_TAGS]))
-            return Experience(*stored)
+            return list(map(_experience, rows))
+
+
+def _experience(row: Sequence[Any]) -> Experience:
+    """Return an experience of a row. Raises ``ValueError`` if it is not what was written."""
+    *stored, checksum = row
+    if row_checksum(*stored) != checksum:
+        raise ValueError("an experience is not what was written")
+    # Searches read many of them: nearly every column is a text already.
+    if bytes in map(type, stored):
+        stored = [from_column(one) if isinstance(one, bytes) else one for one in stored]
+    stored[_SOLUTION] = json.loads(stored[_SOLUTION])
+    stored[_TAGS] = tuple(json.loads(stored[_TAGS]))
+    return Experience(*stored)
 
 
 def _sorted(ids: Collection[str]) -> list[str]:
