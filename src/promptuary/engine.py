@@ -302,13 +302,22 @@ class AsyncMemory:
         self._core = core
 
     async def write(
-        self, content: str | None = None, *, if_rev: str | None = None, reason: str = "", **fields: Unpack[NoteFields]
+        self,
+        content: str | None = None,
+        *,
+        if_rev: str | None = None,
+        reason: str = "",
+        trust: NoteTrust = "person",
+        **fields: Unpack[NoteFields],
     ) -> Note:
         """Remember something as a note, or change the note that ``id`` names; what is not given stays as it is.
 
+        ``trust`` says whose words these are: the person's, an agent's, or those of anybody (``external``).
         Raises ``NoteConflictError`` if ``if_rev`` is given and the note has another revision by now.
         """
-        return await self._run(lambda memory: memory.write(content, if_rev=if_rev, reason=reason, **fields))
+        return await self._run(
+            lambda memory: memory.write(content, if_rev=if_rev, reason=reason, trust=trust, **fields)
+        )
 
     async def remember(self, text: str, *, reason: str = "", **fields: Unpack[NoteFields]) -> Note:
         """Remember something in one go: its kind is guessed where the text says plainly what it is about."""

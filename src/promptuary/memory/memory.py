@@ -29,6 +29,7 @@ from promptuary.core.notes import (
     NoteList,
     NoteScope,
     NoteSelection,
+    NoteTrust,
     is_note_id,
 )
 from promptuary.core.ports.notes import NoteFilter
@@ -189,13 +190,20 @@ class Memory:
     # Writing
 
     def write(
-        self, content: str | None = None, *, if_rev: str | None = None, reason: str = "", **fields: Unpack[NoteFields]
+        self,
+        content: str | None = None,
+        *,
+        if_rev: str | None = None,
+        reason: str = "",
+        trust: NoteTrust = "person",
+        **fields: Unpack[NoteFields],
     ) -> Note:
-        """Write a note in the person's words, or change the one that ``id`` names; what is not given stays.
+        """Write a note, or change the one that ``id`` names; what is not given stays. ``trust``: in whose words.
 
         Raises ``NoteConflictError`` if ``if_rev`` is given and the note has another revision by now.
         """
-        return self.put(NoteDraft(content=content, **fields), if_rev=if_rev, reason=reason)
+        draft = NoteDraft(content=content, trust=trust, source="manual" if trust == "person" else "tool", **fields)
+        return self.put(draft, if_rev=if_rev, reason=reason)
 
     def remember(self, text: str, *, reason: str = "", **fields: Unpack[NoteFields]) -> Note:
         """Write a note whose kind, if it is not given, is what a statement in it is plainly about."""

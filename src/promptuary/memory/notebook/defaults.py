@@ -1,7 +1,7 @@
 """What a new note is where nobody says: never shared, and about the project unless it is about the person."""
 
 import re
-from typing import Final
+from typing import Final, get_args
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.notes import (
@@ -14,6 +14,7 @@ from promptuary.core.notes import (
     NoteKind,
     NoteScope,
     NoteSelection,
+    NoteTrust,
 )
 
 _LONGEST_TITLE: Final = 80
@@ -27,6 +28,8 @@ def check_choices(draft: NoteDraft) -> None:
         value = getattr(draft, name)
         if value is not None and value not in choices:
             raise PromptuaryError(f"{name} is one of {', '.join(choices)}, not {str(value)[:40]!r}")
+    if draft.trust not in get_args(NoteTrust):
+        raise PromptuaryError(f"trust is one of {', '.join(get_args(NoteTrust))}, not {str(draft.trust)[:40]!r}")
     if isinstance(draft.tags, str):
         raise PromptuaryError(f"tags are a list, such as [{draft.tags[:40]!r}]")
     if draft.pinned not in (None, True, False):

@@ -1,0 +1,222 @@
+"""What all adapters share: a thread of ours as an agent of another framework talks in it.
+
+A framework hands over the person's message and what was said since; it gets back what to send. Which request of which
+turn that is follows from these texts alone, so nothing is lost if the process is restarted between two requests. The
+thread is the conversation: its history is sent, and not the one that the framework remembers.
+
+If a prompt cannot be put together, ``PromptuaryError`` is raised before the model is asked: without what the person
+pointed at, an answer is worth nothing. If an answer cannot be recorded, the run goes on, and a warning is logged.
+
+It knows no framework.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from promptuary import blocking
+from promptuary.core.errors import ConflictError, PromptuaryError
+from promptuary.core.messages import Message, WireToolCall, as_message
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from promptuary import Turn
+
+logger = logging.getLogger(__name__)
+
+_FACADE: Final = "adapters take promptuary.blocking.Promptuary, also where an event loop is running; not {}"
+_BLOCKED: Final = "This message does not fit into the window of {:,} tokens: {}"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to send: ``system`` before all else, then ``messages``, then ``loop``.
+
+    ``messages`` end with the person's message and what it points at; none of them is of another role than user,
+    assistant or tool. ``loop`` is what followed it: a message, or the place of one in what was said, which is sent as
+    the framework has it, with all that only the framework knows of it.
+    """
+
+    turn: Turn
+    system: str
+    messages: Sequence[Message]
+    loop: Sequence[Message | int]
+
+
+class Conversation:
+    """One thread. ``on_turn`` is called with every request before it is sent: for a display of receipts."""
+
+    def __init__(
+        self, promptuary: blocking.Promptuary, thread: str = "main", *, on_turn: Callable[[Turn], None] | None = None
+    ) -> None:
+        given: object = promptuary
+        if not isinstance(given, blocking.Promptuary):
+            raise PromptuaryError(_FACADE.format(f"{type(given).__module__}.{type(given).__qualname__}"))
+        self.promptuary, self.thread = promptuary, thread
+        self._on_turn = on_turn
+        self._turn: Turn | None = None
+
+    def request(self, text: str, said: Sequence[Message], earlier: Sequence[Message] = ()) -> Request:
+        """Return the next request for the person's message ``text``, after which ``said`` was said.
+
+        ``said`` has what the model and its tools said, and messages of the role user that the framework put between.
+        ``earlier`` is what the framework remembers from before ``text``: a thread that does not exist yet begins
+        with it.
+        """
+        threads, spoken = self.promptuary.threads, [one for one in said if one["role"] != "user"]
+        turn = self._waiting(text, spoken) if said else None
+        if turn is None:
+            self._bring(earlier)
+            self._give_up()
+            turn = threads.prepare(text, thread=self.thread)
+        if new := spoken[len(turn.said) :]:
+            turn = threads.extend(turn, new)
+        self._turn = turn
+        self._report(turn)
+        return Request(turn, _system(turn), _messages(turn), _loop(turn, said))
+
+    def finish(self, text: str, said: Sequence[Message]) -> None:
+        """Record what was said after the person's message ``text``; a turn that waits for tools is left waiting.
+
+        Raises nothing: an answer that exists is worth more than its record.
+        """
+        spoken = [one for one in said if one["role"] != "user"]
+        if not spoken or _unanswered(spoken):
+            return
+        try:
+            self._record(text, spoken)
+        except Exception as error:  # noqa: BLE001  (whatever it is, the agent has its answer)
+            logger.warning("the answer in thread %r was not recorded: %s", self.thread, error)
+
+    def _record(self, text: str, spoken: Sequence[Message]) -> None:
+        if (turn := self._waiting(text, spoken)) is None:
+            raise PromptuaryError("no turn with this message waits for an answer")
+        self.promptuary.threads.finish(turn, spoken[len(turn.said) :])
+        self._turn = None
+
+    def tools(self) -> list[Mapping[str, Any]]:
+        """Return the tools for notes: each has a ``name``, a ``description`` and an ``inputSchema``."""
+        return [dict(one) for one in self.promptuary.memory.tools("mcp")]
+
+    def call_tool(self, name: str, arguments: Mapping[str, object] | str) -> str:
+        """Return what a tool for notes answers, as JSON. Whatever goes wrong is an answer for the model, too."""
+        turn = self._turn
+        read = None if turn is None else [as_message(item) for item in turn.said]
+        try:
+            answer = self.promptuary.memory.call_tool(name, arguments, turn=turn, messages=read)
+        except PromptuaryError as error:
+            logger.warning("the tool %r failed in thread %r: %s", name, self.thread, error)
+            answer = {"error": str(error)}
+        return json.dumps(answer, ensure_ascii=False)
+
+    def _waiting(self, text: str, spoken: Sequence[Message]) -> Turn | None:
+        """Return the turn that ``text`` began and in which no more than ``spoken`` was said, if it waits."""
+        for turn in (self._turn, self.promptuary.threads.pending(thread=self.thread)):
+            if turn is not None and turn.text == text:
+                said = [as_message(item) for item in turn.said]
+                if said == list(spoken[: len(said)]):
+                    return turn
+        return None
+
+    def _give_up(self) -> None:
+        """Abandon the turn of a run that failed."""
+        turn, self._turn = self._turn, None
+        if turn is not None:
+            with suppress(ConflictError):  # somebody else has finished it
+                self.promptuary.threads.abandon(turn)
+                logger.warning("turn %d of thread %r got no answer, and is abandoned", turn.number, self.thread)
+
+    def _bring(self, earlier: Sequence[Message]) -> None:
+        """Let the thread begin with what the framework remembers, if there is no such thread."""
+        threads = self.promptuary.threads
+        if not earlier or self.thread in {one.id for one in threads.list()}:
+            return
+        items = [{"id": str(number), **one} for number, one in enumerate(earlier)]
+        threads.import_(
+            json.dumps({"format": "promptuary-thread", "version": 1, "thread": self.thread, "items": items}),
+            thread=self.thread,
+        )
+
+    def _report(self, turn: Turn) -> None:
+        for warning in turn.receipt.warnings:
+            logger.warning("%s", warning)
+        if self._on_turn is not None:
+            self._on_turn(turn)
+        if turn.receipt.blocked:
+            self.promptuary.threads.abandon(turn)
+            raise PromptuaryError(_BLOCKED.format(turn.receipt.window, "; ".join(turn.receipt.warnings) or "no room"))
+
+
+def tool_call(key: str, name: str, arguments: str | Mapping[str, Any]) -> WireToolCall:
+    """Return a call of a tool as messages have it."""
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False, default=str)
+    return {"id": key, "name": name, "arguments": text}
+
+
+def assistant(text: str, calls: Sequence[WireToolCall] = ()) -> Message:
+    """Return a message of the model."""
+    message: Message = {"role": "assistant", "content": text}
+    return {**message, "tool_calls": list(calls)} if calls else message
+
+
+def tool_result(key: str, text: str, *, failed: bool = False) -> Message:
+    """Return what a tool answered."""
+    message: Message = {"role": "tool", "content": text, "tool_call_id": key}
+    return {**message, "is_error": True} if failed else message
+
+
+def user(text: str) -> Message:
+    """Return a message of the person, or one that a framework sends as if it were."""
+    return {"role": "user", "content": text}
+
+
+def persons_words(messages: Sequence[Message], place: int) -> tuple[int, str]:
+    """Return where the person's words begin that end at ``place``, and the words.
+
+    Several messages without an answer between are said in one go; but what follows the result of a tool may be the
+    tool's.
+    """
+    start = place
+    while start and messages[start - 1]["role"] == "user":
+        start -= 1
+    if start and messages[start - 1]["role"] == "tool":
+        start = place
+    return start, "\n\n".join(one["content"] for one in messages[start : place + 1])
+
+
+def _system(turn: Turn) -> str:
+    return "\n\n".join(one["content"] for one in turn.prompt.stable)
+
+
+def _messages(turn: Turn) -> list[Message]:
+    """Return the history, what is live, and the person's message.
+
+    Not every provider takes instructions between messages: what is live is sent in the role of the user.
+    """
+    prompt = turn.prompt
+    return [*prompt.history, *(user(one["content"]) for one in prompt.live), prompt.message]
+
+
+def _loop(turn: Turn, said: Sequence[Message]) -> list[Message | int]:
+    """Return what followed the person's message: as it was said where it fits, shortened where it does not."""
+    loop = turn.prompt.loop
+    sent, behind = loop[: len(turn.loop)], [user(one["content"]) for one in loop[len(turn.loop) :]]
+    spoken = [place for place, one in enumerate(said) if one["role"] != "user"]
+    if len(sent) == len(spoken):
+        as_said = dict(zip(spoken, sent, strict=True))
+        whole: list[Message | int] = [
+            place if as_said.get(place, one) == one else as_said[place] for place, one in enumerate(said)
+        ]
+        return [*whole, *behind]
+    last = spoken[-1] if spoken else -1
+    return [*sent, *range(last + 1, len(said)), *behind]
+
+
+def _unanswered(spoken: Sequence[Message]) -> bool:
+    asked = {call["id"] for one in spoken for call in one.get("tool_calls", ())}
+    return not asked <= {one.get("tool_call_id") for one in spoken}

@@ -1,0 +1,79 @@
+"""Notes that an agent keeps under names of its own, such as ``projects/x.md``: what stores and memory tools share.
+
+The name stands in a tag of the note. A note is the agent's as long as no person has written, shared, pinned, edited or
+adopted it: others are not changed here. Nobody knows what the model has read, so its words are labelled as words from
+elsewhere, and prompts show them so. What is removed is archived: a person can bring it back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from promptuary.core.errors import PromptuaryError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from promptuary.blocking import Promptuary
+    from promptuary.core.notes import Note, NoteHeader
+
+_LONGEST: Final = 100_000
+_LONGEST_NAME: Final = 180
+_BY_PERSONS: Final = frozenset({"edit", "adopt"})
+
+
+class PathNotes:
+    """The notes below ``root``, by name."""
+
+    def __init__(self, promptuary: Promptuary, root: str) -> None:
+        self.promptuary, self._root = promptuary, f"{root}/"
+
+    def names(self) -> Mapping[str, NoteHeader]:
+        """Return every name with its note, in the order of the names."""
+        headers = self.promptuary.memory.list()
+        named = {tag: one for one in headers for tag in one.tags if tag.startswith(self._root)}
+        return {tag.removeprefix(self._root): named[tag] for tag in sorted(named)}
+
+    def name_of(self, header: NoteHeader) -> str | None:
+        """Return the name that a note has here."""
+        return next((tag.removeprefix(self._root) for tag in header.tags if tag.startswith(self._root)), None)
+
+    def read(self, name: str) -> Note | None:
+        """Return the note of a name."""
+        header = next(iter(self.promptuary.memory.list(tags=[self._root + name], limit=1)), None)
+        return self.promptuary.memory.get(header.id) if header else None
+
+    def write(self, name: str, text: str) -> Note:
+        """Write the note of a name, a new one if there is none. Raises ``PromptuaryError`` if it is not the agent's."""
+        if name != " ".join(name.split()) or not name.isprintable() or not 0 < len(name) <= _LONGEST_NAME:
+            raise PromptuaryError(f"a name has up to {_LONGEST_NAME} printable characters, not {name[:40]!r}")
+        if not text.strip() or len(text) > _LONGEST:
+            raise PromptuaryError(f"a note has some text, and at most {_LONGEST:,} characters of it")
+        memory, tag = self.promptuary.memory, self._root + name
+        known = next(iter(memory.list(tags=[tag], statuses=["active", "archived"], limit=1)), None)
+        if known is None:
+            return memory.write(text, title=name, tags=[tag], kind="project", trust="external", reason="by an agent")
+        self.check(known)
+        return memory.write(
+            text, id=known.id, status="active", if_rev=known.rev, trust="external", reason="by an agent"
+        )
+
+    def move(self, header: NoteHeader, name: str) -> Note:
+        """Give a note another name."""
+        self.check(header)
+        if self.read(name) is not None:
+            raise PromptuaryError(f"there is a note {name!r} already")
+        tags = [*(tag for tag in header.tags if not tag.startswith(self._root)), self._root + name]
+        return self.promptuary.memory.write(id=header.id, title=name, tags=tags, trust="external", reason="renamed")
+
+    def remove(self, header: NoteHeader) -> None:
+        """Archive a note."""
+        self.check(header)
+        self.promptuary.memory.archive(header.id, reason="removed by an agent")
+
+    def check(self, header: NoteHeader) -> None:
+        """Raise ``PromptuaryError`` if a note is a person's."""
+        agents = header.source == "tool" and header.trust != "person" and header.audience == "private"
+        changes = self.promptuary.memory.history(header.id)
+        if not agents or header.pinned or any(one.kind in _BY_PERSONS for one in changes):
+            raise PromptuaryError("this note is the person's; only they can change it")
