@@ -187,7 +187,8 @@ def run_turn(
     if turn.receipt.blocked:
         promptuary.threads.abandon(turn)
         raise PromptuaryError("; ".join(turn.receipt.warnings))
-    runner = client.beta.messages.tool_runner(tools=list(tools), **turn.render("anthropic"), **options)
+    # Each request whole: the conversation is kept here, and not by the service.
+    runner = client.beta.messages.tool_runner(tools=list(tools), thread=False, **turn.render("anthropic"), **options)
     said: list[Any] = []
     message: ParsedBetaMessage[Any]
     for message in runner:
