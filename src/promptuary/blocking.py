@@ -281,7 +281,7 @@ class BlockingMemory:
     ) -> Note:
         """Remember something as a note, or change the note that ``id`` names; what is not given stays as it is.
 
-        ``trust`` says whose words these are: the person's, an agent's, or those of anybody (``external``).
+        ``trust`` says whose words these are: the person's, an agent's, or anybody's (external).
         Raises ``NoteConflictError`` if ``if_rev`` is given and the note has another revision by now.
         """
         return self._run(lambda memory: memory.write(content, if_rev=if_rev, reason=reason, trust=trust, **fields))

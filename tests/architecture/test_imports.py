@@ -26,6 +26,7 @@ SEES = {
     "mcp": {"engine", "blocking", "config", "core", "concurrency", "machine", "_version", "hooks"},
     "hooks": {"blocking", "config", "core", "machine"},
     "commands": {"engine", "core"},
+    "integrations": {"blocking", "config", "core", "concurrency"},
 }
 """Rooms that see nothing but these; ``cli`` runs long work in a thread, says which version it is, and starts others."""
 

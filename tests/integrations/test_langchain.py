@@ -1,6 +1,5 @@
 """The adapters to LangChain and LangGraph, in the real frameworks."""
 
-import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,12 +7,10 @@ from typing import Any
 
 import pytest
 
-from promptuary import PromptuaryError
 from promptuary.blocking import Promptuary
-from promptuary.core.messages import ToolCall
-from promptuary.testing.chat_server import ChatServer, Says
+from promptuary.testing.chat_server import ChatServer
 from tests.conftest import Files
-from tests.integrations.scenario import FILES, TOOL_SAYS, check, opened, run, whole
+from tests.integrations.scenario import TOOL_SAYS, check, run, whole
 
 pytestmark = pytest.mark.xdist_group("langchain")
 pytest.importorskip("langchain")
@@ -28,7 +25,6 @@ from langgraph.checkpoint.memory import InMemorySaver  # noqa: E402
 from openai import OpenAI  # noqa: E402
 
 from promptuary.integrations.langchain import PromptuaryMiddleware  # noqa: E402
-from promptuary.integrations.langgraph_store import PromptuaryStore  # noqa: E402
 
 
 class Chat(BaseChatModel):

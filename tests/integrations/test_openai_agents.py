@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from promptuary import PromptuaryError
 from promptuary.blocking import Promptuary
-from promptuary.core.messages import ToolCall
-from promptuary.testing.chat_server import ChatServer, Says
+from promptuary.testing.chat_server import ChatServer
 from tests.conftest import Files
-from tests.integrations.scenario import FILES, TOOL_SAYS, check, opened, run, whole
+from tests.integrations.scenario import TOOL_SAYS, check, run, whole
 
 pytestmark = pytest.mark.xdist_group("openai-agents")
 pytest.importorskip("agents")

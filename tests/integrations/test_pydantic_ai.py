@@ -1,26 +1,22 @@
 """The adapter to pydantic-ai, in the real framework."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
-from promptuary import PromptuaryError
 from promptuary.blocking import Promptuary
-from promptuary.core.messages import ToolCall
-from promptuary.testing.chat_server import ChatServer, Says
+from promptuary.testing.chat_server import ChatServer
 from tests.conftest import Files
-from tests.integrations.scenario import FILES, TOOL_SAYS, check, opened, run, whole
+from tests.integrations.scenario import TOOL_SAYS, check, run, whole
 
 pytestmark = pytest.mark.xdist_group("pydantic-ai")
 pytest.importorskip("pydantic_ai")
 
-from pydantic_ai import Agent, ToolReturn  # noqa: E402
+from pydantic_ai import Agent  # noqa: E402
 from pydantic_ai.models.openai import OpenAIChatModel  # noqa: E402
 from pydantic_ai.providers.openai import OpenAIProvider  # noqa: E402
 
-from promptuary.integrations.pydantic_ai import PromptuaryCapability, promptuary_toolset  # noqa: E402
+from promptuary.integrations.pydantic_ai import PromptuaryCapability  # noqa: E402
 
 
 def model(server: ChatServer) -> OpenAIChatModel:

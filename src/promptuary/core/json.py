@@ -190,6 +190,17 @@ def imported_json(imported: ImportedThread) -> dict[str, Any]:
     return _fields(imported)
 
 
+def messages_json(thread: str, messages: Sequence[Message]) -> dict[str, Any]:
+    """Return what was said elsewhere, in the shape in which a thread is imported."""
+    items = [{"id": str(number), **message} for number, message in enumerate(messages)]
+    return {"format": "promptuary-thread", "version": 1, "thread": thread, "items": items}
+
+
+def tool_failure_json(error: Exception) -> dict[str, Any]:
+    """Return what a model is told of a tool that failed."""
+    return {"error": str(error)}
+
+
 def history_json(items: Sequence[Item]) -> list[dict[str, Any]]:
     """Return the JSON array of a history."""
     return [{"id": item.id, "kind": item.kind, "pinned": item.pinned, **as_message(item)} for item in items]

@@ -180,7 +180,7 @@ def run_turn(
 ) -> ParsedBetaMessage[Any]:
     """Run one turn of a thread with the tool runner of the client, and return the model's last message.
 
-    ``options`` are those of a request: ``model``, ``max_tokens`` and so on. If an answer cannot be recorded, a warning
+    ``options`` are those of a request: the model, how long its answer may be, and so on. If an answer cannot be recorded, a warning
     is logged.
     """
     turn = promptuary.threads.prepare(text, thread=thread)
@@ -204,11 +204,7 @@ def _name(path: str) -> str:
     """Return a path below ``/memories`` as a name; nothing that leads out of it has one."""
     name = path.removeprefix(_ROOT)
     parts = name.strip("/").split("/")
-    if (
-        name == path
-        or (name and not name.startswith("/"))
-        or any(one in {".", ".."} for one in parts)
-        or "" in parts[1:]
-    ):
+    outside = name == path or (name and not name.startswith("/"))
+    if outside or any(one in {".", ".."} for one in parts) or "" in parts[1:]:
         raise ToolError(f"Path must be below {_ROOT}, got: {path[:200]}")
     return "/".join(parts)

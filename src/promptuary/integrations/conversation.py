@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from promptuary import blocking
 from promptuary.core.errors import ConflictError, PromptuaryError
+from promptuary.core.json import messages_json, tool_failure_json
 from promptuary.core.messages import Message, WireToolCall, as_message
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class Conversation:
         self._turn = None
 
     def tools(self) -> list[Mapping[str, Any]]:
-        """Return the tools for notes: each has a ``name``, a ``description`` and an ``inputSchema``."""
+        """Return the tools for notes: as MCP has them: a name, a description, a schema."""
         return [dict(one) for one in self.promptuary.memory.tools("mcp")]
 
     def call_tool(self, name: str, arguments: Mapping[str, object] | str) -> str:
@@ -111,7 +112,7 @@ class Conversation:
             answer = self.promptuary.memory.call_tool(name, arguments, turn=turn, messages=read)
         except PromptuaryError as error:
             logger.warning("the tool %r failed in thread %r: %s", name, self.thread, error)
-            answer = {"error": str(error)}
+            answer = tool_failure_json(error)
         return json.dumps(answer, ensure_ascii=False)
 
     def _waiting(self, text: str, spoken: Sequence[Message]) -> Turn | None:
@@ -136,11 +137,7 @@ class Conversation:
         threads = self.promptuary.threads
         if not earlier or self.thread in {one.id for one in threads.list()}:
             return
-        items = [{"id": str(number), **one} for number, one in enumerate(earlier)]
-        threads.import_(
-            json.dumps({"format": "promptuary-thread", "version": 1, "thread": self.thread, "items": items}),
-            thread=self.thread,
-        )
+        threads.import_(json.dumps(messages_json(self.thread, earlier)), thread=self.thread)
 
     def _report(self, turn: Turn) -> None:
         for warning in turn.receipt.warnings:

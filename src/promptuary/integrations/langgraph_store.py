@@ -126,12 +126,12 @@ def _parts(name: str) -> tuple[str, ...]:
     return tuple(map(unquote, name.split("/")))
 
 
-def _written(value: Mapping[str, Any]) -> str:
-    match value:
-        case {"content": str(text)} if len(value) == 1 and text.strip() == text and not text.startswith(_FENCE):
+def _written(given: Mapping[str, Any]) -> str:
+    match given:
+        case {"content": str(text)} if len(given) == 1 and text.strip() == text and not text.startswith(_FENCE):
             return text
         case _:
-            return f"{_FENCE}{json.dumps(value, ensure_ascii=False, indent=1)}\n```"
+            return f"{_FENCE}{json.dumps(given, ensure_ascii=False, indent=1)}\n```"
 
 
 def _item(name: str, note: Note) -> Item:

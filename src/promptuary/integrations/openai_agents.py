@@ -41,7 +41,7 @@ _HOOKS: Final = "Give Runner.run all options of the session: Runner.run(agent, t
 
 
 class RunOptions(TypedDict):
-    """What ``Runner.run``, ``run_sync`` and ``run_streamed`` are given."""
+    """What the methods of the runner are given."""
 
     run_config: RunConfig
     hooks: RunHooks[Any]
