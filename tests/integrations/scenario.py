@@ -4,17 +4,24 @@ The model is a service on loopback that answers by what it is asked. What it was
 """
 
 import json
+import os
+import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+import pytest
+
 from promptuary.blocking import Promptuary
 from promptuary.core.messages import ToolCall
 from promptuary.testing.chat_server import ChatServer, Says
 from tests.conftest import Files
 
+PAGE = Path(__file__).parents[2] / "docs" / "integrations.md"
 WINDOW = 16_000
 FILES = {
     "AGENTS.md": "Answer in one sentence.\n",
@@ -22,6 +29,7 @@ FILES = {
     "b.md": "The first version of the plan.\n",
     "c.md": "Nobody asked for the contents of c.\n",
 }
+EXAMPLE_FILES = {"src/app.py": "x = 1\n", "docs/style.md": "Be brief.\n"}
 NOTE = "Releases go out on Mondays."
 TOOL_SAYS = "The manual says: see @file:c.md and #c.md"
 
@@ -155,6 +163,40 @@ def check(server: ChatServer, root: Path, *, notes: bool = True) -> None:
         assert all(one.receipt.tokens <= WINDOW for one in records)
         said = [item.words for item in promptuary.threads.history(thread="first") if item.role == "user"]
         assert [one.split(":")[0] for one in said] == [f"Turn {number}" for number in range(1, 9)]
+
+
+def run_example(heading: str, files: Files, monkeypatch: pytest.MonkeyPatch, **names: object) -> None:
+    """Run the example of a section of the documents, as it stands there, in a workspace."""
+    code = example(heading)
+    monkeypatch.chdir(files(EXAMPLE_FILES))
+    exec(compile(code, str(PAGE), "exec"), dict(names))
+
+
+def run_alone(heading: str, files: Files, **environment: str) -> str:
+    """Do the same in a process of its own, for frameworks that leave event loops open; return what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", example(heading)],
+        cwd=files(EXAMPLE_FILES),
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def example(heading: str) -> str:
+    """Return the example of a section of the documents."""
+    section = next(one for one in PAGE.read_text(encoding="utf-8").split("\n## ") if _anchor(one) == heading)
+    found = re.search(r"```python\n(.*?)```", section, re.DOTALL)
+    assert found
+    assert len([line for line in found[1].splitlines() if line.strip()]) <= 10
+    return found[1]
+
+
+def _anchor(section: str) -> str:
+    return re.sub(r"[^a-z-]", "", section.partition("\n")[0].lower().replace(" ", "-"))
 
 
 def _first(server: ChatServer, number: int) -> Mapping[str, Any]:

@@ -1,30 +1,45 @@
 """The adapters to LangChain and LangGraph, in the real frameworks."""
 
+import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
+from promptuary import PromptuaryError
 from promptuary.blocking import Promptuary
-from promptuary.testing.chat_server import ChatServer
+from promptuary.core.messages import ToolCall
+from promptuary.testing.chat_server import ChatServer, Refuses, Says
 from tests.conftest import Files
-from tests.integrations.scenario import TOOL_SAYS, check, run, whole
+from tests.integrations.scenario import FILES, TOOL_SAYS, TURNS, check, opened, run, run_example, whole
 
 pytestmark = pytest.mark.xdist_group("langchain")
 pytest.importorskip("langchain")
 
 from langchain.agents import create_agent  # noqa: E402
+from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware  # noqa: E402
 from langchain_core.language_models import BaseChatModel  # noqa: E402
-from langchain_core.messages import AIMessage, BaseMessage, convert_to_openai_messages  # noqa: E402
+from langchain_core.messages import (  # noqa: E402
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+    ToolMessage,
+    convert_to_openai_messages,
+)
 from langchain_core.outputs import ChatGeneration, ChatResult  # noqa: E402
 from langchain_core.runnables import Runnable  # noqa: E402
+from langchain_core.tools import InjectedToolCallId  # noqa: E402
 from langchain_core.utils.function_calling import convert_to_openai_tool  # noqa: E402
 from langgraph.checkpoint.memory import InMemorySaver  # noqa: E402
-from openai import OpenAI  # noqa: E402
+from langgraph.types import Command  # noqa: E402
+from openai import BadRequestError, OpenAI  # noqa: E402
 
 from promptuary.integrations.langchain import PromptuaryMiddleware  # noqa: E402
+from promptuary.integrations.langgraph_store import PromptuaryStore  # noqa: E402
 
 
 class Chat(BaseChatModel):
@@ -37,7 +52,7 @@ class Chat(BaseChatModel):
         return "loopback"
 
     def bind_tools(self, tools: Sequence[Any], **options: Any) -> Runnable[Any, AIMessage]:
-        return self.bind(tools=[convert_to_openai_tool(one) for one in tools])  # type: ignore[return-value]
+        return self.bind(tools=[convert_to_openai_tool(one) for one in tools])
 
     def _generate(
         self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **options: Any
@@ -53,6 +68,11 @@ class Chat(BaseChatModel):
             if one.type == "function"
         ]
         return ChatResult(generations=[ChatGeneration(message=AIMessage(said.content or "", tool_calls=calls))])
+
+
+def said(messages: Sequence[Any]) -> Any:
+    """Return what an agent is invoked with."""
+    return {"messages": list(messages)}
 
 
 def lookup(word: str) -> str:
@@ -75,7 +95,7 @@ class Ten:
         )
 
     def ask(self, text: str, thread: str) -> str:
-        done = self.agent.invoke({"messages": [("user", text)]}, {"configurable": {"thread_id": thread}})
+        done = self.agent.invoke(said([("user", text)]), {"configurable": {"thread_id": thread}})
         return str(done["messages"][-1].content)
 
 
@@ -84,3 +104,195 @@ def test_ten_turns_with_references_tools_memory_and_a_restart(files: Files) -> N
 
     check(server, root)
     assert all("You are an agent." in whole(one) for one in server.asked)
+
+
+@pytest.fixture
+def p(files: Files) -> Iterator[Promptuary]:
+    with opened(files(FILES)) as promptuary:
+        yield promptuary
+
+
+def test_the_example_of_the_documents_has_ten_lines_and_works(
+    files: Files, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ChatServer([Says("It is fine.")]) as server:
+        run_example("langchain-and-langgraph", files, monkeypatch, model=Chat(url=server.openai_url))
+
+    assert capsys.readouterr().out == "It is fine.\n"
+    assert "x = 1" in whole(server.asked[0])
+
+
+def test_runs_with_async_are_turns_too(p: Promptuary) -> None:
+    async def ask(server: ChatServer) -> str:
+        agent = create_agent(Chat(url=server.openai_url), [lookup], middleware=[PromptuaryMiddleware(p, "talk")])
+        done = await agent.ainvoke(said([("user", TURNS[0])]))
+        return str(done["messages"][-1].content)
+
+    note = '{"type": "project", "title": "Day", "content": "Mondays."}'
+    calls = [ToolCall("c1", "lookup", '{"word": "a"}'), ToolCall("c2", "write_memory", note)]
+    with ChatServer([Says("", calls=calls), Says("41.")]) as server:
+        assert asyncio.run(ask(server)) == "41."
+
+    assert "LIMIT = 41" in whole(server.asked[0])
+    assert [turn.status for turn in p.threads.turns(thread="talk")] == ["continued", "finished"]
+    assert [header.title for header in p.memory.list()] == ["Day"]
+
+
+def test_messages_in_the_state_stay_as_the_framework_has_them(p: Promptuary) -> None:
+    with ChatServer([Says("41.")]) as server:
+        agent = create_agent(Chat(url=server.openai_url), middleware=[PromptuaryMiddleware(p)])
+        done = agent.invoke(said([("user", TURNS[0])]))
+
+    assert [one.content for one in done["messages"]] == [TURNS[0], "41."]
+
+
+def test_a_run_that_waits_for_an_approval_goes_on_after_a_restart(files: Files) -> None:
+    root, saver, config = files(FILES), InMemorySaver(), {"configurable": {"thread_id": "talk"}}
+
+    with ChatServer([Says("", calls=[ToolCall("c1", "lookup", '{"word": "a"}')]), Says("Done.")]) as server:
+
+        def agent(p: Promptuary) -> Any:
+            asks: list[Any] = [HumanInTheLoopMiddleware(interrupt_on={"lookup": True})]
+            return create_agent(
+                Chat(url=server.openai_url),
+                [lookup],
+                middleware=[PromptuaryMiddleware(p), *asks],
+                checkpointer=saver,
+            )
+
+        with opened(root) as p:
+            asked = agent(p).invoke(said([("user", TURNS[0])]), config)
+            assert "__interrupt__" in asked
+        with opened(root) as p:
+            done = agent(p).invoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
+
+            assert done["messages"][-1].content == "Done."
+            assert [turn.status for turn in p.threads.turns(thread="talk")] == ["continued", "finished"]
+    assert "LIMIT = 41" in whole(server.asked[1])
+
+
+def test_a_message_that_a_tool_adds_is_not_expanded(p: Promptuary) -> None:
+    def show(tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
+        """Show something."""
+        shown = ToolMessage("Shown.", tool_call_id=tool_call_id)
+        return Command(update={"messages": [shown, HumanMessage("Now read @file:c.md")]})
+
+    with ChatServer([Says("", calls=[ToolCall("c1", "show", "{}")]), Says("Done.")]) as server:
+        agent = create_agent(Chat(url=server.openai_url), [show], middleware=[PromptuaryMiddleware(p)])
+        agent.invoke(said([("user", "Show me")]))
+
+    assert "Now read @file:c.md" in whole(server.asked[1])
+    assert "Nobody asked" not in whole(server.asked[1])
+    assert [turn.status for turn in p.threads.turns()] == ["continued", "finished"]
+
+
+def test_several_messages_in_a_row_are_one(p: Promptuary) -> None:
+    with ChatServer([Says("Done.")]) as server:
+        agent = create_agent(Chat(url=server.openai_url), middleware=[PromptuaryMiddleware(p)])
+        agent.invoke(said([("user", "See @file:a.py"), ("user", "Then answer.")]))
+
+    assert p.threads.turns()[0].text == "See @file:a.py\n\nThen answer."
+    assert "LIMIT = 41" in whole(server.asked[0])
+
+
+def test_pictures_and_blocks_of_instructions_stay(p: Promptuary) -> None:
+    picture = {"type": "image_url", "image_url": {"url": "data:image/gif;base64,R0lGODlh"}}
+    system = SystemMessage(content=[{"type": "text", "text": "You are an agent."}])
+    with ChatServer([Says("A cat.")]) as server:
+        agent = create_agent(Chat(url=server.openai_url), system_prompt=system, middleware=[PromptuaryMiddleware(p)])
+        agent.invoke(said([HumanMessage([{"type": "text", "text": "What is it? @file:a.py"}, picture])]))
+
+    told, asked = server.asked[0]["messages"]
+    assert [part["type"] for part in asked["content"]] == ["text", "image_url"]
+    assert "LIMIT = 41" in asked["content"][0]["text"]
+    assert told["content"].startswith("You are an agent.")
+    assert "Answer in one sentence." in told["content"]
+
+
+def test_a_request_whose_message_is_gone_is_sent_as_it_is_and_the_logger_warns(
+    p: Promptuary, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Forgets(AgentMiddleware[Any, Any, Any]):
+        def before_model(self, state: Any, runtime: Any) -> dict[str, Any]:
+            gone = [RemoveMessage(id=one.id) for one in state["messages"]]
+            summary = HumanMessage("They said: @file:c.md", additional_kwargs={"lc_source": "summarization"})
+            return {"messages": [*gone, summary]}
+
+    with ChatServer([Says("Done.")]) as server:
+        agent = create_agent(Chat(url=server.openai_url), middleware=[PromptuaryMiddleware(p), Forgets()])
+        agent.invoke(said([("user", TURNS[0])]))
+
+    assert whole(server.asked[0]) == "They said: @file:c.md"
+    assert "not in the state any more" in caplog.text
+
+
+def test_a_failure_of_the_model_ends_the_run_and_the_next_one_begins_anew(p: Promptuary) -> None:
+    with ChatServer([Refuses(400), Says("Done.")]) as server:
+        agent = create_agent(Chat(url=server.openai_url), middleware=[PromptuaryMiddleware(p)])
+        with pytest.raises(BadRequestError):
+            agent.invoke(said([("user", "Do it")]))
+        agent.invoke(said([("user", "Do it")]))
+
+    assert [turn.status for turn in p.threads.turns()] == ["abandoned", "finished"]
+
+
+def test_threads_beyond_what_a_middleware_remembers_lose_nothing(
+    p: Promptuary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("promptuary.integrations.langchain._MOST_THREADS", 1)
+    with ChatServer([Says("Done.")]) as server:
+        agent = create_agent(Chat(url=server.openai_url), middleware=[PromptuaryMiddleware(p)])
+        for thread in ("one", "two", "one"):
+            agent.invoke(said([("user", "Do it")]), {"configurable": {"thread_id": thread}})
+
+    assert {one.id: one.turns for one in p.threads.list()} == {"one": 2, "two": 1}
+
+
+def test_the_store_keeps_what_it_is_given_as_notes(p: Promptuary) -> None:
+    store = PromptuaryStore(p)
+    store.put(("users", "ada/b"), "likes", {"content": "Likes tabs."})
+    store.put(("users", "ada/b"), "  odd key", {"lines": 3, "text": "spaces"})
+    store.put(("team",), "likes", {"content": "Likes tabs."})
+
+    assert store.get(("users", "ada/b"), "likes").value == {"content": "Likes tabs."}  # type: ignore[union-attr]
+    assert store.get(("users", "ada/b"), "  odd key").value == {"lines": 3, "text": "spaces"}  # type: ignore[union-attr]
+    assert store.get(("users",), "likes") is None
+    assert [item.key for item in store.search(("users",))] == ["  odd key", "likes"]
+    assert {item.namespace for item in store.search((), query="tabs", limit=2)} == {("users", "ada/b"), ("team",)}
+    assert [item.key for item in store.search(("users",), filter={"lines": {"$gte": 3}})] == ["  odd key"]
+    assert store.search(("users",), filter={"text": "tabs"}) == []
+    assert store.list_namespaces() == [("team",), ("users", "ada/b")]
+    assert store.list_namespaces(prefix=("users", "*"), max_depth=1) == [("users",)]
+    assert store.list_namespaces(suffix=("b",)) == []
+    assert "Likes tabs." in p.expand("@memory:tabs").messages[-1]["content"]
+    assert {header.trust for header in p.memory.list()} == {"external"}
+
+
+def test_the_store_changes_and_removes_items(p: Promptuary) -> None:
+    store = PromptuaryStore(p)
+    store.put(("a",), "k", {"content": "One."})
+    first = store.get(("a",), "k")
+    store.put(("a",), "k", {"content": "Two."})
+    assert store.get(("a",), "k").value == {"content": "Two."}  # type: ignore[union-attr]
+    store.delete(("a",), "k")
+    store.delete(("a",), "k")
+    assert store.get(("a",), "k") is None
+    assert store.search(("a",)) == []
+    store.put(("a",), "k", {"content": "One."})
+
+    assert asyncio.run(store.aget(("a",), "k")).value == first.value  # type: ignore[union-attr]
+    assert p.memory.list().total == 1
+
+
+def test_a_note_that_a_person_changed_is_read_by_the_store_and_never_written(p: Promptuary) -> None:
+    store = PromptuaryStore(p)
+    store.put(("a",), "k", {"content": "The agent's."})
+    (header,) = p.memory.list()
+    p.memory.write("The person's.", id=header.id)
+
+    assert store.get(("a",), "k").value == {"content": "The person's."}  # type: ignore[union-attr]
+    with pytest.raises(PromptuaryError, match="the person's"):
+        store.put(("a",), "k", {"content": "Mine again."})
+    with pytest.raises(PromptuaryError, match="the person's"):
+        store.delete(("a",), "k")
+    assert p.memory.get(header.id).body.strip() == "The person's."  # type: ignore[union-attr]

@@ -1,21 +1,33 @@
 """The adapter to the OpenAI Agents SDK, in the real framework."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
+from promptuary import PromptuaryError
 from promptuary.blocking import Promptuary
-from promptuary.testing.chat_server import ChatServer
+from promptuary.core.messages import ToolCall
+from promptuary.testing.chat_server import ChatServer, Says
+from promptuary.testing.loopback import Loopback, Step, answer
 from tests.conftest import Files
-from tests.integrations.scenario import TOOL_SAYS, check, run, whole
+from tests.integrations.scenario import FILES, TOOL_SAYS, TURNS, check, opened, run, run_alone, whole
 
 pytestmark = pytest.mark.xdist_group("openai-agents")
 pytest.importorskip("agents")
 
-from agents import Agent, OpenAIChatCompletionsModel, Runner, function_tool, set_tracing_disabled  # noqa: E402
+from agents import (  # noqa: E402
+    Agent,
+    OpenAIChatCompletionsModel,
+    OpenAIResponsesModel,
+    Runner,
+    function_tool,
+    set_tracing_disabled,
+)
 from openai import AsyncOpenAI  # noqa: E402
 
 from promptuary.integrations.openai_agents import PromptuarySession  # noqa: E402
@@ -55,3 +67,175 @@ def test_ten_turns_with_references_tools_memory_and_a_restart(files: Files) -> N
 
     check(server, root)
     assert all("You are an agent." in whole(one) for one in server.asked)
+
+
+@pytest.fixture
+def p(files: Files) -> Iterator[Promptuary]:
+    with opened(files(FILES)) as promptuary:
+        yield promptuary
+
+
+def responses(*outputs: list[dict[str, Any]]) -> Loopback:
+    """Return a service that speaks OpenAI's Responses, which the SDK uses unless told otherwise."""
+    waiting = list(outputs)
+
+    def respond() -> Iterator[Step]:
+        usage = {"input_tokens": 9, "output_tokens": 1, "total_tokens": 10}
+        usage |= {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}  # type: ignore[dict-item]
+        body = {"id": "resp_1", "object": "response", "created_at": 1, "model": "gpt-5", "status": "completed"}
+        body |= {"parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "usage": usage}
+        yield answer(json.dumps(body | {"output": waiting.pop(0)}), "application/json")
+
+    return Loopback({"/v1/responses": respond})
+
+
+def says(text: str) -> dict[str, Any]:
+    content = [{"type": "output_text", "text": text, "annotations": []}]
+    return {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content}
+
+
+def test_the_example_of_the_documents_has_ten_lines_and_works(files: Files) -> None:
+    with responses([says("It is fine.")], [says("That it is fine.")]) as server:
+        options = {"OPENAI_API_KEY": "any", "OPENAI_AGENTS_DISABLE_TRACING": "1"}
+        said = run_alone("openai-agents-sdk", files, OPENAI_BASE_URL=server.url("/v1"), **options)
+
+    assert said == "It is fine.\nThat it is fine.\n"
+    first, second = map(json.loads, server.bodies)
+    assert "x = 1" in first["instructions"]
+    assert "It is fine." in str(second["input"])
+
+
+def test_what_only_the_provider_reads_is_sent_back_within_the_turn(p: Promptuary) -> None:
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "xyz"}
+    call = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "lookup", "arguments": '{"word": "a"}'}
+    session = PromptuarySession(p)
+
+    async def ask(url: str) -> list[str]:
+        async with AsyncOpenAI(base_url=url, api_key="any") as client:
+            agent = Agent("a", model=OpenAIResponsesModel("gpt-5", client), tools=[lookup])
+            return [
+                str((await Runner.run(agent, text, **session.options())).final_output) for text in ("Look", "And now?")
+            ]
+
+    with responses([thought, call], [says("Done.")], [says("Yes.")]) as server:
+        assert asyncio.run(ask(server.url("/v1"))) == ["Done.", "Yes."]
+
+    _, second, third = (json.loads(body)["input"] for body in server.bodies)
+    assert [one.get("type", one.get("role")) for one in second] == [
+        "user",
+        "reasoning",
+        "function_call",
+        "function_call_output",
+    ]
+    assert "reasoning" not in str(third), "the history keeps words and calls"
+    assert [turn.status for turn in p.threads.turns()] == ["continued", "finished", "finished"]
+
+
+def test_what_one_agent_asks_another_is_not_expanded_and_no_part_of_the_thread(p: Promptuary) -> None:
+    script = [Says("", calls=[ToolCall("c1", "helper", '{"input": "Read @file:c.md"}')]), Says("Read."), Says("Done.")]
+
+    async def ask(server: ChatServer) -> str:
+        session = PromptuarySession(p)
+        async with model(server) as chat:
+            agent = Agent("outer", model=chat, tools=[Agent("inner", model=chat).as_tool("helper", "Helps.")])
+            return str((await Runner.run(agent, "Ask the helper", **session.options())).final_output)
+
+    with ChatServer(script) as server:
+        assert asyncio.run(ask(server)) == "Done."
+
+    assert whole(server.asked[1]) == "Read @file:c.md"
+    assert [turn.status for turn in p.threads.turns()] == ["continued", "finished"]
+
+
+def test_an_agent_that_takes_over_goes_on_with_the_turn(p: Promptuary) -> None:
+    script = [Says("", calls=[ToolCall("c1", "transfer_to_second", "{}")]), Says("41, says the second.")]
+
+    async def ask(server: ChatServer) -> str:
+        session = PromptuarySession(p)
+        async with model(server) as chat:
+            second = Agent("second", model=chat, instructions="You are the second.")
+            agent = Agent("outer", model=chat, handoffs=[second])
+            return str((await Runner.run(agent, TURNS[0], **session.options())).final_output)
+
+    with ChatServer(script) as server:
+        assert asyncio.run(ask(server)) == "41, says the second."
+
+    assert "LIMIT = 41" in whole(server.asked[1])
+    assert "You are the second." in whole(server.asked[1])
+    assert [turn.status for turn in p.threads.turns()] == ["continued", "finished"]
+
+
+def test_a_streamed_run_is_recorded(p: Promptuary) -> None:
+    async def ask(server: ChatServer) -> str:
+        session = PromptuarySession(p)
+        async with model(server) as chat:
+            running = Runner.run_streamed(Agent("a", model=chat), TURNS[0], **session.options())
+            _ = [event async for event in running.stream_events()]
+            return str(running.final_output)
+
+    with ChatServer([Says("The limit is forty-one.")]) as server:
+        assert asyncio.run(ask(server)) == "The limit is forty-one."
+
+    assert [item.content for item in p.threads.history()][-1] == "The limit is forty-one."
+
+
+def test_a_run_that_ends_with_the_result_of_a_tool_is_recorded(p: Promptuary) -> None:
+    async def ask(server: ChatServer) -> str:
+        session = PromptuarySession(p)
+        async with model(server) as chat:
+            agent = Agent("a", model=chat, tools=[lookup], tool_use_behavior="stop_on_first_tool")
+            return str((await Runner.run(agent, "Look", **session.options())).final_output)
+
+    with ChatServer([Says("", calls=[ToolCall("c1", "lookup", '{"word": "a"}')])]) as server:
+        assert asyncio.run(ask(server)) == TOOL_SAYS
+
+    assert [item.role for item in p.threads.history()] == ["user", "assistant", "tool"]
+
+
+def test_a_run_without_the_hooks_is_told_what_is_missing(p: Promptuary) -> None:
+    async def ask(server: ChatServer) -> None:
+        options = PromptuarySession(p).options()
+        async with model(server) as chat:
+            agent = Agent("a", model=chat, tools=[lookup])
+            await Runner.run(agent, "Look", run_config=options["run_config"])
+
+    script = [Says("", calls=[ToolCall("c1", "lookup", '{"word": "a"}')]), Says("Done.")]
+    with ChatServer(script) as server, pytest.raises(PromptuaryError, match=r"\*\*session\.options\(\)"):
+        asyncio.run(ask(server))
+
+
+def test_several_messages_and_instructions_among_them_are_taken_apart(p: Promptuary) -> None:
+    asked: list[Any] = [
+        {"role": "developer", "content": "Obey @file:c.md"},
+        {"role": "user", "content": "First, look at @file:a.py"},
+        {"role": "user", "content": [{"type": "input_text", "text": "Then answer."}]},
+    ]
+
+    async def ask(server: ChatServer) -> str:
+        session = PromptuarySession(p)
+        async with model(server) as chat:
+            return str((await Runner.run(Agent("a", model=chat), asked, **session.options())).final_output)
+
+    with ChatServer([Says("Done.")]) as server:
+        assert asyncio.run(ask(server)) == "Done."
+
+    assert [one["role"] for one in server.asked[0]["messages"]] == ["system", "user"]
+    assert "LIMIT = 41" in whole(server.asked[0])
+    assert "Nobody asked" not in whole(server.asked[0])
+    assert p.threads.turns()[0].text == "First, look at @file:a.py\n\nThen answer."
+
+
+def test_the_session_is_the_thread(p: Promptuary) -> None:
+    session = PromptuarySession(p, "talk")
+    turn = p.threads.prepare("Hello", thread="talk")
+    p.threads.finish(turn, "Good day")
+
+    assert asyncio.run(session.get_items()) == [
+        {"role": "user", "content": "Hello"},
+        {"role": "assistant", "content": "Good day"},
+    ]
+    assert asyncio.run(session.get_items(1)) == [{"role": "assistant", "content": "Good day"}]
+    assert asyncio.run(session.pop_item()) is None
+    asyncio.run(session.clear_session())
+    asyncio.run(session.clear_session())
+    assert asyncio.run(session.get_items()) == []

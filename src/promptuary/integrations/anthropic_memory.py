@@ -180,8 +180,8 @@ def run_turn(
 ) -> ParsedBetaMessage[Any]:
     """Run one turn of a thread with the tool runner of the client, and return the model's last message.
 
-    ``options`` are those of a request: the model, how long its answer may be, and so on. If an answer cannot be recorded, a warning
-    is logged.
+    ``options`` are those of a request: the model, how long its answer may be, and so on. If an answer cannot be
+    recorded, a warning is logged.
     """
     turn = promptuary.threads.prepare(text, thread=thread)
     if turn.receipt.blocked:

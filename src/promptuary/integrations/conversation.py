@@ -75,7 +75,8 @@ class Conversation:
             self._bring(earlier)
             self._give_up()
             turn = threads.prepare(text, thread=self.thread)
-        if new := spoken[len(turn.said) :]:
+        answered = max((place + 1 for place, one in enumerate(spoken) if one["role"] == "tool"), default=0)
+        if new := spoken[len(turn.said) : answered]:  # what no tool has answered yet is sent as it is
             turn = threads.extend(turn, new)
         self._turn = turn
         self._report(turn)
@@ -203,15 +204,13 @@ def _loop(turn: Turn, said: Sequence[Message]) -> list[Message | int]:
     """Return what followed the person's message: as it was said where it fits, shortened where it does not."""
     loop = turn.prompt.loop
     sent, behind = loop[: len(turn.loop)], [user(one["content"]) for one in loop[len(turn.loop) :]]
-    spoken = [place for place, one in enumerate(said) if one["role"] != "user"]
-    if len(sent) == len(spoken):
-        as_said = dict(zip(spoken, sent, strict=True))
-        whole: list[Message | int] = [
-            place if as_said.get(place, one) == one else as_said[place] for place, one in enumerate(said)
-        ]
-        return [*whole, *behind]
-    last = spoken[-1] if spoken else -1
-    return [*sent, *range(last + 1, len(said)), *behind]
+    known = [place for place, one in enumerate(said) if one["role"] != "user"][: len(turn.said)]
+    end = known[-1] + 1 if known else 0
+    first: list[Message | int] = [*sent]
+    if len(sent) == len(known):
+        as_sent = dict(zip(known, sent, strict=True))
+        first = [place if as_sent.get(place, said[place]) == said[place] else as_sent[place] for place in range(end)]
+    return [*first, *range(end, len(said)), *behind]
 
 
 def _unanswered(spoken: Sequence[Message]) -> bool:

@@ -68,6 +68,8 @@ class PromptuaryCapability(AbstractCapability[Any]):
         """Replace what is sent by the prompt of the turn."""
         pieces = list(pieces_of(request_context.messages))
         place = persons_place(pieces, ctx.prompt)
+        if place is None:  # nobody said anything
+            return request_context
         said, earlier = [as_ours(one) for one in pieces[place + 1 :]], [as_ours(one) for one in pieces[:place]]
         text = as_ours(pieces[place])["content"]
         request = await concurrency.run(lambda: self._conversation.request(text, said, earlier))
@@ -78,6 +80,8 @@ class PromptuaryCapability(AbstractCapability[Any]):
         """Record what was said."""
         pieces = list(pieces_of(result.all_messages()))
         place = persons_place(pieces, ctx.prompt)
+        if place is None:
+            return result
         text, said = as_ours(pieces[place])["content"], [as_ours(one) for one in pieces[place + 1 :]]
         await concurrency.run(lambda: self._conversation.finish(text, said))
         return result

@@ -42,7 +42,7 @@ def pieces_of(messages: Sequence[ModelMessage]) -> Iterator[Piece]:
             yield from (part for part in message.parts if not isinstance(part, SystemPromptPart))
 
 
-def persons_place(pieces: Sequence[Piece], prompt: str | Sequence[UserContent] | None) -> int:
+def persons_place(pieces: Sequence[Piece], prompt: str | Sequence[UserContent] | None) -> int | None:
     """Return the place of the person's message: what the run was given, or the last one if it goes on without any.
 
     A tool may return text in the role of the user; that follows its result, and is not the person's.
@@ -50,7 +50,7 @@ def persons_place(pieces: Sequence[Piece], prompt: str | Sequence[UserContent] |
     places = [place for place, one in enumerate(pieces) if isinstance(one, UserPromptPart)]
     given = [place for place in places if prompt is None or pieces[place].content == prompt]  # type: ignore[union-attr]
     alone = [place for place in given if place == 0 or not isinstance(pieces[place - 1], ToolReturnPart)]
-    return (alone or given or places)[-1]
+    return max(alone or given or places, default=None)
 
 
 def as_ours(piece: Piece) -> Message:
