@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _HOOKS: Final = "Give Runner.run all options of the session: Runner.run(agent, text, **session.options())."
 
 
-class RunOptions(TypedDict):
+class SessionRunOptions(TypedDict):
     """What the methods of the runner are given."""
 
     run_config: RunConfig
@@ -61,7 +61,7 @@ class PromptuarySession:
         self.session_id = thread
         self.session_settings: SessionSettings | None = None
 
-    def options(self, run_config: RunConfig | None = None) -> RunOptions:
+    def options(self, run_config: RunConfig | None = None) -> SessionRunOptions:
         """Return the options of one run; ``run_config`` is what else it shall have."""
         run = _Run(self._conversation)
         return {
