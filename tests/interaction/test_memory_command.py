@@ -293,6 +293,24 @@ def test_a_short_note_that_was_attached_is_forgotten_with_its_title(run: Run, wo
     assert held == []
 
 
+def test_the_notes_of_a_thread_are_reached_where_each_has_its_own(run: Run) -> None:
+    apart = ("--memory-folder", "{thread}")
+    run("expand", "--thread", "Tides", *apart, '@remember:"the table lies in drawer nine"')
+
+    assert "each thread has its own" in run("memory", "list", *apart).err
+    listed = run("memory", "list", *apart, "--thread", "Tides", "--json").json
+    (note,) = listed["notes"]
+    assert note["title"] == "the table lies in drawer nine"
+    assert run("memory", "write", "--id", note["id"], "in drawer ten", *apart, "-t", "Tides").code == 0
+    assert run("memory", "show", note["id"], *apart, "-t", "Tides", "--json").json[0]["body"].strip() == "in drawer ten"
+    assert run("memory", "show", note["id"], *apart).code == 1
+    assert "undoes it" in run("remember", "the boat is red", *apart, "-t", "Tides").err
+    assert len(run("memory", "list", *apart, "-t", "Tides", "--json").json["notes"]) == 2
+    refused = run("memory", "list", "--thread", "Tides")
+    assert (refused.code, "all threads have the same notes" in refused.err) == (2, True)
+    assert run("memory", "list", *apart, "--thread", "a/b").code == 2
+
+
 def test_undo_goes_back_change_by_change_and_says_how_to_return(run: Run) -> None:
     def body() -> str:
         return str(run("memory", "show", note, "--json").json[0]["body"]).strip()

@@ -27,6 +27,8 @@ def add_remember(parser: argparse.ArgumentParser) -> None:
 
 def _add_folder(parser: argparse.ArgumentParser) -> None:
     add_flags(parser, "memory", {"memory_folder": MEMORY_FLAGS["memory_folder"]})
+    kept_by_thread = "the notes of this thread, where each has its own: {thread} in the memory folder (default: main)"
+    parser.add_argument("--thread", "-t", metavar="NAME", help=seldom(parser, kept_by_thread))
 
 
 def _add_about(parser: argparse.ArgumentParser) -> None:

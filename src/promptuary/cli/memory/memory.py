@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from promptuary.blocking import Promptuary
-from promptuary.cli.common import opened, print_json, print_new_notes
+from promptuary.cli.common import print_json, print_new_notes
 from promptuary.cli.memory import exchange, forgetting, proposals, reading, writing
 from promptuary.cli.memory.printing import NOTHING, say, say_kept, whole
+from promptuary.cli.memory.words import opened_memory
 from promptuary.core.errors import NoteConflictError, PromptuaryError, UnknownNoteError
 from promptuary.core.json import note_conflict_json
 
@@ -34,7 +35,7 @@ _ACTIONS: Final[Mapping[str, Callable[[Promptuary, argparse.Namespace], int]]] =
 
 def main(options: argparse.Namespace) -> int:
     """Do one thing with the notes."""
-    with opened(options) as promptuary:
+    with opened_memory(options) as promptuary:
         try:
             code = _ACTIONS[options.action](promptuary, options)
         except NoteConflictError as error:

@@ -82,6 +82,8 @@ def _why_none(promptuary: Promptuary, *, is_filtered: bool) -> str:
         return "no note passes the filters; loosen them"
     if waiting := promptuary.memory.unadopted():
         return f"no notes of yours; {len(waiting):,} that came from elsewhere: promptuary memory adopt"
+    if "{thread}" in promptuary.settings.memory_folder:
+        return "no notes of thread main: here each thread has its own; --thread NAME is for those of another"
     return "no notes yet: promptuary remember TEXT writes one"
 
 

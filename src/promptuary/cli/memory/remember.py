@@ -2,16 +2,16 @@
 
 import argparse
 
-from promptuary.cli.common import message, opened, print_new_notes
+from promptuary.cli.common import message, print_new_notes
 from promptuary.cli.memory.printing import DONE
-from promptuary.cli.memory.words import fields
+from promptuary.cli.memory.words import fields, opened_memory
 from promptuary.cli.memory.writing import count_notes, print_new
 
 
 def main(options: argparse.Namespace) -> int:
     """Write a note whose kind is guessed where the text says it plainly."""
     text = message(options, kept=True)
-    with opened(options) as promptuary:
+    with opened_memory(options) as promptuary:
         before = count_notes(promptuary)
         note = promptuary.memory.remember(text, reason=options.reason, **fields(options))
         print_new([note], options, is_new=count_notes(promptuary) > before)

@@ -7,18 +7,36 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from promptuary.cli.common import standard_input
+from promptuary.blocking import Promptuary
+from promptuary.cli.common import opened, standard_input
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.notes import STATUSES, NoteFields, NoteSelection
 from promptuary.core.text import one_line
 
 Result = TypeVar("Result")
 
+_THREAD = "{thread}"
 _FIELDS = {"tag": "tags"}
 """Arguments that are called otherwise than the field."""
 _NOTE_DEPTH = 3
 """The names in the path of a note: audience, kind and file."""
 _OF_A_NOTE = ("title", "id", "kind", "audience", "scope", "status", "summary", "tag", "valid_from", "valid_until")
+
+
+def opened_memory(options: argparse.Namespace) -> Promptuary:
+    """Open the workspace with the notes of the thread that ``--thread`` names, if threads have notes of their own."""
+    promptuary = opened(options)
+    thread, template = options.thread, promptuary.settings.memory_folder
+    if thread is None:
+        return promptuary
+    promptuary.close()
+    if _THREAD not in template:
+        raise PromptuaryError("--thread: all threads have the same notes here; the memory folder has no {thread}")
+    if not thread.strip() or set(thread) & set("/{}"):
+        raise PromptuaryError(f"--thread {thread[:80]!r} cannot be the name of a folder of notes")
+    options.memory_folder = template.replace(_THREAD, thread)
+    # The notes on the settings were printed already.
+    return opened(argparse.Namespace(**{**vars(options), "quiet": True}))
 
 
 def names(options: argparse.Namespace, *, what: str = "note") -> Sequence[str]:
