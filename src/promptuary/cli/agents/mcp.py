@@ -21,7 +21,8 @@ _TOKEN = "mcp"  # noqa: S105  (the name of a file, and no secret)
 
 def main(options: argparse.Namespace) -> int:
     """Serve until the client goes away, or Ctrl-C."""
-    if importlib.util.find_spec("mcp") is None or importlib.util.find_spec("mcp.server.lowlevel") is None:
+    # Version 1 of the package has no mcp_types.
+    if importlib.util.find_spec("mcp") is None or importlib.util.find_spec("mcp_types") is None:
         raise PromptuaryError(f"promptuary mcp needs the 'mcp' extra: {how_to_install('mcp')}")
     given: Any = {name: getattr(options, name, None) for name in SETTINGS}
     settings: SettingsOptions = given

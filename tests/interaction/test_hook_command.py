@@ -1,0 +1,273 @@
+"""``promptuary hook`` as agents run it: JSON in, JSON out, and never in the way."""
+
+import asyncio
+import json
+import os
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from promptuary.blocking import Promptuary
+from tests.conftest import Files, git
+from tests.mcp_clients import PROMPTUARY, over_stdio
+
+AGENTS = {
+    "claude-code": ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact"),
+    "codex": ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact"),
+    "gemini": ("SessionStart", "BeforeAgent", "AfterAgent", "PreCompress"),
+}
+LIMIT = 10_000
+
+
+@pytest.fixture(autouse=True)
+def _by_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test here needs a model."""
+    monkeypatch.setenv("PROMPTUARY_EMBEDDER", "none")
+
+
+@pytest.fixture
+def project(files: Files, repository: Path) -> Path:
+    files({"src/app.py": "def main() -> None:\n    pass\n"})
+    git(repository, "add", ".")
+    git(repository, "commit", "-qm", "Begin")
+    files({"src/app.py": "def main() -> None:\n    print()\n"})
+    with Promptuary.open(repository, exact=True) as opened:
+        opened.memory.write("We deploy on Fridays, never before noon.", title="Deploying", kind="project")
+        opened.experiences.add("task_solution", "deploy the site", "make deploy")
+    return repository
+
+
+def hook(agent: str, event: str, told: Mapping[str, Any] | bytes, *more: str) -> tuple[dict[str, Any], str]:
+    """Run a hook; return what it answered and what it said."""
+    given = told if isinstance(told, bytes) else json.dumps(told).encode()
+    done = subprocess.run([*PROMPTUARY, "hook", agent, event, *more], input=given, capture_output=True, check=False)
+    assert done.returncode == 0
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer, done.stderr.decode()
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_context_comes_in_with_a_prompt_and_at_the_start(project: Path, agent: str) -> None:
+    start, prompt, *_ = AGENTS[agent]
+    began, _ = hook(agent, start, {"cwd": str(project), "session_id": "s"})
+    told = {"cwd": str(project / "src"), "prompt": "When do we deploy the site? See @diff", "session_id": "s"}
+    answer, said = hook(agent, prompt, told)
+
+    assert said == ""
+    assert began["hookSpecificOutput"]["hookEventName"] == start
+    assert "Deploying" in began["hookSpecificOutput"]["additionalContext"]
+    assert set(answer) == {"hookSpecificOutput"}
+    assert set(answer["hookSpecificOutput"]) == {"hookEventName", "additionalContext"}
+    context = answer["hookSpecificOutput"]["additionalContext"]
+    assert "never before noon" in context
+    assert "make deploy" in context
+    assert "+    print()" in context
+
+
+def test_what_an_agent_attaches_itself_is_left_to_it(project: Path) -> None:
+    told = {"cwd": str(project), "prompt": "Explain @src/app.py and @file:src/app.py:1"}
+    claude, _ = hook("claude-code", "UserPromptSubmit", {**told, "prompt": "Explain @src/app.py"})
+    codex, _ = hook("codex", "UserPromptSubmit", {**told, "prompt": "Explain @src/app.py"})
+    ranged, _ = hook("claude-code", "UserPromptSubmit", told)
+
+    assert "def main" not in str(claude)
+    assert "def main" in str(codex)
+    assert "def main" in str(ranged)
+
+
+def test_the_context_stays_below_the_limit_and_names_what_is_missing(project: Path, files: Files) -> None:
+    files({"long.txt": "0123456789" * 2_000, "short.txt": "A short one.\n"})
+    told = {"cwd": str(project), "prompt": "See @file:long.txt and @file:short.txt"}
+    answer, _ = hook("claude-code", "UserPromptSubmit", told)
+
+    context = answer["hookSpecificOutput"]["additionalContext"]
+    assert len(context) < LIMIT
+    assert "A short one." in context
+    assert "Too long to be shown here: long.txt" in context
+
+
+BROKEN = [b"", b"null", b"[]", b"{", b"\xff", b"7", b"[" * 100_000, b'{"cwd": 7}', b'{"prompt": 7}', b"x" * (2 << 20)]
+
+
+@pytest.mark.parametrize("event", ["UserPromptSubmit", "Stop"])
+def test_bad_input_gets_an_empty_answer_and_a_sentence(project: Path, event: str) -> None:
+    for told in BROKEN:
+        answer, said = hook("claude-code", event, told)
+
+        assert answer == {}
+        assert "Traceback" not in said
+        if event == "UserPromptSubmit" or not told.startswith(b'{"'):
+            assert said.startswith("promptuary: ")
+            assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["claude-code"], ["nobody", "Stop"], ["claude-code", "Nothing"], ["a", "b", "c"]]
+)
+def test_a_wrong_command_blocks_no_agent_either(words: list[str]) -> None:
+    done = subprocess.run([*PROMPTUARY, "hook", *words], input=b"{}", capture_output=True, check=False)
+
+    assert (done.returncode, json.loads(done.stdout)) == (0, {})
+    assert done.stderr.startswith(b"promptuary: ")
+
+
+CLAUDE = [
+    {
+        "type": "user",
+        "uuid": "u1",
+        "message": {"role": "user", "content": "Please run the tests. We decided to use Postgres."},
+    },
+    {
+        "type": "assistant",
+        "uuid": "u2",
+        "message": {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "make test"}}],
+        },
+    },
+    {
+        "type": "user",
+        "uuid": "u3",
+        "message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "12 passed"}]},
+    },
+    {
+        "type": "assistant",
+        "uuid": "u4",
+        "message": {"role": "assistant", "content": [{"type": "text", "text": "All pass."}]},
+    },
+]
+CODEX = [
+    {"type": "session_meta", "payload": {"id": "x"}},
+    {
+        "type": "response_item",
+        "timestamp": "1",
+        "payload": {
+            "type": "message",
+            "role": "user",
+            "content": [{"type": "input_text", "text": "Please run the tests. We decided to use Postgres."}],
+        },
+    },
+    {
+        "type": "response_item",
+        "payload": {"type": "function_call", "call_id": "t1", "name": "shell", "arguments": '{"command": "make test"}'},
+    },
+    {"type": "response_item", "payload": {"type": "function_call_output", "call_id": "t1", "output": "12 passed"}},
+    {
+        "type": "response_item",
+        "payload": {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "All pass."}]},
+    },
+]
+
+
+def until(is_so: Callable[[], bool]) -> bool:
+    """Wait for a process that was started aside: nothing tells when it has ended."""
+    end = time.monotonic() + 60
+    while not is_so() and time.monotonic() < end:
+        time.sleep(0.1)
+    return is_so()
+
+
+@pytest.mark.parametrize(("agent", "entries"), [("claude-code", CLAUDE), ("codex", CODEX)])
+def test_a_finished_turn_is_learnt_from_once(project: Path, tmp_path: Path, agent: str, entries: list[Any]) -> None:
+    transcript = tmp_path / "transcript.jsonl"
+    transcript.write_text("".join(json.dumps(one) + "\n" for one in entries))
+    told = {"cwd": str(project), "session_id": "s1", "transcript_path": str(transcript)}
+
+    def learnt() -> tuple[list[str], list[int]]:
+        with Promptuary.open(project, exact=True) as opened:
+            proposed = [one.draft.content or "" for one in opened.memory.proposals()]
+            return proposed, [one.use_count for one in opened.experiences.list(type="tool_chain").experiences]
+
+    assert hook(agent, "Stop", told) == ({}, "")
+    assert until(lambda: bool(learnt()[1]))
+    first = learnt()
+    assert any("Postgres" in one for one in first[0])
+    assert hook(agent, "PreCompact", told, "--work")[0] == {}
+    assert learnt() == first
+
+
+def test_a_turn_without_a_transcript_is_learnt_from_as_well(project: Path) -> None:
+    told = {
+        "cwd": str(project),
+        "prompt": "We decided to use Postgres.",
+        "prompt_response": "Noted.",
+        "session_id": "s",
+    }
+
+    assert hook("gemini", "AfterAgent", told, "--work") == ({}, "")
+    with Promptuary.open(project, exact=True) as opened:
+        assert [one.draft.content for one in opened.memory.proposals()] == ["We decided to use Postgres."]
+
+
+def test_a_transcript_that_is_somebody_elses_or_no_file_is_not_read(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "link.jsonl").symlink_to("/etc/passwd")
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    for path in ("/etc/passwd", str(tmp_path / "link.jsonl"), str(tmp_path / "pipe.jsonl"), "relative.jsonl", "\0", 7):
+        told = {"cwd": str(project), "transcript_path": path}
+        assert hook("claude-code", "Stop", told, "--work") == ({}, "")
+
+
+def test_a_running_server_answers_over_a_socket_of_the_persons_own(project: Path) -> None:
+    folder = Path(os.environ["HOME"]) / ".local/state/promptuary/run"
+    told = {"cwd": str(project / "src"), "prompt": "When do we deploy?", "session_id": "s"}
+
+    async def ask() -> tuple[dict[str, Any], list[int]]:
+        async with over_stdio(project, "auto"):
+            (path,) = folder.glob("*.sock")
+            modes = [stat.S_IMODE(one.stat().st_mode) for one in (folder, path)]
+            # A hook that cannot open the workspace itself: only the server can have answered.
+            blocked = "import sys; sys.modules['promptuary.blocking'] = None; "
+            program = f"{blocked}from promptuary.hooks.hook import main; main(sys.argv[1:])"
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-c",
+                program,
+                "claude-code",
+                "UserPromptSubmit",
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+            )
+            out, _ = await process.communicate(json.dumps(told).encode())
+            return json.loads(out), modes
+
+    answer, modes = asyncio.run(ask())
+
+    assert modes == [0o700, 0o600]
+    assert "never before noon" in answer["hookSpecificOutput"]["additionalContext"]
+    assert list(folder.glob("*.sock")) == []
+
+
+def test_a_socket_that_nobody_answers_at_is_removed_and_passed_over(project: Path) -> None:
+    async def path() -> Path:
+        async with over_stdio(project, "legacy"):
+            (found,) = (Path(os.environ["HOME"]) / ".local/state/promptuary/run").glob("*.sock")
+            return found
+
+    dead = asyncio.run(path())
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(str(dead))
+    answer, _ = hook("claude-code", "UserPromptSubmit", {"cwd": str(project), "prompt": "When do we deploy?"})
+
+    assert "never before noon" in answer["hookSpecificOutput"]["additionalContext"]
+    assert not dead.exists()
+
+
+def test_a_hook_imports_neither_the_protocol_nor_an_event_loop_nor_a_parser(project: Path) -> None:
+    program = (
+        "import sys; from promptuary.__main__ import run; import promptuary.hooks.hook as one\n"
+        "one.leave = lambda code: (print(sorted(sys.modules), file=sys.stderr), sys.exit(code))\n"
+        "sys.argv = ['promptuary', 'hook', 'claude-code', 'UserPromptSubmit']\nrun()"
+    )
+    told = json.dumps({"cwd": str(project), "prompt": "When do we deploy?"}).encode()
+    done = subprocess.run([sys.executable, "-c", program], input=told, capture_output=True, check=True)
+
+    assert b"never before noon" in done.stdout
+    loaded = done.stderr.decode()
+    assert not {"mcp", "argparse", "promptuary.cli.main"} & {word.strip("'[],") for word in loaded.split()}

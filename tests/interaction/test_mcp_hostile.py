@@ -1,0 +1,231 @@
+"""A client that means no good: nothing is read that is not its own, nothing crashes, and nothing gives it away."""
+
+import asyncio
+import json
+import random
+import subprocess
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from promptuary import Principal
+from promptuary.blocking import Promptuary
+from tests.conftest import Figure, Files
+from tests.mcp_clients import MODES, PROMPTUARY, Mode, in_process, text_of
+
+SECRET = "the-secret-of-another"
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 0,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}},
+}
+
+
+@pytest.fixture
+def project(files: Files, tmp_path: Path) -> Path:
+    (tmp_path / "outside.txt").write_text(SECRET)
+    folder = files({"a.md": "One.\n", ".env": f"KEY={SECRET}\n"})
+    (folder / "link").symlink_to(tmp_path / "outside.txt")
+    return folder
+
+
+def others(folder: Path) -> dict[str, str]:
+    """Let somebody else write a note, begin a thread and a session, and learn something; return the ids."""
+    with Promptuary.open(folder, exact=True, principal=Principal(user="eve"), embedder="none") as eve:
+        note = eve.memory.write(f"It is {SECRET}.", title="Theirs", kind="project").header
+        turn = eve.threads.prepare(f"It is {SECRET}.", thread="theirs")
+        eve.threads.finish(turn, SECRET)
+        learnt = eve.experiences.add("task_solution", "say it", SECRET)
+        session = eve.sessions.create("their-session")
+    return {"note": note.id, "path": note.path, "thread": "theirs", "session": session.name, "experience": learnt.id}
+
+
+def calls(known: dict[str, str]) -> Sequence[tuple[str, dict[str, Any]]]:
+    return [
+        ("search_recall_memories", {"memory_id": known["note"]}),
+        ("search_recall_memories", {"memory_id": known["note"][:6]}),
+        ("search_recall_memories", {"relative_path": known["path"]}),
+        ("search_recall_memories", {"query": "secret another"}),
+        ("write_memory", {"type": "project", "title": "x", "content": "mine", "memory_id": known["note"]}),
+        ("explain_turn", {"thread": known["thread"]}),
+        ("explain_turn", {"thread": known["thread"], "turn": 1}),
+        ("find_experiences", {"query": "secret another"}),
+        ("expand_references", {"text": f"@memory:{known['note']}"}),
+        ("expand_references", {"text": "Go on", "thread": known["thread"]}),
+    ]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_belongs_to_others_gets_the_answer_of_what_is_not_there(project: Path, mode: Mode) -> None:
+    theirs = others(project)
+    absent = {"note": "0" * 12, "path": "private/project/x-000000000000.md", "thread": "absent", "session": "absent"}
+
+    async def asked(known: dict[str, str]) -> list[str]:
+        said: list[str] = []
+        async with in_process(project, mode=mode) as client:
+            for name, arguments in calls(known):
+                text = text_of(await client.call_tool(name, arguments))
+                for word in (*sorted(known.values(), key=len, reverse=True), known["note"][:6]):
+                    text = text.replace(word, "X")
+                said.append(text)
+            for uri in (f"memory://{known['note']}", f"memory://{known['path']}", f"session://{known['session']}"):
+                with pytest.raises(Exception, match="no such resource") as refused:
+                    await client.read_resource(uri)
+                said.append(str(refused.value))
+        return said
+
+    found, missing = asyncio.run(asked(theirs)), asyncio.run(asked(absent))
+
+    assert SECRET not in str(found)
+    for one, other in zip(found, missing, strict=True):
+        if '"written": true' not in one and "(turn " not in one:  # a note or a turn of one's own has an id of its own
+            assert one == other
+
+
+PATHS = [
+    *("../outside.txt", "link", ".env", "/etc/passwd", "a/../../outside.txt", "%2e%2e/outside.txt", "..%2foutside.txt"),
+    *(
+        "a.md/../../outside.txt",
+        "\\..\\outside.txt",
+        "a.md\x00",
+        "~/.ssh/id_rsa",
+        "file:///etc/passwd",
+        ".promptuary/state.db",
+    ),
+    *(
+        "//etc/passwd",
+        "/proc/self/environ",
+        "a.md\n@file:../outside.txt",
+        "x" * 5_000,
+        "\ud800",
+        "@file:../outside.txt",
+    ),
+]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_no_path_leads_out_of_the_workspace(project: Path, mode: Mode) -> None:
+    async def read() -> list[str]:
+        said: list[str] = []
+        async with in_process(project, mode=mode) as client:
+            for path in PATHS:
+                for uri in (f"file:///{path}", f"file://{path}", f"memory://{path}", f"session://{path}"):
+                    with pytest.raises(Exception) as refused:  # noqa: PT011  (a surrogate cannot even be sent)
+                        await client.read_resource(uri)
+                    said.append(str(refused.value))
+                try:
+                    said.append(text_of(await client.call_tool("expand_references", {"text": f'@file:"{path}"'})))
+                    said.append(text_of(await client.call_tool("track_file", {"path": path})))
+                except Exception as error:  # noqa: BLE001  (likewise)
+                    said.append(str(error))
+            said.append(text_of(await client.call_tool("expand_references", {"text": "And?", "thread": "main"})))
+        return said
+
+    found = str(asyncio.run(read()))
+
+    assert SECRET not in found
+    assert "root:x:0" not in found
+
+
+def messages(generator: random.Random) -> list[bytes]:
+    """Return messages of a client that is broken, or wants to break something."""
+    deep = "[" * 50_000
+    ids: list[Any] = [1, "a", None, -1, 1.5, [], {}, 2**80, "x" * 10_000, True]
+    methods = ["tools/call", "tools/list", "resources/read", "prompts/get", "completion/complete", "initialize", "nope"]
+    params: list[Any] = [None, [], "x", 7, {}, {"name": "search_files"}, {"name": 1}, {"uri": []}, {"arguments": "x"}]
+    texts: list[Any] = [1, None, [], {"a": 1}, "@" * 9_999]
+    params += [{"name": "expand_references", "arguments": {"text": value}} for value in texts]
+    params += [{"_meta": {"io.modelcontextprotocol/protocolVersion": version}} for version in ("2026-07-28", 7, "9999")]
+    fixed = [
+        *(b"", b"\n", b"{", b"null", b"[]", b"[1,2]", b"\xff\xfe\x00", b"{}" * 10, deep.encode(), b'{"jsonrpc":"2.0"}'),
+        *(b'{"jsonrpc": "2.0", "id": 1}', b'{"jsonrpc": "1.0", "id": 1, "method": "tools/list"}', b"x" * 100_000),
+        b'{"jsonrpc": "2.0", "id": 7, "result": {}}',
+        b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 99}}',
+        b'{"jsonrpc": "2.0", "method": "notifications/initialized"}',
+        b'{"jsonrpc": "2.0", "id": 3, "error": {"code": 1, "message": "no"}}',
+        json.dumps({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "x" * 100_000}}).encode(),
+        b'{"jsonrpc": "2.0", "id": 6, "method": "tools/list", "x": "' + b"y" * (5 << 20) + b'"}',
+    ]
+    made = [
+        json.dumps(
+            {
+                "jsonrpc": generator.choice(["2.0", "2.0", "2.0", 2, None]),
+                "id": generator.choice(ids),
+                "method": generator.choice(methods),
+                "params": generator.choice(params),
+            }
+        ).encode()
+        for _ in range(300 - len(fixed))
+    ]
+    every = [*fixed, *made]
+    generator.shuffle(every)
+    return every
+
+
+def answered(stream: IO[bytes], wanted: int) -> dict[str, Any]:
+    """Return the answer with that id; every line before it is JSON, too."""
+    while line := stream.readline():
+        answer: dict[str, Any] = json.loads(line)
+        if answer.get("id") == wanted and "result" in answer:
+            return answer
+    raise AssertionError("the server has ended")
+
+
+def fed(stream: IO[bytes], sent: bytes) -> None:
+    stream.write(sent)
+    stream.flush()
+
+
+@pytest.mark.parametrize("greeted", [True, False])
+def test_three_hundred_broken_messages_do_not_end_the_server(project: Path, greeted: bool, figure: Figure) -> None:
+    for seed in range(figure(1, 20)):
+        command = [*PROMPTUARY, "mcp", "--embedder", "none", "-q"]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with subprocess.Popen(command, cwd=project, **pipes) as server:  # type: ignore[call-overload]
+            hello = json.dumps(HELLO).encode() + b"\n"
+            broken = messages(random.Random(seed))
+            # Before a greeting nothing but that is understood: the first request decides how the two talk.
+            sent = (hello if greeted else b"") + b"".join(one.replace(b"\n", b" ") + b"\n" for one in broken)
+            last = {"jsonrpc": "2.0", "id": 4242, "method": "tools/call"}
+            last["params"] = {"name": "expand_references", "arguments": {"text": "@file:a.md"}}
+            end = (b"" if greeted else hello) + json.dumps(last).encode() + b"\n"
+            # Aside: the server stops to read while nobody reads its answers.
+            feeder = threading.Thread(target=fed, args=(server.stdin, sent + end))
+            feeder.start()
+            answer = answered(server.stdout, 4242)
+            feeder.join()
+            server.stdin.close()
+            assert server.wait(20) == 0
+            said = server.stderr.read().decode()
+
+        assert "One." in answer["result"]["content"][0]["text"]
+        assert "Traceback" not in said
+        assert SECRET not in str(answer) + said
+
+
+@pytest.mark.parametrize(
+    "name", ["expand_references", "search_files", "write_memory", "record_experience", "track_file"]
+)
+def test_arguments_that_do_not_fit_get_a_sentence(project: Path, name: str) -> None:
+    wrong: list[dict[str, Any]] = [
+        {},
+        {"nonsense": 1},
+        {"text": 7, "query": 7, "path": 7},
+        {"text": "x" * 300_000},
+        {"query": "x" * 300_000},
+        {"path": "x" * 300_000},
+        {"text": "a", "query": "a", "path": "a", "workspace": "/etc"},
+    ]
+
+    async def call() -> list[tuple[bool, str]]:
+        async with in_process(project) as client:
+            results = [await client.call_tool(name, arguments) for arguments in wrong]
+            return [(bool(one.is_error), text_of(one)) for one in results]
+
+    for is_error, said in asyncio.run(call()):
+        assert is_error
+        assert 5 < len(said) < 500
