@@ -84,6 +84,7 @@ from promptuary.workspace.listing.ignore import IgnoreFile
 from promptuary.workspace.listing.listing import split_names
 from promptuary.workspace.matching.grades import PathQuery
 from promptuary.workspace.matching.usage import Usage
+from promptuary.workspace.programs.documents.image_header import image_header
 from promptuary.workspace.programs.documents.notebook import notebook_text
 from promptuary.workspace.web.addresses import parse_url
 from promptuary.workspace.web.convert import convert_docx, convert_html, convert_pdf, page_content
@@ -245,6 +246,12 @@ def usage(text: str) -> object:
     for written in folder.glob("*.json"):
         written.write_text(text, encoding="utf-8", errors="replace")
     return Usage(Path.home(), folder=folder).scores()
+
+
+def image(text: str) -> object:
+    """Read ``text`` as what follows the beginning of each kind of image."""
+    begins = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"\xff\xd8" + b"\xff" * len(text), b"GIF89a", b"RIFF0000WEBPVP8 ")
+    return [image_header(begin + text.encode("latin-1", "replace")) for begin in begins]
 
 
 def bytes_of_a_file(text: str) -> object:
@@ -435,6 +442,7 @@ PARSERS: Final[dict[str, Parser]] = {
     "shown text": Parser(shown),
     "text with secrets": Parser(mask_secrets),
     "a score": Parser(score),
+    "an image": Parser(image),
     "the bytes of a file": Parser(bytes_of_a_file),
     "the date of a file": Parser(lambda text: [date_of("a.md", f"{mark}\n{text}", 0) for mark in ("---", "+++", "#")]),
     "a date in a name": Parser(lambda text: date_of(text, "", 0)),

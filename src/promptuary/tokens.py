@@ -3,14 +3,18 @@
 A ``Counter`` counts with one vocabulary; ``known_model`` returns the vocabulary and the window of a model.
 Counts are cached by content hash: a process counts an unchanged text once.
 
+What an image costs is told by the rule that its provider documents, for a size in pixels: ``image_rule``.
+
 A process that counts a few short texts does not load the whole vocabulary: see ``vocabularies.table``.
 """
 
 import threading
 from binascii import b2a_base64
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
+from math import ceil, floor, sqrt
 from pathlib import Path
 from typing import Final, Protocol, cast
 
@@ -193,3 +197,76 @@ def _encoder(vocabulary: str) -> tuple[_Encoder, frozenset[str]]:
         encoder = cast("_Encoder", splintr.Tokenizer.from_pretrained(vocabulary))
         _whole[vocabulary] = encoder, frozenset(token[:2] for token in encoder.special_tokens())
     return _whole[vocabulary]
+
+
+ImageRule = Callable[[int, int], int]
+"""Returns what an image of this width and height costs, in tokens."""
+
+
+def tiles(base: int, tile: int) -> ImageRule:
+    """Return OpenAI's rule for tiles of 512 pixels: the image fits 2,048 and then its shorter side 768 pixels."""
+
+    def cost(width: int, height: int) -> int:
+        scale = min(1.0, 2_048 / max(width, height))
+        scale *= min(1.0, 768 / (min(width, height) * scale))
+        return base + tile * ceil(round(width * scale, 3) / 512) * ceil(round(height * scale, 3) / 512)
+
+    return cost
+
+
+def patches(factor: float, most: int = 1_536) -> ImageRule:
+    """Return OpenAI's rule for patches of 32 pixels: an image of more than ``most`` is made smaller."""
+
+    def cost(width: int, height: int) -> int:
+        count = ceil(width / 32) * ceil(height / 32)
+        if count > most:
+            scale = sqrt(32 * 32 * most / (width * height))
+            across, down = width * scale / 32, height * scale / 32
+            scale *= min(max(floor(across), 1) / across, max(floor(down), 1) / down)
+            count = min(most, ceil(round(width * scale, 3) / 32) * ceil(round(height * scale, 3) / 32))
+        return ceil(count * factor)
+
+    return cost
+
+
+def area(width: int, height: int) -> int:
+    """Return what Anthropic counts: an image is made smaller until it fits 1,568 pixels and 1,600 tokens."""
+    scale = min(1.0, 1_568 / max(width, height))
+    return min(1_600, max(1, ceil(width * scale * height * scale / 750)))
+
+
+def units(width: int, height: int) -> int:
+    """Return what Gemini counts: 258 for a small image, else for each tile of 768 pixels."""
+    if width <= 384 and height <= 384:
+        return 258
+    return 258 * ceil(width / 768) * ceil(height / 768)
+
+
+_RULES: Final[Mapping[str, ImageRule | None]] = {
+    "gpt-4-turbo": tiles(85, 170),
+    "gpt-4o": tiles(85, 170),
+    "gpt-4o-mini": tiles(2_833, 5_667),
+    "gpt-4.1": tiles(85, 170),
+    "gpt-4.1-mini": patches(1.62),
+    "gpt-4.1-nano": patches(2.46),
+    "gpt-5": tiles(70, 140),
+    "gpt-5-mini": patches(1.62),
+    "gpt-5-nano": patches(2.46),
+    "o1": tiles(75, 150),
+    "o1-mini": None,
+    "o3": tiles(75, 150),
+    "o3-mini": None,
+    "o4-mini": patches(1.72),
+    "claude": area,
+    "claude-2": None,
+    "claude-instant": None,
+    "gemini": units,
+}
+"""By the beginning of a model's name; the longest counts."""
+
+
+def image_rule(model: str) -> ImageRule | None:
+    """Return what images cost for a model; ``None`` if it takes none, or nobody knows."""
+    bare = model.rsplit("/", 1)[-1].lower()
+    known = [prefix for prefix in _RULES if bare.startswith(prefix)]
+    return _RULES[max(known, key=len)] if known else None

@@ -18,6 +18,7 @@ from promptuary.cli.main import _parsed, main
 from promptuary.config.settings import SETTINGS, SettingsOptions, load
 from promptuary.testing.loopback import Loopback, answer
 from tests.conftest import Files, git
+from tests.images import png
 
 PROMPTUARY = [sys.executable, "-m", "promptuary"]
 
@@ -554,3 +555,24 @@ def test_tracked_paths_become_links_to_their_blocks(files: Files, capsys: pytest
     assert answered["text"] == "[#a-b.ts](#a-b-ts) [#a_b.ts](#a_b-ts) [#a/b.ts](#a-b-ts-2) [#a-b.ts](#a-b-ts)"
     for anchor in ("{#a-b-ts}", "{#a_b-ts}", "{#a-b-ts-2}"):
         assert answered["messages"][0]["content"].count(anchor) == 1
+
+
+def test_an_image_is_sent_to_a_provider_and_named_in_text(
+    files: Files, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(files({"shot.png": png(1024, 1024)}))
+    assert main(["expand", "--model", "gpt-4o", "--for", "openai", "See @file:shot.png"]) == 0
+    sent = json.loads(capsys.readouterr().out)
+    assert [part["type"] for part in sent[0]["content"]] == ["image_url", "text"]
+
+    assert main(["expand", "--model", "gpt-4o", "See @file:shot.png"]) == 0
+    out, err = capsys.readouterr()
+    assert "image; PNG, 1,024 × 1,024 pixels" in out
+    assert "the image shot.png is named alone, since this is text; --for openai" in err
+
+    assert main(["expand", "--model", "gpt-4o", "--json", "See @file:shot.png"]) == 0
+    (image,) = json.loads(capsys.readouterr().out)["messages"][0]["images"]
+    assert (image["tokens"], "data" in image) == (765, False)
+
+    assert main(["expand", "--for", "openai", "See @file:shot.png"]) == 1
+    assert "name one that takes images: --model" in capsys.readouterr().err

@@ -67,6 +67,10 @@ def _account(expansion: Expansion, options: argparse.Namespace) -> None:
             Column(""),
         )
         print(headed(table(columns, rows), sys.stderr), file=sys.stderr)
+    images = expansion.messages[-1].get("images", ()) if options.form in {None, "text"} else ()
+    for image in images:
+        told = "is named alone, since this is text; --for openai, openai-responses or anthropic sends it"
+        print(f"note: the image {one_line(image['name'])} {told}", file=sys.stderr)
     if expansion.general_warnings or expansion.slips or expansion.blocked:
         _print_warnings(expansion)
     print(f"[@ context: {expansion.spend.injected:,} tokens injected]", file=sys.stderr)

@@ -143,6 +143,7 @@ def message_cost(message: Message, counter: TokenCounter) -> int:
     """Return what a message of a prompt costs, as ``item_cost`` counts it."""
     tokens = MESSAGE_OVERHEAD + counter.count(message["content"])
     calls = message.get("tool_calls", ())
+    tokens += sum(image["tokens"] for image in message.get("images", ()))
     return tokens + sum(
         CALL_OVERHEAD + counter.count(call["name"]) + counter.count(call["arguments"]) for call in calls
     )

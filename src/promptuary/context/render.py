@@ -8,7 +8,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from promptuary.core.messages import EMPTY, Message, Prompt
+from promptuary.core.messages import EMPTY, Message, Prompt, WireImage
+from promptuary.core.text import one_line
 
 Provider = Literal["openai", "openai-responses", "anthropic", "text"]
 """The forms a prompt can be rendered in."""
@@ -24,6 +25,9 @@ def openai_chat(prompt: Prompt) -> list[dict[str, Any]]:
 
 def _chat_message(message: Message) -> dict[str, Any]:
     rendered: dict[str, Any] = {"role": message["role"], "content": message["content"]}
+    if images := message.get("images"):
+        shown = [_image(one, lambda url: {"type": "image_url", "image_url": {"url": url}}, "text") for one in images]
+        rendered["content"] = [*shown, {"type": "text", "text": message["content"]}]
     if "tool_calls" in message:
         rendered["tool_calls"] = [
             {"id": call["id"], "type": "function", "function": {"name": call["name"], "arguments": call["arguments"]}}
@@ -32,6 +36,17 @@ def _chat_message(message: Message) -> dict[str, Any]:
     if "tool_call_id" in message:
         rendered["tool_call_id"] = message["tool_call_id"]
     return rendered
+
+
+def _image(image: WireImage, shown: Callable[[str], dict[str, Any]], text: str) -> dict[str, Any]:
+    """Return an image as a part of a message, made by ``shown`` of its data; else a part that says that it is gone."""
+    if "data" not in image:
+        return {"type": text, "text": _absent(image, "is not kept; attach it again to show it")}
+    return shown(f"data:{image['media_type']};base64,{image['data']}")
+
+
+def _absent(image: WireImage, why: str) -> str:
+    return f"(The image {one_line(image['name'])} {why}.)"
 
 
 def openai_responses(prompt: Prompt) -> list[dict[str, Any]]:
@@ -50,7 +65,9 @@ def _response_items(message: Message) -> list[dict[str, Any]]:
     if calls and not message["content"]:
         return calls
     kind = "output_text" if message["role"] == "assistant" else "input_text"
-    content = [{"type": kind, "text": message["content"] or EMPTY}]
+    images = message.get("images", ())
+    shown = [_image(one, lambda url: {"type": "input_image", "image_url": url}, kind) for one in images]
+    content = [*shown, {"type": kind, "text": message["content"] or EMPTY}]
     text = [{"type": "message", "role": message["role"], "content": content}]
     return [*text, *calls]
 
@@ -95,12 +112,21 @@ def _anthropic_blocks(message: Message) -> list[dict[str, Any]]:
         failed = {"is_error": message["is_error"]} if "is_error" in message else {}
         result = {"type": "tool_result", "tool_use_id": message.get("tool_call_id", ""), "content": message["content"]}
         return [{**result, **failed}]
-    text = [{"type": "text", "text": message["content"]}] if message["content"] else []
+    text: list[dict[str, Any]] = [{"type": "text", "text": message["content"]}] if message["content"] else []
+    text = [*map(_anthropic_image, message.get("images", ())), *text]
     calls = [
         {"type": "tool_use", "id": one["id"], "name": one["name"], "input": _arguments(one["arguments"])}
         for one in message.get("tool_calls", ())
     ]
     return [*text, *calls] or [{"type": "text", "text": EMPTY}]
+
+
+def _anthropic_image(image: WireImage) -> dict[str, Any]:
+    def shown(_: str) -> dict[str, Any]:
+        source = {"type": "base64", "media_type": image["media_type"], "data": image["data"]}
+        return {"type": "image", "source": source}
+
+    return _image(image, shown, "text")
 
 
 def _arguments(text: str) -> Any:
@@ -118,7 +144,8 @@ def plain_text(prompt: Prompt) -> str:
 
 def _plain(message: Message) -> str:
     calls = [f"(calls {call['name']} with {call['arguments']})" for call in message.get("tool_calls", ())]
-    return "\n".join([*([message["content"]] if message["content"] else []), *calls])
+    images = [_absent(image, "is not shown: this form has text alone") for image in message.get("images", ())]
+    return "\n".join([*([message["content"]] if message["content"] else []), *images, *calls])
 
 
 FORMS: Mapping[Provider, Callable[[Prompt], Any]] = {

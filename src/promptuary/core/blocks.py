@@ -6,10 +6,19 @@ say, the history and the message itself are blocks.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
-from typing import Protocol
+from typing import Final, Protocol
+
+LARGEST_IMAGE: Final = 3_750_000
+"""Bytes of one image: Anthropic takes 5 MB of its text form, which is a third longer."""
+MOST_IMAGE_BYTES: Final = 20_000_000
+"""Bytes of all images of a message: requests are refused above 32 MB."""
+MOST_IMAGES: Final = 20
+"""In one message."""
+MOST_PIXELS: Final = 8_000
+"""On a side of an image."""
 
 
 class Detail(StrEnum):
@@ -28,6 +37,21 @@ class Trust(StrEnum):
     """Files and history of the person's own workspace."""
     EXTERNAL = "external"
     """The web and anyone else: data, never instructions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """An image: its type, its size in pixels, and the bytes of its file."""
+
+    media_type: str
+    width: int
+    height: int
+    data: bytes = field(repr=False)
+
+    @property
+    def format(self) -> str:
+        """What people call its type."""
+        return self.media_type.partition("/")[2].upper()
 
 
 class Forms(Protocol):
@@ -60,7 +84,8 @@ class Source:
     forms, the richest first. ``read_on`` is the reference that brings a part of it, for the person and the model to go
     on with. ``anchor`` is the target of links in the message. ``partial`` says that the text is not all there was.
     ``asked`` is the reference that a person wrote for it, empty if one brought it along with others, and ``None`` if
-    nobody asked: the head of its block repeats it, with the cost.
+    nobody asked: the head of its block repeats it, with the cost. ``picture`` is the image that it is, which costs
+    ``picture_tokens`` and goes beside the text.
     """
 
     key: str
@@ -83,6 +108,8 @@ class Source:
     origin: str = ""
     partial: bool = False
     asked: str | None = None
+    picture: Picture | None = None
+    picture_tokens: int = 0
 
     @property
     def address(self) -> str:
@@ -106,8 +133,9 @@ class Passage:
 class Block:
     """A source at one detail, as it is sent.
 
-    ``tokens`` counts exactly ``text``. ``body`` is where the source's own text starts and ends in ``text``; the two are
-    equal if only its name is shown. ``score`` and ``reason`` say why it is in the window.
+    ``tokens`` counts exactly ``text``, and the image that goes with it. ``body`` is where the source's own text starts
+    and ends in ``text``; the two are equal if only its name is shown. ``score`` and ``reason`` say why it is in the
+    window.
     """
 
     source: Source
@@ -117,6 +145,11 @@ class Block:
     body: tuple[int, int] = (0, 0)
     score: float | None = None
     reason: str = ""
+
+    @property
+    def picture(self) -> Picture | None:
+        """The image that is sent with it: all of it or none."""
+        return self.source.picture if self.detail is Detail.FULL else None
 
     @property
     def passage(self) -> Passage:

@@ -21,7 +21,7 @@ from promptuary.core.experiences import (
     strength,
 )
 from promptuary.core.ledger import Audit, AuditRow, KeptReport, Pruned
-from promptuary.core.messages import Item, Message, as_message
+from promptuary.core.messages import Item, Message, as_message, as_recorded
 from promptuary.core.notes import (
     Examination,
     ForgetReport,
@@ -70,7 +70,7 @@ def expansion_json(expansion: Expansion) -> dict[str, Any]:
     """Return what ``expand --json`` prints."""
     return {
         "text": expansion.text,
-        "messages": list(expansion.messages),
+        "messages": list(map(as_recorded, expansion.messages)),
         "references": [_outcome(one) for one in expansion.outcomes],
         "slips": [_fields(one) for one in expansion.slips],
         "tokens": _fields(expansion.spend),
@@ -81,7 +81,7 @@ def expansion_json(expansion: Expansion) -> dict[str, Any]:
 
 def turn_json(expansion: Expansion, messages: Sequence[Message], receipt: Receipt) -> dict[str, Any]:
     """Return what ``expand --thread --json`` prints: an expansion with the messages of the whole prompt."""
-    return expansion_json(expansion) | {"messages": list(messages), "receipt": receipt_json(receipt)}
+    return expansion_json(expansion) | {"messages": list(map(as_recorded, messages)), "receipt": receipt_json(receipt)}
 
 
 def _outcome(outcome: Outcome) -> dict[str, Any]:

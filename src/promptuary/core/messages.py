@@ -16,7 +16,8 @@ SPEAKERS: Final = frozenset({"user", "assistant", "tool"})
 class Message(TypedDict):
     """One message, in the shape every chat API takes; the optional keys are those of tool use.
 
-    ``is_error`` says of the result of a tool whether the tool failed; only some APIs take it.
+    ``is_error`` says of the result of a tool whether the tool failed; only some APIs take it. ``images`` are sent
+    before the text.
     """
 
     role: Role
@@ -24,6 +25,19 @@ class Message(TypedDict):
     tool_calls: NotRequired[list["WireToolCall"]]
     tool_call_id: NotRequired[str]
     is_error: NotRequired[bool]
+    images: NotRequired[list["WireImage"]]
+
+
+class WireImage(TypedDict):
+    """An image that goes with a message: ``data`` is its file in base64, which the ledger does not keep."""
+
+    name: str
+    media_type: str
+    width: int
+    height: int
+    sha256: str
+    tokens: int
+    data: NotRequired[str]
 
 
 class WireToolCall(TypedDict):
@@ -131,6 +145,21 @@ def as_message(item: Item) -> Message:
     if item.is_error is not None:
         message["is_error"] = item.is_error
     return message
+
+
+def as_recorded(message: Message) -> Message:
+    """Return ``message`` as the ledger keeps it: of its images, what they were."""
+    if "images" not in message:
+        return message
+    kept = message.copy()
+    kept["images"] = [_without_data(image) for image in message["images"]]
+    return kept
+
+
+def _without_data(image: WireImage) -> WireImage:
+    kept = image.copy()
+    kept.pop("data", None)
+    return kept
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ def render(source: Source, detail: Detail, body: str | None, counter: TokenCount
     if detail is not Detail.FULL:
         facts.append(_SHORTENED[detail])
     shown = None
-    if body is not None:
+    if body is not None and source.picture is None:
         shown, hidden = visible(with_unix_lines(body))
         if hidden:
             facts.append(f"{hidden} invisible or control characters shown as ⟨U+…⟩")
@@ -48,7 +48,8 @@ def render(source: Source, detail: Detail, body: str | None, counter: TokenCount
         facts.append(_EXTERNAL)
     notes = [*source.notes, *([remark] if remark else [])]
     if shown is None:
-        head, tokens = _head(source, facts, notes, 0, counter)
+        beside = source.picture_tokens if detail is Detail.FULL else 0
+        head, tokens = _head(source, facts, notes, beside, counter)
         return Block(source, detail, head, tokens, (len(head) - 2, len(head) - 2))
     # An outline is no longer in the language of what it outlines.
     opening, closing = _fence(source, shown, source.language if detail in {Detail.FULL, Detail.EXCERPT} else "")

@@ -1,13 +1,15 @@
 """Expands a message: finds its references, resolves and fits them, and renders what is sent."""
 
+from binascii import b2a_base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from promptuary.core.blocks import Block, Detail, Source
+from promptuary.core.blocks import MOST_IMAGE_BYTES, MOST_IMAGES, Block, Detail, Source
 from promptuary.core.budget import most_tokens
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.expansion import Expansion, Outcome, Slip, Spend
+from promptuary.core.messages import Message
 from promptuary.core.references import PATH_KINDS, WRITING_KINDS, Reference, Span
 from promptuary.core.render import masked_warnings, preamble, render_message
 from promptuary.core.text import one_line, unique_slug
@@ -56,6 +58,7 @@ def expand(
     references, unread = told_apart(found, context.workspace)
     elsewhere = [] if tracked else [one for one in scanned.references if one.sigil == "#"]
     resolutions = _resolved(references, context, kinds, limits)
+    resolutions = _few_images(resolutions)
     resolutions, slips = _examined(scanned, resolutions, [*unread, *elsewhere], context.workspace)
     resolutions += [Resolution(_sent_along(one), (one,)) for one in brought]
     links = _links(resolutions)
@@ -73,7 +76,7 @@ def expand(
     too_many = sum(not one.bare for one in found) >= MAX_REFERENCES
     return Expansion(
         text=sent,
-        messages=({"role": "user", "content": message.content},),
+        messages=(_message(message.content, attached),),
         outcomes=tuple(outcomes),
         blocks=tuple(attached),
         spend=spend,
@@ -106,7 +109,8 @@ def _examined(
 ) -> tuple[list[Resolution], list[Slip]]:
     """Return the resolutions, those that failed with what was probably meant, and the slips of the message."""
     missing = {n for n, one in enumerate(resolutions) if one.error and one.error.code is Code.NOT_FOUND}
-    if not (missing or unread or scanned.valueless):
+    absolute = any(f"{sigil}{workspace.root.path}/" in scanned.text for sigil in "@#")
+    if not (missing or unread or absolute or scanned.valueless):
         return resolutions, []
     from promptuary.references.slips import KnownPaths, slips, with_blanks  # noqa: PLC0415  (most messages have none)
 
@@ -122,6 +126,43 @@ def _examined(
             resolutions[n] = replace(one, error=SourceError(Code.NOT_FOUND, reason))
     bare = [one for one in unread if one.start >= 0]
     return resolutions, slips(scanned.text, scanned.valueless, bare, paths)
+
+
+def _few_images(resolutions: list[Resolution]) -> list[Resolution]:
+    """Return the resolutions; of more images than a request can have, the first, and an error for each other one."""
+    if not any(source.picture for one in resolutions for source in one.sources):
+        return resolutions
+    kept, seen, together = [], set[str](), 0
+    for one in resolutions:
+        pictures = {source.key: source.picture for source in one.sources if source.picture and source.key not in seen}
+        size = sum(len(picture.data) for picture in pictures.values())
+        if pictures and (len(seen) + len(pictures) > MOST_IMAGES or together + size > MOST_IMAGE_BYTES):
+            reason = f"A message has at most {MOST_IMAGES} images of {MOST_IMAGE_BYTES:,} bytes together; attach fewer."
+            kept.append(replace(one, sources=[], error=SourceError(Code.FILE_TOO_LARGE, reason)))
+            continue
+        seen, together = seen | set(pictures), together + size
+        kept.append(one)
+    return kept
+
+
+def _message(content: str, blocks: Sequence[Block]) -> Message:
+    """Return what is sent: the text, and the images of its blocks in their order."""
+    message: Message = {"role": "user", "content": content}
+    pictures = [(block.source, block.picture) for block in blocks if block.picture is not None]
+    if pictures:
+        message["images"] = [
+            {
+                "name": source.label,
+                "media_type": picture.media_type,
+                "width": picture.width,
+                "height": picture.height,
+                "sha256": source.revision,
+                "tokens": source.picture_tokens,
+                "data": b2a_base64(picture.data, newline=False).decode(),
+            }
+            for source, picture in pictures
+        ]
+    return message
 
 
 def _listing_warnings(workspace: Workspace) -> list[str]:

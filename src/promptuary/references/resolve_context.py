@@ -27,6 +27,8 @@ class ResolveContext:
     """Writes what ``@remember:`` asks for; ``None`` where nothing is written, which is everywhere but in a thread."""
     stopped: Callable[[], bool] = lambda: False
     """Tells whether the caller wants this to end: then ``resolve`` raises ``PromptuaryError``."""
+    model: str = ""
+    """The model that the message is for: whether it takes images, and what they cost, depends on it."""
     notes: list[str] = field(default_factory=list)
     """Remarks for the person, such as "the index is being updated". They are shown beside the prompt, never in it."""
 

@@ -152,8 +152,28 @@ def slips(text: str, valueless: Iterable[Reference], unread: Iterable[Reference]
     """
     found = [_without_value(text, one, paths) for one in valueless]
     found += [_of_bare(text, one, paths) for one in unread]
+    found += _absolute(text, paths)
     told = {one.start: one for one in found if one is not None}
     return [told[start] for start in sorted(told)][:MAX_SLIPS]
+
+
+def _absolute(text: str, paths: KnownPaths) -> Iterator[Slip]:
+    """Yield the absolute paths without a kind that are in the workspace: nobody writes them for another reason."""
+    root = f"{paths.workspace.root.path}/"
+    for sigil in "@#":
+        start = text.find(sigil + root)
+        for _ in range(MAX_SLIPS):
+            if start < 0:
+                break
+            value = _value_at(text[start + 1 : start + 1 + _AHEAD]).rstrip(_ENDING)
+            inside = value.removeprefix(root)
+            end = start + 1 + len(value)
+            if (not start or text[start - 1].isspace()) and inside and paths.there(_LINES.sub("", inside)):
+                meant, why = (f"@file:{value}", "an absolute path needs the kind file")
+                if sigil == "#":
+                    meant, why = f"#{inside}", "a tracked path counts from the workspace"
+                yield _slip(text, start, end, meant, why)
+            start = text.find(sigil + root, end)
 
 
 def with_blanks(text: str, reference: Reference, paths: KnownPaths) -> str:

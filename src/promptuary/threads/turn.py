@@ -30,6 +30,7 @@ from promptuary.context.history import (
     PricedHistory,
     cost,
     is_due,
+    message_cost,
     needs_compaction,
     spoken,
     stats,
@@ -43,7 +44,7 @@ from promptuary.core.errors import ConflictError, PromptuaryError
 from promptuary.core.expansion import Expansion
 from promptuary.core.ids import new_id
 from promptuary.core.layers import Ending, Incoming, Omitted, RecallRequest, Reply, check
-from promptuary.core.messages import Answer, Item, Message, Replacement
+from promptuary.core.messages import Answer, Item, Message, Replacement, as_recorded
 from promptuary.core.ports.chat import ToolSpec
 from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, TurnRecord, TurnStatus
 from promptuary.core.receipts import Failure, Receipt
@@ -98,8 +99,8 @@ class Thread:
         stored = await concurrency.run(self._stored)
         queued = stored.queued
         expansion = await self._expanded(said, stored, tools.tokens)
-        message: Message = {"role": "user", "content": expansion.messages[-1]["content"]}
-        spent = common.counter.count(message["content"]) + MESSAGE_OVERHEAD + tools.tokens
+        message: Message = {**expansion.messages[-1], "role": "user"}
+        spent = message_cost(message, common.counter) + tools.tokens
         available = common.room.usable - spent
         attached = receipt_entries.of_references(expansion)
         words = receipt_entries.of_message(expansion.text, common.counter.count(expansion.text))
@@ -441,7 +442,8 @@ def _without(request: RecallRequest, contribution: Contribution) -> RecallReques
 def _recorded(turn: Turn, status: TurnStatus) -> TurnRecord:
     now = datetime.now(UTC).isoformat(timespec="seconds")
     receipt = replace(turn.receipt, earlier=())  # each of them is the receipt of a turn of its own
-    return TurnRecord(turn.id, turn.thread, turn.number, now, status, turn.text, turn.messages, receipt)
+    sent = list(map(as_recorded, turn.messages))
+    return TurnRecord(turn.id, turn.thread, turn.number, now, status, turn.text, sent, receipt)
 
 
 def _charged(cost: float | None) -> float | None:

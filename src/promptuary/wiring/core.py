@@ -166,6 +166,7 @@ class Core:
                 lambda value: self._find_notes(value, turn),
                 remember=None if turn is None or turn.rehearsed else lambda reference: self._remember(reference, turn),
                 stopped=self.stopping.is_set,
+                model=self.settings.counted_model,
             )
             also = turn.also if turn else ""
             expansion = expand.expand(

@@ -15,6 +15,7 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from promptuary.core.blocks import LARGEST_IMAGE, MOST_PIXELS, Picture
 from promptuary.core.errors import Code, SourceError
 from promptuary.workspace.disk.current_folder import CurrentFolder
 from promptuary.workspace.disk.own.closed_folders import ClosedFolders, closed_error
@@ -23,7 +24,7 @@ from promptuary.workspace.disk.ownership import is_own
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.read import TextFile, read_bytes, read_text
 from promptuary.workspace.disk.root import PathKind, Root, display_path, normalise
-from promptuary.workspace.programs.documents.names import is_document
+from promptuary.workspace.programs.documents.names import is_document, is_image
 from promptuary.workspace.web.policy import FetchPolicy
 
 if TYPE_CHECKING:
@@ -139,6 +140,39 @@ class Workspace:
         found = document_text(data, name)
         text = self.policy.masked(found.text)
         return TextFile(name, text, len(data), hashlib.sha256(data).hexdigest(), "utf-8", 0, found.about)
+
+    def picture(self, path: str) -> tuple[str, Picture] | None:
+        """Return the path of an image in normal form and the image; ``None`` if the file is none that models take.
+
+        Raises ``SourceError`` if it is refused, is too large, or cannot be read.
+        """
+        from promptuary.workspace.programs.documents.image_header import image_header  # noqa: PLC0415  (few files)
+
+        policy = self.policy.for_images(LARGEST_IMAGE)
+        relative = normalise(path)
+        try:
+            data, _ = read_bytes(self.root, path, policy, is_note=self._linked_notes.hold)
+        except SourceError as error:
+            if error.code is not Code.FILE_TOO_LARGE:
+                raise
+            reason = f"{display_path(relative)} is an image of more than {LARGEST_IMAGE:,} bytes; make it smaller."
+            raise SourceError(error.code, reason) from error
+        header = image_header(data)
+        if header is None:
+            if self.policy.refusal(relative) is None:  # the person takes files of that name for text
+                return None
+            reason = f"{display_path(relative)} is not what its name says: no PNG, JPEG, GIF or WebP image."
+            raise SourceError(Code.BINARY, reason)
+        if max(header.width, header.height) > MOST_PIXELS:
+            size = f"{header.width:,} × {header.height:,} pixels"
+            reason = f"{display_path(relative)} has {size}; providers refuse more than {MOST_PIXELS:,} on a side."
+            raise SourceError(Code.FILE_TOO_LARGE, f"{reason} Make it smaller.")
+        return relative, Picture(header.media_type, header.width, header.height, data)
+
+    def revision(self, path: str) -> str:
+        """Return the SHA-256 of a file that can be attached. Raises ``SourceError`` if it is refused or not there."""
+        image = self.picture(path) if is_image(path) else None
+        return hashlib.sha256(image[1].data).hexdigest() if image else self.read(path).sha256
 
     def read_bytes(self, path: str) -> tuple[bytes, os.stat_result]:
         """Return what is in a file and its status, without a look at whether it is text; refuses what ``read`` does."""

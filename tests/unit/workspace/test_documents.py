@@ -14,6 +14,7 @@ from promptuary.workspace.programs.documents.notebook import notebook_text
 from promptuary.workspace.web import convert
 from promptuary.workspace.web.convert import convert_docx
 from tests.conftest import Files
+from tests.images import png
 from tests.unit.workspace.web.test_pages import pdf
 
 STYLES = '<w:style w:styleId="berschrift2"><w:name w:val="heading 2"/></w:style>'
@@ -196,10 +197,12 @@ def test_a_tree_names_documents_without_converting_them(files: Files) -> None:
 
 
 def test_a_picture_is_refused_with_what_to_do_instead(files: Files) -> None:
-    (outcome,) = expand(files({"shot.PNG": b"\x89PNG\r\n\x1a\n"}), "What is in @file:shot.PNG?").outcomes
+    project = files({"shot.PNG": png(8, 8), "shot.bmp": b"BM" + b"\0" * 60})
+    image, other = expand(project, "What is in @file:shot.PNG and @file:shot.bmp?").outcomes
 
-    assert outcome.code == Code.DISALLOWED_EXTENSION
-    assert "is a picture, and only text is attached" in (outcome.reason or "")
+    assert (image.code, other.code) == (Code.UNSUPPORTED_TYPE, Code.DISALLOWED_EXTENSION)
+    assert "is an image (PNG, 8 × 8 pixels)" in (image.reason or "")
+    assert "is a picture, and only text is attached" in (other.reason or "")
 
 
 def test_documents_are_indexed_and_tracked_as_text(files: Files) -> None:

@@ -1,22 +1,29 @@
 """``@file:path``, with line ranges or a symbol: one file, or a part of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import cache
+from hashlib import sha256
 from urllib.parse import unquote
 
-from promptuary.core.blocks import Forms, Source
+from promptuary.core.blocks import Forms, Picture, Source
 from promptuary.core.errors import Code, SourceError, how_to_install
 from promptuary.core.references import Reference, format_reference, quote
+from promptuary.core.text import one_line
 from promptuary.core.texts.languages import language_of
 from promptuary.outline import GRAMMARS, Definition, best_named, definitions, has_grammar, plain_name
 from promptuary.references.forms.text import text_forms
 from promptuary.references.resolve_context import ResolveContext
 from promptuary.references.selection import FilePart, count_lines, cut, interpretations
+from promptuary.tokens import image_rule
 from promptuary.workspace.disk.read import TextFile
+from promptuary.workspace.programs.documents.names import is_image
 from promptuary.workspace.workspace import Workspace
 
 _READ_ON_LINES = 200
+_COMPARED = 20_000
+"""Names among which similar ones are looked for."""
+IMAGE_NOTE = "The image itself goes with this message alone; a later message shows it if it is attached again."
 
 
 def resolve(reference: Reference, context: ResolveContext) -> list[Source]:
@@ -35,6 +42,10 @@ def resolve(reference: Reference, context: ResolveContext) -> list[Source]:
 
 def read(part: FilePart, context: ResolveContext) -> Source:
     """Return the source of ``part``."""
+    if is_image(part.path) and (found := context.workspace.picture(part.path)) is not None:
+        if part.selection.symbol or part.selection.ranges:
+            raise SourceError(Code.BAD_RANGE, f"{found[0]} is an image, which has no lines; attach all of it.")
+        return image_source(*found, context.model)
     file = context.workspace.read(part.path)
     if part.selection.symbol:
         return part_at_symbol(file, part.selection.symbol)
@@ -64,6 +75,30 @@ def whole_file(file: TextFile, note: Callable[[str], None] = lambda _: None) -> 
         first_line=1,
         outlines=outlines,
         read_on=_read_on(file.path, 1, total),
+    )
+
+
+def image_source(path: str, picture: Picture, model: str) -> Source:
+    """Return an image, for a model that takes images. Raises ``SourceError`` if it does not, or nobody knows."""
+    what = f"{picture.format}, {picture.width:,} × {picture.height:,} pixels"
+    rule = image_rule(model)
+    if rule is None:
+        unknown = f"{one_line(model)[:60]} is not known to take images"
+        why = unknown if model else "what it costs depends on the model, which is not known"
+        advice = "name one that takes images: --model, or model in your configuration (gpt-4o, claude-sonnet-4)"
+        raise SourceError(Code.UNSUPPORTED_TYPE, f"{path} is an image ({what}), and {why}; {advice}")
+    return Source(
+        key=f"file:{path}",
+        label=path,
+        kind="image",
+        text="",
+        revision=sha256(picture.data).hexdigest(),
+        path=path,
+        facts=(what, f"{len(picture.data):,} bytes"),
+        notes=(IMAGE_NOTE,),
+        read_on="attach it alone",
+        picture=picture,
+        picture_tokens=rule(picture.width, picture.height),
     )
 
 
@@ -149,6 +184,9 @@ def _no_such_symbol(path: str, language: str, symbol: str, known: list[str]) -> 
         advice = f"install the 'languages' extra: {how_to_install('languages')}"
         return SourceError(Code.NEEDS_EXTRA, f"symbols in {path} cannot be looked up; {advice}")
     names = ", ".join(known[:8]) + (" …" if len(known) > 8 else "")
+    if language == "markdown":
+        advice = f"its headings are {names}" if names else "it has no headings; use a line range"
+        return SourceError(Code.NO_MATCH, f"{path} has no heading {symbol}: {advice}")
     advice = f"it defines {names}" if names else "it defines no symbols; use a line range"
     return SourceError(Code.NO_MATCH, f"{path} does not define {symbol}: {advice}")
 
@@ -168,5 +206,13 @@ def did_you_mean(path: str, workspace: Workspace, *, timeout: float = 1.0) -> st
     paths = workspace.files(wait=timeout)
     name = path.rsplit("/", 1)[-1]
     same = [one for one in paths if one.rsplit("/", 1)[-1] == name]
-    similar = same[:3] or get_close_matches(path, paths[:20_000], n=3, cutoff=0.75)
+    similar = same[:3] or get_close_matches(path, paths[:_COMPARED], n=3, cutoff=0.75) or _alike(name, paths)
     return f" Did you mean {' or '.join(similar)}?" if similar else ""
+
+
+def _alike(name: str, paths: Sequence[str]) -> list[str]:
+    """Return the files whose names without their folders and endings are like ``name``, as in ``[[note]]``."""
+    stems: dict[str, str] = {}
+    for path in paths[:_COMPARED]:
+        stems.setdefault(path.rsplit("/", 1)[-1].rpartition(".")[0].casefold(), path)
+    return [stems[one] for one in get_close_matches(name.casefold(), stems, n=3, cutoff=0.8)]

@@ -76,7 +76,7 @@ class SourcesNow:
 
     def _file(self, path: str, revision: str) -> DriftKind | None:
         try:
-            return None if self._workspace.read(path).sha256 == revision else "changed"
+            return None if self._workspace.revision(path) == revision else "changed"
         except SourceError as error:
             return "gone" if error.code is Code.NOT_FOUND else "not readable"
 

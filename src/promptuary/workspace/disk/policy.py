@@ -6,7 +6,7 @@ the file exists, nor what is in it.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -35,7 +35,7 @@ from promptuary.workspace.disk.sensitive_names import (
 if TYPE_CHECKING:
     from promptuary.core.sessions import Reach, Sight
 
-__all__ = ["ALLOWED", "ReadPolicy"]
+__all__ = ["ALLOWED", "IMAGES", "ReadPolicy"]
 
 _MIB = 1024 * 1024
 
@@ -45,7 +45,9 @@ _LONGEST_PATH = 4096
 
 _LONGEST_SHOWN = 120
 
-_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".ico", ".heic", ".avif")
+IMAGES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
+"""The images that models take."""
+_PICTURES = (".bmp", ".tif", ".tiff", ".ico", ".heic", ".avif")
 _PARTS = re.compile(r"[._-]")
 _SECRET_PATH_STARTS = frozenset(path.split("/", 1)[0] for path in SECRET_PATHS)
 
@@ -91,6 +93,12 @@ class ReadPolicy:
                 "if it holds none, allow it by name (--allow-sensitive, or allow_sensitive in your configuration).",
             )
         if not self._has_text_name(names[-1]):
+            if names[-1].endswith(tuple(IMAGES)):
+                return SourceError(
+                    Code.DISALLOWED_EXTENSION,
+                    f'"{one_line(path)}" is a picture, and only text is attached in this way; '
+                    "@file: attaches it for a model that takes images.",
+                )
             if names[-1].endswith(_PICTURES):
                 return SourceError(
                     Code.DISALLOWED_EXTENSION,
@@ -103,6 +111,11 @@ class ReadPolicy:
                 "if it is, allow it (--allow-extension, or allowed_extensions in your configuration).",
             )
         return None
+
+    def for_images(self, max_bytes: int) -> "ReadPolicy":
+        """Return the policy for images that models take, unless the person allows certain extensions alone."""
+        also = self.also | IMAGES if self.allowed is ALLOWED else self.also
+        return replace(self, max_bytes=max_bytes, also=also)
 
     def hides(self, path: str) -> bool:
         """Return whether ``path`` is neither inside what whoever reads may see nor a folder above it."""

@@ -231,7 +231,8 @@ def _decode_legacy(data: bytes, path: str) -> tuple[str, str]:
 def _refuse_binary(data: bytes, path: str) -> NoReturn:
     kind = _content_kind(data)
     what = f"is {kind}" if kind else "contains bytes that are not text"
-    raise SourceError(Code.BINARY, f"{display_path(path)} {what}, so it cannot be included; give a text form of it.")
+    advice = "attach it with @file: for a model that takes images" if kind in _SEEN else "give a text form of it"
+    raise SourceError(Code.BINARY, f"{display_path(path)} {what}, so it cannot be included; {advice}.")
 
 
 _MAGIC = (
@@ -272,6 +273,10 @@ _MAGIC = (
     (0, b"OTTO", "a font"),
     (0, b"\x00\x01\x00\x00\x00", "a font"),
 )
+
+
+_SEEN = frozenset({"a PNG image", "a JPEG image", "a GIF image", "a WebP image"})
+"""What models take beside text."""
 
 
 def _content_kind(data: bytes) -> str | None:

@@ -1,10 +1,17 @@
-"""Which files are documents, by their names."""
+"""Which files are documents or images, by their names."""
 
 from pathlib import PurePosixPath
 from typing import Final, Literal
 
+from promptuary.workspace.disk.policy import IMAGES
+
 PROGRAMS: Final[dict[str, Literal["pdf", "docx"]]] = {".pdf": "pdf", ".docx": "docx"}
 """What is converted by a program, which takes a moment."""
+
+
+def is_image(path: str) -> bool:
+    """Return whether a file of that name is an image that models take."""
+    return PurePosixPath(path).suffix.lower() in IMAGES
 
 
 def needs_program(path: str) -> bool:

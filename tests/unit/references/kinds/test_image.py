@@ -1,0 +1,198 @@
+"""Images: sent as parts of a message to models that take them, at the cost that the provider's rule gives."""
+
+from base64 import b64decode
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from promptuary.blocking import Promptuary
+from promptuary.context.history import message_cost
+from promptuary.core.blocks import LARGEST_IMAGE, MOST_IMAGES, Detail
+from promptuary.core.errors import Code
+from promptuary.tokens import Counter, image_rule
+from promptuary.workspace.programs.documents.image_header import ImageHeader, image_header
+from tests.conftest import Files
+from tests.images import IMAGES, gif, png
+
+
+def opened(project: Path, model: str = "gpt-4o", **settings: Any) -> Promptuary:
+    return Promptuary.open(project, model=model, exact=True, embedder="none", **settings)
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_the_type_and_size_of_an_image_are_told_by_its_first_bytes(name: str) -> None:
+    made, media_type = IMAGES[name]
+    data = made(640, 480)
+
+    assert image_header(data) == ImageHeader(media_type, 640, 480)
+    assert [image_header(data[:length]) for length in range(20)] == [None] * 20 or name == "a.gif"
+
+
+@given(st.sampled_from([made(3, 2)[:16] for made, _ in IMAGES.values()]), st.binary(max_size=80))
+def test_no_bytes_upset_whoever_asks_for_the_size(begin: bytes, rest: bytes) -> None:
+    found = image_header(begin + rest)
+    assert found is None or (found.width > 0 and found.height > 0)
+
+
+@pytest.mark.parametrize(
+    ("model", "size", "tokens"),
+    [
+        ("gpt-4o", (1024, 1024), 765),
+        ("gpt-4o", (2048, 4096), 1_105),
+        ("openai/gpt-4o-2024-08-06", (512, 512), 255),
+        ("gpt-4o-mini", (512, 512), 8_500),
+        ("gpt-5", (512, 512), 210),
+        ("o3", (512, 512), 225),
+        ("gpt-4.1-mini", (1024, 1024), 1_659),
+        ("o4-mini", (1800, 2400), 2_498),
+        ("claude-sonnet-4", (1000, 1000), 1_334),
+        ("claude-sonnet-4", (200, 200), 54),
+        ("claude-opus-4", (8000, 8000), 1_600),
+        ("gemini-2.5-pro", (300, 200), 258),
+        ("gemini-2.5-pro", (1000, 1000), 1_032),
+    ],
+)
+def test_an_image_costs_what_the_rule_of_its_provider_says(model: str, size: tuple[int, int], tokens: int) -> None:
+    rule = image_rule(model)
+
+    assert rule is not None
+    assert rule(*size) == tokens
+
+
+@given(
+    st.sampled_from(["gpt-4o", "gpt-4.1-mini", "claude-3", "gemini-2"]), st.integers(1, 8_000), st.integers(1, 8_000)
+)
+def test_every_size_has_a_cost_with_a_bound(model: str, width: int, height: int) -> None:
+    rule = image_rule(model)
+
+    assert rule is not None
+    assert 0 < rule(width, height) <= 258 * 11 * 11
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_every_provider_gets_the_bytes_of_the_file_before_the_text(name: str, files: Files) -> None:
+    data, media_type = IMAGES[name][0](640, 480), IMAGES[name][1]
+    with opened(files({name: data})) as promptuary:
+        expansion = promptuary.expand(f"What is in @file:{name}?")
+        chat, responses, claude, text = (
+            promptuary.render(expansion, provider) for provider in ("openai", "openai-responses", "anthropic", "text")
+        )
+
+    image, words = chat[0]["content"]
+    assert image["type"] == "image_url"
+    url = image["image_url"]["url"]
+    assert url.startswith(f"data:{media_type};base64,")
+    assert b64decode(url.partition(",")[2]) == data
+    assert words == {"type": "text", "text": expansion.messages[0]["content"]}
+    assert responses[0]["content"][0] == {"type": "input_image", "image_url": url}
+    source = claude["messages"][0]["content"][0]["source"]
+    assert (source["type"], source["media_type"], b64decode(source["data"])) == ("base64", media_type, data)
+    assert f"(The image {name} is not shown: this form has text alone.)" in text
+    (outcome,) = expansion.outcomes
+    assert (outcome.status, outcome.detail) == ("included", Detail.FULL)
+    assert f"@file:{name} ({outcome.tokens} tokens); image;" in expansion.messages[0]["content"]
+
+
+def test_what_is_counted_is_what_is_sent_in_every_request_of_a_turn(files: Files) -> None:
+    with opened(files({"a.png": png(1024, 1024), "b.gif": gif(512, 512), "c.md": "word\n"})) as promptuary:
+        turn = promptuary.threads.prepare("Compare @file:a.png, @file:b.gif and @file:c.md")
+        call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+        said = [
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "1", "content": "nothing"},
+        ]
+        further = promptuary.threads.extend(turn, said)
+
+        for one in (turn, further):
+            counted = sum(message_cost(message, Counter()) for message in one.messages)
+            assert counted == one.receipt.tokens
+            assert sum(entry.tokens for entry in one.receipt.entries if entry.layer == "references") > 765 + 255
+            assert [part["type"] for part in one.render("openai")[-3 if one is further else -1]["content"]] == [
+                "image_url",
+                "image_url",
+                "text",
+            ]
+
+
+def test_a_later_message_has_its_name_and_the_ledger_no_byte_of_it(files: Files) -> None:
+    project = files({"a.png": png(640, 480)})
+    with opened(project) as promptuary:
+        turn = promptuary.threads.prepare("What is in @file:a.png?")
+        data = turn.messages[-1]["images"][0]["data"]
+        promptuary.threads.finish(turn, "A grey field.")
+        later = promptuary.threads.prepare("And the colour?")
+        replay = promptuary.threads.replay(number=1)
+        (row,) = promptuary.threads.audit("a.png").rows[:1]
+
+        assert "a.png" in str(later.messages)
+        assert not any("images" in message for message in later.messages)
+        assert replay.turn.messages[-1]["images"][0]["tokens"] == 425
+        assert (list(replay.drift), row.current) == ([], True)
+        assert not [one for one in (project / ".promptuary").rglob("*") if data.encode() in read(one)]
+        (project / "a.png").write_bytes(png(64, 64))
+        assert [(one.path, one.kind) for one in promptuary.threads.replay(number=1).drift] == [("a.png", "changed")]
+
+
+def read(path: Path) -> bytes:
+    return path.read_bytes() if path.is_file() else b""
+
+
+def test_a_turn_that_is_found_again_says_that_the_image_is_gone(files: Files) -> None:
+    project = files({"a.png": png(640, 480)})
+    with opened(project) as promptuary:
+        promptuary.threads.prepare("What is in @file:a.png?")
+    with opened(project) as promptuary:
+        turn = promptuary.threads.pending()
+
+        assert turn is not None
+        for provider in ("openai", "openai-responses", "anthropic"):
+            assert "The image a.png is not kept" in str(turn.render(provider))
+
+
+def test_an_image_that_does_not_fit_is_named_and_not_sent(files: Files) -> None:
+    with opened(files({"a.png": png(1024, 1024)}), window=1_000) as promptuary:
+        expansion = promptuary.expand("What is in @file:a.png?")
+
+    assert expansion.outcomes[0].detail is Detail.PATH
+    assert "images" not in expansion.messages[0]
+    assert expansion.spend.injected < 300
+
+
+@pytest.mark.parametrize(
+    ("model", "reference", "code", "reason"),
+    [
+        ("", "@file:a.png", Code.UNSUPPORTED_TYPE, "depends on the model, which is not known; name one"),
+        ("gpt-3.5-turbo", "@file:a.png", Code.UNSUPPORTED_TYPE, "gpt-3.5-turbo is not known to take images"),
+        ("gpt-4o", "@file:wide.png", Code.FILE_TOO_LARGE, "9,000 × 1 pixels"),
+        ("gpt-4o", "@file:heavy.png", Code.FILE_TOO_LARGE, f"more than {LARGEST_IMAGE:,} bytes"),
+        ("gpt-4o", "@file:fake.png", Code.BINARY, "not what its name says"),
+        ("gpt-4o", "@file:a.png:1-3", Code.BAD_RANGE, "has no lines"),
+        ("gpt-4o", "@file:.env.png", Code.SENSITIVE_PATH, "usual name for secrets"),
+    ],
+)
+def test_what_cannot_be_sent_is_refused_with_what_to_do(
+    model: str, reference: str, code: Code, reason: str, files: Files
+) -> None:
+    heavy = png(8, 8) + b"\0" * LARGEST_IMAGE
+    project = files(
+        {"a.png": png(8, 8), "wide.png": png(9_000, 1), "heavy.png": heavy, "fake.png": "text\n", ".env.png": png(8, 8)}
+    )
+    with opened(project, model) as promptuary:
+        expansion = promptuary.expand(f"What is in {reference}?")
+
+    (outcome,) = expansion.outcomes
+    assert outcome.code == code
+    assert reason in (outcome.reason or "")
+    assert "images" not in expansion.messages[0]
+
+
+def test_a_message_has_so_many_images_and_no_more(files: Files) -> None:
+    names = [f"{number}.png" for number in range(MOST_IMAGES + 1)]
+    with opened(files({name: png(8, 8 + place) for place, name in enumerate(names)})) as promptuary:
+        expansion = promptuary.expand(" ".join(f"@file:{name}" for name in (*names[:-1], names[0], names[-1])))
+
+    assert len(expansion.messages[0]["images"]) == MOST_IMAGES
+    assert [one.code for one in expansion.outcomes[-2:]] == [None, Code.FILE_TOO_LARGE]
