@@ -48,6 +48,7 @@ MEANT = [
     ("@remember: always use tabs", '@remember:"always use tabs"'),
 ]
 SILENT = [
+    'import x from \'@/components/main.py\' and {"$ref": "#/definitions/x"} and @/README.md',
     "mail me@example.com, or ask @alice and @bob-smith",
     "npm install @types/node @vitejs/plugin-vue @babel/core",
     "@app.route('/') @pytest.mark.parametrize(...) @click.command() @property",
@@ -166,3 +167,30 @@ def test_a_message_full_of_slips_asks_the_disk_a_limited_number_of_times(
 )
 def test_one_edit_is_a_letter_or_two_swapped(one: str, other: str, near: bool) -> None:
     assert one_edit(one, other) is one_edit(other, one) is near
+
+
+@pytest.mark.parametrize("thread", [(), ("--thread", "t")], ids=["alone", "in a thread"])
+def test_an_absolute_path_without_a_kind_is_told(
+    thread: tuple[str, ...], files: Files, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = files(TREE)
+    monkeypatch.chdir(root)
+    text = f"See @{root}/README.md, and #{root}/src/main.py:1-2. Not x@{root}/README.md or @{root}/none.md"
+    assert main(["expand", *thread, text]) == 1
+    told = capsys.readouterr().err
+
+    assert f"Did you mean @file:{root}/README.md?" in told
+    assert "Did you mean #src/main.py:1-2?" in told
+    assert told.count("Did you mean") == 2
+
+
+def test_a_note_that_there_is_not_is_answered_with_those_of_similar_names(
+    files: Files, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(files({".obsidian/app.json": "{}", "Templates/Book Template.md": "# Cover\n", "a.md": "a\n"}))
+    assert main(["expand", "[[Bok Template]] and [[Book Template#Pages]] and [[a#Pages]]"]) == 1
+    told = capsys.readouterr().err
+
+    assert "Did you mean Templates/Book Template.md?" in told
+    assert "Book Template.md has no heading Pages: its headings are Cover" in told
+    assert "a.md has no heading Pages: it has no headings" in told

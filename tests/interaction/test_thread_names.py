@@ -57,6 +57,7 @@ def test_a_word_that_is_no_number_of_a_turn_is_not_taken_for_one(run: Run) -> No
     assert "--thread names the thread" in run("thread", "show", "t")[2]
     assert "--thread names the thread" in run("thread", "history", "t")[2]
     assert "--thread names the thread" in run("thread", "replay", "1", "t")[2]
+    assert "promptuary thread export --thread t [FILE]" in run("thread", "export", "t")[2]
 
 
 def test_a_session_goes_with_its_thread(run: Run, tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ class Workspace:
             if self.policy.refusal(relative) is None:  # the person takes files of that name for text
                 return None
             reason = f"{display_path(relative)} is not what its name says: no PNG, JPEG, GIF or WebP image."
-            raise SourceError(Code.BINARY, reason)
+            raise SourceError(Code.DISALLOWED_EXTENSION, reason)
         if max(header.width, header.height) > MOST_PIXELS:
             size = f"{header.width:,} × {header.height:,} pixels"
             reason = f"{display_path(relative)} has {size}; providers refuse more than {MOST_PIXELS:,} on a side."

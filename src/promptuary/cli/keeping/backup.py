@@ -19,7 +19,6 @@ def main(options: argparse.Namespace) -> int:
         print_json(kept_json(report))
     elif not options.quiet:
         notes(report)
-        print(
-            f"backed up {len(report.files):,} files ({amount(report.bytes)}) to {Path(options.file)}", file=sys.stderr
-        )
+        count = f"{len(report.files):,} file{'s' * (len(report.files) != 1)}"
+        print(f"backed up {count} ({amount(report.bytes)}) to {Path(options.file)}", file=sys.stderr)
     return DONE

@@ -22,6 +22,9 @@ def export(promptuary: Promptuary, thread: str, options: argparse.Namespace) -> 
     if options.json and options.form == "md":
         raise PromptuaryError("--json and --format md contradict each other")
     named = options.words[0] if options.words else _STREAM
+    if options.thread is None and named in {one.id for one in promptuary.threads.list()}:
+        name = one_line(named)
+        raise PromptuaryError(f"{name} is a thread, and not a file: promptuary thread export --thread {name} [FILE]")
     file = None if named == _STREAM else Path(named)
     text = promptuary.threads.export(thread=thread, form=options.form or "json", file=file, force=options.force)
     if file is None:

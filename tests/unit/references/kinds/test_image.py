@@ -168,7 +168,7 @@ def test_an_image_that_does_not_fit_is_named_and_not_sent(files: Files) -> None:
         ("gpt-3.5-turbo", "@file:a.png", Code.UNSUPPORTED_TYPE, "gpt-3.5-turbo is not known to take images"),
         ("gpt-4o", "@file:wide.png", Code.FILE_TOO_LARGE, "9,000 × 1 pixels"),
         ("gpt-4o", "@file:heavy.png", Code.FILE_TOO_LARGE, f"more than {LARGEST_IMAGE:,} bytes"),
-        ("gpt-4o", "@file:fake.png", Code.BINARY, "not what its name says"),
+        ("gpt-4o", "@file:fake.png", Code.DISALLOWED_EXTENSION, "not what its name says"),
         ("gpt-4o", "@file:a.png:1-3", Code.BAD_RANGE, "has no lines"),
         ("gpt-4o", "@file:.env.png", Code.SENSITIVE_PATH, "usual name for secrets"),
     ],
