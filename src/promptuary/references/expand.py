@@ -138,7 +138,7 @@ def _few_images(resolutions: list[Resolution]) -> list[Resolution]:
         size = sum(len(picture.data) for picture in pictures.values())
         if pictures and (len(seen) + len(pictures) > MOST_IMAGES or together + size > MOST_IMAGE_BYTES):
             reason = f"A message has at most {MOST_IMAGES} images of {MOST_IMAGE_BYTES:,} bytes together; attach fewer."
-            kept.append(replace(one, sources=[], error=SourceError(Code.FILE_TOO_LARGE, reason)))
+            kept.append(replace(one, sources=(), error=SourceError(Code.FILE_TOO_LARGE, reason)))
             continue
         seen, together = seen | set(pictures), together + size
         kept.append(one)

@@ -100,7 +100,7 @@ def test_what_is_counted_is_what_is_sent_in_every_request_of_a_turn(files: Files
     with opened(files({"a.png": png(1024, 1024), "b.gif": gif(512, 512), "c.md": "word\n"})) as promptuary:
         turn = promptuary.threads.prepare("Compare @file:a.png, @file:b.gif and @file:c.md")
         call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-        said = [
+        said: list[dict[str, Any]] = [
             {"role": "assistant", "content": "", "tool_calls": [call]},
             {"role": "tool", "tool_call_id": "1", "content": "nothing"},
         ]
