@@ -132,6 +132,8 @@ class Group:
 def item_cost(item: Item, counter: TokenCounter) -> int:
     """Return what ``item`` costs when it is sent: content, tool calls with names and arguments, envelopes."""
     tokens = MESSAGE_OVERHEAD + counter.count(item.content)
+    if item.images:
+        tokens += sum(image["tokens"] for image in item.images)
     if not item.tool_calls:
         return tokens
     return tokens + sum(

@@ -13,8 +13,10 @@ from typing import Final, Protocol
 
 LARGEST_IMAGE: Final = 3_750_000
 """Bytes of one image: Anthropic takes 5 MB of its text form, which is a third longer."""
-MOST_IMAGE_BYTES: Final = 20_000_000
-"""Bytes of all images of a message: requests are refused above 32 MB."""
+MOST_IMAGE_BYTES: Final = 15_000_000
+"""Bytes of all images of a message: Anthropic refuses requests above 32 MB."""
+MOST_EARLIER_BYTES: Final = 5_000_000
+"""Bytes of all images of earlier messages that are sent again."""
 MOST_IMAGES: Final = 20
 """In one message."""
 MOST_PIXELS: Final = 8_000

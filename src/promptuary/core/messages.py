@@ -88,7 +88,7 @@ class Item:
     of the items that a summary replaces; they stay in the ledger. ``attachments`` are what was attached to it, in the
     order of ``content``, and ``words_start`` is where the person's own words begin. Items of earlier versions have no
     attachments: all of their content counts as words. ``is_error`` says of a tool's result whether the tool failed;
-    ``None`` if nobody said.
+    ``None`` if nobody said. ``images`` are sent with it; they are looked up for each turn and not stored.
     """
 
     id: str
@@ -103,6 +103,7 @@ class Item:
     attachments: tuple[Attachment, ...] = ()
     words_start: int = 0
     is_error: bool | None = None
+    images: tuple[WireImage, ...] = ()
 
     @property
     def imported(self) -> bool:
@@ -144,6 +145,8 @@ def as_message(item: Item) -> Message:
         message["tool_call_id"] = item.tool_call_id
     if item.is_error is not None:
         message["is_error"] = item.is_error
+    if item.images:
+        message["images"] = list(item.images)
     return message
 
 

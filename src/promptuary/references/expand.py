@@ -1,25 +1,28 @@
 """Expands a message: finds its references, resolves and fits them, and renders what is sent."""
 
-from binascii import b2a_base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import TYPE_CHECKING
 
 from promptuary.core.blocks import MOST_IMAGE_BYTES, MOST_IMAGES, Block, Detail, Source
 from promptuary.core.budget import most_tokens
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.expansion import Expansion, Outcome, Slip, Spend
-from promptuary.core.messages import Message
 from promptuary.core.references import PATH_KINDS, WRITING_KINDS, Reference, Span
 from promptuary.core.render import masked_warnings, preamble, render_message
 from promptuary.core.text import one_line, unique_slug
 from promptuary.core.texts.excerpt import largest
 from promptuary.references.fit import RankedSource, fit
+from promptuary.references.kinds.image import wire_image
 from promptuary.references.resolve import Resolution, remember, resolve, told_apart
 from promptuary.references.resolve_context import Kind, ResolveContext
 from promptuary.references.scan import MAX_REFERENCES, Scanned, scan, scan_closely
 from promptuary.references.selection import interpretations
 from promptuary.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from promptuary.core.messages import Message
 
 _BRING_ALONG = frozenset({"glob", "folder"})
 _DETAILS = tuple(Detail)
@@ -145,23 +148,12 @@ def _few_images(resolutions: list[Resolution]) -> list[Resolution]:
     return kept
 
 
-def _message(content: str, blocks: Sequence[Block]) -> Message:
+def _message(content: str, blocks: Sequence[Block]) -> "Message":
     """Return what is sent: the text, and the images of its blocks in their order."""
     message: Message = {"role": "user", "content": content}
     pictures = [(block.source, block.picture) for block in blocks if block.picture is not None]
     if pictures:
-        message["images"] = [
-            {
-                "name": source.label,
-                "media_type": picture.media_type,
-                "width": picture.width,
-                "height": picture.height,
-                "sha256": source.revision,
-                "tokens": source.picture_tokens,
-                "data": b2a_base64(picture.data, newline=False).decode(),
-            }
-            for source, picture in pictures
-        ]
+        message["images"] = [wire_image(*one) for one in pictures]
     return message
 
 

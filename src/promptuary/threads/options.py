@@ -1,6 +1,6 @@
 """What the threads of a principal are made with: their store, layers and room, and who expands and learns."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -11,6 +11,7 @@ from promptuary.core.blocks import Source
 from promptuary.core.budget import TokenCounter
 from promptuary.core.expansion import Expansion
 from promptuary.core.layers import Layer
+from promptuary.core.messages import Item, WireImage
 from promptuary.core.ports.models import ChatModel
 from promptuary.core.ports.threads import ThreadStore
 from promptuary.core.principals import Principal
@@ -51,6 +52,10 @@ SightOf = Callable[[str], "Sight | None"]
 """Returns what the session of a thread may see; ``None`` if the thread has none. Every turn asks. Blocks."""
 
 
+ImagesAgain = Callable[[Sequence[Item], "Sight | None"], Mapping[str, tuple[WireImage, ...]]]
+"""Returns the images that the messages of a history show again, by their ids. Blocks."""
+
+
 class Learner(Protocol):
     """What learns from finished turns. ``name`` is what receipts call it."""
 
@@ -85,5 +90,6 @@ class ThreadOptions:
     transaction: Callable[[], AbstractContextManager[None]] = nullcontext
     learners: Sequence[Learner] = ()
     sight: SightOf = lambda _: None
+    images: ImagesAgain = lambda _items, _sight: {}
     rehearsed: bool = False
     """Whether turns are only tried, and nothing that their messages ask for is written."""

@@ -288,8 +288,15 @@ class Thread:
         """Read what a turn needs of the store, at one go."""
         store = self._common.store
         queued, documents = store.states([queue_key(self.name), documents_key(self.name)])
-        history = PricedHistory.of(store.history(self.name), self._common.counter)
+        history = PricedHistory.of(self._with_images(store.history(self.name)), self._common.counter)
         return _Stored(history, queued, documents, store.last_number(self.name))
+
+    def _with_images(self, items: Sequence[Item]) -> Sequence[Item]:
+        """Return the history with the images that its messages show again."""
+        if not any(one.start == one.end for item in items for one in item.attachments):
+            return items
+        shown = self._common.images(items, self._sight)
+        return [replace(item, images=shown[item.id]) if item.id in shown else item for item in items]
 
     async def _compacted(
         self, history: PricedHistory, room: int

@@ -28,6 +28,7 @@ from promptuary.layers.recall import SearchWithin, SemanticRecall
 from promptuary.layers.tracked.layer import TrackedFiles
 from promptuary.memory.memory import Memory
 from promptuary.plugins import installed_layers
+from promptuary.references.kinds.image import images_again
 from promptuary.storage.in_memory import InMemoryState
 from promptuary.storage.values import now
 from promptuary.threads.options import Expand, Learner, SightOf, ThreadOptions
@@ -87,6 +88,7 @@ def open_threads(
         transaction=database.transaction,
         learners=learners,
         sight=sight,
+        images=lambda items, seen: images_again(items, workspace.within(seen), settings.counted_model),
     )
     past = Past(
         workspace,

@@ -24,6 +24,7 @@ from promptuary.workspace.disk.ownership import is_own
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.read import TextFile, read_bytes, read_text
 from promptuary.workspace.disk.root import PathKind, Root, display_path, normalise
+from promptuary.workspace.programs.documents.image_header import image_header
 from promptuary.workspace.programs.documents.names import is_document, is_image
 from promptuary.workspace.web.policy import FetchPolicy
 
@@ -146,8 +147,6 @@ class Workspace:
 
         Raises ``SourceError`` if it is refused, is too large, or cannot be read.
         """
-        from promptuary.workspace.programs.documents.image_header import image_header  # noqa: PLC0415  (few files)
-
         policy = self.policy.for_images(LARGEST_IMAGE)
         relative = normalise(path)
         try:

@@ -3,19 +3,17 @@
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import cache
-from hashlib import sha256
 from urllib.parse import unquote
 
-from promptuary.core.blocks import Forms, Picture, Source
+from promptuary.core.blocks import Forms, Source
 from promptuary.core.errors import Code, SourceError, how_to_install
 from promptuary.core.references import Reference, format_reference, quote
-from promptuary.core.text import one_line
 from promptuary.core.texts.languages import language_of
 from promptuary.outline import GRAMMARS, Definition, best_named, definitions, has_grammar, plain_name
 from promptuary.references.forms.text import text_forms
+from promptuary.references.kinds.image import image_source
 from promptuary.references.resolve_context import ResolveContext
 from promptuary.references.selection import FilePart, count_lines, cut, interpretations
-from promptuary.tokens import image_rule
 from promptuary.workspace.disk.read import TextFile
 from promptuary.workspace.programs.documents.names import is_image
 from promptuary.workspace.workspace import Workspace
@@ -23,7 +21,6 @@ from promptuary.workspace.workspace import Workspace
 _READ_ON_LINES = 200
 _COMPARED = 20_000
 """Names among which similar ones are looked for."""
-IMAGE_NOTE = "The image itself goes with this message alone; a later message shows it if it is attached again."
 
 
 def resolve(reference: Reference, context: ResolveContext) -> list[Source]:
@@ -75,30 +72,6 @@ def whole_file(file: TextFile, note: Callable[[str], None] = lambda _: None) -> 
         first_line=1,
         outlines=outlines,
         read_on=_read_on(file.path, 1, total),
-    )
-
-
-def image_source(path: str, picture: Picture, model: str) -> Source:
-    """Return an image, for a model that takes images. Raises ``SourceError`` if it does not, or nobody knows."""
-    what = f"{picture.format}, {picture.width:,} × {picture.height:,} pixels"
-    rule = image_rule(model)
-    if rule is None:
-        unknown = f"{one_line(model)[:60]} is not known to take images"
-        why = unknown if model else "what it costs depends on the model, which is not known"
-        advice = "name one that takes images: --model, or model in your configuration (gpt-4o, claude-sonnet-4)"
-        raise SourceError(Code.UNSUPPORTED_TYPE, f"{path} is an image ({what}), and {why}; {advice}")
-    return Source(
-        key=f"file:{path}",
-        label=path,
-        kind="image",
-        text="",
-        revision=sha256(picture.data).hexdigest(),
-        path=path,
-        facts=(what, f"{len(picture.data):,} bytes"),
-        notes=(IMAGE_NOTE,),
-        read_on="attach it alone",
-        picture=picture,
-        picture_tokens=rule(picture.width, picture.height),
     )
 
 

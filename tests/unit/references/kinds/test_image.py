@@ -117,23 +117,57 @@ def test_what_is_counted_is_what_is_sent_in_every_request_of_a_turn(files: Files
             ]
 
 
-def test_a_later_message_has_its_name_and_the_ledger_no_byte_of_it(files: Files) -> None:
+def test_a_later_message_shows_it_again_and_the_ledger_has_no_byte_of_it(files: Files) -> None:
     project = files({"a.png": png(640, 480)})
     with opened(project) as promptuary:
         turn = promptuary.threads.prepare("What is in @file:a.png?")
         data = turn.messages[-1]["images"][0]["data"]
         promptuary.threads.finish(turn, "A grey field.")
         later = promptuary.threads.prepare("And the colour?")
-        replay = promptuary.threads.replay(number=1)
-        (row,) = promptuary.threads.audit("a.png").rows[:1]
+        replay = promptuary.threads.replay(number=2)
+        rows = promptuary.threads.audit("a.png").rows
+
+        assert later.prompt.history[0]["images"][0]["data"] == data
+        assert data in str(later.render("openai")[-3]["content"][0])
+        assert sum(message_cost(message, Counter()) for message in later.messages) == later.receipt.tokens
+        assert [image["tokens"] for one in replay.turn.messages for image in one.get("images", ())] == [425]
+        assert (list(replay.drift), {row.current for row in rows}) == ([], {True})
+        assert "data" not in str(promptuary.threads.history())
+        assert not [one for one in (project / ".promptuary").rglob("*") if data.encode() in read(one)]
+
+
+def test_a_file_that_has_changed_since_is_not_shown_in_its_place(files: Files) -> None:
+    project = files({"a.png": png(640, 480)})
+    with opened(project) as promptuary:
+        promptuary.threads.finish(promptuary.threads.prepare("What is in @file:a.png?"), "A grey field.")
+        (project / "a.png").write_bytes(png(64, 64))
+        later = promptuary.threads.prepare("And the colour?")
 
         assert "a.png" in str(later.messages)
         assert not any("images" in message for message in later.messages)
-        assert replay.turn.messages[-1]["images"][0]["tokens"] == 425
-        assert (list(replay.drift), row.current) == ([], True)
-        assert not [one for one in (project / ".promptuary").rglob("*") if data.encode() in read(one)]
-        (project / "a.png").write_bytes(png(64, 64))
-        assert [(one.path, one.kind) for one in promptuary.threads.replay(number=1).drift] == [("a.png", "changed")]
+        assert sum(message_cost(message, Counter()) for message in later.messages) == later.receipt.tokens
+        drift = promptuary.threads.replay(number=1).drift
+        assert [(one.path, one.kind) for one in drift] == [("a.png", "changed")]
+
+
+def test_of_many_earlier_images_the_last_are_shown(files: Files) -> None:
+    names = [f"{number}.png" for number in range(MOST_IMAGES + 2)]
+    with opened(files({name: png(8, 8 + place) for place, name in enumerate(names)})) as promptuary:
+        for name in names:
+            promptuary.threads.finish(promptuary.threads.prepare(f"@file:{name}"), "Seen.")
+        later = promptuary.threads.prepare("Which was the last?")
+
+    shown = [image["name"] for message in later.messages for image in message.get("images", ())]
+    assert shown == names[-MOST_IMAGES:]
+
+
+def test_a_session_sends_no_image_that_it_does_not_see(files: Files) -> None:
+    with opened(files({"a/a.png": png(64, 48), "b/b.png": png(64, 48)})) as promptuary:
+        promptuary.sessions.create("s", roots=["b"])
+        turn = promptuary.threads.prepare("@file:a/a.png and @file:b/b.png", thread="s")
+
+    assert [one.code for one in turn.expansion.outcomes] == [Code.OUTSIDE_SESSION, None]
+    assert [image["name"] for image in turn.messages[-1]["images"]] == ["b/b.png"]
 
 
 def read(path: Path) -> bytes:
