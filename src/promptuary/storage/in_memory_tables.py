@@ -9,7 +9,7 @@ from promptuary.core.messages import Item, Replacement
 from promptuary.core.ports.threads import StateKey, ThreadChange, TurnRecord
 from promptuary.core.principals import Owner
 from promptuary.storage.in_memory_experiences import ExperienceTable
-from promptuary.storage.redaction import item_without_blocks, receipt_without, without_blocks
+from promptuary.storage.redaction import item_without_blocks, other_images, receipt_without, without_blocks
 from promptuary.storage.values import (
     cannot_compact_error,
     cannot_continue_error,
@@ -241,6 +241,8 @@ def turn_without_blocks(turn: TurnRecord, address: str, texts: Sequence[str]) ->
     messages = tuple(message.copy() for message in turn.messages)
     for message in messages:
         message["content"] = without_blocks(message["content"], address)
+        if "images" in message:
+            message["images"] = other_images(message["images"], address)
     receipt = receipt_without(turn.receipt, address, texts)
     left = replace(turn, messages=messages, receipt=receipt)
     return left if left == turn else replace(left, forgotten=tuple(dict.fromkeys((*turn.forgotten, address))))

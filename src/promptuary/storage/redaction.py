@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from promptuary.core.blocks import Attachment
-from promptuary.core.messages import Item, Message, ToolCall
+from promptuary.core.messages import Item, Message, ToolCall, WireImage
 from promptuary.core.receipts import Receipt, ReceiptEntry
 from promptuary.storage.values import to_text
 
@@ -182,6 +182,23 @@ def _lists(value: Any) -> Iterator[list[Any]]:
         if isinstance(one, list):
             yield one
         left += one if isinstance(one, list) else one.values() if isinstance(one, dict) else ()
+
+
+def other_images(images: Sequence[WireImage], address: str) -> list[WireImage]:
+    """Return the images of a message without those of the file that ``address`` means."""
+    return [image for image in images if not _is_of(image["name"], address)]
+
+
+def without_images(messages: str, address: str) -> str:
+    """Return the messages of a prompt, as they are stored, without what is known of the images of a file."""
+    if not messages.startswith('[{"') or '"images"' not in messages or _path(address) not in messages:
+        return messages
+    try:
+        stored = json.loads(messages)
+        left = [one | {"images": other_images(one["images"], address)} if "images" in one else one for one in stored]
+    except (ValueError, TypeError, KeyError, RecursionError):  # words of somebody that look like it
+        return messages
+    return messages if left == stored else to_text(left)
 
 
 def receipt_without(receipt: Receipt, address: str, texts: Sequence[str]) -> Receipt:

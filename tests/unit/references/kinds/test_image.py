@@ -12,8 +12,12 @@ from promptuary.blocking import Promptuary
 from promptuary.context.history import message_cost
 from promptuary.core.blocks import LARGEST_IMAGE, MOST_IMAGES, Detail
 from promptuary.core.errors import Code
+from promptuary.models.chat.anthropic_chat import AnthropicChatModel
+from promptuary.models.chat.openai_chat import EndpointChatModel
+from promptuary.testing.chat_server import ChatServer, Says
 from promptuary.tokens import Counter, image_rule
 from promptuary.workspace.programs.documents.image_header import ImageHeader, image_header
+from promptuary.workspace.web.post import PostPolicy
 from tests.conftest import Files
 from tests.images import IMAGES, gif, png
 
@@ -168,6 +172,38 @@ def test_a_session_sends_no_image_that_it_does_not_see(files: Files) -> None:
 
     assert [one.code for one in turn.expansion.outcomes] == [Code.OUTSIDE_SESSION, None]
     assert [image["name"] for image in turn.messages[-1]["images"]] == ["b/b.png"]
+
+
+def test_an_image_that_is_forgotten_leaves_its_name_alone(files: Files) -> None:
+    with opened(files({"a.png": png(640, 480), "b.png": png(64, 48)})) as promptuary:
+        turn = promptuary.threads.prepare("Compare @file:a.png and @file:b.png")
+        revisions = [image["sha256"] for image in turn.messages[-1]["images"]]
+        promptuary.threads.finish(turn, "Both are grey.")
+        promptuary.threads.forget("a.png")
+        later = promptuary.threads.prepare("And the colour?")
+        (sent,) = [one for one in promptuary.threads.replay(number=1).turn.messages if "images" in one]
+
+        assert [image["name"] for image in sent["images"]] == ["b.png"]
+        assert "[forgotten: file:a.png]" in sent["content"]
+        assert [image["name"] for one in later.messages for image in one.get("images", ())] == ["b.png"]
+        assert [one in str(promptuary.threads.turns()) for one in revisions] == [False, True]
+
+
+@pytest.mark.parametrize("wire", ["openai", "anthropic"])
+def test_a_model_of_a_service_gets_it(wire: str, files: Files) -> None:
+    data = png(64, 48)
+    with ChatServer([Says("Grey.")]) as server, opened(files({"a.png": data})) as promptuary:
+        policy = PostPolicy(timeout=5.0)
+        if wire == "openai":
+            model: Any = EndpointChatModel(server.openai_url, "gpt-4o", policy=policy)
+        else:
+            model = AnthropicChatModel(server.anthropic_url, "claude-sonnet-4", policy=policy)
+        result = promptuary.threads.run("What is in @file:a.png?", model)
+        part = server.asked[0]["messages"][-1]["content"][0]
+
+    assert result.reply == "Grey."
+    url = part["image_url"]["url"] if wire == "openai" else f",{part['source']['data']}"
+    assert b64decode(url.partition(",")[2]) == data
 
 
 def read(path: Path) -> bytes:

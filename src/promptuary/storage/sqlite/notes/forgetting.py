@@ -30,6 +30,7 @@ from promptuary.storage.redaction import (
     receipt_without,
     state_without,
     without_blocks,
+    without_images,
     without_words,
 )
 from promptuary.storage.sqlite.columns import from_column, history_checksum, to_column
@@ -359,7 +360,7 @@ class _Blocks(_Words):
         return self._text(text) != text
 
     def _text(self, text: str) -> str:
-        return without_blocks(text, self._address)
+        return without_images(without_blocks(text, self._address), self._address)
 
     def _item(self, item: Item) -> Item:
         return item_without_blocks(item, self._address)
