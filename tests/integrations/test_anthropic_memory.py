@@ -1,7 +1,6 @@
 """Anthropic's memory tool over notes, with the real client and its tool runner."""
 
 import asyncio
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,20 @@ from promptuary import Principal
 from promptuary.blocking import Promptuary
 from promptuary.testing.chat_server import ChatServer, Says
 from tests.conftest import Files
-from tests.integrations.scenario import CALLS, FILES, NOTE, TOOL_SAYS, Model, check, opened, run, run_example, whole
+from tests.integrations.scenario import (
+    CALLS,
+    FILES,
+    HOSTILE,
+    NOTE,
+    TOOL_SAYS,
+    Model,
+    check,
+    opened,
+    run,
+    run_example,
+    run_hostile,
+    whole,
+)
 
 pytestmark = pytest.mark.xdist_group("anthropic")
 pytest.importorskip("anthropic")
@@ -53,10 +65,8 @@ def test_ten_turns_with_references_tools_memory_and_a_restart(files: Files) -> N
     check(server, root)
 
 
-@pytest.fixture
-def p(files: Files) -> Iterator[Promptuary]:
-    with opened(files(FILES)) as promptuary:
-        yield promptuary
+def test_no_file_and_no_note_breaks_out_of_its_block(files: Files) -> None:
+    run_hostile(files, Ten)
 
 
 def call(tool: PromptuaryMemoryTool, command: str, **arguments: object) -> str:
@@ -118,6 +128,18 @@ def test_notes_of_the_person_are_read_and_never_changed(p: Promptuary) -> None:
         with pytest.raises(ToolError):
             call(tool, command, **arguments)
     assert p.memory.get(note.header.id) == note
+
+
+def test_what_somebody_else_wrote_is_shown_inside_a_boundary(p: Promptuary) -> None:
+    note = p.memory.write(HOSTILE, title="Theirs", trust="external").header
+
+    shown = call(PromptuaryMemoryTool(p), "view", path=f"/memories/notes/{note.path}").splitlines()
+
+    opening = next(place for place, line in enumerate(shown) if "\t<external " in line)
+    assert "\t</external " in shown[-1]
+    assert all("\t" in line for line in shown[1:])
+    assert opening < next(place for place, line in enumerate(shown) if "# Message" in line)
+    assert "\x1b" not in "".join(shown)
 
 
 def test_a_file_that_a_person_changed_is_theirs(p: Promptuary) -> None:

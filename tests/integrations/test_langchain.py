@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -13,7 +13,7 @@ from promptuary.blocking import Promptuary
 from promptuary.core.messages import ToolCall
 from promptuary.testing.chat_server import ChatServer, Refuses, Says
 from tests.conftest import Files
-from tests.integrations.scenario import FILES, TOOL_SAYS, TURNS, check, opened, run, run_example, whole
+from tests.integrations.scenario import FILES, TOOL_SAYS, TURNS, check, opened, run, run_example, run_hostile, whole
 
 pytestmark = pytest.mark.xdist_group("langchain")
 pytest.importorskip("langchain")
@@ -106,10 +106,8 @@ def test_ten_turns_with_references_tools_memory_and_a_restart(files: Files) -> N
     assert all("You are an agent." in whole(one) for one in server.asked)
 
 
-@pytest.fixture
-def p(files: Files) -> Iterator[Promptuary]:
-    with opened(files(FILES)) as promptuary:
-        yield promptuary
+def test_no_file_and_no_note_breaks_out_of_its_block(files: Files) -> None:
+    run_hostile(files, Ten)
 
 
 def test_the_example_of_the_documents_has_ten_lines_and_works(

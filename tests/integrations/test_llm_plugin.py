@@ -12,7 +12,7 @@ import pytest
 
 from promptuary.testing.chat_server import ChatServer, Says
 from tests.conftest import Files
-from tests.integrations.scenario import FILES, NOTE, Model, opened, whole
+from tests.integrations.scenario import FILES, HOSTILE, NOTE, Model, check_held, opened, whole
 
 pytestmark = pytest.mark.xdist_group("llm")
 pytest.importorskip("llm")
@@ -122,6 +122,14 @@ def test_a_fragment_of_nothing_is_refused_before_the_model_is_asked(
 ) -> None:
     assert reason in run("-f", f"promptuary:{argument}", "Turn 1: go", code=1)
     assert server.asked == []
+
+
+def test_no_file_breaks_out_of_its_block(run: Llm, server: ChatServer, files: Files) -> None:
+    files({"h.md": HOSTILE})
+
+    run("-f", "promptuary:h.md", "Turn 1: go")
+
+    check_held(whole(server.asked[0]), times=1)
 
 
 def test_the_command_itself_finds_fragments_and_tools(files: Files, tmp_path: Path) -> None:

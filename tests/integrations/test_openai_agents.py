@@ -15,7 +15,7 @@ from promptuary.core.messages import ToolCall
 from promptuary.testing.chat_server import ChatServer, Says
 from promptuary.testing.loopback import Loopback, Step, answer
 from tests.conftest import Files
-from tests.integrations.scenario import FILES, TOOL_SAYS, TURNS, check, opened, run, run_alone, whole
+from tests.integrations.scenario import TOOL_SAYS, TURNS, check, run, run_alone, run_hostile, whole
 
 pytestmark = pytest.mark.xdist_group("openai-agents")
 pytest.importorskip("agents")
@@ -69,10 +69,8 @@ def test_ten_turns_with_references_tools_memory_and_a_restart(files: Files) -> N
     assert all("You are an agent." in whole(one) for one in server.asked)
 
 
-@pytest.fixture
-def p(files: Files) -> Iterator[Promptuary]:
-    with opened(files(FILES)) as promptuary:
-        yield promptuary
+def test_no_file_and_no_note_breaks_out_of_its_block(files: Files) -> None:
+    run_hostile(files, Ten)
 
 
 def responses(*outputs: list[dict[str, Any]]) -> Loopback:

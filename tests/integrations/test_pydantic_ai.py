@@ -1,7 +1,7 @@
 """The adapter to pydantic-ai, in the real framework."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ from promptuary.blocking import Promptuary
 from promptuary.core.messages import ToolCall
 from promptuary.testing.chat_server import ChatServer, Says
 from tests.conftest import Files
-from tests.integrations.scenario import FILES, TOOL_SAYS, TURNS, check, opened, run, run_alone, whole
+from tests.integrations.scenario import FILES, TOOL_SAYS, TURNS, check, opened, run, run_alone, run_hostile, whole
 
 pytestmark = pytest.mark.xdist_group("pydantic-ai")
 pytest.importorskip("pydantic_ai")
@@ -88,10 +88,8 @@ def test_ten_turns_with_references_tools_memory_and_a_restart(files: Files) -> N
     assert all("You are an agent." in whole(one) for one in server.asked)
 
 
-@pytest.fixture
-def p(files: Files) -> Iterator[Promptuary]:
-    with opened(files(FILES)) as promptuary:
-        yield promptuary
+def test_no_file_and_no_note_breaks_out_of_its_block(files: Files) -> None:
+    run_hostile(files, Ten)
 
 
 def test_the_example_of_the_documents_has_ten_lines_and_works(files: Files) -> None:

@@ -67,7 +67,7 @@ class PromptuaryMemoryTool(BetaAbstractMemoryTool):
         """Return a note with numbers of lines, or what there is."""
         name, files = _name(command.path), self._files()
         if name in files:
-            lines = self._read(files[name], command.path).body.split("\n")
+            lines = self._shown(name, files[name], command.path).split("\n")
             start, end = command.view_range or (1, -1)
             chosen = lines[max(start, 1) - 1 : len(lines) if end == -1 else end]
             numbered = [f"{number:>6}\t{line}" for number, line in enumerate(chosen, max(start, 1))]
@@ -147,6 +147,15 @@ class PromptuaryMemoryTool(BetaAbstractMemoryTool):
         if (name := _name(path)) not in files:
             raise ToolError(_ABSENT.format(path))
         return self._read(files[name], path).body.strip("\n")
+
+    def _shown(self, name: str, header: NoteHeader, path: str) -> str:
+        """Return the text of a note; what somebody else wrote stands inside a boundary that it cannot forge."""
+        if not name.startswith(_OTHERS):
+            return self._read(header, path).body
+        found = self._notes.promptuary.memory.call_tool("search_recall_memories", {"memory_id": header.id})
+        if "content" not in found:
+            raise ToolError(_ABSENT.format(path))
+        return str(found["content"]).rstrip("\n")
 
     def _read(self, header: NoteHeader, path: str) -> Note:
         note = self._notes.promptuary.memory.get(header.id)

@@ -72,7 +72,9 @@ class PathNotes:
         self.promptuary.memory.archive(header.id, reason="removed by an agent")
 
     def check(self, header: NoteHeader) -> None:
-        """Raise ``PromptuaryError`` if a note is a person's."""
+        """Raise ``PromptuaryError`` if a note is a person's by now."""
+        now = self.promptuary.memory.get(header.id)
+        header = now.header if now is not None else header
         agents = header.source == "tool" and header.trust != "person" and header.audience == "private"
         changes = self.promptuary.memory.history(header.id)
         if not agents or header.pinned or any(one.kind in _BY_PERSONS for one in changes):
