@@ -142,8 +142,8 @@ def run(files: Files, make: MakeAgent, model: Model | None = None) -> tuple[Chat
     return server, root
 
 
-def check(server: ChatServer, root: Path, *, notes: bool = True) -> None:
-    """Look at what the model was sent, and at what was recorded."""
+def check(server: ChatServer, root: Path, *, requests: int = 14) -> None:
+    """Look at what the model was sent, and at what was recorded: so many requests."""
     first = {number: _first(server, number) for number in range(1, 11)}
     every = [whole(one) for one in server.asked]
     assert len(server.asked) == 14, "ten turns, four of them with calls"
@@ -156,8 +156,7 @@ def check(server: ChatServer, root: Path, *, notes: bool = True) -> None:
     assert TURNS[0] in whole(first[6]), "the history outlives the restart"
     assert "Answer 5" in whole(first[6])
     assert TURNS[0] not in whole(first[9]), "another thread"
-    if notes:
-        assert NOTE in whole(first[9]), "recalled"
+    assert NOTE in whole(first[9]), "recalled"
     assert NOTE in whole(server.asked[-1])
     with opened(root) as promptuary:
         for thread, turns in (("first", 8), ("second", 2)):
@@ -165,6 +164,7 @@ def check(server: ChatServer, root: Path, *, notes: bool = True) -> None:
             assert (totals.turns, totals.finished) == (turns, turns)
             assert promptuary.threads.pending(thread=thread) is None
         records = [one for name in ("first", "second") for one in promptuary.threads.turns(thread=name)]
+        assert len(records) == requests
         assert all(one.receipt.tokens <= WINDOW for one in records)
         said = [item.words for item in promptuary.threads.history(thread="first") if item.role == "user"]
         assert [one.split(":")[0] for one in said] == [f"Turn {number}" for number in range(1, 9)]

@@ -62,7 +62,7 @@ class Ten:
 def test_ten_turns_with_references_tools_memory_and_a_restart(files: Files) -> None:
     server, root = run(files, Ten, Model({**CALLS, **MEMORY}))
 
-    check(server, root)
+    check(server, root, requests=10)
 
 
 def test_no_file_and_no_note_breaks_out_of_its_block(files: Files) -> None:

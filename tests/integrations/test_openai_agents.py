@@ -129,8 +129,10 @@ def test_what_only_the_provider_reads_is_sent_back_within_the_turn(p: Promptuary
     assert [turn.status for turn in p.threads.turns()] == ["continued", "finished", "finished"]
 
 
-def test_what_one_agent_asks_another_is_not_expanded_and_no_part_of_the_thread(p: Promptuary) -> None:
-    script = [Says("", calls=[ToolCall("c1", "helper", '{"input": "Read @file:c.md"}')]), Says("Read."), Says("Done.")]
+@pytest.mark.parametrize("asked", ["Read @file:c.md", "Ask the helper"])
+def test_what_one_agent_asks_another_is_not_expanded_and_no_part_of_the_thread(p: Promptuary, asked: str) -> None:
+    given = json.dumps({"input": asked})
+    script = [Says("", calls=[ToolCall("c1", "helper", given)]), Says("Read."), Says("Done.")]
 
     async def ask(server: ChatServer) -> str:
         session = PromptuarySession(p)
@@ -141,7 +143,7 @@ def test_what_one_agent_asks_another_is_not_expanded_and_no_part_of_the_thread(p
     with ChatServer(script) as server:
         assert asyncio.run(ask(server)) == "Done."
 
-    assert whole(server.asked[1]) == "Read @file:c.md"
+    assert whole(server.asked[1]) == asked
     assert [turn.status for turn in p.threads.turns()] == ["continued", "finished"]
 
 
