@@ -69,6 +69,26 @@ def test_what_somebody_said_is_shown_and_taken_out_on_demand(workspace: Path) ->
     assert found(workspace, Path.home()) == []
 
 
+def test_what_was_learnt_of_the_same_words_is_shown_and_taken_out_on_demand(workspace: Path) -> None:
+    said = f"Always open the door with {NONCE} in the morning."
+    with Promptuary.open(workspace, exact=True, embedder="none") as p:
+        p.threads.finish(p.threads.prepare(said), "Fine.")
+        (learnt,) = p.experiences.list().experiences
+        other = p.experiences.add("task_solution", "close the door in the evening", "turn the key")
+        note = p.memory.write(said, kind="project")
+        places = p.memory.forget(note.header.id, dry_run=True).places
+        assert ("experience", learnt.id) in [(one.kind, one.name) for one in places]
+        assert other.id not in [one.name for one in places]
+        p.memory.forget(note.header.id)
+        assert p.experiences.get(learnt.id) is not None
+
+        again = p.memory.write(said, kind="project")
+        p.memory.forget(again.header.id, everywhere=True)
+        assert [one.id for one in p.experiences.list().experiences] == [other.id]
+        assert [hit.experience.id for hit in p.experiences.find_similar("open the door").hits] == [other.id]
+    assert found(workspace, Path.home()) == []
+
+
 def test_a_shared_note_is_forgotten_in_the_prompts_and_indexes_of_all(workspace: Path) -> None:
     with Promptuary.open(workspace, exact=True, principal=ADA, embedder="none") as ada:
         note = ada.memory.write(f"The badge says {NONCE}.", audience="shared", kind="project")

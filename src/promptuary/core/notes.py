@@ -247,13 +247,14 @@ class NoteStamp(NamedTuple):
     inode: int
 
 
-PlaceKind = Literal["thread", "summary", "proposal", "queue"]
-"""Where a text also stands: said or shown in a thread, in a summary of one, in a proposal, in a turn that waits."""
+PlaceKind = Literal["thread", "summary", "proposal", "queue", "experience"]
+"""Where a text also stands: said or shown in a thread, in a summary of one, in a proposal, in a turn that waits, or
+learnt as an experience."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """Where the text of a forgotten note also stands. ``name`` is the thread, or the id of a proposal.
+    """Where the text of a forgotten note also stands. ``name`` is the thread, or the id of a proposal or an experience.
 
     ``turn`` is the number of the turn in its thread, 0 where there is none.
     """

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from promptuary.core.errors import LockTimeoutError, PromptuaryError, StorageError, UnknownNoteError
-from promptuary.core.notes import ForgetReport, Note, NoteChange
+from promptuary.core.notes import ForgetReport, Note, NoteChange, Place
 from promptuary.core.ports.forgetting import Forgetting
 from promptuary.memory.files.note_file import Standing, as_bytes, read_note
 from promptuary.memory.memory import ADDRESS, Memory
@@ -26,6 +26,14 @@ _PATIENCE: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
+class Learnt:
+    """What the principal has learnt: ``holding`` returns the ids of what says the same as some texts."""
+
+    holding: Callable[[Sequence[str]], Sequence[str]] = lambda _: ()
+    forget: Callable[[str], object] = lambda _: None
+
+
+@dataclass(frozen=True, slots=True)
 class Oblivion:
     """What forgets beside the notes themselves: the ledger of the workspace, and the indexes of other principals.
 
@@ -35,6 +43,7 @@ class Oblivion:
     ledger: Forgetting
     drop_other_indexes: Callable[[], object]
     alone: Callable[[float], AbstractContextManager[None]]
+    learnt: Learnt = Learnt()
 
 
 def forget(memory: Memory, key: str, beside: Oblivion, *, everywhere: bool, dry_run: bool) -> ForgetReport:
@@ -83,7 +92,8 @@ class _Forgotten:
 
     def report(self, *, everywhere: bool) -> ForgetReport:
         """Return what forgetting would do."""
-        places = self._beside.ledger.places(self._address, self._spoken)
+        learnt = [Place("experience", one) for one in self._beside.learnt.holding(self._spoken)]
+        places = (*self._beside.ledger.places(self._address, self._spoken), *learnt)
         in_git = self._path in self._notebook.in_git()
         return ForgetReport(self._note, self._path, 0, places, redacted=everywhere, in_git=in_git, done=False)
 
@@ -95,6 +105,9 @@ class _Forgotten:
         prompts = ledger.redact_note(self._address, self._texts)
         if everywhere:
             ledger.redact_places(self._address, self._spoken)
+            for place in report.places:
+                if place.kind == "experience":
+                    self._beside.learnt.forget(place.name)
         with _telling(note):
             hashes = memory.search.hashes(NoteKey(notebook.scope, note))
             # Before the file goes, too: only the index knows the hashes, and it follows the files after a kill.

@@ -297,7 +297,8 @@ class Core:
                 if (state := self.state(create=False)).persistent:
                     from promptuary.wiring.memory.forgetting import beside_notes, forget_the_rest  # noqa: PLC0415
 
-                    forget_the_rest(self._workspace, memory, beside_notes(self._workspace, place, state))
+                    beside = beside_notes(self._workspace, place, state, lambda: self._experiences_in(state))
+                    forget_the_rest(self._workspace, memory, beside)
             return self._memories[place]
 
     def memories(self) -> Mapping[str, tuple[MemoryPlace, Memory]]:
@@ -443,8 +444,11 @@ class Core:
         """Return every memory by thread, with what forgets beside it."""
         from promptuary.wiring.memory.forgetting import beside_notes  # noqa: PLC0415  (seldom needed)
 
+        learnt = lambda: self._experiences_in(state)  # noqa: E731
         every = self.memories().items()
-        return {thread: (memory, beside_notes(self._workspace, place, state)) for thread, (place, memory) in every}
+        return {
+            thread: (memory, beside_notes(self._workspace, place, state, learnt)) for thread, (place, memory) in every
+        }
 
     def import_notes(
         self, path: str | Path, *, form: ForeignForm | None, owner: str | None, dry_run: bool

@@ -1,34 +1,53 @@
 """What forgetting a note reaches beside the notes: the ledger of the workspace, and the indexes of its principals."""
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from promptuary import durable
 from promptuary.core.errors import NoteFileError, PromptuaryError, UnknownNoteError
 from promptuary.core.notes import ForgetReport
 from promptuary.core.ports.threads import StateDatabase
-from promptuary.memory.forget import Oblivion, finish, forget
+from promptuary.memory.forget import Learnt, Oblivion, finish, forget
 from promptuary.memory.memory import Memory
+from promptuary.storage.redaction import holds, passages
+from promptuary.storage.values import to_text
 from promptuary.wiring.memory.notes import MemoryPlace, index_name
 from promptuary.wiring.search import drop_note_indexes
 from promptuary.workspace.disk.own.private_folder import private_folder
 from promptuary.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from promptuary.experiences.experiences import Experiences
 
 logger = logging.getLogger(__name__)
 
 _LOCK: Final = "forgetting.lock"
 
 
-def beside_notes(workspace: Workspace, place: MemoryPlace, state: StateDatabase) -> Oblivion:
-    """Return what forgets a note where it was copied to."""
+def beside_notes(
+    workspace: Workspace, place: MemoryPlace, state: StateDatabase, experiences: "Callable[[], Experiences]"
+) -> Oblivion:
+    """Return what forgets a note where it was copied to. ``experiences`` returns those of the principal."""
     own = index_name(place)
     return Oblivion(
         state.forgetting(place.principal),
         lambda: drop_note_indexes(workspace, but=own),
         lambda patience: _alone(workspace, patience),
+        Learnt(lambda texts: _saying(experiences(), texts), lambda one: experiences().forget(one)),
     )
+
+
+def _saying(experiences: "Experiences", texts: Sequence[str]) -> Sequence[str]:
+    """Return the ids of the experiences that say what one of these texts says."""
+    wanted = passages(texts)
+    if not wanted.by_word:
+        return ()
+    every = (
+        (one.id, f"{one.intent}\n{one.problem}\n{to_text(one.solution)}") for one in experiences.list().experiences
+    )
+    return [key for key, text in every if holds(text, wanted)]
 
 
 @contextmanager
