@@ -442,13 +442,9 @@ class Core:
 
     def _forgetting(self, state: StateDatabase) -> Mapping[str, tuple[Memory, Oblivion]]:
         """Return every memory by thread, with what forgets beside it."""
-        from promptuary.wiring.memory.forgetting import beside_notes  # noqa: PLC0415  (seldom needed)
+        from promptuary.wiring.memory.forgetting import beside_each  # noqa: PLC0415  (seldom needed)
 
-        learnt = lambda: self._experiences_in(state)  # noqa: E731
-        every = self.memories().items()
-        return {
-            thread: (memory, beside_notes(self._workspace, place, state, learnt)) for thread, (place, memory) in every
-        }
+        return beside_each(self._workspace, self.memories(), state, lambda: self._experiences_in(state))
 
     def import_notes(
         self, path: str | Path, *, form: ForeignForm | None, owner: str | None, dry_run: bool

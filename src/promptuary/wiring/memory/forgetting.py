@@ -1,7 +1,7 @@
 """What forgetting a note reaches beside the notes: the ledger of the workspace, and the indexes of its principals."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -37,6 +37,17 @@ def beside_notes(
         lambda patience: _alone(workspace, patience),
         Learnt(lambda texts: _saying(experiences(), texts), lambda one: experiences().forget(one)),
     )
+
+
+def beside_each(
+    workspace: Workspace,
+    memories: Mapping[str, tuple[MemoryPlace, Memory]],
+    state: StateDatabase,
+    experiences: "Callable[[], Experiences]",
+) -> Mapping[str, tuple[Memory, Oblivion]]:
+    """Return the memories of a principal by thread, each with what forgets beside it."""
+    every = memories.items()
+    return {thread: (memory, beside_notes(workspace, place, state, experiences)) for thread, (place, memory) in every}
 
 
 def _saying(experiences: "Experiences", texts: Sequence[str]) -> Sequence[str]:
