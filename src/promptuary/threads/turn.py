@@ -252,7 +252,7 @@ class Thread:
     def stats(self) -> HistoryStats:
         """Return how much of the window the history takes."""
         common = self._common
-        history = spoken(common.store.history(self.name))
+        history = spoken(self._with_images(common.store.history(self.name)))
         due = needs_compaction(history, common.room.usable, common.counter, common.policy)
         return replace(stats(history, common.room.window, common.counter, common.policy), needs_compaction=due)
 

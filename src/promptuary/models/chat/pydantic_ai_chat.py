@@ -3,6 +3,7 @@
 Keys and addresses are those of pydantic-ai: it reads the variables of the provider.
 """
 
+from base64 import b64decode
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -115,7 +116,7 @@ def _messages(prompt: Prompt) -> "list[ModelMessage]":
 
 
 def _said(message: Message, names: Mapping[str, str]) -> Any:
-    from pydantic_ai.messages import SystemPromptPart, ToolReturnPart, UserPromptPart  # noqa: PLC0415
+    from pydantic_ai.messages import BinaryContent, SystemPromptPart, ToolReturnPart, UserPromptPart  # noqa: PLC0415
 
     content = valid_unicode(message["content"])
     match message["role"]:
@@ -123,7 +124,9 @@ def _said(message: Message, names: Mapping[str, str]) -> Any:
             call = message.get("tool_call_id", "")
             return ToolReturnPart(names.get(call, "tool"), content, call)
         case "user":
-            return UserPromptPart(content)
+            images = [one for one in message.get("images", ()) if "data" in one]
+            shown = [BinaryContent(b64decode(one["data"]), media_type=one["media_type"]) for one in images]
+            return UserPromptPart([*shown, content] if shown else content)
         case _:
             return SystemPromptPart(content)
 

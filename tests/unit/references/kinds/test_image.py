@@ -1,12 +1,14 @@
 """Images: sent as parts of a message to models that take them, at the cost that the provider's rule gives."""
 
 from base64 import b64decode
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic_ai.models.function import FunctionModel
 
 from promptuary.blocking import Promptuary
 from promptuary.context.history import message_cost
@@ -14,6 +16,7 @@ from promptuary.core.blocks import LARGEST_IMAGE, MOST_IMAGES, Detail
 from promptuary.core.errors import Code
 from promptuary.models.chat.anthropic_chat import AnthropicChatModel
 from promptuary.models.chat.openai_chat import EndpointChatModel
+from promptuary.models.chat.pydantic_ai_chat import PydanticAiModel
 from promptuary.testing.chat_server import ChatServer, Says
 from promptuary.tokens import Counter, image_rule
 from promptuary.workspace.programs.documents.image_header import ImageHeader, image_header
@@ -187,6 +190,22 @@ def test_an_image_that_is_forgotten_leaves_its_name_alone(files: Files) -> None:
         assert "[forgotten: file:a.png]" in sent["content"]
         assert [image["name"] for one in later.messages for image in one.get("images", ())] == ["b.png"]
         assert [one in str(promptuary.threads.turns()) for one in revisions] == [False, True]
+
+
+def test_a_model_of_pydantic_ai_gets_it(files: Files) -> None:
+    data, seen = png(64, 48), list[object]()
+
+    async def said(messages: object, info: object) -> AsyncIterator[str]:
+        seen.append(messages)
+        yield "Grey."
+
+    with opened(files({"a.png": data})) as promptuary:
+        promptuary.threads.run("What is in @file:a.png?", PydanticAiModel(FunctionModel(stream_function=said)))
+        tokens = promptuary.threads.stats().tokens
+
+    assert repr(data)[2:40] in repr(seen)
+    assert "image/png" in repr(seen)
+    assert tokens > 255
 
 
 @pytest.mark.parametrize("wire", ["openai", "anthropic"])
