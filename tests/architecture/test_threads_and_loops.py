@@ -109,6 +109,7 @@ async def everything_with_threads(workspace: Path) -> None:
             ToolCall("1", "read_file", '{"path": "a.md"}'),
             ToolCall("2", "search_recall_memories", '{"query": "a"}'),
         ]
+        await threads.preview("Look.")
         await threads.run("Look.", ScriptedStream([calls, ["Seen."]]), await threads.tools())
         await threads.attach("a.md")
         await threads.attach("@folder:.")

@@ -139,7 +139,8 @@ THREAD_READS: Final[dict[str, Callable[[Promptuary], object]]] = {
     "needs_compaction": lambda p: [p.threads.needs_compaction(thread=name) for name in THREADS],
     "prepare": lambda p: p.threads.prepare("what do you know?", thread="main").messages,
     "run": lambda p: p.threads.run("what do you know?", ScriptedModel(["Nothing."]), thread="main").turn.messages,
-    "tools": lambda p: [asked_tools(p, name) for name in THREADS],
+    "preview": lambda p: p.threads.preview("what do you know?", thread="main").messages,
+    "tools": lambda p: asked_tools(p, "main"),
 }
 THREAD_WRITES: Final = {
     "prune",
@@ -260,6 +261,7 @@ SESSION_READS: Final[dict[str, Callable[[Promptuary, str], object]]] = {
 
 COMMAND_READS: Final[dict[str, Sequence[Sequence[str]]]] = {
     "expand": [["what?", "--thread", name, "--json"] for name in THREADS],
+    "ask": [["what?", "--thread", name, "--json"] for name in THREADS],
     "reply": [["Fine.", "-t", name] for name in THREADS],
     "abandon": [["-t", name] for name in THREADS],
     "context": [["list", "--json", "-t", name] for name in THREADS],
@@ -387,7 +389,7 @@ def asked_tools(p: Promptuary, thread: str) -> object:
     known = {one.name: one for one in p.threads.tools(thread=thread)}
     script: list[Spoken] = [[ToolCall("1", "search_recall_memories", '{"query": "secret"}')], ["Done."]]
     told: list[object] = []
-    p.threads.run("look", ScriptedStream(script), list(known.values()), thread=thread, on_event=told.append)
+    p.threads.run("look", ScriptedStream(script), list(known.values()), thread=None, on_event=told.append)
     return told
 
 

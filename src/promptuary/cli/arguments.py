@@ -29,6 +29,10 @@ from promptuary.cli.parsing import (
 def add_settings(parser: argparse.ArgumentParser) -> None:
     """Add the settings of a message and of a turn."""
     add_flags(parser, "context window", WINDOW_FLAGS)
+    _add_other_settings(parser)
+
+
+def _add_other_settings(parser: argparse.ArgumentParser) -> None:
     add_flags(parser, "compaction of a thread's history", COMPACTION_FLAGS)
     add_flags(parser, "reading and fetching", {**FETCHING_FLAGS, **READING_FLAGS})
     add_flags(parser, "index and recall", SEARCH_FLAGS)
@@ -81,6 +85,37 @@ def add_reply(parser: argparse.ArgumentParser) -> None:
     """Add what is known of an answer besides its text."""
     parser.add_argument("--response", action="store_true", help="the text is JSON, as the provider's API returned it")
     parser.add_argument("--cost", type=float, metavar="N", help="what you were charged for the turn; totals add it up")
+
+
+def add_answering(parser: argparse.ArgumentParser) -> None:
+    """Add who answers, with which tools."""
+    parser.add_argument(
+        "--model", dest="answer_model", metavar="NAME", help="who answers: gpt-5-mini, ollama/llama3.2, …"
+    )
+    parser.add_argument("--no-tools", action="store_true", help="let the model call no tools")
+    parser.add_argument("--yes", action="store_true", help="let tools write notes without asking")
+    parser.add_argument(
+        "--max-requests",
+        type=count,
+        default=50,
+        metavar="N",
+        help=seldom(parser, "stop a model that calls tools after N requests (default: 50)"),
+    )
+
+
+def add_asked_thread(parser: argparse.ArgumentParser) -> None:
+    """Add the thread that a question is asked in."""
+    parser.add_argument(
+        "-t", "--thread", metavar="NAME", help="ask in this thread, and keep it (default: keep nothing)"
+    )
+
+
+def add_answer_settings(parser: argparse.ArgumentParser) -> None:
+    """Add the settings of a turn that is answered: the model that answers decides about window and vocabulary."""
+    window = {name: flag for name, flag in WINDOW_FLAGS.items() if name not in {"model", "answer_model"}}
+    parser.set_defaults(model=None)
+    add_flags(parser, "context window", window)
+    _add_other_settings(parser)
 
 
 def add_context_action(parser: argparse.ArgumentParser) -> None:

@@ -6,6 +6,9 @@ from typing import Final, NoReturn
 
 from promptuary._version import __version__
 from promptuary.cli.arguments import (
+    add_answer_settings,
+    add_answering,
+    add_asked_thread,
     add_backup,
     add_context_action,
     add_copy,
@@ -96,6 +99,22 @@ COMMANDS: Final = (
             "promptuary expand --copy 'What does this mean? @clipboard'",
         ),
         (add_text, add_new_turn, add_form, add_copy, add_common, add_settings),
+    ),
+    Command(
+        "ask",
+        "[options] [TEXT ...]",
+        "ask a model, and print its answer as it arrives",
+        "Send the message with all that it refers to, and print the answer as it arrives; calls of tools and a line of "
+        "tokens go to stderr. What is piped in goes behind it; nothing in that is a reference. The model may read and "
+        "search files that you may attach, and with your consent write notes. Without a model, print what would be "
+        "sent. Exit code 1 if the answer, or what was sent, is not complete; 2: failed.",
+        (
+            "promptuary ask --model gpt-5-mini 'What does @file:src/app.py do?'",
+            "git diff | promptuary ask 'Write a commit message for this.'",
+            "promptuary ask --thread review 'Is #src/app.py better now?'",
+        ),
+        (add_text, add_asked_thread, add_answering, add_common, add_answer_settings),
+        "asking",
     ),
     Command(
         "reply",

@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Only a command without an end gets here, see _Output: it ends with its reader.
+        # Only a command that ends with its reader gets here, see _Output.
         _flush_streams()
         return DONE
     except OSError as error:
@@ -114,7 +114,9 @@ def _start(options: argparse.Namespace) -> int:
     # A turn of a thread needs a database and layers; a plain expansion does not import them.
     in_thread = options.command == "expand" and options.thread is not None
     module = "promptuary.cli.threads.expand_in_thread" if in_thread else options.module
-    _Output.is_endless = options.command == "watch" and not options.once
+    # Who asks and reads no further wants no more of the answer, and pays for none.
+    streams = options.command == "ask" and not options.json
+    _Output.is_endless = streams or (options.command == "watch" and not options.once)
     code: int = importlib.import_module(module).main(options)
     return code
 

@@ -8,6 +8,7 @@ of a few providers need no table: their own names are enough (``gpt-5``, ``ollam
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from promptuary.config.prices import Price, price_of
@@ -19,6 +20,15 @@ NO_MODEL: Final = (
     "model such as gpt-5-mini or ollama/llama3.2, or set PROMPTUARY_ANSWER_MODEL"
 )
 """What to do if there is nobody to talk to."""
+
+
+def how_to_configure(path: Path | None) -> tuple[str, str]:
+    """Return the two lines that configure a model to talk to; ``path`` is the person's own configuration."""
+    return (
+        'export OPENAI_API_KEY="..."            # or ANTHROPIC_API_KEY, GEMINI_API_KEY; none for ollama/NAME',
+        f'answer_model = "gpt-5-mini"           # in {path or "your configuration"}; or --model NAME, this once',
+    )
+
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")

@@ -156,7 +156,9 @@ class Settings:
             return known_model(self.model) or Model(DEFAULT_WINDOW, DEFAULT_VOCABULARY, exact=False)
         if (named := self._named_answer_model) is None:
             return Model(DEFAULT_WINDOW, DEFAULT_VOCABULARY)
-        known = known_model(named.model) or Model(_UNKNOWN_WINDOW, DEFAULT_VOCABULARY, exact=False)
+        unknown = Model(_UNKNOWN_WINDOW, DEFAULT_VOCABULARY, exact=False)
+        # One without a name has prepared answers, or is an object: nobody counts its tokens otherwise.
+        known = known_model(named.model) or unknown if named.model else Model(DEFAULT_WINDOW, DEFAULT_VOCABULARY)
         return replace(known, window=named.window) if named.window else known
 
     @property

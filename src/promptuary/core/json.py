@@ -63,6 +63,7 @@ from promptuary.core.search import (
 from promptuary.core.threads import AttachmentList, HistoryStats, ImportedThread, Replay, Rerun
 
 if TYPE_CHECKING:
+    from promptuary.core.runs import CallEnded, RunResult
     from promptuary.core.sessions import Session, SessionReport
 
 
@@ -172,6 +173,22 @@ def reply_json(
         "receipt": receipt_json(receipt),
         "proposals": [proposal_json(one) for one in proposed],
         "experiences": [experience_json(one, one.last_used_at) for one in learnt],
+    }
+
+
+def run_json(result: "RunResult", calls: "Sequence[CallEnded]") -> dict[str, Any]:
+    """Return what ``ask --json`` prints: the answer, how it came about, and what it took."""
+    return {
+        "answer": result.reply,
+        "stop": result.stop,
+        "requests": result.requests,
+        "calls": [_fields(one.call) | {"result": one.result, "is_error": one.is_error} for one in calls],
+        "usage": _fields(result.usage),
+        "cost": result.cost,
+        "tokens": result.receipt.total,
+        "thread": result.turn.thread,
+        "turn": result.turn.number,
+        "receipt": receipt_json(result.receipt),
     }
 
 

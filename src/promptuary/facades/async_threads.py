@@ -72,7 +72,7 @@ class AsyncThreads:
         model: AnyModel | None = None,
         tools: Sequence[Tool] = (),
         *,
-        thread: str = "main",
+        thread: str | None = "main",
         pasted: Pasted = (),
         on_event: OnEvent | None = None,
         confirm: Confirm | None = None,
@@ -83,11 +83,12 @@ class AsyncThreads:
         ``model`` is a name of the settings or of a provider, or a model; by default that of the setting answer_model.
         ``on_event`` is told what happens, piece by piece; ``confirm`` is asked before a tool that writes is called, and
         without it such tools are refused. ``pasted`` is as in ``prepare``.
+        With ``None`` for the thread nothing is recorded, and the model sees no history.
 
         Raises ``RunFailedError`` if the model fails. Whatever had arrived by then is in the thread, and marked; so it
         is if whoever waits is cancelled, which ends the connection at once.
         """
-        return await (await self._opened()).run(
+        return await (await self._opened(create=thread is not None)).run(
             text,
             model,
             tools,
@@ -98,12 +99,19 @@ class AsyncThreads:
             max_requests=max_requests,
         )
 
-    async def tools(self, *, thread: str = "main") -> Sequence[Tool]:
+    async def tools(self, *, thread: str | None = "main") -> Sequence[Tool]:
         """Return tools for ``run``: read_file, search_files, search_recall_memories and write_memory.
 
         They see what the thread may see. The last one writes, so ``run`` asks ``confirm`` before.
         """
         return await concurrency.run(lambda: self._core.tools(thread))
+
+    async def preview(
+        self, text: str, tools: Sequence[Tool] = (), *, thread: str | None = "main", pasted: Pasted = ()
+    ) -> Turn:
+        """Return the turn that ``prepare`` or ``run`` would send, with its receipt; nothing is recorded or written."""
+        threads = await self._opened(create=False)
+        return await threads.preview(text, tools, thread=thread, pasted=pasted)
 
     async def pending(self, *, thread: str = "main") -> Turn | None:
         """Return the turn of a thread that was prepared or extended last, if it still waits for its reply.
@@ -258,8 +266,8 @@ class AsyncThreads:
         """Return whether the next turn of a thread will compact its history first."""
         return (await self.stats(thread=thread)).needs_compaction
 
-    async def _opened(self) -> Threads:
-        return await concurrency.run(self._core.threads)
+    async def _opened(self, *, create: bool = True) -> Threads:
+        return await concurrency.run(lambda: self._core.threads(create=create))
 
     async def _run(self, work: Callable[[Threads], Result], *, create: bool = False) -> Result:
         return await concurrency.run(lambda: work(self._core.threads(create=create)))

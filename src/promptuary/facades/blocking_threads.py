@@ -71,7 +71,7 @@ class BlockingThreads:
         model: AnyModel | None = None,
         tools: Sequence[Tool] = (),
         *,
-        thread: str = "main",
+        thread: str | None = "main",
         pasted: Pasted = (),
         on_event: OnEvent | None = None,
         confirm: Confirm | None = None,
@@ -82,6 +82,7 @@ class BlockingThreads:
         ``model`` is a name of the settings or of a provider, or a model; by default that of the setting answer_model.
         ``on_event`` is told what happens, piece by piece; ``confirm`` is asked before a tool that writes is called, and
         without it such tools are refused. ``pasted`` is as in ``prepare``.
+        With ``None`` for the thread nothing is recorded, and the model sees no history.
 
         Raises ``RunFailedError`` if the model fails. Whatever had arrived by then is in the thread, and marked; so it
         is if whoever waits is cancelled, which ends the connection at once.
@@ -90,7 +91,7 @@ class BlockingThreads:
 
         heard = Hearing(on_event, confirm)
         return self._calls.listen(
-            lambda: self._core.threads().run(
+            lambda: self._core.threads(create=thread is not None).run(
                 text,
                 model,
                 tools,
@@ -103,12 +104,20 @@ class BlockingThreads:
             heard.inbox,
         )
 
-    def tools(self, *, thread: str = "main") -> Sequence[Tool]:
+    def tools(self, *, thread: str | None = "main") -> Sequence[Tool]:
         """Return tools for ``run``: read_file, search_files, search_recall_memories and write_memory.
 
         They see what the thread may see. The last one writes, so ``run`` asks ``confirm`` before.
         """
         return self._calls.run(lambda: self._core.tools(thread))
+
+    def preview(
+        self, text: str, tools: Sequence[Tool] = (), *, thread: str | None = "main", pasted: Pasted = ()
+    ) -> Turn:
+        """Return the turn that ``prepare`` or ``run`` would send, with its receipt; nothing is recorded or written."""
+        return self._calls.wait_for(
+            lambda: self._core.threads(create=False).preview(text, tools, thread=thread, pasted=pasted)
+        )
 
     def pending(self, *, thread: str = "main") -> Turn | None:
         """Return the turn of a thread that was prepared or extended last, if it still waits for its reply.

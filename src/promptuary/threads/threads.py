@@ -1,7 +1,7 @@
 """The threads of one principal in one workspace. What is synchronous here blocks; facades put it into threads."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import get_args
@@ -32,7 +32,7 @@ from promptuary.threads.attachments import Attachments, queued_again
 from promptuary.threads.options import ThreadOptions
 from promptuary.threads.past.audit import Auditor
 from promptuary.threads.past.ledger import Ledger
-from promptuary.threads.past.rerun import Rehearsal, rerun
+from promptuary.threads.past.rerun import Rehearsal, previewed, rerun
 from promptuary.threads.past.sources_now import Lookups, SourcesNow
 from promptuary.threads.past.undo import plan_undo
 from promptuary.threads.prepared import Turn
@@ -45,6 +45,7 @@ _LONGEST_NAME = 200
 _SMALLEST_WINDOW = 100
 _LONGEST_AGO = 365_000
 _EVERY = 1_000_000
+_UNRECORDED = "(not recorded)"
 _AFTER_ALL = "9999-12-31T23:59:59"
 """Every turn is older."""
 
@@ -105,21 +106,40 @@ class Threads:
         model: AnyModel | None,
         tools: Sequence[Tool],
         *,
-        thread: str,
+        thread: str | None,
         pasted: Pasted,
         on_event: OnEvent | None,
         confirm: Confirm | None,
         max_requests: int,
     ) -> RunResult:
-        """Let a model answer a message, with as many calls of tools as it wants, and record it all as one turn."""
+        """Let a model answer a message, with as many calls of tools as it wants, and record it all as one turn.
+
+        Without a ``thread`` nothing is recorded.
+        """
         if max_requests < 1:
             raise PromptuaryError(f"max_requests is a number from 1 on, not {max_requests!r}")
-        name, options = _named(thread), RunOptions(tools, on_event, confirm, max_requests)
+        options = RunOptions(tools, on_event, confirm, max_requests)
         answering = await concurrency.run(lambda: self._past.answering(model))
-        other = answering.window not in {0, self._options.room.window}
-        one = Thread(name, self._past.for_window(answering.window)) if other else self._thread(name)
+        window = answering.window or self._options.room.window
+        if thread is None:
+            return await Run(self._unrecorded(window), answering, options, lambda: None).answer(text, pasted)
+        name = _named(thread)
+        other = window != self._options.room.window
+        one = Thread(name, self._past.for_window(window)) if other else self._thread(name)
         requeue = await concurrency.run(lambda: queued_again(self._options.store, name))
         return await Run(one, answering, options, requeue).answer(text, pasted)
+
+    async def preview(self, text: str, tools: Sequence[Tool], *, thread: str | None, pasted: Pasted) -> Turn:
+        """Return the turn that ``prepare`` would assemble; nothing is recorded."""
+        specs, window = [tool.spec for tool in tools], self._options.room.window
+        if thread is None:
+            return await self._unrecorded(window).prepare(text, pasted, specs)
+        scratch = self._past.rehearsal(window)
+        return await previewed(text, _named(thread), self._options.store, scratch, pasted=pasted, tools=specs)
+
+    def _unrecorded(self, window: int) -> Thread:
+        """Return a thread of which nothing stays, and that no session is over."""
+        return Thread(_UNRECORDED, replace(self._past.rehearsal(window), sight=lambda _: None))
 
     def pending(self, *, thread: str) -> Turn | None:
         """Return the turn of a thread that waits for its reply."""

@@ -403,14 +403,14 @@ class Core:
 
         return tool_schemas(form)
 
-    def tools(self, thread: str) -> Sequence[Tool]:
-        """Return the tools of ours that a model may call in a run of ``thread``."""
+    def tools(self, thread: str | None) -> Sequence[Tool]:
+        """Return the tools of ours that a model may call in a run of ``thread``, or in one that is not recorded."""
         from promptuary.wiring.answering.tools import Own, own_tools  # noqa: PLC0415  (only runs need it)
 
         accept = lambda one: self.proposals(create=True).accept(one).header.id  # noqa: E731
         finds, ways = (self._find, self._find_within), (self.call_tool, accept)
         own = Own(self._workspace, self._counter, self.settings, *finds, *ways)
-        return own_tools(own, lambda: self._sight(thread, self.state()))
+        return own_tools(own, lambda: None if thread is None else self._sight(thread, self.state(create=False)))
 
     def call_tool(
         self,

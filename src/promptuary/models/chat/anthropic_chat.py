@@ -10,12 +10,12 @@ from promptuary import concurrency
 from promptuary.context.render import anthropic
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.messages import Message, Prompt
-from promptuary.core.ports.chat import ChatEvent, ChatRequest, TextPiece, ToolSpec
+from promptuary.core.ports.chat import ChatEvent, ChatRequest, TextPiece
 from promptuary.core.ports.json_answers import instruction
 from promptuary.core.text import valid_unicode
 from promptuary.models.chat.anthropic_stream import message_events
 from promptuary.models.chat.event_stream import json_events
-from promptuary.models.endpoints.keys import service_key
+from promptuary.models.endpoints.keys import never_told, service_key
 from promptuary.workspace.web.post import Credential, PostPolicy, post_for_stream
 
 if TYPE_CHECKING:
@@ -76,9 +76,9 @@ class AnthropicChatModel:
             "max_tokens": self._max_tokens or request.max_tokens,
             "stream": True,
             **_rendered(request.prompt),
-            **_tools(request.tools),
+            **_tools(request),
         }
-        with post_for_stream(self._url, body, self._policy, credential, hangup) as chunks:
+        with never_told(key), post_for_stream(self._url, body, self._policy, credential, hangup) as chunks:
             yield from message_events(json_events(chunks))
 
 
@@ -93,9 +93,15 @@ def _valid(messages: Sequence[Message]) -> list[Message]:
     return [{**message, "content": valid_unicode(message["content"])} for message in messages]
 
 
-def _tools(tools: Sequence[ToolSpec]) -> dict[str, Any]:
-    if not tools:
+def _tools(request: ChatRequest) -> dict[str, Any]:
+    if request.tools:
+        described = [
+            {"name": one.name, "description": one.description, "input_schema": one.parameters} for one in request.tools
+        ]
+        return {"tools": described}
+    # The service refuses calls in a history unless their tools are described; none may be called now.
+    called = {call["name"]: None for one in request.prompt.messages for call in one.get("tool_calls", ())}
+    if not called:
         return {}
-    return {
-        "tools": [{"name": one.name, "description": one.description, "input_schema": one.parameters} for one in tools]
-    }
+    named = [{"name": name, "input_schema": {"type": "object"}} for name in called]
+    return {"tools": named, "tool_choice": {"type": "none"}}

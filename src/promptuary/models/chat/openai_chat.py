@@ -19,7 +19,7 @@ from promptuary.core.ports.json_answers import instruction
 from promptuary.core.text import valid_unicode
 from promptuary.models.chat.event_stream import json_events
 from promptuary.models.chat.openai_stream import chat_events
-from promptuary.models.endpoints.keys import service_key
+from promptuary.models.endpoints.keys import never_told, service_key
 from promptuary.workspace.web.post import Credential, PostPolicy, post_for_stream, post_json
 
 if TYPE_CHECKING:
@@ -73,13 +73,13 @@ class EndpointChatModel:
         return concurrency.iterate(self._events(request, hangup), hangup.now)
 
     def _events(self, request: "ChatRequest", hangup: "Hangup") -> "Generator[ChatEvent, None, None]":
-        with self._begun(request, hangup) as chunks:
+        key = service_key(self._key_variable, "chat", self._keyring_entry)
+        with never_told(key), self._begun(request, Credential(key), hangup) as chunks:
             yield from chat_events(json_events(chunks))
 
     @contextmanager
-    def _begun(self, request: "ChatRequest", hangup: "Hangup") -> Iterator[Iterator[bytes]]:
+    def _begun(self, request: "ChatRequest", credential: Credential, hangup: "Hangup") -> Iterator[Iterator[bytes]]:
         """Yield the bytes of an answer to the first form of ``request`` that the service accepts."""
-        credential = Credential(service_key(self._key_variable, "chat", self._keyring_entry))
         first: ServiceRefusedError | None = None
         for form in list(self._streaming_forms):
             answered = False

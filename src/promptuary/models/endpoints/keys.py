@@ -4,9 +4,11 @@ A key is never part of a setting, an error, a log, a receipt or the ledger.
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
-from promptuary.core.errors import ConfigError, how_to_install
+from promptuary.core.errors import ConfigError, PromptuaryError, how_to_install
 
 KEYRING_SERVICE: Final = "promptuary"
 """Under which name the keyring of the system has the keys."""
@@ -25,6 +27,17 @@ def service_key(variable: str, service: str, keyring_entry: str = "") -> str:
     ways = [f"set the environment variable {variable}"] if variable else []
     ways += [f"run `keyring set {KEYRING_SERVICE} {keyring_entry}`"] if keyring_entry else []
     raise ConfigError(f"The {service} service needs a key: {', or '.join(ways)}.")
+
+
+@contextmanager
+def never_told(key: str) -> Iterator[None]:
+    """Take ``key`` out of errors: a service may repeat it in what it says went wrong."""
+    try:
+        yield
+    except PromptuaryError as error:
+        if key and key in str(error):
+            raise PromptuaryError(str(error).replace(key, "…")) from None
+        raise
 
 
 def _from_keyring(entry: str) -> str:

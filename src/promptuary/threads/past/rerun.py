@@ -1,4 +1,4 @@
-"""Runs a past turn again: with another window, or by another model. Nothing of it is recorded.
+"""Runs a past turn again, with another window or by another model, or tries the next. Nothing of it is recorded.
 
 What was sent is sent again as it was. For another window the message is prepared anew, against the history as it stood
 before the turn, in a store that lives as long as the call; layers begin with the states that they have now.
@@ -11,10 +11,13 @@ from promptuary import concurrency
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ledger import history_before
 from promptuary.core.messages import Item, Message
+from promptuary.core.ports.chat import ToolSpec
 from promptuary.core.ports.models import ChatModel
 from promptuary.core.ports.threads import LayerState, ThreadChange, ThreadStore, TurnRecord
+from promptuary.core.references import Pasted
 from promptuary.core.threads import Replay, Rerun
 from promptuary.layers.runner import state_key
+from promptuary.threads.attachments import queue_key
 from promptuary.threads.options import ThreadOptions
 from promptuary.threads.prepared import Turn
 from promptuary.threads.turn import Thread
@@ -43,6 +46,21 @@ async def rerun(
     answer = None if model is None else await _answer(model, messages, past.receipt.reserve)
     receipt = None if prepared is None else prepared.receipt
     return Rerun(past, tuple(messages), receipt, answer, replay.drift)
+
+
+async def previewed(
+    text: str, thread: str, store: ThreadStore, options: ThreadOptions, *, pasted: Pasted, tools: Sequence[ToolSpec]
+) -> Turn:
+    """Return the next turn of a thread in ``store`` as it would be, prepared over the store of ``options``."""
+
+    def standing() -> ThreadChange:
+        items = [replace(item, stands_for=()) for item in store.history(thread)]
+        queued = [state for state in store.states([queue_key(thread)]) if state is not None]
+        return ThreadChange(thread, items=items, states=[*_states(thread, store, options), *queued])
+
+    change = await concurrency.run(standing)
+    await concurrency.run(lambda: options.store.apply(change))
+    return await Thread(thread, options).prepare(text, pasted, tools)
 
 
 async def _prepared(past: TurnRecord, store: ThreadStore, options: ThreadOptions) -> Turn:
