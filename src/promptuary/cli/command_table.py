@@ -381,6 +381,7 @@ COMMANDS: Final = (
         "code 1 if something is left to do.",
         ("promptuary doctor", "promptuary doctor --fix"),
         (add_fix, add_common),
+        "keeping",
     ),
     Command(
         "completion",
