@@ -27,7 +27,7 @@ _ENDINGS: Final = {
 }
 
 
-class Answer:
+class ShownAnswer:
     """What has arrived of an answer; ``hidden``: only its calls are kept, and nothing goes to stdout."""
 
     def __init__(self, *, quiet: bool, hidden: bool) -> None:

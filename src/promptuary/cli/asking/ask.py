@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from promptuary.blocking import Promptuary
-from promptuary.cli.asking.answer import Answer
+from promptuary.cli.asking.answer import ShownAnswer
 from promptuary.cli.asking.question import Question, question
 from promptuary.cli.common import confirmed, opened, print_json, print_new_notes
 from promptuary.config.named_models import how_to_configure
@@ -31,7 +31,7 @@ def main(options: argparse.Namespace) -> int:
         if not promptuary.settings.answer_model:
             return _shown(promptuary, asked, tools, options)
         _give_up_earlier(promptuary, options)
-        answer = Answer(quiet=options.quiet, hidden=options.json)
+        answer = ShownAnswer(quiet=options.quiet, hidden=options.json)
         began = time.monotonic()
         try:
             result = promptuary.threads.run(
@@ -88,7 +88,7 @@ def _can_ask(options: argparse.Namespace) -> bool:
     return bool(options.yes) or at_terminal
 
 
-def _agrees(call: ToolCall, answer: Answer, options: argparse.Namespace) -> bool:
+def _agrees(call: ToolCall, answer: ShownAnswer, options: argparse.Namespace) -> bool:
     answer.break_line()
     said = one_line(call.arguments)
     shown = said if len(said) <= _LONGEST_CALL else f"{said[:_LONGEST_CALL]}… ({len(said):,} characters)"
