@@ -178,18 +178,11 @@ def reply_json(
 
 def run_json(result: "RunResult", calls: "Sequence[CallEnded]") -> dict[str, Any]:
     """Return what ``ask --json`` prints: the answer, how it came about, and what it took."""
-    return {
-        "answer": result.reply,
-        "stop": result.stop,
-        "requests": result.requests,
-        "calls": [_fields(one.call) | {"result": one.result, "is_error": one.is_error} for one in calls],
-        "usage": _fields(result.usage),
-        "cost": result.cost,
-        "tokens": result.receipt.total,
-        "thread": result.turn.thread,
-        "turn": result.turn.number,
-        "receipt": receipt_json(result.receipt),
-    }
+    called = [_fields(one.call) | {"result": one.result, "is_error": one.is_error} for one in calls]
+    answer = {"answer": result.reply, "stop": result.stop, "requests": result.requests, "calls": called}
+    took = {"usage": _fields(result.usage), "cost": result.cost, "tokens": result.receipt.total}
+    turn = {"thread": result.turn.thread, "turn": result.turn.number, "receipt": receipt_json(result.receipt)}
+    return answer | took | turn
 
 
 def abandoned_json(thread: str, number: int) -> dict[str, Any]:
