@@ -8,7 +8,7 @@ from typing import Final
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.asking.answer import ShownAnswer
-from promptuary.cli.asking.question import Question, question
+from promptuary.cli.asking.question import AskedText, question
 from promptuary.cli.common import confirmed, opened, print_json, print_new_notes
 from promptuary.config.named_models import how_to_configure
 from promptuary.config.settings import user_file
@@ -57,7 +57,7 @@ def _exit_code(result: RunResult) -> int:
     return DONE if result.stop == "end" and not result.turn.expansion.incomplete else NOT_ALL
 
 
-def _shown(promptuary: Promptuary, asked: Question, tools: Sequence[Tool], options: argparse.Namespace) -> int:
+def _shown(promptuary: Promptuary, asked: AskedText, tools: Sequence[Tool], options: argparse.Namespace) -> int:
     """Print what would be sent, and how to configure a model that answers it."""
     turn = promptuary.threads.preview(asked.text, tools, thread=options.thread, pasted=asked.pasted)
     if options.json:

@@ -12,23 +12,23 @@ _MOST_BYTES: Final = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class AskedText:
     """The text to send; in what is ``pasted`` nothing is a reference."""
 
     text: str
     pasted: tuple[str, ...] = ()
 
 
-def question(options: argparse.Namespace) -> Question:
+def question(options: argparse.Namespace) -> AskedText:
     """Return the words of the command line, with what is piped in behind them; of ``-`` and nothing, that alone.
 
     Raises ``PromptuaryError`` if there is nothing to ask.
     """
     if not options.text or options.text == ["-"]:
-        return Question(_something(message(options)))
+        return AskedText(_something(message(options)))
     words = _something(" ".join(options.text))
     piped = _piped()
-    return Question(f"{words}\n\n{piped}", (piped,)) if piped else Question(words)
+    return AskedText(f"{words}\n\n{piped}", (piped,)) if piped else AskedText(words)
 
 
 def _piped() -> str:
