@@ -11,7 +11,8 @@ from typing import Any, Final, NamedTuple
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.expansion import Expansion
-from promptuary.core.json import attachments_json, experience_json, experience_search_json, passages_json
+from promptuary.core.json import attachments_json, experience_json, experience_search_json
+from promptuary.core.json.index import passages_json
 from promptuary.core.ports.json_answers import mismatch
 from promptuary.core.search import Filters, SearchQuery, note_text
 from promptuary.core.text import one_line

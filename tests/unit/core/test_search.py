@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptuary.core.errors import Code, ConfigError
-from promptuary.core.json import note_json
+from promptuary.core.json.index import note_json
 from promptuary.core.references import LineRange
 from promptuary.core.search import (
     FilesSkipped,

@@ -13,7 +13,7 @@ from promptuary.cli.common import confirmed, opened, print_json, standard_input
 from promptuary.cli.search.indexing import IndexJob, embed, is_wide, many, print_embedded, print_synced, sync
 from promptuary.cli.terminal import headed_table
 from promptuary.core.errors import ConfigError, PromptuaryError
-from promptuary.core.json import status_json, sync_json
+from promptuary.core.json.index import status_json, sync_json
 from promptuary.core.search import FolderStatus
 from promptuary.core.table import Column
 from promptuary.core.text import one_line

@@ -11,7 +11,7 @@ from promptuary.cli.common import opened, print_json_line
 from promptuary.cli.progress import duration
 from promptuary.cli.search.indexing import IndexJob, embed, is_wide, many, print_embedded, print_synced, sync
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.json import event_json, sync_json, update_json
+from promptuary.core.json.index import event_json, sync_json, update_json
 from promptuary.core.search import (
     ChunksEmbedded,
     FilesSynced,

@@ -3,14 +3,11 @@
 Every shape is written here and nowhere else. Whatever an older version stored can still be read.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any
 
 from promptuary.core.blocks import Detail, Trust
-from promptuary.core.errors import Code
 from promptuary.core.expansion import Expansion, Outcome
 from promptuary.core.experiences import (
     Experience,
@@ -20,6 +17,7 @@ from promptuary.core.experiences import (
     PruneReport,
     strength,
 )
+from promptuary.core.json.index import fields_json, note_json, why_json
 from promptuary.core.ledger import Audit, AuditRow, KeptReport, Pruned
 from promptuary.core.messages import Item, Message, as_message, as_recorded
 from promptuary.core.notes import (
@@ -37,29 +35,6 @@ from promptuary.core.ports.threads import ThreadInfo, Totals, TurnRecord
 from promptuary.core.ports.writeback import Proposal
 from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry
 from promptuary.core.references import Completion
-from promptuary.core.search import (
-    ChunksEmbedded,
-    FilesSkipped,
-    FilesSynced,
-    FilesUnparsed,
-    FilesUnpinned,
-    FolderHeld,
-    Hit,
-    IgnoreRulesCut,
-    IndexBusy,
-    IndexRebuilt,
-    IndexStatus,
-    IndexUpdate,
-    NotReranked,
-    SearchedByWordsOnly,
-    SearchNote,
-    SearchResult,
-    SyncReport,
-    UpdateFailed,
-    WatchModeChanged,
-    Why,
-    note_text,
-)
 from promptuary.core.threads import AttachmentList, HistoryStats, ImportedThread, Replay, Rerun
 
 if TYPE_CHECKING:
@@ -73,8 +48,8 @@ def expansion_json(expansion: Expansion) -> dict[str, Any]:
         "text": expansion.text,
         "messages": list(map(as_recorded, expansion.messages)),
         "references": [_outcome(one) for one in expansion.outcomes],
-        "slips": [_fields(one) for one in expansion.slips],
-        "tokens": _fields(expansion.spend),
+        "slips": [fields_json(one) for one in expansion.slips],
+        "tokens": fields_json(expansion.spend),
         "warnings": list(expansion.warnings),
         "blocked": expansion.blocked,
     }
@@ -107,7 +82,7 @@ def completion_json(completion: Completion) -> dict[str, Any]:
     return {
         "start": completion.start,
         "prefix": completion.prefix,
-        "items": [_fields(item) for item in completion.items],
+        "items": [fields_json(item) for item in completion.items],
         "scanning": completion.scanning,
     }
 
@@ -129,9 +104,9 @@ def receipt_json(receipt: Receipt) -> dict[str, Any]:
         "window": receipt.window,
         "reserve": receipt.reserve,
         "tokens": receipt.tokens,
-        "entries": [_fields(entry) for entry in receipt.entries],
-        "hooks": [_fields(run) for run in receipt.hooks],
-        "failures": [_fields(failure) for failure in receipt.failures],
+        "entries": [fields_json(entry) for entry in receipt.entries],
+        "hooks": [fields_json(run) for run in receipt.hooks],
+        "failures": [fields_json(failure) for failure in receipt.failures],
         "warnings": list(receipt.warnings),
         "blocked": receipt.blocked,
     }
@@ -139,12 +114,12 @@ def receipt_json(receipt: Receipt) -> dict[str, Any]:
 
 def threads_json(threads: Sequence[ThreadInfo]) -> list[dict[str, Any]]:
     """Return the JSON array of ``threads``."""
-    return [_fields(thread) for thread in threads]
+    return [fields_json(thread) for thread in threads]
 
 
 def totals_json(totals: Totals) -> dict[str, Any]:
     """Return the JSON object of the figures of a thread."""
-    return _fields(totals)
+    return fields_json(totals)
 
 
 def audit_json(audit: Audit) -> dict[str, Any]:
@@ -154,12 +129,12 @@ def audit_json(audit: Audit) -> dict[str, Any]:
 
 def audit_rows_json(rows: Sequence[AuditRow]) -> list[dict[str, Any]]:
     """Return the JSON array of what a turn was based on."""
-    return [_fields(row) for row in rows]
+    return [fields_json(row) for row in rows]
 
 
 def pruned_json(pruned: Pruned, *, dry_run: bool) -> dict[str, Any]:
     """Return the JSON object of what was removed, or would be."""
-    return {**_fields(pruned), "done": not dry_run}
+    return {**fields_json(pruned), "done": not dry_run}
 
 
 def reply_json(
@@ -178,9 +153,9 @@ def reply_json(
 
 def run_json(result: "RunResult", calls: "Sequence[CallEnded]") -> dict[str, Any]:
     """Return what ``ask --json`` prints: the answer, how it came about, and what it took."""
-    called = [_fields(one.call) | {"result": one.result, "is_error": one.is_error} for one in calls]
+    called = [fields_json(one.call) | {"result": one.result, "is_error": one.is_error} for one in calls]
     answer = {"answer": result.reply, "stop": result.stop, "requests": result.requests, "calls": called}
-    took = {"usage": _fields(result.usage), "cost": result.cost, "tokens": result.receipt.total}
+    took = {"usage": fields_json(result.usage), "cost": result.cost, "tokens": result.receipt.total}
     turn = {"thread": result.turn.thread, "turn": result.turn.number, "receipt": receipt_json(result.receipt)}
     return answer | took | turn
 
@@ -197,7 +172,7 @@ def renamed_json(before: str, thread: str) -> dict[str, Any]:
 
 def imported_json(imported: ImportedThread) -> dict[str, Any]:
     """Return what ``thread import --json`` prints."""
-    return _fields(imported)
+    return fields_json(imported)
 
 
 def messages_json(thread: str, messages: Sequence[Message]) -> dict[str, Any]:
@@ -227,7 +202,7 @@ def replay_json(replay: Replay, *, prompt: bool) -> dict[str, Any]:
         "user": turn.user,
         "text": turn.text,
         **shown,
-        "drift": [_fields(one) for one in replay.drift],
+        "drift": [fields_json(one) for one in replay.drift],
         "forgotten": list(replay.forgotten),
     }
 
@@ -242,13 +217,13 @@ def rerun_json(rerun: Rerun) -> dict[str, Any]:
             {
                 "layer": one.layer,
                 "label": one.label,
-                "before": _fields(one.before) if one.before else None,
-                "after": _fields(one.after) if one.after else None,
+                "before": fields_json(one.before) if one.before else None,
+                "after": fields_json(one.after) if one.after else None,
             }
             for one in rerun.differences
         ],
         "answer": rerun.answer,
-        "drift": [_fields(one) for one in rerun.drift],
+        "drift": [fields_json(one) for one in rerun.drift],
         "forgotten": list(rerun.turn.forgotten),
     }
 
@@ -257,9 +232,9 @@ def attachments_json(thread: str, attached: AttachmentList, stats: HistoryStats)
     """Return the JSON object of what is attached to ``thread``, with its history in figures."""
     return {
         "thread": thread,
-        "tracked": [_fields(file) for file in attached.tracked],
+        "tracked": [fields_json(file) for file in attached.tracked],
         "queued": list(attached.queued),
-        "history": _fields(stats),
+        "history": fields_json(stats),
     }
 
 
@@ -279,93 +254,12 @@ def receipt_from_json(value: Mapping[str, Any]) -> Receipt:
     )
 
 
-def search_json(query: str, result: SearchResult, *, explain: bool = False) -> dict[str, Any]:
-    """Return the JSON object of the result of a search for ``query``; ``explain`` adds the parts of each score."""
-    return {
-        "query": query,
-        "mode": result.mode,
-        "auto_synced": result.auto_synced,
-        "partially_embedded": result.partially_embedded,
-        "confidence": round(result.confidence, 3),
-        "notes": [note_json(note) for note in result.notes],
-        "hits": [hit_json(hit, explain=explain) for hit in result.hits],
-    }
-
-
-def _why_json(why: Why) -> dict[str, Any]:
-    parts = {
-        "lexical": why.lexical,
-        "cosine": why.cosine,
-        "meaning": why.meaning,
-        "length": why.length,
-        "matched": list(why.matched),
-    }
-    return parts if why.rerank is None else {**parts, "rerank": why.rerank}
-
-
-def hit_json(hit: Hit, *, explain: bool = False) -> dict[str, Any]:
-    """Return the JSON object of a hit."""
-    why = _why_json(hit.why) if explain else None
-    return {
-        "place": hit.place,
-        "folder": hit.folder,
-        "path": hit.path,
-        "start_line": hit.start_line,
-        "end_line": hit.end_line,
-        "heading": list(hit.heading),
-        "kind": hit.kind,
-        "date": datetime.fromtimestamp(hit.date, UTC).isoformat(),
-        "score": hit.score,
-        "text": hit.text,
-        "sha256": hit.sha256,
-        "copies": list(hit.copies),
-        **({"why": why} if why else {}),
-    }
-
-
-def passages_json(result: SearchResult, notes: Sequence[str]) -> dict[str, Any]:
-    """Return what a model is told of a search: passages, whether they seem to answer, and sentences about it."""
-    hits = [
-        {"place": hit.place, "heading": " > ".join(hit.heading), "text": hit.text, "copies": list(hit.copies)}
-        for hit in result.hits
-    ]
-    kept = [{name: value for name, value in hit.items() if value} for hit in hits]
-    return {"answers": result.answers, "hits": kept, **({"notes": list(notes)} if notes else {})}
-
-
-def note_json(note: SearchNote) -> dict[str, Any]:
-    """Return the JSON object of a note: a stable ``code``, a sentence for a person, and what the note is about."""
-    text = note_text(note)
-    match note:
-        case FolderHeld():
-            about = {"folder": note.folder, "reason": note.reason, "inside": note.inside}
-            return {"code": "FOLDER_HELD", "text": text, **about}
-        case FilesSkipped(files):
-            return {"code": "FILES_SKIPPED", "text": text, "files": _files_json(files)}
-        case FilesUnparsed(paths):
-            return {"code": "FILES_UNPARSED", "text": text, "files": list(paths)}
-        case IgnoreRulesCut(paths):
-            return {"code": "IGNORE_RULES_CUT", "text": text, "files": list(paths)}
-        case IndexBusy():
-            return {"code": "INDEX_BUSY", "text": text, "here": note.here}
-        case IndexRebuilt():
-            return {"code": "INDEX_REBUILT", "text": text}
-        case SearchedByWordsOnly(reason):
-            return {"code": "SEARCHED_BY_WORDS_ONLY", "text": text, "reason": reason}
-        case NotReranked(reason):
-            return {"code": "NOT_RERANKED", "text": text, "reason": reason}
-        case FilesUnpinned(session, paths):
-            return {"code": "FILES_UNPINNED", "text": text, "session": session, "files": list(paths)}
-        case _:
-            assert_never(note)
-
-
 def note_header_json(header: NoteHeader) -> dict[str, Any]:
     """Return the JSON object of what is known of a note of durable memory without its text."""
     owner = header.owner
     whose = None if owner is None else {"kind": owner.kind, "name": owner.name, "agent": owner.agent}
     left_out = {"fingerprint", "owner"}
-    plain = {name: value for name, value in _fields(header).items() if name not in left_out}
+    plain = {name: value for name, value in fields_json(header).items() if name not in left_out}
     return {**plain, "tags": list(header.tags), "owner": whose}
 
 
@@ -388,7 +282,7 @@ def memory_search_json(query: str, result: MemoryResult, *, explain: bool = Fals
         "notes": [note_json(note) for note in result.notes],
         "hits": [
             {"score": hit.score, "excerpt": hit.text, **note_header_json(hit.header)}
-            | ({"why": _why_json(hit.why)} if explain else {})
+            | ({"why": why_json(hit.why)} if explain else {})
             for hit in result.hits
         ],
     }
@@ -396,7 +290,7 @@ def memory_search_json(query: str, result: MemoryResult, *, explain: bool = Fals
 
 def note_change_json(change: NoteChange) -> dict[str, Any]:
     """Return the JSON object of an entry of a note's history."""
-    return _fields(change)
+    return fields_json(change)
 
 
 def note_diff_json(note: str, patch: str) -> dict[str, Any]:
@@ -422,13 +316,13 @@ def import_json(report: ImportReport, *, dry_run: bool) -> dict[str, Any]:
 
 def forget_json(report: ForgetReport) -> dict[str, Any]:
     """Return what ``memory forget --json`` prints for one note."""
-    return {**_fields(report), "places": [_fields(place) for place in report.places]}
+    return {**fields_json(report), "places": [fields_json(place) for place in report.places]}
 
 
 def experience_json(one: Experience, now: str) -> dict[str, Any]:
     """Return the JSON object of an experience with its strength at a time."""
     left_out = {"fingerprint", "topic"}
-    plain = {name: value for name, value in _fields(one).items() if name not in left_out}
+    plain = {name: value for name, value in fields_json(one).items() if name not in left_out}
     return {**plain, "tags": list(one.tags), "strength": strength(one, now)}
 
 
@@ -442,7 +336,7 @@ def experience_search_json(query: str, result: ExperienceResult, *, explain: boo
 
     def hit_object(hit: ExperienceHit) -> dict[str, Any]:
         known = experience_json(hit.experience, hit.experience.last_used_at)
-        why = {**_why_json(hit.why), "strength": hit.strength, "success": hit.experience.success_score}
+        why = {**why_json(hit.why), "strength": hit.strength, "success": hit.experience.success_score}
         shared = {"prior": hit.prior, "shared_tags": list(hit.shared_tags)}
         return {"score": hit.score, **known, "strength": hit.strength} | ({"why": why | shared} if explain else {})
 
@@ -468,8 +362,8 @@ def prune_json(report: PruneReport, now: str) -> dict[str, Any]:
 
 def proposal_json(proposal: Proposal) -> dict[str, Any]:
     """Return the JSON object of a proposal: what it would do, and why."""
-    plain = {name: value for name, value in _fields(proposal).items() if name not in {"draft", "fingerprint"}}
-    return {**plain, "note": {name: value for name, value in _fields(proposal.draft).items() if value is not None}}
+    plain = {name: value for name, value in fields_json(proposal).items() if name not in {"draft", "fingerprint"}}
+    return {**plain, "note": {name: value for name, value in fields_json(proposal.draft).items() if value is not None}}
 
 
 def model_json(model: ModelInfo) -> dict[str, Any]:
@@ -477,57 +371,11 @@ def model_json(model: ModelInfo) -> dict[str, Any]:
     return {**asdict(model), "files": [file._asdict() for file in model.files]}
 
 
-def status_json(status: IndexStatus) -> dict[str, Any]:
-    """Return the JSON object of what is indexed."""
-    return {
-        "folders": [folder._asdict() for folder in status.folders],
-        **status.counts._asdict(),
-        "embedder": status.embedder,
-    }
-
-
-def sync_json(report: SyncReport, status: IndexStatus, *, seconds: float) -> dict[str, Any]:
-    """Return the JSON object of a sync that took ``seconds``, with the ``status`` after it."""
-    return {
-        **_counts_json(report),
-        "unchanged": report.unchanged(status.counts),
-        "skipped": {str(code): count for code, count in sorted(Counter(report.skipped.values()).items())},
-        "skipped_files": _files_json(report.skipped),
-        "unparsed_files": list(report.unparsed),
-        "left_out": report.left_out,
-        "cut_ignore_files": list(report.cut_rules),
-        "held": [note_json(held) for held in report.held],
-        "rebuilt": report.rebuilt,
-        **status_json(status),
-        "seconds": round(seconds, 3),
-    }
-
-
-def update_json(update: IndexUpdate) -> dict[str, Any]:
-    """Return the JSON object of something that a watched index reports; ``event`` tells what it is."""
-    match update:
-        case WatchModeChanged(mode, reason):
-            return {"event": "mode", "mode": mode, "reason": reason}
-        case FilesSynced(report):
-            return {"event": "synced", **_counts_json(report)}
-        case ChunksEmbedded(count, left, seconds):
-            return {"event": "embedded", "chunks": count, "left": left, "seconds": round(seconds, 3)}
-        case UpdateFailed(reason):
-            return {"event": "note", "code": "UPDATE_FAILED", "text": reason}
-        case _:
-            return {"event": "note", **note_json(update)}
-
-
-def event_json(event: str, time: str, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return one line of what ``watch --json`` prints: what happened, when, and everything ``about`` it."""
-    return {"event": event, "time": time, **about}
-
-
 def session_json(session: "Session") -> dict[str, Any]:
     """Return the JSON object of a session."""
     counts = {name: getattr(session, f"{name}_pinned") for name in ("files", "notes", "experiences")}
     left_out = {"roots", *(f"{name}_pinned" for name in counts)}
-    plain = {name: value for name, value in _fields(session).items() if name not in left_out}
+    plain = {name: value for name, value in fields_json(session).items() if name not in left_out}
     return {**plain, "roots": list(session.roots), "counts": counts}
 
 
@@ -544,7 +392,7 @@ def session_report_json(
     ``totals`` are the figures of its thread, ``window`` that of its last turn, where these are wanted.
     """
     since = {"files": report.files, "notes": report.notes, "experiences": report.experiences}
-    changes = {name: {kind: list(value) for kind, value in _fields(one).items()} for name, one in since.items()}
+    changes = {name: {kind: list(value) for kind, value in fields_json(one).items()} for name, one in since.items()}
     used = {} if totals is None else {"totals": totals_json(totals), "window": window}
     return {"session": session_json(report.session), "current": report.is_current, "since": changes, **used}
 
@@ -561,8 +409,8 @@ def examination_json(examination: Examination) -> dict[str, Any]:
     """Return what ``doctor --json`` prints."""
     return {
         "counts": dict(examination.counts),
-        "findings": [_fields(one) for one in examination.findings],
-        "threads": [_fields(one) for one in examination.threads],
+        "findings": [fields_json(one) for one in examination.findings],
+        "threads": [fields_json(one) for one in examination.threads],
         "well": examination.is_well,
     }
 
@@ -579,21 +427,8 @@ def undone_json(agent: str, done: Sequence[tuple[str, str, str]]) -> dict[str, A
 
 def kept_json(report: KeptReport) -> dict[str, Any]:
     """Return what ``backup --json``, ``restore --json`` and ``purge --json`` print."""
-    files = [_fields(one) for one in report.files]
+    files = [fields_json(one) for one in report.files]
     return {"files": files, "bytes": report.bytes, "done": report.done, "notes": list(report.notes)}
-
-
-def _counts_json(report: SyncReport) -> dict[str, int]:
-    return {
-        "added": report.added,
-        "changed": report.changed,
-        "moved": report.moved,
-        "removed": report.removed,
-    }
-
-
-def _files_json(files: Mapping[str, Code]) -> list[dict[str, str]]:
-    return [{"path": path, "code": str(code)} for path, code in files.items()]
 
 
 def _entry(stored: Mapping[str, Any]) -> ReceiptEntry:
@@ -604,7 +439,3 @@ def _entry(stored: Mapping[str, Any]) -> ReceiptEntry:
     fields["trust"] = Trust(fields["trust"]) if fields.get("trust") else None
     fields["lines"] = (fields["lines"][0], fields["lines"][1]) if fields.get("lines") else None
     return ReceiptEntry(**fields)
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in value.__slots__}
