@@ -26,6 +26,7 @@ LOADED_ON_USE = {
     "promptuary.context.render",
     "promptuary.core.expansion",
     "promptuary.core.json",
+    "promptuary.core.json.index",
     "promptuary.core.messages",
     "promptuary.core.references",
     "promptuary.core.search",
