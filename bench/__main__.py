@@ -20,6 +20,8 @@ BENCHMARKS = (
     "recording",
     "ledger",
     "experiences",
+    "mcp",
+    "hooks",
 )
 
 

@@ -6,6 +6,7 @@ run. Only a package called ``promptuary`` in the current folder is loaded before
 A hook runs before every prompt of an agent, so it begins without what parses commands.
 """
 
+import gc
 import os
 import sys
 
@@ -18,6 +19,7 @@ def run() -> None:
     if sys.argv[1:2] == ["hook"] and not any(one in {"-h", "--help", "--help-all"} for one in sys.argv):
         from promptuary.hooks.hook import leave, main  # noqa: PLC0415  (a hook needs nothing else)
 
+        gc.disable()  # a hook makes few cycles, and ends soon
         leave(main(sys.argv[2:]))
     from promptuary.cli.main import run as run_command  # noqa: PLC0415  (see above)
 

@@ -55,7 +55,6 @@ def calls(known: dict[str, str]) -> Sequence[tuple[str, dict[str, Any]]]:
         ("explain_turn", {"thread": known["thread"], "turn": 1}),
         ("find_experiences", {"query": "secret another"}),
         ("expand_references", {"text": f"@memory:{known['note']}"}),
-        ("expand_references", {"text": "Go on", "thread": known["thread"]}),
     ]
 
 

@@ -12,7 +12,7 @@ from promptuary.blocking import Promptuary
 from promptuary.config.settings import find_workspace
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.text import one_line
-from promptuary.hooks.agents import Agent, Moment
+from promptuary.hooks.agents import PLACES, Agent, Moment
 from promptuary.hooks.context import prompt_context, start_context
 from promptuary.hooks.transcripts import TranscriptTurn, told_turn, turns, unknown_turns
 from promptuary.machine import learnt_mark, note_learnt, read_transcript
@@ -24,9 +24,10 @@ _LEARN_SECONDS: Final = 5.0
 
 def context_here(agent: Agent, when: Moment, told: Mapping[str, Any]) -> str:
     """Open the workspace in which the agent is, do what the moment asks for, and return the context for the agent."""
-    with Promptuary.open(str(told["cwd"])) as workspace:
-        # A model for meaning takes longer to load than a person should wait for their prompt.
-        return HookAnswers(workspace).answered(agent, when, told, lexical_only=True)
+    # A model for meaning takes longer to load than a person should wait for their prompt.
+    quick = when in PLACES
+    with Promptuary.open(str(told["cwd"]), embedder="none" if quick else None) as workspace:
+        return HookAnswers(workspace).answered(agent, when, told, lexical_only=quick)
 
 
 class HookAnswers:
@@ -44,7 +45,7 @@ class HookAnswers:
         """Return the context for the agent; learn what is to be learnt."""
         match when:
             case "start":
-                return start_context(self._workspace, agent)
+                return start_context(self._workspace, agent, proposals=not lexical_only)
             case "prompt":
                 prompt = told.get("prompt")
                 if not isinstance(prompt, str):

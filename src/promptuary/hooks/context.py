@@ -39,8 +39,8 @@ def prompt_context(workspace: Promptuary, prompt: str, agent: Agent, *, lexical_
     return room.text
 
 
-def start_context(workspace: Promptuary, agent: Agent) -> str:
-    """Return which notes there are, and what waits for the person."""
+def start_context(workspace: Promptuary, agent: Agent, *, proposals: bool) -> str:
+    """Return which notes there are and, where it may take a moment longer, what waits for the person."""
     room = ContextRoom(agent.most // 2)
     notes = workspace.memory.list(limit=_MOST_LISTED)
     lines = [
@@ -50,7 +50,7 @@ def start_context(workspace: Promptuary, agent: Agent) -> str:
     ]
     if lines:
         room.add(f"{_ABOUT_NOTES} The tool search_recall_memories reads them.", [("notes", "\n".join(lines))])
-    if waiting := len(workspace.memory.proposals()):
+    if proposals and (waiting := len(workspace.memory.proposals())):
         room.add(f"{waiting} proposed notes wait for the person: promptuary memory proposals", [("", "")])
     return room.text
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NoReturn
 
-from promptuary.hooks.agents import AGENTS, Agent, Moment, answer, moment
+from promptuary.hooks.agents import AGENTS, PLACES, Agent, Moment, answer, moment
 from promptuary.machine import ask_local, start_aside
 
 LARGEST: Final = 1 << 20
@@ -65,14 +65,14 @@ def _answered(arguments: list[str]) -> dict[str, Any]:
 def _worked(agent: Agent, when: Moment, told: Mapping[str, Any], *, working: bool) -> dict[str, Any]:
     folder = str(told["cwd"])
     question = {"agent": agent.name, "when": when, "told": told}
-    if not working:
-        found = ask_local(folder, question, timeout=_SECONDS)
-        if found is not None and "error" not in found:
-            return answer(agent, when, str(found.get("context", "")))
-        if when not in {"start", "prompt"}:
-            if when != "end":
-                start_aside(["hook", agent.name, _event(agent, when), WORK], json.dumps(told).encode())
-            return {}
+    if when not in PLACES and not working:
+        # An agent waits for its hooks, and may end the server with itself: another process learns, and outlives both.
+        if when != "end":
+            start_aside(["hook", agent.name, _event(agent, when), WORK], json.dumps(told).encode())
+        return {}
+    found = None if working else ask_local(folder, question, timeout=_SECONDS)
+    if found is not None and "error" not in found:
+        return answer(agent, when, str(found.get("context", "")))
     from promptuary.hooks.answers import context_here  # noqa: PLC0415  (not needed if somebody else answers)
 
     return answer(agent, when, context_here(agent, when, told))

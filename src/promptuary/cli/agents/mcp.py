@@ -1,6 +1,7 @@
 """``promptuary mcp``: serves clients of the Model Context Protocol, over standard streams or HTTP on loopback."""
 
 import argparse
+import gc
 import importlib.util
 import logging
 import os
@@ -16,6 +17,8 @@ from promptuary.core.text import one_line
 from promptuary.machine import listening_port, own_token, token_file
 
 DONE = 0
+_COLLECT = (700, 10, 10)
+"""As the interpreter does it by itself: commands look for cycles seldom, which a process that lasts cannot."""
 _TOKEN = "mcp"  # noqa: S105  (the name of a file, and no secret)
 
 
@@ -34,6 +37,7 @@ def main(options: argparse.Namespace) -> int:
         format="promptuary: %(message)s",
     )
     signal.signal(signal.SIGTERM, _end)
+    gc.set_threshold(*_COLLECT)
     if options.http is None:
         if sys.stdin is None or sys.stdin.isatty():
             print(_NOBODY, file=sys.stderr)

@@ -11,8 +11,7 @@ from typing import Any, Final
 from promptuary import concurrency
 from promptuary.blocking import Promptuary
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.text import one_line
-from promptuary.hooks.agents import AGENTS
+from promptuary.hooks.agents import AGENTS, PLACES
 from promptuary.hooks.answers import HookAnswers
 from promptuary.machine import frame, frame_length, local_socket, peer_is_own
 from promptuary.mcp.workspaces import Workspaces
@@ -32,7 +31,6 @@ class HookDesk:
         self._opened: tuple[Promptuary, HookAnswers] | None = None
         self._lock = asyncio.Lock()
         self._places = asyncio.Semaphore(_MOST_AT_ONCE)
-        self._learning: set[asyncio.Task[None]] = set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one question, and hang up."""
@@ -55,34 +53,18 @@ class HookDesk:
     async def _answer(self, question: Any) -> dict[str, Any]:
         agent = AGENTS.get(question["agent"]) if isinstance(question, dict) else None
         told = question.get("told") if agent else None
-        if agent is None or not isinstance(told, dict) or question.get("when") not in agent.events.values():
+        if agent is None or not isinstance(told, dict) or question.get("when") not in PLACES:
             return _error("this is no question of a hook")
         try:
             answers = await self._answers()
             if not await concurrency.run(lambda: answers.is_of(str(told.get("cwd", "")))):
                 return _error("another workspace")
-            when = question["when"]
-            if when in {"stop", "compact"}:
-                # The agent waits for its hooks; what was learnt is needed later.
-                self._begin(lambda: answers.answered(agent, when, told))
-                return {"context": ""}
-            return {"context": await concurrency.run(lambda: answers.answered(agent, when, told))}
+            return {"context": await concurrency.run(lambda: answers.answered(agent, question["when"], told))}
         except PromptuaryError as error:
             return _error(str(error))
         except Exception:  # the outermost loop: one hook must not end the server
             logger.exception("a hook failed")
             return _error("failed")
-
-    def _begin(self, work: Any) -> None:
-        task = asyncio.ensure_future(self._quietly(work))
-        self._learning.add(task)
-        task.add_done_callback(self._learning.discard)
-
-    async def _quietly(self, work: Any) -> None:
-        try:
-            await concurrency.run(work)
-        except Exception as error:  # noqa: BLE001  (the outermost loop of work that nobody waits for)
-            logger.warning("nothing was learnt from a turn: %s", one_line(str(error)))
 
     async def _answers(self) -> HookAnswers:
         async with self._lock:
@@ -92,9 +74,7 @@ class HookDesk:
             return self._opened[1]
 
     async def close(self) -> None:
-        """Close the workspace, after what is being learnt."""
-        if self._learning:
-            await asyncio.wait(self._learning, timeout=_READ_SECONDS)
+        """Close the workspace."""
         if self._opened is not None:
             opened = self._opened[0]
             await concurrency.run(opened.close)
