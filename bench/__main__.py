@@ -13,6 +13,7 @@ BENCHMARKS = (
     "completion",
     "prefix",
     "preparing",
+    "first_token",
     "indexing",
     "embedding",
     "searching",

@@ -60,6 +60,10 @@ COMPACTION_FLAGS: Final[Mapping[str, Flag]] = {
         "--summary-timeout",
         {"metavar": "SECONDS", "help": "time limit for a model that writes a summary (default: 30)"},
     ),
+    "summary_model": (
+        "--summary-model",
+        {"metavar": "NAME", "help": "chat model that summarises a long history (default: none)"},
+    ),
 }
 FETCHING_FLAGS: Final[Mapping[str, Flag]] = {
     "allow_hosts": (

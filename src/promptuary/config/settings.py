@@ -73,6 +73,7 @@ class Settings:
     summary_least: int = 300
     summary_input: int = 32_000
     summary_timeout: float = 30.0
+    summary_model: str = ""
     chunk_tokens: int = 256
     chunk_overlap: int = 32
     index_hidden: bool = False
@@ -223,6 +224,7 @@ class SettingsOptions(TypedDict, total=False):
     summary_least: int | str | None
     summary_input: int | str | None
     summary_timeout: float | str | None
+    summary_model: str | None
     chunk_tokens: int | str | None
     chunk_overlap: int | str | None
     index_hidden: bool | str | None
@@ -293,6 +295,7 @@ USER_ONLY: Final = frozenset(
         "rerank_model",
         "rerank_url",
         "reranker",
+        "summary_model",
         "writeback_model",
         "writeback_profile_prompt",
         "writeback_qa_prompt",

@@ -82,7 +82,7 @@ def open_threads(
         room=_room(settings, window),
         limit=int(window * settings.limit_share),
         policy=compaction_policy(settings),
-        model=model,
+        model=model or _summarising(settings),
         expand=expand,
         resource=str(workspace.root.path),
         transaction=database.transaction,
@@ -101,6 +101,10 @@ def open_threads(
         memory_by_thread="{thread}" in settings.memory_folder,
     )
     return Threads(options, files, database, past)
+
+
+def _summarising(settings: Settings) -> ChatModel | None:
+    return chat_model(settings, settings.summary_model) if settings.summary_model else None
 
 
 def _tracking(

@@ -7,9 +7,11 @@ import keyring
 import pytest
 from keyrings.alt.file import PlaintextKeyring
 
+from promptuary.blocking import Promptuary
 from promptuary.config.settings import Settings, load
 from promptuary.core.errors import ConfigError
-from promptuary.core.ports.chat import TextPiece
+from promptuary.core.messages import Message, Prompt
+from promptuary.core.ports.chat import ChatRequest, TextPiece
 from promptuary.testing.chat_server import ChatServer, Says
 from promptuary.testing.loopback import Loopback
 from promptuary.testing.scripted import ScriptedModel, ScriptedStream
@@ -236,3 +238,30 @@ def test_a_key_that_is_pasted_where_its_variable_belongs_is_not_shown(workspace:
     with pytest.raises(ConfigError) as raised:
         load(workspace)
     assert "sk-abc-123" not in str(raised.value)
+
+
+def test_a_history_without_room_is_summarised_by_the_model_that_was_named_for_it(workspace: Path) -> None:
+    user_config('summary_model = "brief"\n[models.brief]\nscripted = ["They spoke of tea, and wanted more of it."]')
+    with Promptuary.open(workspace, exact=True, embedder="none", window=2000, reply_reserve=200) as promptuary:
+        for number in range(8):
+            turn = promptuary.threads.prepare(f"Question {number}: " + "what do you think of this tea? " * 20)
+            promptuary.threads.finish(turn, "It is a fine tea. " * 20)
+
+        assert any("They spoke of tea" in item.content for item in promptuary.threads.history())
+
+
+def test_calls_in_a_history_are_accepted_where_no_tools_are_offered_any_more(workspace: Path) -> None:
+    with ChatServer([Says("yes")]) as server:
+        user_config(f'[models.a]\nprovider = "anthropic"\nbase_url = "{server.anthropic_url}"\nmodel = "small"')
+        model = streaming_model(load(workspace), "a")
+        called: Message = {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"id": "c1", "name": "look", "arguments": "{}"}],
+        }
+        result: Message = {"role": "tool", "content": "seen", "tool_call_id": "c1"}
+        prompt = Prompt((), [{"role": "user", "content": "?"}, called, result], (), {"role": "user", "content": "And?"})
+        asyncio.run(collected(model, ChatRequest(prompt)))
+
+        assert [one["name"] for one in server.asked[0]["tools"]] == ["look"]
+        assert server.asked[0]["tool_choice"] == {"type": "none"}
