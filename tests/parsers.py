@@ -15,6 +15,9 @@ from selectolax.lexbor import LexborHTMLParser
 from promptuary.chat_exports import as_transcript
 from promptuary.cli.search.dates import moment
 from promptuary.cli.search.excerpt import excerpt as hit_lines
+from promptuary.commands.parsing import choices as command_choices
+from promptuary.commands.parsing import parse as parse_command
+from promptuary.commands.registry import COMMANDS as SLASH_COMMANDS
 from promptuary.config.settings import load
 from promptuary.context.compact.digest import digest
 from promptuary.context.compact.envelope import body_of, how_many
@@ -33,9 +36,12 @@ from promptuary.core.table import display_width
 from promptuary.core.text import one_line, slug, visible
 from promptuary.core.texts.excerpt import excerpt
 from promptuary.experiences.drafting import draft
+from promptuary.experiences.learning.choices import choice
 from promptuary.experiences.learning.learner import lessons
 from promptuary.experiences.sameness import fingerprint
 from promptuary.experiences.scrub import scrubbed, scrubbed_value
+from promptuary.hooks.install.jsonc import with_entry
+from promptuary.hooks.transcripts import turns as transcript_turns
 from promptuary.layers.instructions.imports import parse as parse_imports
 from promptuary.layers.sections import escaped, readable, unescaped
 from promptuary.layers.tracked.links import linked, without
@@ -417,6 +423,30 @@ GRAMMARS: Final = {
     "ts": "typescript",
     "tsx": "tsx",
 }
+
+
+def slash_command(text: str) -> None:
+    """Read a line of a chat."""
+    allowed = frozenset(command.name for command in SLASH_COMMANDS)
+    for line in (text, f"/{text}", f"/context add {text}", f"/memory {text}"):
+        parse_command(line, allowed)
+        list(command_choices(line, allowed))
+
+
+def agent_settings(text: str) -> None:
+    """Add an entry to JSON with comments."""
+    for one in (text, f'{{"a": {text}', f"// {text}\n{{}}", f'{{"a": [{text}'):
+        with suppress(PromptuaryError):
+            with_entry(one, ("b", "c"), 1)
+
+
+def agent_transcript(text: str) -> None:
+    """Read what coding agents write down of a conversation."""
+    line = json.dumps({"type": "user", "message": {"role": "user", "content": text}, "uuid": "1"})
+    for agent in ("claude-code", "codex"):
+        transcript_turns(f"{text}\n{line}\n{line}".encode(), agent)
+
+
 PARSERS: Final[dict[str, Parser]] = {
     "settings": Parser(settings),
     "an ignore file": Parser(ignore_file),
@@ -426,6 +456,10 @@ PARSERS: Final[dict[str, Parser]] = {
     "what a service streams": Parser(answer_stream),
     "the export of a thread": Parser(exported_thread),
     "a name in code": Parser(named_in_code),
+    "a slash command": Parser(slash_command),
+    "a preference": Parser(choice),
+    "settings of a coding agent": Parser(agent_settings),
+    "a transcript of a coding agent": Parser(agent_transcript),
     "a summary": Parser(summary),
     "a patch": Parser(patch),
     "an address": Parser(address),

@@ -256,6 +256,7 @@ SESSION_READS: Final[dict[str, Callable[[Promptuary, str], object]]] = {
     "archive": lambda p, key: p.sessions.archive(key),
     "restore": lambda p, key: p.sessions.restore(key),
     "create": lambda p, key: p.sessions.create("another", notes=[key]),
+    "remove": lambda p, key: p.sessions.remove(key),
 }
 """Each with the name of a session of everybody."""
 

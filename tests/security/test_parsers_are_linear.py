@@ -25,6 +25,15 @@ TAKES_APART = re.compile(
 JSON = "JSON of our own, or of a service that the person chose, by the standard library"
 SHORT = "the value of a reference, which is short"
 NOT_MEASURED = {
+    "cli/asking/answer.py": "arguments of a call, cut to a length, by the standard library",
+    "hooks/hook.py": "JSON of the agent that calls, cut to a length, by the standard library",
+    "hooks/install/toml_text.py": "the person's own settings of another program, by the standard library",
+    "integrations/langchain_messages.py": "JSON of a model, by the standard library",
+    "integrations/langgraph_store.py": JSON,
+    "mcp/transports/answering.py": JSON,
+    "threads/running/tool_calls.py": "JSON of a model, cut to a length, by the standard library",
+    "workspace/programs/agents/config_files.py": JSON,
+    "workspace/programs/agents/sockets.py": JSON,
     "cli/parsing.py": "words of a command line, which the system bounds",
     "cli/threads/reply.py": "JSON that the person types or pipes in, by the standard library",
     "config/static_layers.py": "names of at most 64 characters in settings, which are measured",

@@ -5,6 +5,7 @@
     ├── SourceError                  one source could not be fetched; it has a Code and a reason
     ├── ServiceRefusedError          a service did not accept a request; it has the HTTP status
     ├── ModelAnswerError             a model answered with something else than what it was asked for
+    ├── RunFailedError               a model did not complete its answer; it has what was recorded of the turn
     ├── LayerInitError               a layer that is required could not be started
     ├── ConflictError                a thread was changed by somebody else since it was read
     ├── NoteConflictError            a note was changed by somebody else since it was read
@@ -137,6 +138,18 @@ class ServiceRefusedError(PromptuaryError):
 
 class ModelAnswerError(PromptuaryError):
     """A model answered, but not in the form that it was asked for."""
+
+
+class RunFailedError(PromptuaryError):
+    """The model did not complete its answer.
+
+    ``result`` is the ``core.runs.RunResult`` of what was recorded of the turn; ``None`` if nothing had arrived: then
+    the turn counts as failed, and nothing of it is in the history.
+    """
+
+    def __init__(self, reason: str, result: Any = None) -> None:  # core.runs imports this module
+        super().__init__(reason)
+        self.result = result
 
 
 class LayerInitError(PromptuaryError):

@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
-from promptuary.core.errors import PromptuaryError
 from promptuary.core.expansion import Expansion
 from promptuary.core.layers import Json
 from promptuary.core.messages import Message, Prompt, ToolCall
@@ -158,18 +157,6 @@ OnEvent = Callable[[RunEvent], object]
 
 Confirm = Callable[[ToolCall], bool | Awaitable[bool]]
 """Asks the person whether a tool that writes may be called. It is called in a thread unless it is a coroutine."""
-
-
-class RunFailedError(PromptuaryError):
-    """The model did not complete its answer.
-
-    ``result`` is what was recorded of the turn; ``None`` if nothing had arrived: then the turn counts as failed, and
-    nothing of it is in the history.
-    """
-
-    def __init__(self, reason: str, result: RunResult | None = None) -> None:
-        super().__init__(reason)
-        self.result = result
 
 
 def summed(usages: Sequence[ModelUsage]) -> ModelUsage:

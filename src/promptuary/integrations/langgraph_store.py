@@ -139,7 +139,7 @@ def _item(name: str, note: Note) -> Item:
     header, text = note.header, note.body.strip()
     value: dict[str, Any] = {"content": text}
     if text.startswith(_FENCE) and text.endswith("\n```"):
-        with suppress(ValueError):  # if somebody has edited it, it is text
+        with suppress(ValueError, RecursionError):  # if somebody has edited it, it is text
             value = json.loads(text.removeprefix(_FENCE).removesuffix("\n```"))
     times = [datetime.fromisoformat(one) for one in (header.created_at, header.updated_at)]
     return Item(value=value, key=key, namespace=tuple(namespace), created_at=times[0], updated_at=times[1])

@@ -12,7 +12,7 @@ import pytest
 from promptuary import engine
 from promptuary.blocking import Promptuary
 from promptuary.context.history import groups
-from promptuary.core.errors import ConfigError, PromptuaryError
+from promptuary.core.errors import ConfigError, PromptuaryError, RunFailedError
 from promptuary.core.messages import Message, ToolCall
 from promptuary.core.ports.chat import ChatEvent, ChatRequest, ModelUsage, Stopped, TextPiece, ToolSpec
 from promptuary.core.receipts import Receipt
@@ -24,7 +24,6 @@ from promptuary.core.runs import (
     CallEnded,
     RunEnded,
     RunEvent,
-    RunFailedError,
     Tool,
     TurnExtended,
     TurnPrepared,

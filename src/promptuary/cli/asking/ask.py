@@ -12,9 +12,10 @@ from promptuary.cli.asking.question import AskedText, question
 from promptuary.cli.common import confirmed, opened, print_json, print_new_notes
 from promptuary.config.named_models import how_to_configure
 from promptuary.config.settings import user_file
+from promptuary.core.errors import RunFailedError
 from promptuary.core.json import run_json, turn_json
 from promptuary.core.messages import ToolCall
-from promptuary.core.runs import RunFailedError, RunResult, Tool
+from promptuary.core.runs import RunResult, Tool
 from promptuary.core.text import one_line, visible
 
 DONE: Final = 0

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar, assert_never
 
 from promptuary import concurrency
-from promptuary.core.errors import PromptuaryError
+from promptuary.core.errors import PromptuaryError, RunFailedError
 from promptuary.core.messages import Message, ToolCall, as_message
 from promptuary.core.ports.chat import (
     ChatEvent,
@@ -35,7 +35,6 @@ from promptuary.core.runs import (
     OnEvent,
     RunEnded,
     RunEvent,
-    RunFailedError,
     RunResult,
     RunStop,
     Tool,
