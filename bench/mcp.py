@@ -32,7 +32,8 @@ def main() -> None:
         workspace = Path(folder) / "site"
         workspace.mkdir()
         (workspace / "a.md").write_text("# Style\n\nBe brief. We deploy on Fridays.\n")
-        environment = {"HOME": folder, "PATH": os.environ["PATH"], "PROMPTUARY_EMBEDDER": "none"}
+        by_words = {"PROMPTUARY_EMBEDDER": "none", "BASIC_MEMORY_SEMANTIC_SEARCH_ENABLED": "false"}
+        environment = {"HOME": folder, "PATH": os.environ["PATH"], **by_words}
         report(
             "From the start of a server to its first answer (least of several runs)", _starts(workspace, environment)
         )

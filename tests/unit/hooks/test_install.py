@@ -257,6 +257,22 @@ def test_what_is_no_settings_file_is_refused_and_stays(
     assert one.path.read_text() == text
 
 
+def test_the_hooks_of_another_installation_are_replaced_and_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    before, now = (settings_files("codex", [path])[1] for path in ("/old/bin/promptuary", "/new/bin/promptuary"))
+    text = before.written('{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "mine"}]}]}}\n')
+    now.path.parent.mkdir()
+    now.path.write_text(text)
+
+    write("codex", planned([now]))
+    stop = entries(now)["hooks"]["Stop"]
+    assert [one["hooks"][0]["command"] for one in stop] == ["mine", "/new/bin/promptuary hook codex Stop"]
+    undo("codex", [now])
+    assert now.path.read_text() == text
+
+
 def test_a_link_is_followed_and_stays_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (one,) = settings_files("cursor", COMMAND)

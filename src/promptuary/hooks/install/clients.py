@@ -40,7 +40,7 @@ class SettingsFile:
                 case "member":
                     text = jsonc.with_entry(text, one.path, one.value)
                 case "item":
-                    text = jsonc.with_item(text, one.path, one.value)
+                    text = jsonc.with_item(_without_older(text, one), one.path, one.value)
                 case "table":
                     text = toml_text.with_table(text, one.path, one.value)
         return text
@@ -91,6 +91,22 @@ def settings_files(client: str, command: Sequence[str], *, hooks: bool = True) -
             return [SettingsFile(path, (SettingsEntry("member", ("servers", NAME), {"type": "stdio", **server}),))]
         case _:
             raise PromptuaryError(f"{client[:60]!r} is no agent that is known")
+
+
+def _without_older(text: str, wanted: SettingsEntry) -> str:
+    """Return ``text`` without the hook of another installation for the same event: both would run."""
+    ending = " ".join(shlex.split(wanted.value["hooks"][0]["command"])[-3:])
+    for other in jsonc.items(text, wanted.path):
+        hooks = other.get("hooks") if isinstance(other, dict) else None
+        command = (
+            hooks[0].get("command")
+            if isinstance(hooks, list) and len(hooks) == 1 and isinstance(hooks[0], dict)
+            else None
+        )
+        is_ours = isinstance(command, str) and command.endswith(ending) and NAME in command
+        if is_ours and other != wanted.value:
+            text = jsonc.without_item(text, wanted.path, other)
+    return text
 
 
 def _with_hooks(

@@ -70,6 +70,14 @@ def with_item(text: str, path: tuple[str, ...], value: Any) -> str:
     return text if value in node.value else _inserted(text, node, "", value)
 
 
+def items(text: str, path: tuple[str, ...]) -> list[Any]:
+    """Return the items of the list at ``path``; none if there is no such list."""
+    if not text.strip(" \t\r\n\ufeff"):
+        return []
+    node, left = _deepest(parsed(text), path)
+    return [] if left else [one.value for one in node.items]
+
+
 def without_entry(text: str, path: tuple[str, ...]) -> str:
     """Return ``text`` without the member at ``path``."""
     node, left = _deepest(parsed(text), path[:-1])
