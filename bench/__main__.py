@@ -11,6 +11,7 @@ BENCHMARKS = (
     "refusing",
     "listing",
     "completion",
+    "chat",
     "prefix",
     "preparing",
     "first_token",

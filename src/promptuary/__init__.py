@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         StorageError,
         UnknownSessionError,
     )
-    from promptuary.core.expansion import Expansion, Outcome, Slip, Spend
+    from promptuary.core.expansion import Expansion, Measured, Outcome, Slip, Spend
     from promptuary.core.experiences import (
         Experience,
         ExperienceFields,
@@ -201,6 +201,7 @@ _HOMES = {
     "Layer": "core.layers",
     "LayerContext": "core.layers",
     "LineRange": "core.references",
+    "Measured": "core.expansion",
     "MemoryResult": "core.notes",
     "MenuItem": "core.references",
     "Message": "core.messages",
@@ -359,6 +360,7 @@ __all__ = [
     "Layer",
     "LayerContext",
     "LineRange",
+    "Measured",
     "MemoryResult",
     "MenuItem",
     "Message",

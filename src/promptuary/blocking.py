@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from promptuary.config.settings import Settings, SettingsOptions
     from promptuary.context.render import Provider
-    from promptuary.core.expansion import Expansion
+    from promptuary.core.expansion import Expansion, Measured
     from promptuary.core.experiences import (
         Experience,
         ExperienceFields,
@@ -152,6 +152,29 @@ class Promptuary:
         ``pasted`` are parts of ``text``, as spans or as texts, that are sent and never looked into for references.
         """
         return self._calls.run(lambda: self._core.expand(text, pasted=pasted))
+
+    def measure(self, text: str, *, pasted: Pasted = ()) -> Measured:
+        """Return what a message that is being typed would cost; nothing is fetched, written or recorded for it.
+
+        Pages and the clipboard are not looked at; the result names such references.
+        """
+        from promptuary.wiring.answering import being_typed  # noqa: PLC0415  (only chats need it)
+
+        expand = lambda text, skip: self._core.expand(text, pasted=skip, recorded=False)  # noqa: E731
+        vocabulary = self.settings.effective_vocabulary
+        return self._calls.run(lambda: being_typed.measure(text, pasted, expand, vocabulary))
+
+    def typed(self) -> Sequence[str]:
+        """Return what the principal typed in the chats of this workspace, the oldest first."""
+        from promptuary.wiring.answering import being_typed  # noqa: PLC0415  (only chats need it)
+
+        return self._calls.run(lambda: being_typed.lines(self.path, self.principal))
+
+    def keep_typed(self, line: str) -> None:
+        """Keep what the principal typed in a chat, in their own state folder."""
+        from promptuary.wiring.answering import being_typed  # noqa: PLC0415  (only chats need it)
+
+        self._calls.run(lambda: being_typed.keep(self.path, self.principal, line))
 
     def render(self, expansion: Expansion, provider: Provider) -> Any:
         """Return an expanded message in the words of a provider; nothing is stored, and there is no thread."""

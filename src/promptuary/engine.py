@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 from promptuary import concurrency
 from promptuary.core.fading import HALF_LIFE, PRUNE_BELOW
 from promptuary.core.principals import LOCAL, Principal
+from promptuary.facades.async_models import AsyncModels
 from promptuary.facades.async_sessions import AsyncSessions
 from promptuary.facades.async_threads import AsyncThreads
 from promptuary.wiring.core import Core
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from promptuary.config.settings import Settings, SettingsOptions
     from promptuary.context.render import Provider
-    from promptuary.core.expansion import Expansion
+    from promptuary.core.expansion import Expansion, Measured
     from promptuary.core.experiences import (
         Experience,
         ExperienceFields,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
         NoteSelection,
         NoteTrust,
     )
-    from promptuary.core.ports.models import ChatModel, FetchProgress, ModelInfo
+    from promptuary.core.ports.models import ChatModel
     from promptuary.core.ports.writeback import Proposal, ProposalFields
     from promptuary.core.references import Completion, MenuItem, Pasted
     from promptuary.core.search import (
@@ -167,6 +168,29 @@ class Promptuary:
         ``pasted`` are parts of ``text``, as spans or as texts, that are sent and never looked into for references.
         """
         return await concurrency.run(lambda: self._core.expand(text, pasted=pasted))
+
+    async def measure(self, text: str, *, pasted: Pasted = ()) -> Measured:
+        """Return what a message that is being typed would cost; nothing is fetched, written or recorded for it.
+
+        Pages and the clipboard are not looked at; the result names such references.
+        """
+        from promptuary.wiring.answering import being_typed  # noqa: PLC0415  (only chats need it)
+
+        expand = lambda text, skip: self._core.expand(text, pasted=skip, recorded=False)  # noqa: E731
+        vocabulary = self.settings.effective_vocabulary
+        return await concurrency.run(lambda: being_typed.measure(text, pasted, expand, vocabulary))
+
+    async def typed(self) -> Sequence[str]:
+        """Return what the principal typed in the chats of this workspace, the oldest first."""
+        from promptuary.wiring.answering import being_typed  # noqa: PLC0415  (only chats need it)
+
+        return await concurrency.run(lambda: being_typed.lines(self.path, self.principal))
+
+    async def keep_typed(self, line: str) -> None:
+        """Keep what the principal typed in a chat, in their own state folder."""
+        from promptuary.wiring.answering import being_typed  # noqa: PLC0415  (only chats need it)
+
+        await concurrency.run(lambda: being_typed.keep(self.path, self.principal, line))
 
     async def render(self, expansion: Expansion, provider: Provider) -> Any:
         """Return an expanded message in the words of a provider; nothing is stored, and there is no thread."""
@@ -568,26 +592,3 @@ class AsyncExperiences:
 
     async def _run(self, work: Callable[[Experiences], Result], *, create: bool = False) -> Result:
         return await concurrency.run(lambda: work(self._core.experiences(create=create)))
-
-
-class AsyncModels:
-    """Models that have a name: ``Promptuary.models``. They belong to the person, and not to a workspace."""
-
-    def __init__(self, core: Core) -> None:
-        self._core = core
-
-    async def list(self) -> Sequence[ModelInfo]:
-        """Return every model of the catalogue, and those that were fetched besides."""
-        return await concurrency.run(lambda: self._core.models().list())
-
-    async def show(self, name: str) -> ModelInfo:
-        """Return a model with its files, each compared with the hash that it had when it was fetched."""
-        return await concurrency.run(lambda: self._core.models().show(name))
-
-    async def add(self, name: str, progress: FetchProgress | None = None) -> ModelInfo:
-        """Fetch a model by its name, or from the repository ``OWNER/NAME``, unless it is there already."""
-        return await concurrency.run(lambda: self._core.models().add(name, progress))
-
-    async def remove(self, name: str) -> bool:
-        """Delete the files of a model; return whether there were any."""
-        return await concurrency.run(lambda: self._core.models().remove(name))

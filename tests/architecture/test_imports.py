@@ -22,10 +22,23 @@ CONTRACTS = PROJECT["tool"]["importlinter"]["contracts"]
 SEES = {
     "storage": {"core", "durable", "concurrency"},
     "context": {"core", "tokens", "concurrency"},
-    "cli": {"engine", "blocking", "commands", "config", "core", "concurrency", "machine", "_version", "mcp", "hooks"},
+    "cli": {
+        "engine",
+        "blocking",
+        "commands",
+        "config",
+        "core",
+        "concurrency",
+        "machine",
+        "_version",
+        "mcp",
+        "hooks",
+        "chat",
+    },
     "mcp": {"engine", "blocking", "config", "core", "concurrency", "machine", "_version", "hooks"},
     "hooks": {"blocking", "config", "core", "machine"},
     "commands": {"engine", "core"},
+    "chat": {"engine", "commands", "config", "core"},
     "integrations": {"blocking", "config", "core", "concurrency"},
 }
 """Rooms that see nothing but these; ``cli`` runs long work in a thread, says which version it is, and starts others."""

@@ -167,6 +167,9 @@ ENGINE: Final = {
     "settings",
     "principal",
     "expand",
+    "measure",
+    "typed",
+    "keep_typed",
     "complete",
     "hint",
     "find_files",
@@ -312,6 +315,7 @@ EXPERIENCE_COMMANDS: Final[dict[str, Sequence[Sequence[str]]]] = {
 }
 """The actions of ``experience``; KEY is the id of an experience of everybody."""
 COMMANDS_WITHOUT_THREADS: Final = {
+    "chat",  # needs a terminal, and reads by the facade of the person alone
     "completion",
     "experience",
     "memory",

@@ -118,6 +118,11 @@ def add_answer_settings(parser: argparse.ArgumentParser) -> None:
     _add_other_settings(parser)
 
 
+def add_chat(parser: argparse.ArgumentParser) -> None:
+    """Add the thread of a chat."""
+    parser.add_argument("-t", "--thread", metavar="NAME", help="go on in this thread, or begin it (default: main)")
+
+
 def add_context_action(parser: argparse.ArgumentParser) -> None:
     """Add what is done with the attachments of a thread."""
     parser.add_argument(

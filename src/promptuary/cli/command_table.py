@@ -10,6 +10,7 @@ from promptuary.cli.arguments import (
     add_answering,
     add_asked_thread,
     add_backup,
+    add_chat,
     add_context_action,
     add_copy,
     add_filters,
@@ -115,6 +116,18 @@ COMMANDS: Final = (
         ),
         (add_text, add_asked_thread, add_answering, add_common, add_answer_settings),
         "asking",
+    ),
+    Command(
+        "chat",
+        "[options]",
+        "talk to a model in the terminal",
+        "Type a message, with @ for what goes along with it and # for what stays in view; a menu completes both, and a "
+        "meter shows what they cost before you send. The answer appears as it arrives; Ctrl-C stops it. /why shows "
+        "what a turn was made of, /help all commands and keys. Threads go on where they ended. Without a model, the "
+        "chat shows what would be sent.",
+        ("promptuary chat --model gpt-5-mini", "promptuary chat --thread review"),
+        (add_chat, add_answering, add_common, add_answer_settings),
+        "threads",
     ),
     Command(
         "reply",

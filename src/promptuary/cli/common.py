@@ -5,12 +5,13 @@ import logging
 import os
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.flags import SETTING_FLAGS
-from promptuary.config.settings import SETTINGS
+from promptuary.config.settings import SETTINGS, Settings
 from promptuary.core.errors import ConfigError, PromptuaryError, SourceError
 from promptuary.core.text import one_line
 
@@ -42,11 +43,26 @@ def standard_input() -> bytes:
     return data or b""
 
 
+class _Facade(Protocol):
+    """A facade, with or without ``async``."""
+
+    @property
+    def settings(self) -> Settings: ...
+
+
+Facade = TypeVar("Facade", bound=_Facade)
+
+
 def opened(options: argparse.Namespace) -> Promptuary:
     """Open the workspace with the flags as settings, and print the notes on the settings.
 
     Raises ``ConfigError``, which names the flag that is wrong.
     """
+    return opened_by(Promptuary.open, options)
+
+
+def opened_by(open_: Callable[..., Facade], options: argparse.Namespace) -> Facade:
+    """Open the workspace with this way of opening it."""
     if options.debug:
         logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
     else:
@@ -56,9 +72,7 @@ def opened(options: argparse.Namespace) -> Promptuary:
         raise ConfigError(f"--workspace {options.workspace} is not a folder")
     given: dict[str, Any] = {name: getattr(options, name, None) for name in SETTINGS}
     try:
-        promptuary = Promptuary.open(
-            options.workspace if named else ".", exact=named, current_folder=current_folder(), **given
-        )
+        promptuary = open_(options.workspace if named else ".", exact=named, current_folder=current_folder(), **given)
     except ConfigError as error:
         raise ConfigError(_OPTION.sub(_flag, str(error))) from error
     if not options.quiet:

@@ -65,6 +65,19 @@ class Spend:
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """What a message would cost: its own words, and what it points at.
+
+    ``uncounted`` are references that are fetched, or do something, only when the message is sent.
+    """
+
+    words: int
+    spend: Spend
+    uncounted: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Expansion:
     """A message with everything it refers to, ready to send.
 

@@ -26,6 +26,9 @@ KINDS = frozenset(
 WRITING_KINDS = frozenset({"remember"})
 """Kinds that write something and attach nothing."""
 
+NOT_MEASURED = frozenset({"url", "clipboard", *WRITING_KINDS})
+"""Kinds that reach out of the workspace or write: nobody follows them while a message is still being typed."""
+
 PATH_KINDS = frozenset({"file", "folder"})
 """Kinds whose value is a path in the workspace."""
 

@@ -137,10 +137,10 @@ class Core:
         """The root of the workspace."""
         return self._workspace.root.path
 
-    def expand(self, text: str, *, pasted: Pasted = ()) -> Expansion:
-        """Return ``text`` with everything it points at."""
+    def expand(self, text: str, *, pasted: Pasted = (), recorded: bool = True) -> Expansion:
+        """Return ``text`` with everything it points at; ``recorded``: menus prefer what it names from now on."""
         limit = int(self.settings.effective_window * self.settings.limit_share)
-        return self._expand(text, limit, pasted=pasted_spans(text, pasted))
+        return self._expand(text, limit, pasted=pasted_spans(text, pasted), recorded=recorded)
 
     def _expand(
         self,
@@ -149,6 +149,7 @@ class Core:
         *,
         pasted: Sequence[Span] = (),
         turn: ExpandRequest | None = None,
+        recorded: bool = True,
     ) -> Expansion:
         """Expand a message; that of a ``turn`` of a thread has references queued, and may ask for a note."""
         window = self.settings.effective_window
@@ -179,7 +180,7 @@ class Core:
                 tracked=turn is None,
                 brought=turn.brought if turn else (),
             )
-        if expansion.named:
+        if expansion.named and recorded:
             self._workspace.usage.record(expansion.named)
         return expansion
 

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final, Generic, TypeVar
 
+from promptuary.concurrency import Task, begin
 from promptuary.core.errors import SourceError
 from promptuary.core.references import Completion, MenuItem
 from promptuary.references.completion.complete import LIMIT, complete
@@ -137,14 +138,26 @@ class Completer:
 
 
 class _Cached(Generic[Value]):
-    """A value that is computed again when it is older than a few seconds."""
+    """A value that is computed again when it is older than a few seconds: in the background, no keystroke waits."""
 
     def __init__(self, compute: Callable[[], Value]) -> None:
         self._compute = compute
         self._known: tuple[float, Value] | None = None
+        self._computing: Task[None] | None = None
 
     def get(self) -> Value:
-        now = time.monotonic()
-        if self._known is None or now - self._known[0] > _CACHE_SECONDS:
-            self._known = (now, self._compute())
-        return self._known[1]
+        known = self._known
+        if known is None:
+            return self._computed()
+        outdated = time.monotonic() - known[0] > _CACHE_SECONDS
+        if outdated and (self._computing is None or self._computing.wait(0)):
+            self._computing = begin(self._compute_again)
+        return known[1]
+
+    def _compute_again(self) -> None:
+        self._computed()
+
+    def _computed(self) -> Value:
+        value = self._compute()
+        self._known = (time.monotonic(), value)
+        return value

@@ -36,7 +36,7 @@ def kept_here(root: Path) -> Sequence[KeptFile]:
     state = state_folder()
     lists = [
         workspace_file(state / folder, root).with_suffix(suffix)
-        for folder in ("folders", "adopted", "usage")
+        for folder in ("folders", "adopted", "usage", "typed")
         for suffix in (".json", ".lock")
     ]
     known = person_place(root).with_suffix(".path")

@@ -1,0 +1,140 @@
+"""The menus of the prompt: ``/`` for commands, ``@`` and ``#`` for references, with hints that are filled in later.
+
+Everything that looks at files runs in threads of the library; the menu shows what is there, and fills up.
+"""
+
+import asyncio
+import shlex
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from typing import Final, Protocol
+
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+
+from promptuary.commands.parsing import Choice, choices
+from promptuary.core.references import Completion as Menu
+from promptuary.core.references import MenuItem
+from promptuary.core.text import one_line
+
+ROWS: Final = 12
+_TAKES_PATHS: Final = ("/context add ", "/context drop ", "/context pin ", "/context unpin ")
+_LABEL: Final = 60
+
+
+class Completes(Protocol):
+    """What the menus need of the facade."""
+
+    async def complete(self, text: str, *, limit: int = 20) -> Menu:
+        """Return the menu at the end of ``text``."""
+        ...
+
+    async def hint(self, item: MenuItem) -> str:
+        """Return the hint of a row."""
+        ...
+
+
+class Hints:
+    """The hints of rows: those that the menu did not wait for are measured one after the other."""
+
+    def __init__(self, measure: Callable[[MenuItem], Awaitable[str]], changed: Callable[[], object]) -> None:
+        self._measure, self._changed = measure, changed
+        self._known: dict[str, str] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def of(self, item: MenuItem) -> str:
+        """Return what is known of a row by now."""
+        return item.hint or self._known.get(item.path, "")
+
+    def want(self, items: Sequence[MenuItem]) -> None:
+        """Measure the rows of this menu, and no longer those of the one before."""
+        self.close()
+        missing = [item for item in items if item.path and not self.of(item)]
+        if missing:
+            self._task = asyncio.ensure_future(self._fill(missing))
+
+    def close(self) -> None:
+        """Stop measuring."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    def forget(self) -> None:
+        """Measure everything again from now on: files change."""
+        self._known.clear()
+
+    async def _fill(self, items: Sequence[MenuItem]) -> None:
+        for item in items:
+            self._known[item.path] = await self._measure(item)
+            self._changed()
+
+
+class ChatCompleter(Completer):
+    """Completes what stands before the cursor.
+
+    ``scanning`` is called when the workspace is still being listed, so that the menu can be asked for again.
+    """
+
+    def __init__(
+        self, source: Completes, allowed: frozenset[str], hints: Hints, scanning: Callable[[], object] = lambda: None
+    ) -> None:
+        self._source, self._allowed, self._hints, self._scanning = source, allowed, hints, scanning
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        """Return nothing: everything is found by the asynchronous form."""
+        del document, complete_event
+        return ()
+
+    async def get_completions_async(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> AsyncGenerator[Completion, None]:
+        """Yield the rows of the menu."""
+        del complete_event
+        text = document.text_before_cursor
+        if text.lstrip().startswith("/"):
+            for choice in choices(text, self._allowed):
+                yield _row_of_choice(choice, text)
+        path = path_being_typed(text)
+        typed = text if path is None else f"@file:{path}"
+        if path is None and not may_refer(text):
+            return
+        menu = await self._source.complete(typed, limit=ROWS)
+        self._hints.want(menu.items)
+        for item in menu.items:
+            yield self._row(item, menu.start - len(text) if path is None else -len(path), plain=path is not None)
+        if menu.scanning:
+            self._scanning()
+
+    def _row(self, item: MenuItem, start: int, *, plain: bool) -> Completion:
+        text = shlex.quote(item.path) if plain and item.path else item.insert
+        return Completion(text, start, display=_label(item), display_meta=lambda: one_line(self._hints.of(item)))
+
+
+def may_refer(text: str) -> bool:
+    """Return whether a reference can end at the end of ``text``: most keys need no look at the workspace."""
+    line = text[text.rfind("\n") + 1 :]
+    return "@" in line or "#" in line or "[[" in line
+
+
+def path_being_typed(text: str) -> str | None:
+    """Return the path at the end of a command that takes paths, as far as it is typed; else ``None``."""
+    bare = text.lstrip()
+    if not bare.startswith(_TAKES_PATHS) or "\n" in bare:
+        return None
+    word = bare.rsplit(" ", 1)[1]
+    return None if word.startswith(("@", "#")) else word
+
+
+def _row_of_choice(choice: Choice, text: str) -> Completion:
+    return Completion(choice.text, choice.start - len(text), display=choice.text, display_meta=choice.meaning)
+
+
+def _label(item: MenuItem) -> StyleAndTextTuples:
+    """Return the label with the letters that match set off."""
+    label, matches = one_line(item.label), set(item.matches)
+    if len(label) != len(item.label):
+        matches = set()
+    if len(label) > _LABEL:
+        cut = len(label) - _LABEL
+        label, matches = f"…{label[cut:]}", {place - cut + 1 for place in matches if place >= cut}
+    return [("class:match" if place in matches else "", char) for place, char in enumerate(label)]

@@ -1,0 +1,88 @@
+"""The token meter of the toolbar: what the references of a message cost, before it is sent.
+
+``meter_text`` is pure. ``LiveMeter`` measures in the background when the typing pauses: no key ever waits for it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.expansion import Measured
+
+WIDTH: Final = 24
+PAUSE: Final = 0.15
+"""Seconds without a key before a message is measured."""
+_FILLED, _EMPTY, _MARK, _MARK_FILLED = "━", "─", "┼", "╋"
+
+Fragment = tuple[str, str]
+"""A style and a text, as prompt_toolkit has them."""
+
+
+def meter_text(measured: Measured, *, busy: bool = False) -> list[Fragment]:
+    """Return the meter: a bar of the window with marks at the warning and at the limit, and the figures."""
+    spend = measured.spend
+    style = "class:meter.low" if spend.injected <= spend.warn_at else "class:meter.high"
+    style = "class:meter.full" if spend.injected >= spend.limit * 0.98 else style
+    window = max(spend.window, 1)
+    filled = min(WIDTH, max(round(spend.injected / window * WIDTH), int(spend.injected > 0)))
+    marks = {round(one / window * WIDTH) for one in (spend.warn_at, spend.limit)}
+    cells = [_cell(place, filled, marks) for place in range(WIDTH)]
+    bar: list[Fragment] = [(style, "".join(cells[:filled])), ("class:meter.rest", "".join(cells[filled:]))]
+    said = f" @ {spend.injected:,} of {spend.window:,} tokens ({spend.injected / window:.0%})"
+    said += f", message {measured.words:,}" if measured.words else ""
+    said += f", {len(measured.uncounted)} not counted yet" if measured.uncounted else ""
+    return [part for part in bar if part[1]] + [(style, said + (" …" if busy else ""))]
+
+
+def _cell(place: int, filled: int, marks: set[int]) -> str:
+    if place in marks:
+        return _MARK_FILLED if place < filled else _MARK
+    return _FILLED if place < filled else _EMPTY
+
+
+class LiveMeter:
+    """Measures what is typed, whenever the typing pauses; ``changed`` is called when there is something new to show."""
+
+    def __init__(
+        self,
+        measure: Callable[[str], Awaitable[Measured]],
+        changed: Callable[[], object],
+        *,
+        pause: float = PAUSE,
+    ) -> None:
+        self._measure, self._changed, self._pause = measure, changed, pause
+        self._wanted = ""
+        self._task: asyncio.Task[None] | None = None
+        self.measured: Measured | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether what is shown is not yet about what is typed."""
+        return self._task is not None and not self._task.done()
+
+    def typed(self, text: str) -> None:
+        """Note what the message is now."""
+        self._wanted = text
+        if not self.busy:
+            self._task = asyncio.ensure_future(self._catch_up())
+
+    async def _catch_up(self) -> None:
+        known: str | None = None
+        while known != self._wanted:
+            seen: str | None = None
+            while seen != self._wanted:
+                seen = self._wanted
+                await asyncio.sleep(self._pause)
+            try:
+                self.measured = await self._measure(seen or "")
+            except PromptuaryError:
+                self.measured = None
+            known = seen
+        self._task = None
+        self._changed()
+
+    def close(self) -> None:
+        """Stop."""
+        if self._task is not None:
+            self._task.cancel()

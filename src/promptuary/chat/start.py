@@ -1,0 +1,53 @@
+"""Starts a chat: the one module of this room that others name. It says what is missing before anything is opened."""
+
+import asyncio
+import sys
+import termios
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from promptuary.core.errors import PromptuaryError, how_to_install
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from promptuary.engine import Promptuary
+
+
+def start(opened: "Callable[[], Promptuary]", *, thread: str, tools: bool, max_requests: int, may_write: bool) -> None:
+    """Talk at the terminal until the person leaves."""
+    try:
+        from promptuary.chat.chat import Chat, ChatOptions  # noqa: PLC0415  (they need the extra)
+        from promptuary.chat.prompt import ChatPrompt  # noqa: PLC0415
+        from promptuary.chat.terminal import Terminal  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in {"prompt_toolkit", "rich"}:
+            raise
+        raise PromptuaryError(f"The chat needs the 'chat' extra: {how_to_install('chat')}") from error
+    options = ChatOptions(thread, tools=tools, max_requests=max_requests, may_write=may_write)
+
+    async def talk() -> None:
+        async with opened() as p:
+            await Chat(p, options, prompt=ChatPrompt(p), terminal=Terminal()).run()
+
+    with _without_echo(), suppress(asyncio.CancelledError):  # the terminal is gone, or the program was told to end
+        asyncio.run(talk())
+
+
+@contextmanager
+def _without_echo() -> "Iterator[None]":
+    """Let the terminal neither echo nor edit: what is typed while an answer arrives waits for the next prompt.
+
+    Otherwise Enter would be a new line there, and Ctrl-D would be lost. Ctrl-C still interrupts.
+    """
+    terminal = sys.stdin.fileno()
+    before = termios.tcgetattr(terminal)
+    quiet = list(before)
+    quiet[0] &= ~termios.ICRNL
+    quiet[3] &= ~(termios.ECHO | termios.ICANON)
+    termios.tcsetattr(terminal, termios.TCSADRAIN, quiet)
+    try:
+        yield
+    finally:
+        with suppress(termios.error):  # the terminal is gone
+            termios.tcsetattr(terminal, termios.TCSADRAIN, before)

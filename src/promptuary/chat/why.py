@@ -1,0 +1,73 @@
+"""``/why`` in colour: the receipt of a turn as a table, and the window as a bar. Uses rich, which is loaded here."""
+
+import sys
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from promptuary.commands.plain_text import since
+from promptuary.commands.window_bar import FREE, REPLY, Segment, segments
+from promptuary.core.receipts import Receipt, ReceiptEntry
+from promptuary.core.text import one_line
+from promptuary.core.threads import Replay
+
+_COLOURS: Final = ("cyan", "green", "magenta", "blue", "yellow", "bright_cyan", "bright_green", "bright_magenta")
+_STATUS: Final = {"in": "green", "degraded": "yellow", "out": "red"}
+_WIDEST: Final = 76
+
+
+def show_why(replay: Replay) -> None:
+    """Print the receipt of a turn."""
+    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
+    turn, receipt = replay.turn, replay.turn.receipt
+    console.print(Text(f"turn {turn.number} ({turn.status}): {one_line(turn.text)[:200]}", style="bold"))
+    console.print(_table(receipt))
+    console.print(_bar(receipt, min(_WIDEST, max(console.width - 2, 20))))
+    for line in _remarks(receipt, replay):
+        console.print(Text(line, style="yellow"))
+
+
+def _table(receipt: Receipt) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for title in ("layer", "what", "status", "tokens", "window", "why"):
+        table.add_column(title, justify="right" if title in {"tokens", "window"} else "left", overflow="fold")
+    colours = _colours(segments(receipt, _WIDEST))
+    for entry in receipt.entries:
+        table.add_row(*_row(entry, colours.get(entry.layer, "")))
+    return table
+
+
+def _row(entry: ReceiptEntry, colour: str) -> tuple[Text, ...]:
+    status = entry.status if entry.detail in {None, "full"} else f"{entry.status}, {entry.detail}"
+    return (
+        Text(one_line(entry.layer), style=colour),
+        Text(one_line(entry.label)),
+        Text(status, style=_STATUS[entry.status]),
+        Text(f"{entry.tokens:,}"),
+        Text(f"{entry.share:.1%}"),
+        Text(one_line(entry.reason), style="dim"),
+    )
+
+
+def _colours(parts: list[Segment]) -> dict[str, str]:
+    named = [one.name for one in parts if one.name not in {REPLY, FREE}]
+    return {name: _COLOURS[place % len(_COLOURS)] for place, name in enumerate(named)}
+
+
+def _bar(receipt: Receipt, width: int) -> Text:
+    parts = segments(receipt, width)
+    colours = _colours(parts) | {REPLY: "white", FREE: "dim"}
+    bar, legend = Text(), Text("\n")
+    for one in parts:
+        mark = {REPLY: "┄", FREE: "·"}.get(one.name, "█")
+        bar.append(mark * one.cells, style=colours[one.name])
+        legend.append(f"{mark} ", style=colours[one.name])
+        legend.append(f"{one_line(one.name)} {one.tokens:,} ({one.tokens / max(receipt.window, 1):.1%})  ")
+    return bar + legend
+
+
+def _remarks(receipt: Receipt, replay: Replay) -> list[str]:
+    failed = [f"failed: {one.layer}.{one.hook}: {one_line(one.reason)}" for one in receipt.failures]
+    return [*failed, *(f"warning: {one_line(one)}" for one in receipt.warnings), *since(replay)]

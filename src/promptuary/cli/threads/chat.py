@@ -1,0 +1,30 @@
+"""``promptuary chat``: starts the chat in the terminal, which is a surface of its own."""
+
+import argparse
+import sys
+from typing import Final
+
+from promptuary.chat.start import start
+from promptuary.cli.common import opened_by
+from promptuary.core.errors import PromptuaryError
+from promptuary.engine import Promptuary
+
+DONE: Final = 0
+
+
+def main(options: argparse.Namespace) -> int:
+    """Talk until the person leaves."""
+    if options.json:
+        raise PromptuaryError("a chat prints no JSON; promptuary ask --json TEXT does")
+    if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout)):
+        raise PromptuaryError(
+            "a chat needs a terminal; for one question, also from a pipe, there is: promptuary ask TEXT"
+        )
+    start(
+        lambda: opened_by(Promptuary.open, options),
+        thread="main" if options.thread is None else options.thread,
+        tools=not options.no_tools,
+        max_requests=options.max_requests,
+        may_write=options.yes,
+    )
+    return DONE

@@ -1,0 +1,58 @@
+"""What a person typed in the chats of a workspace: kept in their own state folder, so that they can search it.
+
+It is a convenience: a file that is missing, corrupt or not writable is never an error. Each owner sees their own lines.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from promptuary import durable
+from promptuary.core.errors import LockTimeoutError
+from promptuary.workspace.user_folders import made, state_folder, workspace_file
+
+MOST_LINES: Final = 1_000
+LONGEST_LINE: Final = 10_000
+"""Characters; a longer text is not kept."""
+_MAX_FILE: Final = 16 << 20
+_LOCK_TIMEOUT: Final = 1.0
+
+
+def typed_lines(workspace: Path, owner: str) -> Sequence[str]:
+    """Return what ``owner`` typed, the oldest first."""
+    return _read(_file(workspace)).get(owner, [])
+
+
+def keep_typed_line(workspace: Path, owner: str, line: str) -> None:
+    """Keep ``line`` behind the others, unless it is the same as the last one."""
+    file = _file(workspace)
+    if not line.strip() or len(line) > LONGEST_LINE:
+        return
+    try:
+        made(file.parent)
+        with durable.locked(file.with_suffix(".lock"), timeout=_LOCK_TIMEOUT):
+            every = _read(file)
+            own = every.get(owner, [])
+            if own[-1:] != [line]:
+                every[owner] = [*own, line][-MOST_LINES:]
+                durable.replace(file, json.dumps(every).encode(), sync=False)
+    except (OSError, LockTimeoutError):
+        return
+
+
+def _file(workspace: Path) -> Path:
+    return workspace_file(state_folder() / "typed", workspace)
+
+
+def _read(file: Path) -> dict[str, list[str]]:
+    try:
+        with file.open("rb") as opened:
+            found: Any = json.loads(opened.read(_MAX_FILE))
+        return {
+            str(owner): [line for line in lines if isinstance(line, str) and len(line) <= LONGEST_LINE][-MOST_LINES:]
+            for owner, lines in found.items()
+            if isinstance(lines, list)
+        }
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return {}

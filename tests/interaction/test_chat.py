@@ -1,0 +1,310 @@
+"""``promptuary chat`` as a person uses it: in a pseudo-terminal, against a service on loopback."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from promptuary.blocking import Promptuary
+from promptuary.core.messages import ToolCall
+from promptuary.testing.chat_server import BreaksOff, ChatServer, Fails, Garbles, Refuses, Reply, Says, Silent
+from tests.conftest import Files
+from tests.interaction.pseudo_terminal import PseudoTerminal
+
+READY = "┼"
+"""A mark of the meter in the toolbar: the prompt takes keys now."""
+
+Begin = Callable[..., PseudoTerminal]
+
+
+@pytest.fixture
+def project(files: Files) -> Path:
+    return files(
+        {
+            "src/first.py": "def first() -> int:\n    return 1\n",
+            "src/second.py": "def second() -> int:\n    return 2\n",
+            "docs/style.md": "# Style\n\nBe brief.\n",
+        }
+    )
+
+
+@pytest.fixture
+def begin(project: Path) -> Iterator[Begin]:
+    """Start a chat with a service that gives these replies; the service lives as long as the test."""
+    with ExitStack() as stack:
+
+        def started(*replies: Reply, arguments: tuple[str, ...] = (), wire: str = "openai") -> PseudoTerminal:
+            if replies:
+                server = stack.enter_context(ChatServer(replies))
+                configure(server, wire)
+            terminal = PseudoTerminal(["chat", *arguments], folder=project, environment={})
+            stack.enter_context(terminal)
+            terminal.expect(READY)
+            return terminal
+
+        yield started
+
+
+def configure(server: ChatServer, wire: str = "openai") -> None:
+    folder = Path(os.environ["HOME"], ".config/promptuary")
+    folder.mkdir(parents=True, exist_ok=True)
+    url = server.openai_url if wire == "openai" else server.anthropic_url
+    (folder / "config.toml").write_text(
+        f'answer_model = "fake"\n[models.fake]\nprovider = "{wire}"\nbase_url = "{url}"\nmodel = "gpt-4o"\n'
+        '[models.other]\nscripted = ["I am the other one."]\n',
+        encoding="utf-8",
+    )
+
+
+def turns(project: Path, thread: str = "main") -> list[tuple[str, str]]:
+    with Promptuary.open(project, exact=True) as promptuary:
+        return [(turn.text, turn.status) for turn in promptuary.threads.turns(thread=thread)]
+
+
+def said(project: Path, thread: str = "main") -> list[str]:
+    with Promptuary.open(project, exact=True) as promptuary:
+        return [item.words for item in promptuary.threads.history(thread=thread)]
+
+
+@pytest.mark.parametrize("wire", ["openai", "anthropic"])
+def test_a_reference_is_chosen_sent_answered_explained_and_resumed(begin: Begin, project: Path, wire: str) -> None:
+    chat = begin(Says("It returns one.", usage=(120, 7, 20)), wire=wire)
+    chat.press("What does @fi")
+    chat.expect("src/first.py")
+    chat.press("\t\t\r")  # the second row, behind @file:; no message is sent yet
+    chat.expect("❯ What does @src/first.py")
+    chat.press("do?")
+    chat.expect("@ 5")  # the meter counts it before anything is sent
+    chat.press("\r")
+
+    chat.expect("[@ context: ")
+    chat.expect("It returns one.")
+    chat.expect("120 read (20 cached), 7 written")
+    chat.press("/why\r")
+    shown = chat.expect("free 123,")
+    assert "turn 1 (finished): What does @src/first.py do?" in shown
+    assert "references" in shown
+    chat.press("/quit\r")
+    assert chat.ended() == 0
+
+    again = begin(arguments=("--thread", "main"))
+    assert "❯ What does @src/first.py do?" in again.everything
+    assert "It returns one." in again.everything
+    again.press("\x04")
+    assert again.ended() == 0
+    assert turns(project) == [("What does @src/first.py do?", "finished")]
+
+
+def test_ctrl_c_stops_the_answer_and_not_the_program(begin: Begin, project: Path) -> None:
+    chat = begin(Says("word " * 400, pause=0.05), Says("Short."))
+    chat.press("Tell me all\r")
+    chat.expect("word word word")
+    chat.interrupt()
+    chat.expect("interrupted: what had arrived of the answer is kept")
+    chat.press("And now?\r")
+    chat.expect("Short.")
+    chat.press("\x04")
+
+    assert chat.ended() == 0
+    first, partly, second, last = said(project)
+    assert (first, second, last) == ("Tell me all", "And now?", "Short.")
+    assert partly.startswith("word word")
+    assert partly.endswith("[interrupted]")
+
+
+def test_an_answer_that_never_comes_can_be_interrupted_and_the_message_is_not_lost(begin: Begin) -> None:
+    chat = begin(Silent(4), Says("Here I am."))
+    chat.press("Hello?\r")
+    chat.expect("fake …")
+    chat.interrupt()
+    chat.expect("interrupted: nothing had arrived")
+    chat.expect("❯ Hello?", count=2)  # it waits in the prompt
+    chat.press("\r")
+    chat.expect("Here I am.")
+
+
+@pytest.mark.parametrize(
+    ("reply", "line"),
+    [
+        (Refuses(401, "wrong key"), "401"),
+        (Refuses(429, "slow down", retry_after=0), "429"),
+        (Refuses(500, "oops"), "500"),
+        (Garbles(), "malformed"),
+        (BreaksOff(), "closed the connection early"),
+        (Fails(message="overloaded today"), "overloaded today"),
+    ],
+)
+def test_a_failure_ends_in_a_clear_line_and_the_message_waits_in_the_prompt(
+    begin: Begin, project: Path, reply: Reply, line: str
+) -> None:
+    chat = begin(reply)
+    chat.press("Hello there\r")
+    chat.expect("❯ Hello there", count=2)
+    assert line in chat.everything
+    assert "Traceback" not in chat.everything
+    chat.press("\x03\x04")
+
+    assert chat.ended() == 0
+    assert said(project) == []
+
+
+@pytest.mark.parametrize("reply", [BreaksOff("Some of it "), Garbles("Some of it "), Fails("Some of it ")])
+def test_what_had_arrived_before_a_failure_is_kept(begin: Begin, project: Path, reply: Reply) -> None:
+    chat = begin(reply, Says("All of it."))
+    chat.press("Hello there\r")
+    chat.expect("what had arrived of the answer is kept")
+    chat.press("Again\r")
+    chat.expect("All of it.")
+    chat.press("\x04")
+
+    assert chat.ended() == 0
+    question, partly, again, answer = said(project)
+    assert (question, again, answer) == ("Hello there", "Again", "All of it.")
+    assert partly == "Some of it\n\n[broken off]"
+
+
+def test_each_call_of_a_tool_is_shown_and_writing_needs_consent(begin: Begin, project: Path) -> None:
+    read = ToolCall("1", "read_file", '{"path": "docs/style.md"}')
+    write = ToolCall("2", "write_memory", '{"content": "We deploy on Mondays.", "title": "Deploys", "type": "project"}')
+    chat = begin(
+        Says("I look.", calls=[read]), Says(calls=[write]), Says("Not noted."), Says(calls=[write]), Says("Noted.")
+    )
+    chat.press("Look and note\r")
+    chat.expect("→ read_file path=docs/style.md")
+    chat.expect("Let it? [y/N]")
+    chat.press("n\r")
+    chat.expect("Not noted.")
+    chat.press("Then note it\r")
+    chat.expect("Let it? [y/N]", count=2)
+    chat.press("y\r")
+    chat.expect("Noted.")
+    chat.press("\x04")
+
+    assert chat.ended() == 0
+    with Promptuary.open(project, exact=True) as promptuary:
+        assert [note.title for note in promptuary.memory.list().headers] == ["Deploys"]
+
+
+def test_a_long_paste_is_folded_sent_whole_and_never_scanned(begin: Begin, project: Path) -> None:
+    pasted = "\n".join(f"line {number} mentions @src/first.py" for number in range(120))
+    chat = begin(Says("Long."))
+    chat.press("Explain ")
+    chat.paste(pasted)
+    chat.expect("❯ Explain [Pasted text #1, 120 lines]")
+    chat.press("\r")
+    chat.expect("Long.")
+    chat.press("\x04")
+
+    assert chat.ended() == 0
+    assert "tokens injected" not in chat.everything
+    assert said(project)[0] == f"Explain {pasted}"
+
+
+def test_a_message_may_have_several_lines(begin: Begin, project: Path) -> None:
+    chat = begin(Says("Yes."))
+    chat.press("one")
+    chat.press("\x1b\r")
+    chat.press("two")
+    chat.press("\x0a")
+    chat.press("three\r")
+    chat.expect("Yes.")
+    chat.press("\x04")
+
+    assert chat.ended() == 0
+    assert said(project)[0] == "one\ntwo\nthree"
+
+
+def test_what_was_typed_before_is_found_again_in_the_next_chat(begin: Begin) -> None:
+    chat = begin(Says("Yes."))
+    chat.press("a very special question\r\x04")  # the end is typed before the answer is there
+    assert chat.ended() == 0
+    assert "Yes." in chat.everything
+
+    again = begin()
+    again.press("\x12special")
+    again.expect("a very special question", count=2)
+
+
+def test_commands_act_on_the_thread_and_slips_are_never_sent(begin: Begin, project: Path) -> None:
+    chat = begin(Says("Yes."))
+    chat.press("/contxt add docs/style.md\r")
+    chat.expect("did you mean /context add docs/style.md?")
+    chat.press("/context add docs/style.md\r")
+    chat.expect("docs/style.md")
+    chat.expect("history: 0 messages")
+    chat.press("/thread other\r")
+    chat.expect("thread other begins")
+    chat.press("/model other\r")
+    chat.expect("other answers from now on")
+    chat.press("Who are you?\r")
+    chat.expect("I am the other one.")
+    chat.press("/undo\r")
+    chat.expect("turn 1 is taken back: Who are you?")
+    chat.expect("❯ Who are you?", count=2)
+    chat.press("\x03")
+    chat.press("/help\r")
+    chat.expect("Alt-Enter")
+    chat.press("\x04")
+
+    assert chat.ended() == 0
+    assert turns(project, "other") == [("Who are you?", "undone")]
+    assert turns(project) == []
+
+
+def test_without_a_model_it_shows_what_would_be_sent_and_how_to_configure_one(begin: Begin, project: Path) -> None:
+    chat = begin()
+    assert "no model" in chat.shown
+    chat.press("Look at @src/first.py\r")
+    chat.expect("No model is configured")
+    assert "def first() -> int:" in chat.everything
+    assert "answer_model = " in chat.everything
+    chat.press("\x04")
+
+    assert chat.ended() == 0
+    assert turns(project) == []
+
+
+def test_an_answer_cannot_control_the_terminal(begin: Begin) -> None:
+    chat = begin(Says("Before \x1b]0;owned\x07\x1b[2J after \u202e."))
+    chat.press("Hello\r")
+    chat.expect("after ⟨U+202E⟩.")
+
+    written = "".join(chat.bytes)
+    assert "\x1b]0;owned" not in written
+    assert "⟨U+001B⟩]0;owned⟨U+0007⟩" in written
+
+
+def test_a_chat_that_is_told_to_end_keeps_what_had_arrived(begin: Begin, project: Path) -> None:
+    chat = begin(Says("word " * 400, pause=0.05))
+    chat.press("Tell me all\r")
+    chat.expect("word word word")
+    chat.child.kill(signal.SIGTERM)
+    chat.ended()
+
+    assert said(project)[0] == "Tell me all"
+    assert said(project)[1].endswith("[interrupted]")
+
+
+def test_without_a_terminal_it_points_to_ask(project: Path) -> None:
+    command = [sys.executable, "-m", "promptuary", "chat"]
+    done = subprocess.run(command, cwd=project, input="Hello\n", capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "promptuary ask" in done.stderr
+
+
+def test_without_the_extra_it_says_how_to_install_it(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "prompt_toolkit.py").write_text("raise ModuleNotFoundError('no', name='prompt_toolkit')\n")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(hidden), os.environ["PYTHONPATH"]]))
+    with PseudoTerminal(["chat"], folder=project, environment={}) as chat:
+        assert chat.ended() == 2
+    assert "pip install 'promptuary[chat]'" in chat.everything
