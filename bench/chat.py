@@ -48,7 +48,7 @@ QUERIES = (
     "audit",
 )
 STARTS, TOKENS = 5, 20
-READY = "┼".encode()
+READY = "❯ ".encode()
 ANSWER = "Tok"
 
 

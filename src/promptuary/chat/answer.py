@@ -24,7 +24,7 @@ _ENDINGS: Final = {
 }
 
 
-class ShownAnswer:
+class StreamedAnswer:
     """Is told what happens in a run, and shows it."""
 
     def __init__(self, terminal: Terminal, model: str) -> None:

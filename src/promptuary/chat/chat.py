@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from promptuary.chat.answer import ShownAnswer, show_context, spelled
+from promptuary.chat.answer import StreamedAnswer, show_context, spelled
 from promptuary.chat.pastes import Unfolded
 from promptuary.chat.prompt import KEYS, ChatPrompt, PromptInterruptedError
 from promptuary.chat.terminal import Terminal
@@ -129,7 +129,7 @@ class Chat:
             return
         tools = await p.threads.tools(thread=thread) if self._options.tools else ()
         await self._give_up_earlier(thread)
-        shown = ShownAnswer(self._terminal, self._prompt.model)
+        shown = StreamedAnswer(self._terminal, self._prompt.model)
         began = time.monotonic()
         task = asyncio.ensure_future(
             p.threads.run(
@@ -166,7 +166,7 @@ class Chat:
         for line in how_to_configure(user_file()):
             self._terminal.line(f"  {line}")
 
-    def _show_end(self, task: "asyncio.Task[object]", shown: ShownAnswer, typed: str) -> None:
+    def _show_end(self, task: "asyncio.Task[object]", shown: StreamedAnswer, typed: str) -> None:
         """Show how a run ended, if not with an answer; a message of which nothing was kept can be sent again."""
         if task.cancelled():
             if shown.result is None:
