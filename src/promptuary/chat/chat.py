@@ -29,9 +29,8 @@ from promptuary.commands.results import (
 from promptuary.commands.run import run_command
 from promptuary.config.named_models import how_to_configure
 from promptuary.config.settings import user_file
-from promptuary.core.errors import PromptuaryError
+from promptuary.core.errors import PromptuaryError, RunFailedError
 from promptuary.core.messages import ToolCall
-from promptuary.core.runs import RunFailedError
 
 if TYPE_CHECKING:
     from promptuary.engine import Promptuary
