@@ -102,11 +102,9 @@ def homes(home: Path) -> Iterator[None]:
 
 
 def text_for(data: st.DataObject, one: SettingsFile) -> str:
-    return (
-        "".join(data.draw(st.lists(tables, max_size=3, unique=True)))
-        if one.path.suffix == ".toml"
-        else data.draw(settings_texts())
-    )
+    if one.path.suffix == ".toml":
+        return "\n".join(data.draw(st.lists(tables, max_size=3, unique=True)))
+    return data.draw(settings_texts())
 
 
 def snapshot(home: Path) -> dict[str, bytes | None]:
