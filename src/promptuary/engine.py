@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 from promptuary import concurrency
 from promptuary.core.fading import HALF_LIFE, PRUNE_BELOW
 from promptuary.core.principals import LOCAL, Principal
+from promptuary.facades.async_inbox import AsyncInbox
 from promptuary.facades.async_models import AsyncModels
 from promptuary.facades.async_sessions import AsyncSessions
 from promptuary.facades.async_threads import AsyncThreads
@@ -71,7 +72,7 @@ if TYPE_CHECKING:
     from promptuary.search.service import SearchService
     from promptuary.threads.prepared import Turn
 
-__all__ = ["AsyncExperiences", "AsyncMemory", "AsyncModels", "AsyncSearch", "AsyncThreads", "Promptuary"]
+__all__ = ["AsyncExperiences", "AsyncInbox", "AsyncMemory", "AsyncModels", "AsyncSearch", "AsyncThreads", "Promptuary"]
 
 Result = TypeVar("Result")
 

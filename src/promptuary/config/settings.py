@@ -24,6 +24,7 @@ from promptuary.workspace.disk.read import read_text
 from promptuary.workspace.disk.root import Root
 
 if TYPE_CHECKING:
+    from promptuary.config.gateways import NamedGateway
     from promptuary.config.named_models import NamedModel
     from promptuary.config.static_layers import StaticLayer
 
@@ -34,6 +35,7 @@ WORKSPACE_FILES: Final = ("pyproject.toml", "promptuary.toml", ".promptuary/conf
 """Where a workspace has settings; a later one wins."""
 _PREFIX: Final = "PROMPTUARY_"
 _MODELS: Final = "models"
+_GATEWAYS: Final = "gateways"
 _MOST_NOTES: Final = 5
 _LARGEST: Final = 1024 * 1024
 _UNKNOWN_WINDOW: Final = 32_768
@@ -120,6 +122,8 @@ class Settings:
     """The layers that show a file on every turn: the person's, and those of the workspace."""
     models: "tuple[NamedModel, ...]" = field(default=(), metadata={"internal": True})
     """The chat models that the person gave names to."""
+    gateways: "tuple[NamedGateway, ...]" = field(default=(), metadata={"internal": True})
+    """The bots of chat platforms that the person configured."""
     notes: tuple[str, ...] = field(default=(), metadata={"internal": True})
     """What was ignored and why, and what else the person should know: one printable line each."""
     origins: tuple[tuple[str, str], ...] = field(default=(), metadata={"internal": True})
@@ -363,11 +367,11 @@ class _Draft:
 
     def take_from_workspace(self, given: Mapping[str, Any], origin: str) -> None:
         """Take what a workspace may set, and note the rest; of many unknown names only the first few."""
-        known = [name for name in given if name in _FIELDS or name in (_MODELS, _STATIC)]
+        known = [name for name in given if name in _FIELDS or name in (_MODELS, _GATEWAYS, _STATIC)]
         unknown = [name for name in given if name not in known]
         for name in (*known, *unknown[:_MOST_NOTES]):
             where = f"{cut(name)} in {origin}"
-            if name in USER_ONLY or name == _MODELS:
+            if name in USER_ONLY or name in (_MODELS, _GATEWAYS):
                 self.notes.append(
                     f"{where} is ignored: a workspace cannot set it; use a flag or your own configuration"
                 )
@@ -555,6 +559,10 @@ def _value(name: str, value: object, where: str) -> object:
         from promptuary.config.named_models import named_models  # noqa: PLC0415  (few people name models)
 
         return named_models(value, where)
+    if name == _GATEWAYS:
+        from promptuary.config.gateways import named_gateways  # noqa: PLC0415  (few people have any)
+
+        return named_gateways(value, where)
     if name == "instructions_budget" and value == "auto":
         return 0
     if name in _FIELDS:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from promptuary import concurrency
+from promptuary.config.keys import never_told, service_key
 from promptuary.context.render import anthropic
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.messages import Message, Prompt
@@ -15,7 +16,6 @@ from promptuary.core.ports.json_answers import instruction
 from promptuary.core.text import valid_unicode
 from promptuary.models.chat.anthropic_stream import message_events
 from promptuary.models.chat.event_stream import json_events
-from promptuary.models.endpoints.keys import never_told, service_key
 from promptuary.workspace.web.post import Credential, PostPolicy, post_for_stream
 
 if TYPE_CHECKING:

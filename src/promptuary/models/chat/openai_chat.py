@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from promptuary import concurrency
+from promptuary.config.keys import never_told, service_key
 from promptuary.context.render import openai_chat
 from promptuary.core.errors import PromptuaryError, ServiceRefusedError
 from promptuary.core.messages import SPEAKERS, Message, Prompt
@@ -19,7 +20,6 @@ from promptuary.core.ports.json_answers import instruction
 from promptuary.core.text import valid_unicode
 from promptuary.models.chat.event_stream import json_events
 from promptuary.models.chat.openai_stream import chat_events
-from promptuary.models.endpoints.keys import never_told, service_key
 from promptuary.workspace.web.post import Credential, PostPolicy, post_for_stream, post_json
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from promptuary.config.keys import service_key
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports.models import Purpose
 from promptuary.core.text import valid_unicode
-from promptuary.models.endpoints.keys import service_key
 from promptuary.workspace.web.post import PostPolicy, post_json
 
 _CHARACTERS: Final = 24_000

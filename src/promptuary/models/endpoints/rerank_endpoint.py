@@ -9,8 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from promptuary.config.keys import service_key
 from promptuary.core.errors import PromptuaryError, ServiceRefusedError
-from promptuary.models.endpoints.keys import service_key
 from promptuary.models.endpoints.openai_embeddings import sendable
 from promptuary.workspace.web.post import PostPolicy, post_json
 

@@ -1,0 +1,87 @@
+"""``AsyncInbox``: what gateways keep of their messages, with ``async``. Whatever blocks runs in a thread."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from promptuary import concurrency
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from promptuary.core.layers import Json
+    from promptuary.core.ports.inbox import EditOutcome, InboxStore, Received
+
+Result = TypeVar("Result")
+
+
+class AsyncInbox:
+    """The messages that gateways received, and what was sent in answer. The methods are those of ``InboxStore``."""
+
+    def __init__(self, store: InboxStore, place: Path) -> None:
+        self._store = store
+        self.place = place
+        """The workspace of chats without one: an empty folder."""
+
+    @classmethod
+    async def open(cls) -> AsyncInbox:
+        """Open the inbox of this person."""
+        from promptuary.wiring.state_files.inbox import empty_place, open_inbox  # noqa: PLC0415  (gateways alone need it)
+
+        return cls(*await concurrency.run(lambda: (open_inbox(), empty_place())))
+
+    async def receive(self, gateway: str, chat: str, message: str, body: Mapping[str, Json]) -> int | None:
+        """Store a message, and return its number; ``None`` if it was received before."""
+        return await self._run(lambda store: store.receive(gateway, chat, message, body))
+
+    async def edit(self, gateway: str, chat: str, message: str, body: Mapping[str, Json]) -> EditOutcome:
+        """Replace a message that its sender edited, unless an answer was begun."""
+        return await self._run(lambda store: store.edit(gateway, chat, message, body))
+
+    async def unanswered(self, gateway: str) -> Sequence[Received]:
+        """Return the messages that wait for an answer, or for the rest of it, the oldest first."""
+        return await self._run(lambda store: store.unanswered(gateway))
+
+    async def begin(self, number: int) -> Received | None:
+        """Note that an answer is begun, and return the message; ``None`` if it is answered already."""
+        return await self._run(lambda store: store.begin(number))
+
+    async def ready(self, number: int, answer: str) -> None:
+        """Store the whole answer, before the last of it is sent."""
+        await self._run(lambda store: store.ready(number, answer))
+
+    async def sending(self, number: int, part: int) -> None:
+        """Note that a part of the answer, counted from 0, is being sent."""
+        await self._run(lambda store: store.sending(number, part))
+
+    async def sent(self, number: int, part: int, message: str) -> None:
+        """Note that a part was sent, and the id of the message that it is now."""
+        await self._run(lambda store: store.sent(number, part, message))
+
+    async def answered(self, number: int) -> None:
+        """Note that the whole answer was sent."""
+        await self._run(lambda store: store.answered(number))
+
+    async def last_messages(self, gateway: str) -> Mapping[str, str]:
+        """Return the id of the message that was received last in each chat."""
+        return await self._run(lambda store: store.last_messages(gateway))
+
+    async def note(self, gateway: str, chat: str, name: str, value: Json) -> None:
+        """Remember something of a chat under a name; ``None`` forgets it."""
+        await self._run(lambda store: store.note(gateway, chat, name, value))
+
+    async def noted(self, gateway: str, chat: str, name: str) -> Json:
+        """Return what was remembered under a name; ``None`` if nothing was."""
+        return await self._run(lambda store: store.noted(gateway, chat, name))
+
+    async def prune(self, before: str) -> int:
+        """Drop what is left of messages that were answered and received before a time."""
+        return await self._run(lambda store: store.prune(before))
+
+    async def close(self) -> None:
+        """Close the store."""
+        await self._run(lambda store: store.close())
+
+    async def _run(self, work: Callable[[InboxStore], Result]) -> Result:
+        return await concurrency.run(lambda: work(self._store))

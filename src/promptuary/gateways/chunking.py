@@ -1,0 +1,75 @@
+"""Cuts an answer into messages that a platform takes, without breaking code fences. Pure.
+
+The cut of a longer answer begins with that of its beginning, but for the last piece: an answer that comes in bit by bit
+changes the last message only.
+"""
+
+import re
+from typing import Final
+
+_FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
+_LONGEST_INFO: Final = 40
+
+
+def chunks(text: str, longest: int) -> list[str]:
+    """Return ``text`` in pieces of at most ``longest`` characters, each of them whole Markdown.
+
+    A piece ends at a paragraph, else at a line, a word or, in the worst case, anywhere. A fence that is open at the end
+    of a piece is closed there, and opened again in the next one.
+    """
+    if longest < 64:
+        raise ValueError("a message has at least 64 characters")
+    pieces: list[str] = []
+    head, rest = "", text
+    while len(head) + len(rest) > longest:
+        piece, rest, reopened = _first(head, rest, longest)
+        pieces.append(piece)
+        head = reopened
+    last = head + rest
+    return [*pieces, last] if last.strip() or not pieces else pieces
+
+
+def _first(head: str, rest: str, longest: int) -> tuple[str, str, str]:
+    """Return the first piece, what is left, and the opening of the fence that goes on there."""
+    room = longest - len(head)
+    end = _cut(rest, room)
+    fence, info = _open_fence(head + rest[:end])
+    if fence:
+        # Room for the closing fence; the end may move out of the fence by that, which is as well.
+        end = _cut(rest, room - len(fence) - 1)
+        fence, info = _open_fence(head + rest[:end])
+    piece = head + rest[:end]
+    if not fence:
+        return piece.rstrip("\n") or piece, rest[end:].lstrip("\n"), ""
+    closing = fence if piece.endswith("\n") else f"\n{fence}"
+    return piece + closing, rest[end:].removeprefix("\n"), f"{fence}{info}\n"
+
+
+def _cut(text: str, room: int) -> int:
+    """Return where to cut ``text`` so that at most ``room`` characters are before it."""
+    if len(text) <= room:
+        return len(text)
+    for mark, least in (("\n\n", room // 2), ("\n", room // 3), (" ", room // 2)):
+        found = text.rfind(mark, least, room)
+        if found > 0:
+            return found + 1 if mark == "\n" else found + len(mark)
+    cut = max(room, 1)
+    # Not between the halves of what is one character to a reader: a combining mark, a joiner, a selector.
+    while cut > room - 16 and cut > 1 and (text[cut] in "\u200d\ufe0f\ufe0e" or text[cut - 1] == "\u200d"):
+        cut -= 1
+    return cut
+
+
+def _open_fence(text: str) -> tuple[str, str]:
+    """Return the fence that is open at the end of ``text``, and what is said about it; empty if none is."""
+    fence = info = ""
+    for found in _FENCE.finditer(text):
+        mark, said = found[1], found[2].strip()
+        if not fence:
+            if mark[0] == "`" and "`" in said:
+                continue  # a code span, not a fence
+            # A fence that is longer than any sensible one would not fit into a message.
+            fence, info = mark[:16] if len(mark) > 16 else mark, said[:_LONGEST_INFO]
+        elif mark[0] == fence[0] and len(mark) >= len(fence) and not said:
+            fence = info = ""
+    return fence, info

@@ -1,0 +1,190 @@
+"""One gateway: takes messages from a platform, lets each chat be answered in order, and loses none over a restart.
+
+Every message is stored before the platform is told that it arrived. Each chat has a queue of its own: none waits for
+the slow model of another.
+"""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from promptuary.config.gateways import NamedGateway
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.ports.inbox import Received
+from promptuary.engine import AsyncInbox
+from promptuary.gateways.answering import FAILED, Chat, answer
+from promptuary.gateways.delivery import Delivery, insist
+from promptuary.gateways.people import OncePerHour, RateLimit, principal_of
+from promptuary.gateways.port import Inbound, Platform, PlatformError, PlatformUnreachableError
+from promptuary.gateways.workspaces import OpenWorkspaces
+
+logger = logging.getLogger(__name__)
+
+_MOST_WAITING: Final = 20
+_DAYS_KEPT: Final = 30
+_RETRY_SECONDS: Final = 30.0
+_LONGEST_TEXT: Final = 100_000
+
+UNKNOWN: Final = "I do not know you. Whoever runs this bot can allow your id: {user}"
+TOO_MANY: Final = "That is too many messages at once; please wait {seconds:.0f} seconds."
+TOO_LONG: Final = "That message is too long. Send it as a document."
+EDITED_LATE: Final = "I have answered that message as it was before; send it again to ask anew."
+
+
+@dataclass(slots=True)
+class _Queue:
+    """The messages of one conversation that wait, and who answers them."""
+
+    waiting: deque[int] = field(default_factory=deque)
+    worker: asyncio.Task[None] | None = None
+
+
+class Gateway:
+    """A gateway on ``platform``. ``on_state`` is told sentences for whoever runs it."""
+
+    def __init__(
+        self,
+        config: NamedGateway,
+        platform: Platform,
+        inbox: AsyncInbox,
+        workspaces: OpenWorkspaces,
+        *,
+        on_state: Callable[[str], None] = lambda _: None,
+        slow_seconds: float = 20.0,
+    ) -> None:
+        self.config, self._platform, self._inbox, self._workspaces = config, platform, inbox, workspaces
+        self._on_state, self._slow_seconds = on_state, slow_seconds
+        pace = config.edit_every or platform.capabilities.edit_every
+        self._capabilities = replace(platform.capabilities, edit_every=pace)
+        self._queues: dict[str, _Queue] = {}
+        self._rate = RateLimit(config.rate, time.monotonic)
+        self._told_unknown = OncePerHour(time.monotonic)
+        self._told_rate = OncePerHour(time.monotonic)
+        self._sentences: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Answer what an earlier process left, and then whatever arrives, until it is cancelled."""
+        before = datetime.now(UTC) - timedelta(days=_DAYS_KEPT)
+        await self._inbox.prune(before.isoformat(timespec="seconds"))
+        left = await self._inbox.unanswered(self.config.name)
+        if left:
+            self._on_state(f"{len(left)} message{'s' * (len(left) != 1)} of before are answered now")
+        for one in left:
+            self._enqueue(Inbound.of(one.body).place, one.number)
+        try:
+            last = await self._inbox.last_messages(self.config.name)
+            await self._platform.run(self.accept, last, self._on_state)
+        finally:
+            await self._stop()
+
+    async def accept(self, message: Inbound) -> None:
+        """Take a message; when this returns it is stored, or it is one that nobody answers."""
+        if not message.addressed:
+            return
+        if not self.config.allows(message.chat, message.user):
+            if self._told_unknown.may_say(message.user):
+                self._say(message, UNKNOWN.format(user=message.user))
+            return
+        if message.edited:
+            if await self._inbox.edit(self.config.name, message.chat, message.message, message.body()) == "late":
+                self._say(message, EDITED_LATE)
+            return
+        if len(message.text) > _LONGEST_TEXT:
+            self._say(message, TOO_LONG)
+            return
+        number = await self._inbox.receive(self.config.name, message.chat, message.message, message.body())
+        if number is None:
+            logger.info("a message was delivered again, and is not answered again")
+            return
+        queue = self._queues.get(message.place)
+        seconds = self._rate.wait(message.user)
+        if not seconds and queue is not None and len(queue.waiting) >= _MOST_WAITING:
+            seconds = 10.0
+        if seconds:
+            await self._inbox.answered(number)
+            self._say(message, TOO_MANY.format(seconds=seconds))
+            return
+        self._enqueue(message.place, number)
+
+    async def idle(self) -> None:
+        """Wait until nothing is left to be answered."""
+        while tasks := [one.worker for one in self._queues.values() if one.worker] + [*self._sentences]:
+            await asyncio.wait(tasks)
+
+    def _enqueue(self, place: str, number: int) -> None:
+        queue = self._queues.setdefault(place, _Queue())
+        queue.waiting.append(number)
+        if queue.worker is None:
+            queue.worker = asyncio.create_task(self._work(place, queue))
+
+    async def _work(self, place: str, queue: _Queue) -> None:
+        """Answer the messages of one conversation in order, until none waits."""
+        try:
+            while queue.waiting:
+                if await self._answered(queue.waiting[0]):
+                    queue.waiting.popleft()
+                else:
+                    await asyncio.sleep(_RETRY_SECONDS)
+        finally:
+            queue.worker = None
+            if self._queues.get(place) is queue:
+                del self._queues[place]
+
+    async def _answered(self, number: int) -> bool:
+        """Answer one message; return False if the platform cannot be reached, so that it is tried again."""
+        received = await self._inbox.begin(number)
+        if received is None:
+            return True
+        message = Inbound.of(received.body)
+        reply = self._platform.reply(message.chat, message.thread)
+        delivery = Delivery(self._inbox, reply, self._capabilities, received)
+        try:
+            text = received.answer if received.answer is not None else await self._answer(received, message, delivery)
+            await delivery.finish(text)
+        except PlatformUnreachableError as error:
+            self._on_state(f"an answer could not be sent yet: {error}")
+            return False
+        except PlatformError as error:
+            # The bot was removed from the chat, or the message is not there any more.
+            self._on_state(f"an answer could not be sent: {error}")
+            await self._inbox.answered(number)
+        return True
+
+    async def _answer(self, received: Received, message: Inbound, delivery: Delivery) -> str:
+        rules = self.config.rules_of(message.chat)
+        try:
+            async with self._workspaces.of(principal_of(self.config, message), rules) as promptuary:
+                chat = Chat(self.config, self._platform, self._inbox, promptuary, message, self._slow_seconds)
+                return await answer(chat, received, delivery)
+        except PlatformError:
+            raise
+        except PromptuaryError as error:
+            self._on_state(f"a message could not be answered: {error}")
+            return FAILED
+        except Exception:  # a bug must not keep the other messages of the chat waiting
+            logger.exception("a message could not be answered")
+            return FAILED
+
+    def _say(self, message: Inbound, text: str) -> None:
+        """Send a sentence that is no answer: it may get lost, and nobody waits for it."""
+        task = asyncio.create_task(self._sent(message, text))
+        self._sentences.add(task)
+        task.add_done_callback(self._sentences.discard)
+
+    async def _sent(self, message: Inbound, text: str) -> None:
+        reply = self._platform.reply(message.chat, message.thread)
+        try:
+            await insist(lambda: reply.send(text, key=f"{message.message}.said"), tries=3)
+        except PlatformError as error:
+            logger.info("a sentence could not be sent: %s", error)
+
+    async def _stop(self) -> None:
+        tasks = [one.worker for one in self._queues.values() if one.worker] + [*self._sentences]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,79 @@
+"""Who writes, and what that means: the principal of a message, its thread, and how many of them may be sent. Pure.
+
+In a direct chat everything belongs to the person: their private memories follow them into every chat with the bot. A
+group has a thread and notes of its own, and nothing that is private to anybody is recalled in it.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from promptuary.config.gateways import ChatRules, NamedGateway
+from promptuary.core.principals import Principal
+from promptuary.core.sessions import OPEN_KINDS, REMOTE_KINDS, Reach
+from promptuary.gateways.port import Inbound
+
+_MINUTE = 60.0
+_HOUR = 3600.0
+_MOST_KNOWN = 10_000
+
+
+def principal_of(gateway: NamedGateway, message: Inbound) -> Principal:
+    """Return who acts. A user is known by the platform's id, which nobody can choose, or by the name given to it."""
+    user = gateway.people.get(message.user) or f"{gateway.platform}:{message.user}"
+    group = None if message.direct else f"{gateway.platform}:{message.chat}"
+    return Principal(user=user[:200], group=group)
+
+
+def thread_of(gateway: NamedGateway, message: Inbound) -> str:
+    """Return the name of the thread of a conversation."""
+    return f"{gateway.platform}:{message.place}"[:200]
+
+
+def reach_of(rules: ChatRules) -> Reach:
+    """Return what the messages of a chat may refer to: pages and notes, and the files of its workspace, if any."""
+    hosts = frozenset(host.lower() for host in rules.hosts)
+    if not rules.workspace:
+        kinds = frozenset(rules.kinds) & OPEN_KINDS if rules.kinds else OPEN_KINDS
+        return Reach(kinds, (), hosts)
+    return Reach(frozenset(rules.kinds) or REMOTE_KINDS, rules.folders or ("",), hosts)
+
+
+@dataclass(slots=True)
+class RateLimit:
+    """How many messages each person has sent in the last minute. ``clock`` returns seconds."""
+
+    most: int
+    clock: Callable[[], float]
+    _sent: dict[str, deque[float]] = field(default_factory=dict)
+
+    def wait(self, user: str) -> float:
+        """Count a message, and return 0; if it is one too many, count nothing and return the seconds to wait."""
+        now = self.clock()
+        if len(self._sent) > _MOST_KNOWN:
+            self._sent = {one: times for one, times in self._sent.items() if times and now - times[-1] < _MINUTE}
+        times = self._sent.setdefault(user, deque())
+        while times and now - times[0] >= _MINUTE:
+            times.popleft()
+        if len(times) >= self.most:
+            return max(_MINUTE - (now - times[0]), 1.0)
+        times.append(now)
+        return 0.0
+
+
+@dataclass(slots=True)
+class OncePerHour:
+    """What is said to somebody only now and then."""
+
+    clock: Callable[[], float]
+    _said: dict[str, float] = field(default_factory=dict)
+
+    def may_say(self, user: str) -> bool:
+        """Return whether it was not said in the last hour, and note that it is said now."""
+        now = self.clock()
+        if now - self._said.get(user, -_HOUR) < _HOUR:
+            return False
+        if len(self._said) > _MOST_KNOWN:
+            self._said.clear()
+        self._said[user] = now
+        return True

@@ -1,0 +1,235 @@
+"""Slack, by slack-bolt in socket mode: the bot needs no address of its own.
+
+An event is acknowledged when it is stored; Slack sends one again that is not. What was said while nobody was connected
+is read from the history of the channels that are known.
+"""
+
+import asyncio
+import contextlib
+import html
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from promptuary.core.errors import ConfigError, how_to_install
+from promptuary.gateways.port import (
+    Accept,
+    Backoff,
+    BadTokenError,
+    Capabilities,
+    ChatFile,
+    Inbound,
+    PlatformError,
+    PlatformUnreachableError,
+    RateLimitedError,
+    Reply,
+    kind_of_mime,
+)
+
+_CAPABILITIES: Final = Capabilities(longest=3500, edit_every=1.5)
+_LINK: Final = re.compile(r"<([^<>|]+)(?:\|([^<>]*))?>")
+_BAD_TOKEN: Final = frozenset({"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired"})
+_PASSING: Final = frozenset({"ratelimited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"})
+
+
+class Slack:
+    """A bot of Slack: ``token`` begins with xoxb-, ``app_token`` with xapp-."""
+
+    def __init__(self, token: str, app_token: str, base_url: str = "") -> None:
+        try:
+            from slack_bolt.app.async_app import AsyncApp  # noqa: PLC0415  (an extra, and slow)
+            from slack_sdk.web.async_client import AsyncWebClient  # noqa: PLC0415
+        except ImportError:
+            raise ConfigError(f"Slack needs the extra slack: {how_to_install('slack')}") from None
+        self._token, self._app_token = token, app_token
+        server = {"base_url": base_url.rstrip("/") + "/"} if base_url else {}
+        self._host = urlsplit(base_url).netloc if base_url else "files.slack.com"
+        self._client = AsyncWebClient(token, timeout=20, **server)
+        # Acknowledged after the listener has stored the event, and not before.
+        self._app = AsyncApp(client=self._client, process_before_response=True)
+        self._app.event("message")(self._on_event)
+        self._app.event("app_mention")(self._on_event)
+        self._handler: Any = None
+        self._accept: Accept | None = None
+        self._user = ""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What Slack can do."""
+        return _CAPABILITIES
+
+    async def run(self, accept: Accept, last: Mapping[str, str], on_state: Callable[[str], None]) -> None:
+        """Pass every message to ``accept`` until it is cancelled."""
+        from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler  # noqa: PLC0415  (loaded on use)
+
+        self._accept, backoff = accept, Backoff()
+        while True:
+            try:
+                with _translated():
+                    self._user = str((await self._client.auth_test())["user_id"])
+                    self._handler = AsyncSocketModeHandler(self._app, self._app_token)
+                    await self._handler.connect_async()
+                break
+            except PlatformUnreachableError as error:
+                on_state(f"Slack cannot be reached; trying again: {error}")
+                await asyncio.sleep(backoff.after(error))
+        on_state("connected to Slack")
+        for chat, message in last.items():
+            try:
+                await self._missed(chat, message)
+            except PlatformError as error:
+                on_state(f"what was missed in a chat could not be read: {error}")
+        await asyncio.Event().wait()  # the client connects again by itself
+
+    async def _missed(self, chat: str, message: str) -> None:
+        with _translated():
+            found = await self._client.conversations_history(channel=chat, oldest=message, limit=100)
+        for one in reversed(found.get("messages") or []):
+            is_direct = chat.startswith("D")
+            await self._take({**one, "channel": chat, "channel_type": "im" if is_direct else "channel"})
+
+    async def _on_event(self, event: dict[str, Any]) -> None:
+        await self._take(event)
+
+    async def _take(self, event: Mapping[str, Any]) -> None:
+        found = self._inbound(event)
+        if found is not None and self._accept is not None:
+            await self._accept(found)
+
+    def _inbound(self, event: Mapping[str, Any]) -> Inbound | None:
+        kind, said, before = event.get("subtype"), event, ""
+        if kind == "message_changed":
+            said, before = event.get("message") or {}, str((event.get("previous_message") or {}).get("text"))
+            if said.get("text") == before:  # only a preview was added
+                return None
+        elif kind not in {None, "file_share", "thread_broadcast"}:
+            return None
+        if said.get("bot_id") or not said.get("user") or said.get("user") == self._user:
+            return None
+        text, mention = str(said.get("text") or ""), f"<@{self._user}>"
+        is_direct = event.get("channel_type") == "im"
+        return Inbound(
+            chat=str(event.get("channel")),
+            message=str(said.get("ts")),
+            user=str(said.get("user")),
+            text=plain(text.replace(mention, "").strip()),
+            thread=str(said.get("thread_ts") or ""),
+            direct=is_direct,
+            addressed=is_direct or mention in text or event.get("type") == "app_mention",
+            edited=kind == "message_changed",
+            files=tuple(_file(one) for one in said.get("files") or ()),
+        )
+
+    def reply(self, chat: str, thread: str) -> Reply:
+        """Return what answers in a channel, or in a thread of it."""
+        return _SlackReply(self._client, chat, thread or None)
+
+    async def download(self, file: ChatFile) -> bytes:
+        """Return what is in a file; the token goes to Slack alone."""
+        import aiohttp  # noqa: PLC0415  (loaded with the client)
+
+        if urlsplit(file.handle).netloc != self._host:
+            raise PlatformError("the file is not on a server of Slack")
+        with _translated():
+            headers = {"Authorization": f"Bearer {self._token}"}
+            async with aiohttp.ClientSession(headers=headers) as session, session.get(file.handle) as response:
+                response.raise_for_status()
+                data = await response.content.read(self.capabilities.largest_download + 1)
+        if len(data) > self.capabilities.largest_download:
+            raise PlatformError("the file is too large")
+        return data
+
+    async def check(self) -> Sequence[str]:
+        """Try both tokens, and return what the bot is."""
+        with _translated():
+            me = await self._client.auth_test()
+            await self._client.apps_connections_open(app_token=self._app_token)
+        scopes = str(me.headers.get("x-oauth-scopes", "") if isinstance(me.headers, Mapping) else "")
+        lines = [f"Slack: {me.get('user')} in {me.get('team')}", "the socket can be opened"]
+        return [*lines, f"it may: {scopes}"] if scopes else lines
+
+    async def close(self) -> None:
+        """Close every connection."""
+        if self._handler is not None:
+            await self._handler.close_async()
+
+
+class _SlackReply:
+    """Answers in one conversation."""
+
+    def __init__(self, client: Any, chat: str, thread: str | None) -> None:
+        self._client, self._chat, self._thread = client, chat, thread
+
+    async def typing(self) -> None:
+        """Slack shows no such thing for bots."""
+
+    async def send(self, text: str, *, key: str) -> str:
+        metadata = {"event_type": "promptuary_answer", "event_payload": {"key": key}}
+        with _translated():
+            sent = await self._client.chat_postMessage(
+                channel=self._chat, text=escaped(text), thread_ts=self._thread, metadata=metadata, unfurl_links=False
+            )
+        return str(sent["ts"])
+
+    async def edit(self, message: str, text: str) -> None:
+        with _translated():
+            await self._client.chat_update(channel=self._chat, ts=message, text=escaped(text))
+
+    async def send_file(self, name: str, data: bytes, *, key: str) -> str:
+        del key
+        with _translated():
+            sent = await self._client.files_upload_v2(
+                channel=self._chat, thread_ts=self._thread, filename=name, content=data
+            )
+        return str((sent.get("files") or [{}])[0].get("id") or "file")
+
+
+def plain(text: str) -> str:
+    """Return what a person typed: Slack makes links of names that look like addresses, and escapes three characters."""
+
+    def typed(found: re.Match[str]) -> str:
+        target, label = found[1], found[2]
+        if label and target in {f"http://{label}", f"https://{label}", f"mailto:{label}"}:
+            return label
+        if target.startswith(("@", "#", "!")):
+            return f"{target[:1]}{label}" if label else target
+        return target
+
+    return html.unescape(_LINK.sub(typed, text))
+
+
+def escaped(text: str) -> str:
+    """Return a text in which nothing is a command of Slack, such as one that calls everybody."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;") or " "
+
+
+def _file(one: Mapping[str, Any]) -> ChatFile:
+    mime = str(one.get("mimetype") or "")
+    kind: Any = (
+        "picture" if mime.startswith("image/") else "sound" if mime.startswith(("audio/", "video/")) else "document"
+    )
+    handle = str(one.get("url_private_download") or one.get("url_private") or "")
+    return ChatFile(str(one.get("name") or "document"), kind, int(one.get("size") or 0), handle)
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
+    import aiohttp  # noqa: PLC0415  (loaded with the client)
+    from slack_sdk.errors import SlackClientError  # noqa: PLC0415
+
+    try:
+        yield
+    except SlackClientError as error:
+        response = getattr(error, "response", None)
+        status = getattr(response, "status_code", 0)
+        code = str(response.get("error") or "") if response is not None and hasattr(response, "get") else ""
+        if status == 429:
+            raise RateLimitedError(float(response.headers.get("Retry-After", 1))) from error
+        if code in _BAD_TOKEN:
+            raise BadTokenError(f"Slack does not accept the token ({code}); install the app once more") from error
+        if code in _PASSING or status >= 500:
+            raise PlatformUnreachableError(f"Slack answered {code or status}") from error
+        raise PlatformError(f"Slack refused it ({code or type(error).__name__})") from error
+    except (aiohttp.ClientError, OSError, TimeoutError) as error:
+        raise PlatformUnreachableError(type(error).__name__) from error

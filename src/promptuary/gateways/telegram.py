@@ -1,0 +1,201 @@
+"""Telegram, by python-telegram-bot: long polling, so that the bot needs no address of its own.
+
+An update counts as received for Telegram when the next ones are asked for, which happens when all of them are stored.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from promptuary.core.errors import ConfigError, how_to_install
+from promptuary.gateways.port import (
+    Accept,
+    Backoff,
+    BadTokenError,
+    Capabilities,
+    ChatFile,
+    Inbound,
+    PlatformError,
+    PlatformUnreachableError,
+    RateLimitedError,
+    Reply,
+    kind_of_mime,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import telegram
+
+_POLL_SECONDS: Final = 25
+_UPDATES: Final = ["message", "edited_message"]
+_CAPABILITIES: Final = Capabilities(longest=4096, edit_every=1.5)
+_SERVER: Final = "https://api.telegram.org"
+
+
+class Telegram:
+    """A bot of Telegram. ``base_url`` is that of a Bot API server of one's own."""
+
+    def __init__(self, token: str, base_url: str = "") -> None:
+        try:
+            import telegram  # noqa: PLC0415  (an extra, and slow)
+            from telegram.request import HTTPXRequest  # noqa: PLC0415
+        except ImportError:
+            raise ConfigError(f"Telegram needs the extra telegram: {how_to_install('telegram')}") from None
+        server = (base_url or _SERVER).rstrip("/")
+        self._bot = telegram.Bot(
+            token,
+            base_url=f"{server}/bot",
+            base_file_url=f"{server}/file/bot",
+            request=HTTPXRequest(connection_pool_size=64, pool_timeout=30.0, read_timeout=20.0, write_timeout=20.0),
+            get_updates_request=HTTPXRequest(read_timeout=_POLL_SECONDS + 10.0),
+        )
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What Telegram can do."""
+        return _CAPABILITIES
+
+    async def run(self, accept: Accept, last: Mapping[str, str], on_state: Callable[[str], None]) -> None:  # noqa: ARG002  (Telegram keeps what was missed)
+        """Pass every message to ``accept`` until it is cancelled."""
+        offset, backoff, is_connected = 0, Backoff(), False
+        while True:
+            try:
+                if not is_connected:
+                    with _translated():
+                        await self._bot.initialize()
+                        await self._bot.delete_webhook()
+                    is_connected = True
+                    on_state(f"connected to Telegram as @{self._bot.username}")
+                with _translated():
+                    updates = await self._bot.get_updates(
+                        offset=offset, timeout=_POLL_SECONDS, allowed_updates=_UPDATES
+                    )
+                backoff.reset()
+            except PlatformUnreachableError as error:
+                on_state(f"Telegram cannot be reached; trying again: {error}")
+                await asyncio.sleep(backoff.after(error))
+                continue
+            for update in updates:
+                if (found := self._inbound(update)) is not None:
+                    await accept(found)
+                offset = update.update_id + 1
+
+    def reply(self, chat: str, thread: str) -> Reply:
+        """Return what answers in a chat."""
+        return _TelegramReply(self._bot, int(chat), int(thread) if thread else None)
+
+    async def download(self, file: ChatFile) -> bytes:
+        """Return what is in a file."""
+        with _translated():
+            found = await self._bot.get_file(file.handle)
+            return bytes(await found.download_as_bytearray())
+
+    async def check(self) -> Sequence[str]:
+        """Try the token, and return what the bot is."""
+        with _translated():
+            me = await self._bot.get_me()
+        groups = "may be added to groups" if me.can_join_groups else "cannot be added to groups"
+        reads = "reads every message there" if me.can_read_all_group_messages else "reads there what is addressed to it"
+        return [f"Telegram: @{me.username} ({me.id})", f"it {groups}, and {reads}"]
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._bot.shutdown()
+
+    def _inbound(self, update: "telegram.Update") -> Inbound | None:
+        message = update.effective_message
+        if message is None or message.from_user is None or message.from_user.is_bot:
+            return None
+        text, is_direct = message.text or message.caption or "", message.chat.type == "private"
+        name = f"@{self._bot.username}"
+        replied = message.reply_to_message.from_user if message.reply_to_message else None
+        mentioned = name.lower() in text.lower()
+        to_us = (replied is not None and replied.id == self._bot.id) or mentioned or text.startswith("/")
+        return Inbound(
+            chat=str(message.chat.id),
+            message=str(message.message_id),
+            user=str(message.from_user.id),
+            user_name=message.from_user.full_name,
+            text=_without_name(text, name),
+            thread=str(message.message_thread_id) if message.is_topic_message and message.message_thread_id else "",
+            direct=is_direct,
+            addressed=is_direct or to_us,
+            edited=update.edited_message is not None,
+            files=tuple(_files(message)),
+        )
+
+
+class _TelegramReply:
+    """Answers in one chat."""
+
+    def __init__(self, bot: "telegram.Bot", chat: int, thread: int | None) -> None:
+        self._bot, self._chat, self._thread = bot, chat, thread
+
+    async def typing(self) -> None:
+        with _translated():
+            await self._bot.send_chat_action(self._chat, "typing", message_thread_id=self._thread)
+
+    async def send(self, text: str, *, key: str) -> str:
+        del key  # Telegram knows no such thing
+        with _translated():
+            sent = await self._bot.send_message(self._chat, text, message_thread_id=self._thread)
+        return str(sent.message_id)
+
+    async def edit(self, message: str, text: str) -> None:
+        with _translated():
+            await self._bot.edit_message_text(text, chat_id=self._chat, message_id=int(message))
+
+    async def send_file(self, name: str, data: bytes, *, key: str) -> str:
+        del key
+        with _translated():
+            sent = await self._bot.send_document(self._chat, data, filename=name, message_thread_id=self._thread)
+        return str(sent.message_id)
+
+
+def _without_name(text: str, name: str) -> str:
+    """Return a message without the name of the bot that it is addressed to; a command may keep it."""
+    if text.startswith("/"):
+        return text
+    place = text.lower().find(name.lower())
+    return (text[:place] + text[place + len(name) :]).strip() if place >= 0 else text
+
+
+def _files(message: "telegram.Message") -> "Iterator[ChatFile]":
+    if message.photo:
+        yield ChatFile("picture", "picture")
+    if message.voice or message.audio or message.video or message.video_note:
+        yield ChatFile("sound", "sound")
+    if message.sticker or message.animation:
+        yield ChatFile("sticker", "other")
+    elif (document := message.document) is not None:
+        mime = document.mime_type or ""
+        kind: Any = (
+            "picture" if mime.startswith("image/") else "sound" if mime.startswith(("audio/", "video/")) else "document"
+        )
+        yield ChatFile(document.file_name or "document", kind, document.file_size or 0, document.file_id)
+
+
+@contextlib.contextmanager
+def _translated() -> "Iterator[None]":
+    from telegram import error as errors  # noqa: PLC0415  (loaded with the bot)
+
+    try:
+        yield
+    except errors.RetryAfter as error:
+        seconds = error.retry_after
+        raise RateLimitedError(seconds if isinstance(seconds, int | float) else seconds.total_seconds()) from error
+    except (errors.InvalidToken, errors.Conflict) as error:
+        if isinstance(error, errors.Conflict):
+            raise PlatformUnreachableError("another program polls this bot, or it has a webhook") from error
+        raise BadTokenError("Telegram does not accept the token; ask @BotFather for it once more") from error
+    except errors.BadRequest as error:
+        if "not modified" not in str(error).lower():
+            raise PlatformError(f"Telegram refused it: {error}") from error
+    except errors.Forbidden as error:
+        raise PlatformError(f"Telegram refused it: {error}") from error
+    except errors.NetworkError as error:
+        raise PlatformUnreachableError(f"{type(error).__name__}") from error
+    except errors.TelegramError as error:
+        raise PlatformError(f"Telegram refused it: {error}") from error

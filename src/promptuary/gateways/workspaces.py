@@ -1,0 +1,83 @@
+"""The open workspaces of a gateway: each is opened once, and for each conversation with what its people may see.
+
+What is in use stays open; of what is idle only the last few are, so that a thousand chats do not cost a thousand
+databases.
+"""
+
+import asyncio
+import os
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from promptuary.config.gateways import ChatRules
+from promptuary.core.principals import Principal
+from promptuary.engine import AsyncInbox, Promptuary
+from promptuary.gateways.people import reach_of
+
+_MOST_IDLE: Final = 32
+
+_Key = tuple[Principal, ChatRules]
+
+
+@dataclass(slots=True)
+class _Opened:
+    """A workspace as a principal sees it, and how many conversations use it now."""
+
+    promptuary: Promptuary
+    users: int = 0
+
+
+class OpenWorkspaces:
+    """The workspaces of the chats, opened when they are needed."""
+
+    def __init__(self, inbox: AsyncInbox, *, most_idle: int = _MOST_IDLE) -> None:
+        self._place, self._most_idle = inbox.place, most_idle
+        self._whole: dict[tuple[str, int], Promptuary] = {}
+        self._parts: OrderedDict[_Key, _Opened] = OrderedDict()
+        self._lock = asyncio.Lock()
+
+    @asynccontextmanager
+    async def of(self, principal: Principal, rules: ChatRules) -> AsyncIterator[Promptuary]:
+        """Open the workspace of a chat for whoever acts, with what the rules let them refer to."""
+        key = (principal, rules)
+        async with self._lock:
+            opened = self._parts.get(key)
+            if opened is None:
+                whole = await self._opened(rules)
+                opened = self._parts[key] = _Opened(await whole.acting_as(principal, reach=reach_of(rules)))
+            opened.users += 1
+            self._parts.move_to_end(key)
+        try:
+            yield opened.promptuary
+        finally:
+            opened.users -= 1
+            await self._close_idle(self._most_idle)
+
+    async def check(self, rules: ChatRules) -> None:
+        """Raise ``ConfigError`` if the workspace of a chat cannot be opened."""
+        async with self._lock:
+            await self._opened(rules)
+
+    async def close(self) -> None:
+        """Close everything."""
+        await self._close_idle(0)
+        for whole in self._whole.values():
+            await whole.close()
+        self._whole.clear()
+
+    async def _opened(self, rules: ChatRules) -> Promptuary:
+        folder = os.path.expanduser(rules.workspace) if rules.workspace else str(self._place)  # noqa: ASYNC240, PTH111
+        key = (folder, rules.max_file_size)
+        if key not in self._whole:
+            # Exactly this folder: what is found from it upwards may be the home folder.
+            self._whole[key] = Promptuary.open(folder, exact=True, max_file_size=rules.max_file_size)
+        return self._whole[key]
+
+    async def _close_idle(self, most: int) -> None:
+        async with self._lock:
+            idle = [key for key, one in self._parts.items() if not one.users]
+            for key in idle[: max(len(idle) - most, 0)]:
+                await self._parts.pop(key).promptuary.close()

@@ -1,0 +1,151 @@
+"""The messages that gateways received, in a database of their own: they belong to no workspace."""
+
+import json
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from promptuary.core.layers import Json
+from promptuary.core.ports.inbox import EditOutcome, InboxStore, Received
+from promptuary.storage.sqlite.columns import from_column, to_column
+from promptuary.storage.sqlite.database import Database
+from promptuary.storage.sqlite.errors import sound
+from promptuary.storage.sqlite.sql.queries import queries, script
+from promptuary.storage.values import now, to_text
+
+_SQL: Final = "promptuary.storage.sqlite.threads"
+_QUERIES: Final = queries(_SQL, "inbox_queries.sql")
+_STEPS: Final = ("inbox_schema_1.sql",)
+"""The scripts that made the tables what they are, in order. A change of the tables is one more at the end."""
+
+
+class SqliteInbox(InboxStore):
+    """An ``InboxStore`` in the file ``path``, created if it does not exist; its folder must exist."""
+
+    def __init__(self, path: Path, *, timeout: float = 30.0, clock: Callable[[], str] = now) -> None:
+        self._clock = clock
+        self._database = Database(path, [script(_SQL, step) for step in _STEPS], timeout=timeout)
+
+    def receive(self, gateway: str, chat: str, message: str, body: Mapping[str, Json]) -> int | None:
+        """Store a message, and return its number; ``None`` if it was received before."""
+        row = {**_key(gateway, chat, message), "received": self._clock(), "body": to_column(to_text(dict(body)))}
+
+        def received(connection: sqlite3.Connection) -> int | None:
+            found = connection.execute(_QUERIES["receive"], row).fetchone()
+            return None if found is None else int(found[0])
+
+        return self._database.write(received)
+
+    def edit(self, gateway: str, chat: str, message: str, body: Mapping[str, Json]) -> EditOutcome:
+        """Replace a message that its sender edited, unless an answer was begun."""
+        text = to_column(to_text(dict(body)))
+
+        def edited(connection: sqlite3.Connection) -> EditOutcome:
+            found = connection.execute(_QUERIES["known"], _key(gateway, chat, message)).fetchone()
+            if found is None:
+                return "unknown"
+            number, status, before = found
+            if before == text:
+                return "same"
+            if status != "waiting":
+                return "late"
+            connection.execute(_QUERIES["replace_body"], {"number": number, "body": text})
+            return "replaced"
+
+        return self._database.write(edited)
+
+    def unanswered(self, gateway: str) -> Sequence[Received]:
+        """Return the messages that wait for an answer, or for the rest of it, the oldest first."""
+
+        def found(connection: sqlite3.Connection) -> list[Received]:
+            rows = connection.execute(_QUERIES["unanswered"], {"gateway": to_column(gateway)}).fetchall()
+            return [self._received(connection, row) for row in rows]
+
+        return self._database.read(found)
+
+    def begin(self, number: int) -> Received | None:
+        """Note that an answer is begun, and return the message as it was before; ``None`` if it is answered already."""
+
+        def begun(connection: sqlite3.Connection) -> Received | None:
+            row = connection.execute(_QUERIES["one"], {"number": number}).fetchone()
+            if row is None:
+                return None
+            connection.execute(_QUERIES["begin"], {"number": number})
+            return self._received(connection, row)
+
+        return self._database.write(begun)
+
+    def ready(self, number: int, answer: str) -> None:
+        """Store the whole answer, before the last of it is sent."""
+        self._write("ready", number=number, answer=to_column(answer))
+
+    def sending(self, number: int, part: int) -> None:
+        """Note that a part of the answer, counted from 0, is being sent."""
+        self._write("sending", number=number, part=part)
+
+    def sent(self, number: int, part: int, message: str) -> None:
+        """Note that a part was sent, and the id of the message that it is now."""
+        self._write("sent", number=number, part=part, message=to_column(message))
+
+    def answered(self, number: int) -> None:
+        """Note that the whole answer was sent, and drop the words of the message."""
+
+        def ended(connection: sqlite3.Connection) -> None:
+            for query in ("answered", "drop_parts"):
+                connection.execute(_QUERIES[query], {"number": number})
+
+        self._database.write(ended)
+
+    def last_messages(self, gateway: str) -> Mapping[str, str]:
+        """Return the id of the message that was received last in each chat."""
+        named = {"gateway": to_column(gateway)}
+        rows = self._database.read(lambda connection: connection.execute(_QUERIES["last_messages"], named).fetchall())
+        return {from_column(chat): from_column(message) for chat, message in rows}
+
+    def note(self, gateway: str, chat: str, name: str, value: Json) -> None:
+        """Remember something of a chat under a name; ``None`` forgets it."""
+        key = {"gateway": to_column(gateway), "chat": to_column(chat), "name": name}
+        if value is None:
+            self._write("forget_note", **key)
+        else:
+            self._write("note", **key, value=to_column(to_text(value)))
+
+    def noted(self, gateway: str, chat: str, name: str) -> Json:
+        """Return what was remembered under a name; ``None`` if nothing was."""
+        key = {"gateway": to_column(gateway), "chat": to_column(chat), "name": name}
+        row = self._database.read(lambda connection: connection.execute(_QUERIES["noted"], key).fetchone())
+        with sound(self._database.name):
+            value: Json = None if row is None else json.loads(from_column(row[0]))
+            return value
+
+    def prune(self, before: str) -> int:
+        """Drop what is left of messages that were answered and received before a time, and return how many."""
+        named = {"before": before}
+        return self._database.write(lambda connection: connection.execute(_QUERIES["prune"], named).rowcount)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def _write(self, query: str, **values: Any) -> None:
+        self._database.write(lambda connection: connection.execute(_QUERIES[query], values))
+
+    def _received(self, connection: sqlite3.Connection, row: tuple[Any, ...]) -> Received:
+        number, chat, message, body, received, status, answer = row
+        parts = connection.execute(_QUERIES["parts"], {"number": number}).fetchall()
+        with sound(self._database.name):
+            return Received(
+                int(number),
+                from_column(chat),
+                from_column(message),
+                json.loads(from_column(body)),
+                str(received),
+                begun=status == "begun",
+                answer=None if answer is None else from_column(answer),
+                sent=tuple(from_column(one[0]) for one in parts),
+            )
+
+
+def _key(gateway: str, chat: str, message: str) -> dict[str, Any]:
+    return {"gateway": to_column(gateway), "chat": to_column(chat), "message": to_column(message)}

@@ -1,0 +1,76 @@
+-- name: receive
+-- Stores a message, unless it is known.
+INSERT INTO received (gateway, chat, message, received, status, body)
+VALUES (:gateway, :chat, :message, :received, 'waiting', :body)
+ON CONFLICT (gateway, chat, message) DO NOTHING
+RETURNING number;
+
+-- name: known
+-- Finds a message by its ids.
+SELECT number, status, body FROM received WHERE gateway = :gateway AND chat = :chat AND message = :message;
+
+-- name: replace_body
+-- Replaces the words of a message.
+UPDATE received SET body = :body WHERE number = :number;
+
+-- name: unanswered
+-- Returns what waits, the oldest first.
+SELECT number, chat, message, body, received, status, answer FROM received
+WHERE gateway = :gateway AND status != 'answered' ORDER BY number;
+
+-- name: one
+-- Returns one message.
+SELECT number, chat, message, body, received, status, answer FROM received
+WHERE number = :number AND status != 'answered';
+
+-- name: parts
+-- Returns the messages that an answer was sent in.
+SELECT message FROM sent WHERE number = :number ORDER BY part;
+
+-- name: begin
+-- Notes that an answer is begun.
+UPDATE received SET status = 'begun' WHERE number = :number AND status = 'waiting';
+
+-- name: ready
+-- Stores the whole answer.
+UPDATE received SET answer = :answer WHERE number = :number;
+
+-- name: sending
+-- Notes that a part is being sent.
+INSERT INTO sent (number, part, message) VALUES (:number, :part, '') ON CONFLICT DO NOTHING;
+
+-- name: sent
+-- Notes what a part was sent as.
+INSERT INTO sent (number, part, message) VALUES (:number, :part, :message)
+ON CONFLICT (number, part) DO UPDATE SET message = :message;
+
+-- name: answered
+-- Drops the words of a message that was answered.
+UPDATE received SET status = 'answered', body = NULL, answer = NULL WHERE number = :number;
+
+-- name: drop_parts
+-- Drops the ids of the messages of an answer.
+DELETE FROM sent WHERE number = :number;
+
+-- name: last_messages
+-- Returns the message that was received last in each chat.
+SELECT chat, message FROM received
+WHERE number IN (SELECT max(number) FROM received WHERE gateway = :gateway GROUP BY chat);
+
+-- name: note
+-- Remembers something of a chat.
+INSERT INTO noted (gateway, chat, name, value) VALUES (:gateway, :chat, :name, :value)
+ON CONFLICT (gateway, chat, name) DO UPDATE SET value = :value;
+
+-- name: forget_note
+-- Forgets it.
+DELETE FROM noted WHERE gateway = :gateway AND chat = :chat AND name = :name;
+
+-- name: noted
+-- Returns it.
+SELECT value FROM noted WHERE gateway = :gateway AND chat = :chat AND name = :name;
+
+-- name: prune
+-- Drops old messages that were answered, but for the last one of each chat.
+DELETE FROM received WHERE status = 'answered' AND received < :before
+AND number NOT IN (SELECT max(number) FROM received GROUP BY gateway, chat);

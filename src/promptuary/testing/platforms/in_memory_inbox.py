@@ -1,0 +1,119 @@
+"""The messages that gateways received, in dictionaries: the second implementation of ``InboxStore``."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from promptuary.core.layers import Json
+from promptuary.core.ports.inbox import EditOutcome, InboxStore, Received
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+class InMemoryInbox(InboxStore):
+    """An ``InboxStore`` that ends with the process."""
+
+    def __init__(self, clock: Callable[[], str] = _now) -> None:
+        self._clock, self._lock = clock, threading.Lock()
+        self._messages: dict[int, tuple[str, Received]] = {}
+        self._open: set[int] = set()
+        self._notes: dict[tuple[str, str, str], Json] = {}
+        self._count = 0
+
+    def receive(self, gateway: str, chat: str, message: str, body: Mapping[str, Json]) -> int | None:
+        """Store a message, and return its number; ``None`` if it was received before."""
+        with self._lock:
+            if self._find(gateway, chat, message) is not None:
+                return None
+            self._count += 1
+            self._messages[self._count] = (gateway, Received(self._count, chat, message, dict(body), self._clock()))
+            self._open.add(self._count)
+            return self._count
+
+    def edit(self, gateway: str, chat: str, message: str, body: Mapping[str, Json]) -> EditOutcome:
+        """Replace a message that its sender edited, unless an answer was begun."""
+        with self._lock:
+            found = self._find(gateway, chat, message)
+            if found is None:
+                return "unknown"
+            if found.body == body and found.number in self._open:
+                return "same"
+            if found.begun or found.number not in self._open:
+                return "late"
+            self._messages[found.number] = (gateway, replace(found, body=dict(body)))
+            return "replaced"
+
+    def unanswered(self, gateway: str) -> Sequence[Received]:
+        """Return the messages that wait for an answer, or for the rest of it, the oldest first."""
+        with self._lock:
+            return [one for name, one in self._messages.values() if name == gateway and one.number in self._open]
+
+    def begin(self, number: int) -> Received | None:
+        """Note that an answer is begun, and return the message as it was before; ``None`` if it is answered already."""
+        with self._lock:
+            if number not in self._open:
+                return None
+            gateway, before = self._messages[number]
+            self._messages[number] = (gateway, replace(before, begun=True))
+            return before
+
+    def ready(self, number: int, answer: str) -> None:
+        """Store the whole answer, before the last of it is sent."""
+        self._change(number, lambda one: replace(one, answer=answer))
+
+    def sending(self, number: int, part: int) -> None:
+        """Note that a part of the answer, counted from 0, is being sent."""
+        self._change(number, lambda one: one if part < len(one.sent) else replace(one, sent=(*one.sent, "")))
+
+    def sent(self, number: int, part: int, message: str) -> None:
+        """Note that a part was sent, and the id of the message that it is now."""
+        self._change(number, lambda one: replace(one, sent=(*one.sent[:part], message, *one.sent[part + 1 :])))
+
+    def answered(self, number: int) -> None:
+        """Note that the whole answer was sent, and drop the words of the message."""
+        self._change(number, lambda one: replace(one, body={}, answer=None, sent=()))
+        self._open.discard(number)
+
+    def last_messages(self, gateway: str) -> Mapping[str, str]:
+        """Return the id of the message that was received last in each chat."""
+        with self._lock:
+            return {one.chat: one.message for name, one in self._messages.values() if name == gateway}
+
+    def note(self, gateway: str, chat: str, name: str, value: Json) -> None:
+        """Remember something of a chat under a name; ``None`` forgets it."""
+        with self._lock:
+            self._notes[gateway, chat, name] = value
+
+    def noted(self, gateway: str, chat: str, name: str) -> Json:
+        """Return what was remembered under a name; ``None`` if nothing was."""
+        return self._notes.get((gateway, chat, name))
+
+    def prune(self, before: str) -> int:
+        """Drop what is left of messages that were answered and received before a time, and return how many."""
+        with self._lock:
+            last = {(name, one.chat): number for number, (name, one) in self._messages.items()}
+            old = [
+                number
+                for number, (_, one) in self._messages.items()
+                if number not in self._open and one.received < before and number not in last.values()
+            ]
+            for number in old:
+                del self._messages[number]
+            return len(old)
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+    def _find(self, gateway: str, chat: str, message: str) -> Received | None:
+        every = (
+            one for name, one in self._messages.values() if (name, one.chat, one.message) == (gateway, chat, message)
+        )
+        return next(every, None)
+
+    def _change(self, number: int, change: Callable[[Received], Received]) -> None:
+        with self._lock:
+            gateway, before = self._messages[number]
+            self._messages[number] = (gateway, change(before))

@@ -1,0 +1,139 @@
+"""What the fakes of all platforms have: a server on loopback in a thread, what was sent to it, and what it does wrong.
+
+Everything public may be called from any thread. ``sent`` are the messages of the bot as they look now; ``wait_for``
+waits until something is true. ``faults`` says how calls of a method fail before they succeed: ``"429"``, ``"500"``, or
+``"drop"``, which breaks the connection off without an answer.
+"""
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Final, Self
+
+from aiohttp import web
+
+from promptuary import concurrency
+
+_PATIENCE: Final = 30.0
+
+
+@dataclass(slots=True)
+class BotMessage:
+    """A message that the bot sent: its text now, and how often it was edited."""
+
+    chat: str
+    id: str
+    text: str
+    thread: str = ""
+    edits: list[str] = field(default_factory=list)
+    file: bytes | None = None
+    key: str = ""
+
+
+class PlatformServer:
+    """A fake of a platform, listening from construction until the end of its ``with`` block."""
+
+    def __init__(self) -> None:
+        self.sent: list[BotMessage] = []
+        self.calls: list[str] = []
+        self.faults: defaultdict[str, deque[str]] = defaultdict(deque)
+        self.retry_after = 1
+        self.slow: dict[str, float] = {}
+        """Seconds that a method takes."""
+        self._changed = threading.Condition()
+        self._started = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping: asyncio.Event | None = None
+        self.port = 0
+        self._thread = concurrency.start_daemon(lambda: asyncio.run(self._serve()), name="platform")
+        self._started.wait(_PATIENCE)
+
+    def routes(self, app: web.Application) -> None:
+        """Add the routes of the platform."""
+        raise NotImplementedError
+
+    def url(self, path: str = "") -> str:
+        """Return an address of the server."""
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    def texts(self, chat: str) -> list[str]:
+        """Return what the bot has said in a chat, as it looks now."""
+        with self._changed:
+            return [one.text for one in self.sent if one.chat == chat]
+
+    def wait_for(self, check: Callable[[], object], timeout: float = _PATIENCE) -> bool:
+        """Wait until ``check`` is true, and return whether it became so."""
+        until = time.monotonic() + timeout
+        with self._changed:
+            while not check():
+                left = until - time.monotonic()
+                if left <= 0:
+                    return False
+                self._changed.wait(min(left, 0.2))
+            return True
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[None]:
+        """Change something that somebody may wait for."""
+        with self._changed:
+            yield
+            self._changed.notify_all()
+
+    async def failed(self, method: str) -> web.StreamResponse | None:
+        """Note a call, and return what it fails with, if it does."""
+        with self.changing():
+            self.calls.append(method)
+            fault = self.faults[method].popleft() if self.faults.get(method) else ""
+        if seconds := self.slow.get(method):
+            await asyncio.sleep(seconds)
+        if fault == "drop":
+            raise asyncio.CancelledError  # aiohttp closes the connection without an answer
+        if fault == "500":
+            return web.Response(status=500, text="oops")
+        return self.too_many(method) if fault == "429" else None
+
+    def too_many(self, method: str) -> web.Response:
+        """Return how the platform says that it wants to be left alone."""
+        raise NotImplementedError
+
+    def on_loop(self, work: Callable[[], object]) -> None:
+        """Do something in the thread of the server."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(work)
+
+    def close(self) -> None:
+        """Stop at once."""
+        if self._stopping is not None:
+            self.on_loop(self._stopping.set)
+        self._thread.join(_PATIENCE)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def _serve(self) -> None:
+        self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
+        app = web.Application(client_max_size=64 * 1024 * 1024)
+        self.routes(app)
+        runner = web.AppRunner(app, shutdown_timeout=0.1, access_log=None)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        addresses: Any = runner.addresses
+        self.port = int(addresses[0][1])
+        self._started.set()
+        await self._stopping.wait()
+        await self.stopping()
+        await runner.cleanup()
+
+    async def stopping(self) -> None:
+        """Let go of whoever is connected."""

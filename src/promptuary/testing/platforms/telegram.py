@@ -1,0 +1,192 @@
+"""Telegram on loopback: the part of the Bot API that a bot needs which polls. Any client of the Bot API talks to it.
+
+    with FakeTelegram() as telegram:
+        telegram.say(42, "Hello")
+        telegram.wait_for(lambda: telegram.texts("42"))
+"""
+
+import asyncio
+from typing import Any, Final
+
+from aiohttp import web
+
+from promptuary.testing.platforms.server import BotMessage, PlatformServer
+
+TOKEN: Final = "123456:fake-token-for-tests"  # noqa: S105  (of a fake)
+BOT: Final = {
+    "id": 123456,
+    "is_bot": True,
+    "first_name": "Bot",
+    "username": "promptuary_bot",
+    "can_join_groups": True,
+    "can_read_all_group_messages": False,
+    "supports_inline_queries": False,
+}
+
+
+class FakeTelegram(PlatformServer):
+    """The server. An update is confirmed when a later one is asked for, and delivered until then."""
+
+    def __init__(self) -> None:
+        self.updates: dict[int, dict[str, Any]] = {}
+        self.files: dict[str, bytes] = {}
+        self.confirmed = 0
+        self._count = 0
+        self._message = 100
+        self._news: asyncio.Event | None = None
+        super().__init__()
+
+    def routes(self, app: web.Application) -> None:
+        """Add the routes of the Bot API."""
+        app.router.add_route("*", "/bot{token}/{method}", self._call)
+        app.router.add_get("/file/bot{token}/{path:.*}", self._file)
+
+    def say(
+        self,
+        user: int,
+        text: str,
+        *,
+        chat: int | None = None,
+        name: str = "Ada",
+        edit: int | None = None,
+        reply_to_bot: bool = False,
+        document: tuple[str, bytes] | None = None,
+        **more: Any,
+    ) -> int:
+        """Let a person write, in their own chat or in a group, and return the id of the message."""
+        with self.changing():
+            self._count += 1
+            if edit is None:
+                self._message += 1
+            number = edit or self._message
+            group = {"id": chat, "type": "supergroup", "title": "Group"}
+            message: dict[str, Any] = {
+                "message_id": number,
+                "date": 1_700_000_000,
+                "chat": group if chat is not None else {"id": user, "type": "private", "first_name": name},
+                "from": {"id": user, "is_bot": False, "first_name": name},
+                "text": text,
+                **more,
+            }
+            if reply_to_bot:
+                message["reply_to_message"] = {**message, "message_id": 1, "from": BOT}
+            if document is not None:
+                self.files[document[0]] = document[1]
+                message["caption"] = message.pop("text")
+                message["document"] = {
+                    "file_id": document[0],
+                    "file_unique_id": document[0],
+                    "file_name": document[0],
+                    "file_size": len(document[1]),
+                }
+            self.updates[self._count] = {
+                "update_id": self._count,
+                ("edited_message" if edit is not None else "message"): message,
+            }
+        self._wake()
+        return number
+
+    def deliver_again(self) -> None:
+        """Deliver every update once more, as happens when a confirmation gets lost."""
+        with self.changing():
+            self.confirmed = 0
+            again = [self.updates[number] for number in sorted(self.updates)]
+            self.updates = {}
+            for update in again:
+                self._count += 1
+                self.updates[self._count] = {**update, "update_id": self._count}
+        self._wake()
+
+    def too_many(self, method: str) -> web.Response:
+        """Return how Telegram says that it wants to be left alone."""
+        del method
+        body = {"ok": False, "error_code": 429, "description": "Too Many Requests: retry after 1"}
+        return web.json_response({**body, "parameters": {"retry_after": self.retry_after}}, status=429)
+
+    def _wake(self) -> None:
+        self.on_loop(lambda: self._news.set() if self._news else None)
+
+    async def _call(self, request: web.Request) -> web.StreamResponse:
+        method = request.match_info["method"]
+        if request.match_info["token"] != TOKEN:
+            return web.json_response({"ok": False, "error_code": 401, "description": "Unauthorized"}, status=401)
+        if (failed := await self.failed(method)) is not None:
+            return failed
+        given = {**request.query, **(await request.post())}
+        answer = await self._answers(method, given)
+        if isinstance(answer, str):
+            return web.json_response({"ok": False, "error_code": 400, "description": answer}, status=400)
+        return web.json_response({"ok": True, "result": answer})
+
+    async def _answers(self, method: str, given: dict[str, Any]) -> Any:
+        match method:
+            case "getMe":
+                return BOT
+            case "getUpdates":
+                return await self._updates(int(given.get("offset") or 0), float(given.get("timeout") or 0))
+            case "sendMessage" | "sendDocument":
+                return await self._send(given)
+            case "editMessageText":
+                return self._edit(given)
+            case "getFile":
+                name = str(given["file_id"])
+                size = len(self.files[name])
+                return {"file_id": name, "file_unique_id": name, "file_path": name, "file_size": size}
+            case _:
+                return True
+
+    async def _updates(self, offset: int, timeout: float) -> list[dict[str, Any]]:
+        with self.changing():
+            self.confirmed = max(self.confirmed, offset)
+            for number in [one for one in self.updates if one < offset]:
+                del self.updates[number]
+        self._news = self._news or asyncio.Event()
+        self._news.clear()
+        if not self.updates:
+            try:
+                await asyncio.wait_for(self._news.wait(), timeout)
+            except TimeoutError:
+                return []
+        return [self.updates[number] for number in sorted(self.updates) if number >= offset][:100]
+
+    async def _send(self, given: dict[str, Any]) -> Any:
+        text, document = str(given.get("text") or given.get("caption") or ""), None
+        if not isinstance(given.get("document", ""), str):
+            document = given["document"].file.read()
+        if len(text) > 4096 or (not text and document is None):
+            return "Bad Request: message is too long" if text else "Bad Request: message text is empty"
+        with self.changing():
+            self._message += 1
+            thread = str(given.get("message_thread_id") or "")
+            sent = BotMessage(str(given["chat_id"]), str(self._message), text, thread, file=document)
+            self.sent.append(sent)
+        return self._shown(sent)
+
+    def _edit(self, given: dict[str, Any]) -> Any:
+        found = [
+            one for one in self.sent if (one.chat, one.id) == (str(given["chat_id"]), str(given["message_id"]))
+        ]
+        if not found:
+            return "Bad Request: message to edit not found"
+        if found[0].text == given["text"]:
+            return "Bad Request: message is not modified"
+        with self.changing():
+            found[0].edits.append(found[0].text)
+            found[0].text = str(given["text"])
+        return self._shown(found[0])
+
+    def _shown(self, sent: BotMessage) -> dict[str, Any]:
+        chat = int(sent.chat)
+        kind = "private" if chat > 0 else "supergroup"
+        return {
+            "message_id": int(sent.id),
+            "date": 1_700_000_000,
+            "chat": {"id": chat, "type": kind, "title": "Group"} if chat < 0 else {"id": chat, "type": kind},
+            "from": BOT,
+            "text": sent.text,
+        }
+
+    async def _file(self, request: web.Request) -> web.Response:
+        return web.Response(body=self.files[request.match_info["path"]])
+
+

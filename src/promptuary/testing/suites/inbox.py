@@ -1,0 +1,112 @@
+"""What every store of received messages must do: subclass, and give ``inbox``, an empty ``InboxStore``."""
+# ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
+
+from dataclasses import replace
+
+from promptuary.core.ports.inbox import InboxStore
+
+BODY = {"text": "Hello ä \ud800", "user": "42", "attachments": [{"name": "a.pdf"}]}
+
+
+class InboxConformance:
+    """The contract of an ``InboxStore``."""
+
+    def test_what_is_received_waits_in_order(self, inbox: InboxStore) -> None:
+        one, two = inbox.receive("bot", "7", "1", BODY), inbox.receive("bot", "8", "1", BODY)
+
+        assert one is not None
+        assert two is not None
+        assert [(found.number, found.chat, found.message) for found in inbox.unanswered("bot")] == [
+            (one, "7", "1"),
+            (two, "8", "1"),
+        ]
+        assert inbox.unanswered("bot")[0].body == BODY
+        assert not inbox.unanswered("bot")[0].begun
+
+    def test_a_message_is_received_once(self, inbox: InboxStore) -> None:
+        first = inbox.receive("bot", "7", "1", BODY)
+        assert first is not None
+
+        assert inbox.receive("bot", "7", "1", {"text": "again"}) is None
+        inbox.answered(first)
+        assert inbox.receive("bot", "7", "1", BODY) is None
+        assert inbox.receive("other", "7", "1", BODY) is not None
+        assert inbox.receive("bot", "7", "2", BODY) is not None
+
+    def test_gateways_are_apart(self, inbox: InboxStore) -> None:
+        inbox.receive("bot", "7", "1", BODY)
+        inbox.note("bot", "7", "found", ["a"])
+
+        assert inbox.unanswered("other") == []
+        assert inbox.last_messages("other") == {}
+        assert inbox.noted("other", "7", "found") is None
+
+    def test_an_edit_counts_until_an_answer_is_begun(self, inbox: InboxStore) -> None:
+        number = inbox.receive("bot", "7", "1", BODY)
+        assert number is not None
+
+        assert inbox.edit("bot", "7", "1", BODY) == "same"
+        assert inbox.edit("bot", "7", "1", {"text": "better"}) == "replaced"
+        assert inbox.unanswered("bot")[0].body == {"text": "better"}
+        inbox.begin(number)
+        assert inbox.edit("bot", "7", "1", {"text": "late"}) == "late"
+        inbox.answered(number)
+        assert inbox.edit("bot", "7", "1", {"text": "later"}) == "late"
+        assert inbox.edit("bot", "7", "9", {"text": "?"}) == "unknown"
+
+    def test_what_was_begun_is_known_after_it(self, inbox: InboxStore) -> None:
+        number = inbox.receive("bot", "7", "1", BODY)
+        assert number is not None
+
+        first, second = inbox.begin(number), inbox.begin(number)
+        assert first is not None
+        assert second is not None
+        assert (first.begun, second.begun) == (False, True)
+        assert replace(first, begun=True) == second
+
+    def test_parts_are_known_before_and_after_they_are_sent(self, inbox: InboxStore) -> None:
+        number = inbox.receive("bot", "7", "1", BODY)
+        assert number is not None
+        inbox.begin(number)
+        inbox.sending(number, 0)
+        assert inbox.unanswered("bot")[0].sent == ("",)
+        inbox.sent(number, 0, "100")
+        inbox.sending(number, 0)  # once more, after a restart
+        inbox.sending(number, 1)
+        inbox.ready(number, "All of it.")
+
+        found = inbox.unanswered("bot")[0]
+        assert (found.sent, found.answer, found.begun) == (("100", ""), "All of it.", True)
+
+    def test_an_answered_message_waits_no_more(self, inbox: InboxStore) -> None:
+        number = inbox.receive("bot", "7", "1", BODY)
+        assert number is not None
+        inbox.begin(number)
+        inbox.answered(number)
+
+        assert inbox.unanswered("bot") == []
+        assert inbox.begin(number) is None
+
+    def test_the_last_message_of_each_chat_is_known(self, inbox: InboxStore) -> None:
+        for chat, message in (("7", "1"), ("8", "5"), ("7", "3")):
+            inbox.receive("bot", chat, message, BODY)
+
+        assert inbox.last_messages("bot") == {"7": "3", "8": "5"}
+
+    def test_something_is_noted_of_a_chat(self, inbox: InboxStore) -> None:
+        assert inbox.noted("bot", "7", "found") is None
+        inbox.note("bot", "7", "found", ["@file:a.md", "@file:ü.md"])
+        assert inbox.noted("bot", "7", "found") == ["@file:a.md", "@file:ü.md"]
+        inbox.note("bot", "7", "found", None)
+        assert inbox.noted("bot", "7", "found") is None
+
+    def test_what_is_old_and_answered_goes_but_for_the_last_of_a_chat(self, inbox: InboxStore) -> None:
+        numbers = [inbox.receive("bot", "7", str(one), BODY) for one in range(4)]
+        for number in numbers[:2]:
+            assert number is not None
+            inbox.answered(number)
+
+        assert inbox.prune("1999") == 0
+        assert inbox.prune("9999") == 2
+        assert [one.message for one in inbox.unanswered("bot")] == ["2", "3"]
+        assert inbox.last_messages("bot") == {"7": "3"}
