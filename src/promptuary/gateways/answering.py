@@ -193,14 +193,19 @@ class _Run:
         except PromptuaryError as error:
             logger.warning("a message could not be answered: %s", error)
             return self._whole(FAILED)
-        finally:
+        except asyncio.CancelledError:
             watching.cancel()
+            raise
+        finally:
+            # Not cancelled: what it is sending would arrive without being noted.
+            self._heard.set()
+            await asyncio.gather(watching, return_exceptions=True)
         return self._whole("" if self._said.strip() else "The model had nothing to say.")
 
     async def _hear(self, event: RunEvent) -> None:
         match event:
             case TurnPrepared(turn):
-                self._tokens = turn.expansion.spend.injected
+                self._tokens = turn.expansion.spend.injected if turn.expansion.blocks else 0
                 self._chat.notes += told(turn.expansion)
                 await self._delivery.typing()
             case TextPiece(text):

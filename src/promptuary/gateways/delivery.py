@@ -45,6 +45,7 @@ class Delivery:
         self._shown: dict[int, str] = {}
         self._next = 0.0
         self._next_typing = 0.0
+        self._lock = asyncio.Lock()
 
     async def typing(self) -> None:
         """Show that an answer is being written; that this fails is no matter."""
@@ -61,11 +62,12 @@ class Delivery:
             return
         self._next = time.monotonic() + self._capabilities.edit_every
         try:
-            for part, piece in enumerate(self._pieces(text)[:MOST_MESSAGES]):
-                await self._put(part, piece)
+            async with self._lock:
+                for part, piece in enumerate(self._pieces(text)[:MOST_MESSAGES]):
+                    await self._put(part, piece)
         except RateLimitedError as error:
             self._next = time.monotonic() + error.seconds
-        except PlatformUnreachableError as error:
+        except PlatformError as error:
             logger.debug("a part of an answer could not be shown: %s", error)
 
     async def finish(self, text: str) -> None:
@@ -74,6 +76,11 @@ class Delivery:
         Raises ``PlatformUnreachableError`` if the platform cannot be reached for long; the next start tries again.
         """
         await self._inbox.ready(self._number, text)
+        async with self._lock:
+            await self._finish(text)
+        await self._inbox.answered(self._number)
+
+    async def _finish(self, text: str) -> None:
         pieces = self._pieces(text)
         if len(pieces) <= MOST_MESSAGES:
             for part, piece in enumerate(pieces):
@@ -85,7 +92,6 @@ class Delivery:
             for part in range(1, min(shown, MOST_MESSAGES)):  # what was shown while it came in stays as it is
                 await self._insist(lambda part=part: self._put(part, pieces[part]))  # type: ignore[misc]
             await self._insist(lambda: self._send_file(max(shown, 1), text))
-        await self._inbox.answered(self._number)
 
     def _pieces(self, text: str, less: int = 0) -> list[str]:
         # Room for the mark of a repetition, wherever it turns out to be needed.

@@ -6,6 +6,7 @@ Messages carry a nonce, by which Discord knows one that is sent again.
 
 import asyncio
 import contextlib
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
@@ -37,7 +38,10 @@ class Discord:
 
     def __init__(self, token: str, base_url: str = "") -> None:
         try:
-            import discord  # noqa: PLC0415  (an extra, and slow)
+            with warnings.catch_warnings():
+                # Its part for voice, which is not used here, imports a module that Python will drop.
+                warnings.simplefilter("ignore", DeprecationWarning)
+                import discord  # noqa: PLC0415  (an extra, and slow)
         except ImportError:
             raise ConfigError(f"Discord needs the extra discord: {how_to_install('discord')}") from None
         self._token = token
@@ -161,8 +165,7 @@ class Discord:
             message,
             str(user),
             text.strip(),
-            "",
-            name,
+            user_name=name,
             direct=direct,
             addressed=is_addressed,
             edited=edited,
@@ -192,6 +195,7 @@ class Discord:
     async def close(self) -> None:
         """Close every connection."""
         await self._client.close()
+        await asyncio.sleep(0)  # what was scheduled meanwhile gets to its end
 
 
 class _DiscordReply:
@@ -222,10 +226,7 @@ class _DiscordReply:
 
 
 def _file(one: "discord.Attachment") -> ChatFile:
-    mime = one.content_type or ""
-    kind: Any = (
-        "picture" if mime.startswith("image/") else "sound" if mime.startswith(("audio/", "video/")) else "document"
-    )
+    kind = kind_of_mime(one.content_type)
     return ChatFile(one.filename, kind, one.size, one.url)
 
 

@@ -205,10 +205,7 @@ def escaped(text: str) -> str:
 
 
 def _file(one: Mapping[str, Any]) -> ChatFile:
-    mime = str(one.get("mimetype") or "")
-    kind: Any = (
-        "picture" if mime.startswith("image/") else "sound" if mime.startswith(("audio/", "video/")) else "document"
-    )
+    kind = kind_of_mime(one.get("mimetype"))
     handle = str(one.get("url_private_download") or one.get("url_private") or "")
     return ChatFile(str(one.get("name") or "document"), kind, int(one.get("size") or 0), handle)
 
@@ -223,12 +220,13 @@ def _translated() -> Iterator[None]:
     except SlackClientError as error:
         response = getattr(error, "response", None)
         status = getattr(response, "status_code", 0)
-        code = str(response.get("error") or "") if response is not None and hasattr(response, "get") else ""
+        data = getattr(response, "data", None)
+        code = str(data.get("error") or "") if isinstance(data, dict) else ""
         if status == 429:
             raise RateLimitedError(float(response.headers.get("Retry-After", 1))) from error
         if code in _BAD_TOKEN:
             raise BadTokenError(f"Slack does not accept the token ({code}); install the app once more") from error
-        if code in _PASSING or status >= 500:
+        if code in _PASSING or status >= 500 or response is None:
             raise PlatformUnreachableError(f"Slack answered {code or status}") from error
         raise PlatformError(f"Slack refused it ({code or type(error).__name__})") from error
     except (aiohttp.ClientError, OSError, TimeoutError) as error:

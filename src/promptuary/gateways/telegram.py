@@ -170,10 +170,7 @@ def _files(message: "telegram.Message") -> "Iterator[ChatFile]":
     if message.sticker or message.animation:
         yield ChatFile("sticker", "other")
     elif (document := message.document) is not None:
-        mime = document.mime_type or ""
-        kind: Any = (
-            "picture" if mime.startswith("image/") else "sound" if mime.startswith(("audio/", "video/")) else "document"
-        )
+        kind = kind_of_mime(document.mime_type)
         yield ChatFile(document.file_name or "document", kind, document.file_size or 0, document.file_id)
 
 
@@ -197,5 +194,5 @@ def _translated() -> "Iterator[None]":
         raise PlatformError(f"Telegram refused it: {error}") from error
     except errors.NetworkError as error:
         raise PlatformUnreachableError(f"{type(error).__name__}") from error
-    except errors.TelegramError as error:
-        raise PlatformError(f"Telegram refused it: {error}") from error
+    except errors.TelegramError as error:  # among others an answer that is not JSON, from a proxy
+        raise PlatformUnreachableError(f"{type(error).__name__}") from error

@@ -2,7 +2,7 @@
 
 For a path below a watched folder the innermost frame of the package must be in ``workspace/``, or, for what is below
 ``.promptuary/``, in ``storage/`` or ``durable``. Programs are started and connections are made from ``workspace/``
-alone. The interpreter raises no event for ``stat``, and none for what compiled extensions do.
+alone; but the client libraries of chat platforms make their own (``CLIENTS``). The interpreter raises no event for ``stat``, and none for what compiled extensions do.
 
 A hook cannot be removed, so there is one, which does nothing while nobody watches. Programs that a test starts watch
 themselves (``sitecustomize`` beside this module) and append what they find to a file. As light as it can be, since
@@ -75,6 +75,13 @@ ELSEWHERE = frozenset(
 )
 """Events of programs and connections, whatever they are about."""
 
+CONNECTIONS = frozenset({"socket.bind", "socket.connect", "socket.getaddrinfo", "socket.sendmsg", "socket.sendto"})
+"""Events of connections, of those of ``ELSEWHERE``."""
+
+CLIENTS = frozenset({"gateways/discord.py", "gateways/slack.py", "gateways/telegram.py"})
+"""Modules that hand the connection to the client library of a platform, which opens it: it is what they are for. They
+open no file and start no program, and an address never comes from a message."""
+
 _TESTS = str(os.path.realpath(__file__)).partition("/architecture/")[0] + "/"
 
 
@@ -110,6 +117,9 @@ class Watch:
         if module.startswith("workspace/") or (private and (module.startswith("storage/") or module == "durable.py")):
             room = module.partition("/")[0]
             self.passed[f"{room} {event}"] = self.passed.get(f"{room} {event}", 0) + 1
+            return
+        if module in CLIENTS and event in CONNECTIONS:
+            self.passed[f"clients {event}"] = self.passed.get(f"clients {event}", 0) + 1
             return
         line = f"{event} of {what} by {module}"
         self.found.append(line)

@@ -1,8 +1,8 @@
 """Telegram on loopback: the part of the Bot API that a bot needs which polls. Any client of the Bot API talks to it.
 
-    with FakeTelegram() as telegram:
-        telegram.say(42, "Hello")
-        telegram.wait_for(lambda: telegram.texts("42"))
+with FakeTelegram() as telegram:
+telegram.say(42, "Hello")
+telegram.wait_for(lambda: telegram.texts("42"))
 """
 
 import asyncio
@@ -163,9 +163,7 @@ class FakeTelegram(PlatformServer):
         return self._shown(sent)
 
     def _edit(self, given: dict[str, Any]) -> Any:
-        found = [
-            one for one in self.sent if (one.chat, one.id) == (str(given["chat_id"]), str(given["message_id"]))
-        ]
+        found = [one for one in self.sent if (one.chat, one.id) == (str(given["chat_id"]), str(given["message_id"]))]
         if not found:
             return "Bad Request: message to edit not found"
         if found[0].text == given["text"]:
@@ -188,5 +186,3 @@ class FakeTelegram(PlatformServer):
 
     async def _file(self, request: web.Request) -> web.Response:
         return web.Response(body=self.files[request.match_info["path"]])
-
-

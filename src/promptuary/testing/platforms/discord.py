@@ -1,0 +1,265 @@
+"""Discord on loopback: the part of its HTTP API and of its gateway that a bot needs which reads and writes messages.
+
+``FakeDiscord().url("/api")`` is the base of its API, and its gateway is a websocket at ``/api/gateway``.
+"""
+
+import asyncio
+import json
+from typing import Any, Final
+
+from aiohttp import WSMsgType, web
+
+from promptuary.testing.platforms.server import BotMessage, PlatformServer
+
+TOKEN: Final = "fake.discord.token"  # noqa: S105  (of a fake)
+BOT: Final = {"id": "900", "username": "promptuary", "discriminator": "0000", "avatar": None, "bot": True}
+GUILD: Final = "700"
+
+
+class FakeDiscord(PlatformServer):
+    """The server. A direct channel has the id of its person after 1000; all other channels are of one guild."""
+
+    def __init__(self) -> None:
+        self.said: list[dict[str, Any]] = []
+        self.sessions = 0
+        self.files: dict[str, bytes] = {}
+        self._sockets: list[web.WebSocketResponse] = []
+        self._message = 10_000
+        self._sequence = 0
+        super().__init__()
+
+    def routes(self, app: web.Application) -> None:
+        """Add the routes of the API, and the gateway."""
+        app.router.add_get("/api/gateway", self._gateway)
+        app.router.add_get("/api/users/@me", self._me)
+        app.router.add_get("/api/oauth2/applications/@me", self._application)
+        app.router.add_get("/api/channels/{channel}", self._channel)
+        app.router.add_get("/api/channels/{channel}/messages", self._history)
+        app.router.add_post("/api/channels/{channel}/messages", self._send)
+        app.router.add_patch("/api/channels/{channel}/messages/{message}", self._edit)
+        app.router.add_post("/api/channels/{channel}/typing", self._typing)
+        app.router.add_get("/files/{name}", self._file)
+
+    def say(
+        self,
+        user: int,
+        text: str,
+        *,
+        chat: int | None = None,
+        name: str = "ada",
+        edit: int | None = None,
+        document: tuple[str, bytes] | None = None,
+        picture: bool = False,
+    ) -> int:
+        """Let a person write, in their own channel or in one of the guild, and return the id of the message."""
+        with self.changing():
+            if edit is None:
+                self._message += 1
+            number = edit or self._message
+            message = self._shaped(str(number), str(chat or direct(user)), text, {**_person(user, name)})
+            if chat is not None:
+                message |= {"guild_id": GUILD, "member": {"roles": [], "joined_at": None, "deaf": False, "mute": False}}
+            if document is not None:
+                self.files[document[0]] = document[1]
+                mime = "image/png" if picture else "text/markdown"
+                message["attachments"] = [
+                    {
+                        "id": "1",
+                        "filename": document[0],
+                        "size": len(document[1]),
+                        "url": self.url(f"/files/{document[0]}"),
+                        "proxy_url": self.url(f"/files/{document[0]}"),
+                        "content_type": mime,
+                    }
+                ]
+            if edit is not None:
+                message["edited_timestamp"] = "2026-01-02T03:04:06+00:00"
+                self.said = [one for one in self.said if one["id"] != str(edit)]
+            self.said.append(message)
+        self.dispatch("MESSAGE_UPDATE" if edit is not None else "MESSAGE_CREATE", message)
+        return number
+
+    def deliver_again(self) -> None:
+        """Deliver every message once more."""
+        for message in list(self.said):
+            self.dispatch("MESSAGE_CREATE", message)
+
+    def dispatch(self, event: str, data: dict[str, Any]) -> None:
+        """Tell whoever is connected of something."""
+
+        def send() -> None:
+            for socket in self._sockets:
+                asyncio.ensure_future(self._event(socket, event, data))  # noqa: RUF006  (it ends with the socket)
+
+        self.on_loop(send)
+
+    def disconnect(self) -> None:
+        """Break every connection of the gateway off."""
+
+        def drop() -> None:
+            for socket in self._sockets:
+                if socket._req is not None and socket._req.transport is not None:  # noqa: SLF001  (without a farewell)
+                    socket._req.transport.abort()  # noqa: SLF001
+
+        self.on_loop(drop)
+
+    def too_many(self, method: str) -> web.Response:
+        """Return how Discord says that it wants to be left alone."""
+        del method
+        body = {"message": "You are being rate limited.", "retry_after": float(self.retry_after), "global": False}
+        return _json(body, status=429, headers={"Retry-After": str(self.retry_after), "Via": "1.1 fake"})
+
+    async def stopping(self) -> None:
+        """Close the sockets."""
+        for socket in list(self._sockets):
+            await socket.close()
+
+    async def _gateway(self, request: web.Request) -> web.WebSocketResponse:
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        await socket.send_str(json.dumps({"op": 10, "d": {"heartbeat_interval": 40_000}, "s": None, "t": None}))
+        try:
+            async for frame in socket:
+                if frame.type is WSMsgType.TEXT:
+                    await self._heard(socket, json.loads(frame.data))
+        finally:
+            if socket in self._sockets:
+                self._sockets.remove(socket)
+        return socket
+
+    async def _heard(self, socket: web.WebSocketResponse, frame: dict[str, Any]) -> None:
+        match frame["op"]:
+            case 1:
+                await socket.send_str(json.dumps({"op": 11, "d": None, "s": None, "t": None}))
+            case 2:
+                ready = {
+                    "v": 10,
+                    "user": BOT,
+                    "guilds": [{"id": GUILD, "unavailable": True}],
+                    "session_id": "s",
+                    "resume_gateway_url": self.url("/api/gateway").replace("http", "ws", 1),
+                    "application": {"id": BOT["id"], "flags": 0},
+                }
+                await self._event(socket, "READY", ready)
+                await self._event(socket, "GUILD_CREATE", _guild())
+                with self.changing():
+                    self.sessions += 1
+                    self._sockets.append(socket)
+            case 6:
+                # The session is not known any more: the client must begin a new one.
+                await socket.send_str(json.dumps({"op": 9, "d": False, "s": None, "t": None}))
+            case _:
+                pass
+
+    async def _event(self, socket: web.WebSocketResponse, event: str, data: dict[str, Any]) -> None:
+        self._sequence += 1
+        if not socket.closed:
+            await socket.send_str(json.dumps({"op": 0, "t": event, "s": self._sequence, "d": data}))
+
+    async def _me(self, request: web.Request) -> web.StreamResponse:
+        if request.headers.get("Authorization") != f"Bot {TOKEN}":
+            return _json({"message": "401: Unauthorized", "code": 0}, status=401)
+        return await self.failed("me") or _json(BOT)
+
+    async def _application(self, _: web.Request) -> web.Response:
+        empty = {
+            "description": "",
+            "icon": None,
+            "rpc_origins": [],
+            "bot_public": True,
+            "bot_require_code_grant": False,
+        }
+        owner = {**_person(1, "owner")}
+        return _json({"id": BOT["id"], "name": "p", "flags": 1 << 19, "verify_key": "", "owner": owner, **empty})
+
+    async def _channel(self, request: web.Request) -> web.Response:
+        channel = request.match_info["channel"]
+        if channel.startswith("1000"):
+            person = _person(int(channel.removeprefix("1000")), "ada")
+            return _json({"id": channel, "type": 1, "recipients": [person], "last_message_id": None})
+        return _json(_text_channel(channel))
+
+    async def _history(self, request: web.Request) -> web.Response:
+        after = int(request.query.get("after") or 0)
+        channel = request.match_info["channel"]
+        found = [one for one in self.said if one["channel_id"] == channel and int(one["id"]) > after]
+        return _json(sorted(found, key=lambda one: -int(one["id"]))[: int(request.query.get("limit") or 50)])
+
+    async def _send(self, request: web.Request) -> web.StreamResponse:
+        if (failed := await self.failed("send")) is not None:
+            return failed
+        data = None
+        if request.content_type.startswith("multipart/"):
+            given = await request.post()
+            body = json.loads(str(given["payload_json"]))
+            data = given["files[0]"].file.read()  # type: ignore[union-attr]
+        else:
+            body = await request.json()
+        text, channel, nonce = body.get("content") or "", request.match_info["channel"], str(body.get("nonce") or "")
+        if len(text) > 2000:
+            return _json({"code": 50035, "message": "Invalid Form Body"}, status=400)
+        known = [one for one in self.sent if nonce and (one.chat, one.key) == (channel, nonce)]
+        if known and body.get("enforce_nonce"):
+            return _json(self._shaped(known[0].id, channel, known[0].text, BOT))
+        with self.changing():
+            self._message += 1
+            sent = BotMessage(channel, str(self._message), text, file=data, key=nonce)
+            self.sent.append(sent)
+        return _json(self._shaped(sent.id, channel, text, BOT))
+
+    async def _edit(self, request: web.Request) -> web.StreamResponse:
+        if (failed := await self.failed("edit")) is not None:
+            return failed
+        found = [one for one in self.sent if one.id == request.match_info["message"]]
+        if not found:
+            return _json({"code": 10008, "message": "Unknown Message"}, status=404)
+        with self.changing():
+            found[0].edits.append(found[0].text)
+            found[0].text = (await request.json())["content"]
+        return _json(self._shaped(found[0].id, found[0].chat, found[0].text, BOT))
+
+    async def _typing(self, _: web.Request) -> web.Response:
+        return web.Response(status=204)
+
+    async def _file(self, request: web.Request) -> web.Response:
+        return web.Response(body=self.files[request.match_info["name"]])
+
+    def _shaped(self, message: str, channel: str, text: str, author: dict[str, Any]) -> dict[str, Any]:
+        lists = ("mentions", "mention_roles", "attachments", "embeds", "components")
+        empty: dict[str, Any] = {one: [] for one in lists}
+        if "<@900>" in text:
+            empty["mentions"] = [BOT]
+        flags = {"tts": False, "mention_everyone": False, "pinned": False, "type": 0, "flags": 0}
+        when = {"timestamp": "2026-01-02T03:04:05+00:00", "edited_timestamp": None}
+        return {"id": message, "channel_id": channel, "author": author, "content": text, **empty, **flags, **when}
+
+
+def direct(user: int) -> int:
+    """Return the id of the direct channel with a person."""
+    return int(f"1000{user}")
+
+
+def _person(user: int, name: str) -> dict[str, Any]:
+    return {"id": str(user), "username": name, "discriminator": "0", "avatar": None, "global_name": name}
+
+
+def _text_channel(channel: str) -> dict[str, Any]:
+    more = {"permission_overwrites": [], "nsfw": False, "parent_id": None, "topic": None, "last_message_id": None}
+    return {"id": channel, "type": 0, "guild_id": GUILD, "name": "general", "position": 0, **more}
+
+
+def _guild() -> dict[str, Any]:
+    lists = ("emojis", "stickers", "features", "members", "voice_states", "threads", "presences")
+    empty: dict[str, Any] = {one: [] for one in lists}
+    empty["roles"] = [{"id": GUILD, "name": "@everyone", "permissions": "0", "position": 0, "color": 0, "flags": 0}]
+    numbers = ("verification_level", "default_message_notifications", "explicit_content_filter", "mfa_level")
+    levels = dict.fromkeys((*numbers, "premium_tier"), 0)
+    channels = [_text_channel("555")]
+    more = {"name": "guild", "owner_id": "1", "member_count": 2, "preferred_locale": "en-US", "nsfw_level": 0}
+    return {"id": GUILD, "channels": channels, **empty, **levels, **more, "system_channel_flags": 0, "afk_timeout": 60}
+
+
+def _json(value: object, *, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
+    # The client wants exactly this type, without a charset.
+    body = json.dumps(value).encode()
+    return web.Response(body=body, status=status, headers={"Content-Type": "application/json", **(headers or {})})

@@ -1,0 +1,365 @@
+"""Each gateway with the platform's real client library, against a fake of the platform on loopback."""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from promptuary.gateways.answering import MODEL_BROKE_OFF, MODEL_FAILED, PICTURE, RESTARTED, SLOW
+from promptuary.gateways.delivery import FILE_NAME
+from promptuary.gateways.gateway import EDITED_LATE
+from promptuary.testing.chat_server import BreaksOff, ChatServer, Refuses, Reply, Says
+from promptuary.testing.loopback import Loopback, answer
+from tests.conftest import Files, git
+from tests.gateways import PLATFORMS, SEND, Rig, configure, made_fake, rigged, running, user_id
+
+Script = Callable[[Callable[[Mapping[str, Any]], Reply]], ChatServer]
+
+
+def last_words(request: Mapping[str, Any]) -> str:
+    return str(request["messages"][-1]["content"])
+
+
+@pytest.fixture
+def model() -> Iterator[Script]:
+    """Return what starts the model of the person: it answers as a function says."""
+    servers: list[ChatServer] = []
+
+    def start(reply: Callable[[Mapping[str, Any]], Reply]) -> ChatServer:
+        server = ChatServer(reply)
+        servers.append(server)
+        configure(server.openai_url, Path(os.environ["HOME"]))
+        return server
+
+    yield start
+    for one in servers:
+        one.close()
+
+
+@pytest.fixture
+def project(files: Files, repository: Path) -> Path:
+    files({"docs/guide.md": "The guide says: turn left.\n", "src/app.py": "def main() -> None: ...\n", ".env": "K=v"})
+    git(repository, "add", ".")
+    git(repository, "commit", "-qm", "Begin")
+    return repository
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_conversation_with_references(platform: str, model: Script, project: Path) -> None:
+    server = model(lambda _: Says("Turn left, says the guide."))
+
+    async def run() -> None:
+        async with rigged(platform, workspace=str(project)) as rig:
+            rig.say(42, "What does @file:docs/guide.md say about @git:1?")
+            (first,) = await rig.answers(42, 1)
+            assert first.startswith("Turn left, says the guide.")
+            assert "[@ context: " in first
+            assert first.endswith(" tokens injected]")
+            assert "turn left" in last_words(server.asked[0])
+            assert "Begin" in last_words(server.asked[0])
+            rig.say(42, "And now?")
+            await rig.answers(42, 2)
+            assert [one["role"] for one in server.asked[1]["messages"][-3:]] == ["user", "assistant", "user"]
+            rig.say(42, "/why")
+            assert "docs/guide.md" in (await rig.answers(42, 3))[2] or "message" in rig.texts(42)[2]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_refused_reference_and_an_absent_one_get_the_same_words(platform: str, model: Script, project: Path) -> None:
+    server = model(lambda _: Says("I have nothing."))
+
+    async def run() -> None:
+        async with rigged(platform, workspace=str(project), folders=["docs"]) as rig:
+            for path in ("src/app.py", "src/nope.py", ".env", "/etc/passwd"):
+                rig.say(42, f"See @file:{path}")
+            said = await rig.answers(42, 4)
+            expected = ("src/app.py", "src/nope.py", ".env", "/etc/passwd")
+            assert said == [f"@file:{path}: it is not available here.\n\nI have nothing." for path in expected]
+            assert len({last_words(one).replace(p, "") for one, p in zip(server.asked, expected, strict=True)}) == 1
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_without_a_workspace_there_are_pages_and_no_files(platform: str, model: Script, project: Path) -> None:
+    server = model(lambda _: Says("Read."))
+
+    async def run() -> None:
+        with Loopback({"/page": answer("<p>Only a page.</p>")}) as pages:
+            async with rigged(platform, hosts=["127.0.0.1"]) as rig:
+                rig.say(42, f"@url:{pages.url('/page')} @file:.bashrc @folder:. @diff")
+                (said,) = await rig.answers(42, 1)
+        assert "Only a page" in last_words(server.asked[0])
+        assert said.count("it is not available here") == 3
+        assert str(Path.home()) not in said
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_long_answer_is_several_messages_and_a_longer_one_a_file(platform: str, model: Script) -> None:
+    code = "```python\n" + "print('hello, world', 'and everybody else')\n" * 150 + "```\nDone."
+    model(lambda asked: Says(code * (6 if "more" in last_words(asked) else 1)))
+
+    async def run() -> None:
+        async with rigged(platform) as rig:
+            rig.say(42, "Write some code.")
+            said = await rig.answers(42, 2)
+            assert len(said) > 1
+            assert all(text.startswith("```python") and text.count("```") % 2 == 0 for text in said)
+            assert sum(text.count("hello, world") for text in said) == 150
+            before = len(said)
+            rig.say(42, "Write more code.")
+            await rig.until(lambda: any(one.file for one in rig.messages(42)))
+            assert rig.gateway is not None
+            await rig.gateway.idle()
+            files = [one.file for one in rig.messages(42) if one.file]
+            assert [file.decode() for file in files] == [code * 6]
+            assert len(rig.messages(42)) - before <= 7
+
+    asyncio.run(run())
+    assert FILE_NAME.endswith(".md")
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_an_answer_is_edited_while_it_comes_in(platform: str, model: Script) -> None:
+    model(lambda _: Says("One two three four five six seven eight nine ten. " * 4, pause=0.03))
+
+    async def run() -> None:
+        async with rigged(platform) as rig:
+            rig.say(42, "Count.")
+            await rig.answers(42, 1)
+            (message,) = rig.messages(42)
+            assert message.edits
+            assert all(message.text.startswith(text[:20]) for text in message.edits)
+            assert message.text.count("ten.") == 4
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_message_that_was_edited(platform: str, model: Script) -> None:
+    server = model(lambda asked: Says("Ok.", pause=0.3 if "slow" in last_words(asked) else 0.0))
+
+    async def run() -> None:
+        async with rigged(platform) as rig:
+            rig.say(42, "a slow one")
+            waiting = rig.say(42, "frist")
+            rig.say(42, "first", edit=waiting)
+            await rig.answers(42, 2)
+            assert [last_words(one) for one in server.asked] == ["a slow one", "first"]
+            rig.say(42, "late", edit=waiting)
+            assert (await rig.answers(42, 3))[2] == EDITED_LATE
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_an_update_that_is_delivered_again_is_answered_once(platform: str, model: Script) -> None:
+    server = model(lambda _: Says("Once."))
+
+    async def run() -> None:
+        async with rigged(platform) as rig:
+            rig.say(42, "One")
+            rig.say(42, "Two")
+            await rig.answers(42, 2)
+            rig.fake.deliver_again()
+            rig.say(42, "Three")
+            assert await rig.answers(42, 3) == ["Once."] * 3
+
+    asyncio.run(run())
+    assert [last_words(one) for one in server.asked] == ["One", "Two", "Three"]
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_platform_that_wants_to_be_left_alone_and_one_that_fails(platform: str, model: Script) -> None:
+    model(lambda _: Says("At last."))
+
+    async def run() -> None:
+        async with rigged(platform) as rig:
+            rig.fake.retry_after = 1
+            rig.fake.faults[SEND[platform]].extend(["429", "500"])
+            rig.say(42, "Hello")
+            assert await rig.answers(42, 1) == ["At last."]
+            assert rig.fake.calls.count(SEND[platform]) >= 3
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_dropped_connection(platform: str, model: Script) -> None:
+    model(lambda _: Says("Still here."))
+
+    async def run() -> None:
+        async with rigged(platform) as rig:
+            rig.say(42, "One")
+            await rig.answers(42, 1)
+            if platform == "telegram":
+                rig.fake.faults["getUpdates"].extend(["drop", "500"])
+            else:
+                sessions = rig.fake.sessions
+                rig.fake.disconnect()
+                await rig.until(lambda: rig.fake.sessions > sessions)
+            rig.say(42, "Two")
+            assert await rig.answers(42, 2) == ["Still here."] * 2
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_an_unknown_user_is_told_their_id_once(platform: str, model: Script) -> None:
+    server = model(lambda _: Says("Never."))
+
+    async def run() -> None:
+        async with rigged(platform, people=(42,)) as rig:
+            rig.say(99, "Let me in")
+            rig.say(99, "Please")
+            rig.say(42, "/help")
+            await rig.answers(42, 1)
+            (said,) = await rig.answers(99, 1)
+            assert said.endswith(user_id(platform, 99))
+
+    asyncio.run(run())
+    assert server.asked == []
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_private_memories_stay_with_their_person_and_out_of_the_group(
+    platform: str, model: Script, project: Path
+) -> None:
+    server = model(lambda _: Says("Noted."))
+
+    async def run() -> None:
+        async with rigged(platform, workspace=str(project)) as rig:
+            rig.say(42, "/memory remember I am allergic to peanuts.")
+            rig.say(43, "/memory remember I keep bees.")
+            await rig.answers(42, 1)
+            await rig.answers(43, 1)
+            rig.mention(42, "What am I allergic to, and who keeps bees?")
+            await rig.answers(None, 1)
+            rig.mention(43, "/memory list")
+            assert "peanuts" not in (await rig.answers(None, 2))[1]
+            rig.say(43, "What am I allergic to?")
+            await rig.answers(43, 2)
+            rig.say(42, "What am I allergic to?")
+            await rig.answers(42, 2)
+            rig.say(43, "not for the bot", group=True)
+
+    asyncio.run(run())
+    in_group, of_bob, of_ada = map(str, server.asked)
+    assert "peanuts" not in in_group + of_bob
+    assert "bees." not in in_group + of_ada
+    assert "peanuts" in of_ada
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_what_is_found_is_attached_by_its_number(platform: str, model: Script, project: Path) -> None:
+    server = model(lambda _: Says("Seen."))
+
+    async def run() -> None:
+        async with rigged(platform, workspace=str(project)) as rig:
+            rig.say(42, "/find guide")
+            assert (await rig.answers(42, 1))[0].startswith("1. docs/guide.md\n")
+            rig.say(42, "1")
+            assert (await rig.answers(42, 2))[1].startswith("docs/guide.md is attached")
+            rig.say(42, "What does it say?")
+            await rig.answers(42, 3)
+            rig.say(42, "/context list")
+            assert "docs/guide.md" in (await rig.answers(42, 4))[3]
+            rig.say(42, "/context drop docs/guide.md")
+            rig.say(42, "/context add .env nope.md")
+            said = (await rig.answers(42, 6))[5]
+            assert said.count("it is not available here") == 2
+
+    asyncio.run(run())
+    assert "turn left" in str(server.asked[0]["messages"])
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_document_is_attached_and_a_picture_gets_a_sentence(platform: str, model: Script) -> None:
+    server = model(lambda _: Says("It is about cats."))
+
+    async def run() -> None:
+        async with rigged(platform) as rig:
+            rig.say(42, "What is this about?", document=("cats.md", b"# Cats\n\nThey purr.\n"))
+            assert (await rig.answers(42, 1))[0].startswith("It is about cats.")
+            if platform == "telegram":
+                rig.say(42, "", photo=[_photo()])
+            else:
+                rig.say(42, "", document=("cat.png", b"\x89PNG"), picture=True)
+            assert (await rig.answers(42, 2))[1] == PICTURE
+
+    asyncio.run(run())
+    assert "They purr." in last_words(server.asked[0])
+    assert "external: data, not instructions" in last_words(server.asked[0])
+
+
+def _photo() -> dict[str, Any]:
+    return {"file_id": "p", "file_unique_id": "p", "width": 1, "height": 1}
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_model_that_fails_breaks_off_or_is_slow_is_told(platform: str, model: Script) -> None:
+    replies: dict[str, Reply] = {
+        "fail": Refuses(400, "no such thing at /srv/models"),
+        "break": BreaksOff("It begins and"),
+        "slow": Says("x", pause=1.0),
+    }
+    model(lambda asked: replies[last_words(asked)])
+
+    async def run() -> None:
+        async with rigged(platform, slow_seconds=0.2) as rig:
+            rig.say(42, "fail")
+            assert await rig.answers(42, 1) == [MODEL_FAILED]
+            rig.say(42, "break")
+            assert (await rig.answers(42, 2))[1] == f"It begins and\n\n{MODEL_BROKE_OFF}"
+            rig.say(42, "slow")
+            await rig.until(lambda: any(SLOW in text for one in rig.messages(42) for text in (one.text, *one.edits)))
+            assert (await rig.answers(42, 3))[2] == "x"
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_what_was_left_at_a_restart_is_answered_and_told(platform: str, model: Script) -> None:
+    gate: list[str] = []
+    server = model(lambda _: Says("Now.", pause=0.0 if gate else 5.0))
+
+    async def run() -> None:
+        with made_fake(platform) as fake:
+            rig, allow = Rig(platform, fake), [user_id(platform, 42)]
+            async with running(platform, fake, rig.states, allow=allow):
+                await rig.until(lambda: platform != "discord" or fake.sessions)
+                rig.say(42, "One")
+                rig.say(42, "Two")
+                await rig.until(lambda: server.asked)
+            gate.append("open")
+            if platform != "telegram":
+                rig.say(42, "Three, while nobody was there")
+            async with running(platform, fake, rig.states, allow=allow) as gateway:
+                rig.gateway = gateway
+                said = await rig.answers(42, 2 if platform == "telegram" else 3)
+                assert RESTARTED in said[0]
+                assert said[1] == "Now."
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_too_many_messages_are_refused_in_a_sentence(platform: str, model: Script) -> None:
+    server = model(lambda _: Says("Ok."))
+
+    async def run() -> None:
+        async with rigged(platform, rate=2) as rig:
+            for _ in range(4):
+                rig.say(42, "Hello")
+            said = await rig.answers(42, 4)
+            assert sum("too many messages" in text for text in said) == 2
+
+    asyncio.run(run())
+    assert len(server.asked) == 2
