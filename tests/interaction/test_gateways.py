@@ -16,6 +16,9 @@ from promptuary.testing.loopback import Loopback, answer
 from tests.conftest import Files, git
 from tests.gateways import PLATFORMS, SEND, Rig, configure, made_fake, rigged, running, user_id
 
+pytestmark = pytest.mark.filterwarnings("ignore:coroutine 'Client._run_event' was never awaited:RuntimeWarning")
+"""discord.py schedules handlers of its own while it is being closed."""
+
 Script = Callable[[Callable[[Mapping[str, Any]], Reply]], ChatServer]
 
 

@@ -193,9 +193,9 @@ class Discord:
         return [*lines, "it may read messages" if reads else "turn on MESSAGE CONTENT INTENT in the developer portal"]
 
     async def close(self) -> None:
-        """Close every connection."""
+        """Close every connection; what arrives meanwhile is read from the channel at the next start."""
+        self._client.dispatch = lambda *_, **__: None  # type: ignore[method-assign]
         await self._client.close()
-        await asyncio.sleep(0)  # what was scheduled meanwhile gets to its end
 
 
 class _DiscordReply:

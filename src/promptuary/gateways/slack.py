@@ -43,9 +43,9 @@ class Slack:
         except ImportError:
             raise ConfigError(f"Slack needs the extra slack: {how_to_install('slack')}") from None
         self._token, self._app_token = token, app_token
-        server = {"base_url": base_url.rstrip("/") + "/"} if base_url else {}
+        server = f"{base_url.rstrip('/')}/" if base_url else AsyncWebClient.BASE_URL
         self._host = urlsplit(base_url).netloc if base_url else "files.slack.com"
-        self._client = AsyncWebClient(token, timeout=20, **server)
+        self._client = AsyncWebClient(token, base_url=server, timeout=20)
         # Acknowledged after the listener has stored the event, and not before.
         self._app = AsyncApp(client=self._client, process_before_response=True)
         self._app.event("message")(self._on_event)
@@ -145,7 +145,7 @@ class Slack:
         with _translated():
             me = await self._client.auth_test()
             await self._client.apps_connections_open(app_token=self._app_token)
-        scopes = str(me.headers.get("x-oauth-scopes", "") if isinstance(me.headers, Mapping) else "")
+        scopes = str(me.headers.get("x-oauth-scopes", ""))
         lines = [f"Slack: {me.get('user')} in {me.get('team')}", "the socket can be opened"]
         return [*lines, f"it may: {scopes}"] if scopes else lines
 
@@ -218,7 +218,7 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except SlackClientError as error:
-        response = getattr(error, "response", None)
+        response: Any = getattr(error, "response", None)
         status = getattr(response, "status_code", 0)
         data = getattr(response, "data", None)
         code = str(data.get("error") or "") if isinstance(data, dict) else ""

@@ -5,6 +5,7 @@ An update counts as received for Telegram when the next ones are asked for, whic
 
 import asyncio
 import contextlib
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -38,6 +39,8 @@ class Telegram:
     """A bot of Telegram. ``base_url`` is that of a Bot API server of one's own."""
 
     def __init__(self, token: str, base_url: str = "") -> None:
+        # The library's switch for times as the next version has them; without it, it warns whenever it gets one.
+        os.environ.setdefault("PTB_TIMEDELTA", "1")
         try:
             import telegram  # noqa: PLC0415  (an extra, and slow)
             from telegram.request import HTTPXRequest  # noqa: PLC0415

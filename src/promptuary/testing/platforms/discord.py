@@ -162,7 +162,7 @@ class FakeDiscord(PlatformServer):
         return await self.failed("me") or _json(BOT)
 
     async def _application(self, _: web.Request) -> web.Response:
-        empty = {
+        empty: dict[str, Any] = {
             "description": "",
             "icon": None,
             "rpc_origins": [],

@@ -104,7 +104,7 @@ class FakeSlack(PlatformServer):
     def _put(self, event: dict[str, Any]) -> None:
         envelope = f"e{len(self._envelopes) + 1}"
         authorization = {"enterprise_id": None, "team_id": "T1", "user_id": BOT, "is_bot": True}
-        payload = {"type": "event_callback", "team_id": "T1", "api_app_id": "A1", "event": event}
+        payload: dict[str, Any] = {"type": "event_callback", "team_id": "T1", "api_app_id": "A1", "event": event}
         payload |= {"event_id": f"Ev{envelope}", "event_time": 1_700_000_000, "authorizations": [authorization]}
         body = {"envelope_id": envelope, "type": "events_api", "accepts_response_payload": False, "payload": payload}
         self._envelopes[envelope] = body
