@@ -35,6 +35,8 @@ SEES = {
         "hooks",
         "chat",
     },
+        "gateways",
+    "gateways": {"engine", "commands", "config", "core"},
     "mcp": {"engine", "blocking", "config", "core", "concurrency", "machine", "_version", "hooks"},
     "hooks": {"blocking", "config", "core", "machine"},
     "commands": {"engine", "core"},

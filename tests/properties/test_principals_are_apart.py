@@ -316,6 +316,7 @@ EXPERIENCE_COMMANDS: Final[dict[str, Sequence[Sequence[str]]]] = {
 """The actions of ``experience``; KEY is the id of an experience of everybody."""
 COMMANDS_WITHOUT_THREADS: Final = {
     "chat",  # needs a terminal, and reads by the facade of the person alone
+    "gateway",
     "completion",
     "experience",
     "memory",

@@ -10,7 +10,9 @@ from promptuary.gateways.chunking import chunks
 
 LINES = st.lists(
     st.one_of(
-        st.sampled_from(["```", "```python", "~~~", "````", "", "```x`y", "def f():", "    return 1", "# Title", "- item"]),
+        st.sampled_from(
+            ["```", "```python", "~~~", "````", "", "```x`y", "def f():", "    return 1", "# Title", "- item"]
+        ),
         st.text(alphabet="abc xyz é漢🙂`~", max_size=120),
     ),
     max_size=60,

@@ -310,6 +310,13 @@ def add_mcp(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--root", action="append", metavar="DIR", help="let clients use this folder, too; repeatable")
 
 
+def add_gateways(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``gateway``."""
+    parser.add_argument(
+        "words", nargs="*", metavar="NAME", help="gateways of your configuration (default: the only one), or check NAME"
+    )
+
+
 def add_hook(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``hook``."""
     parser.add_argument("words", nargs="*", metavar="WORD", help="the agent, and the event as it calls it")

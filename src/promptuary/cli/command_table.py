@@ -16,6 +16,7 @@ from promptuary.cli.arguments import (
     add_filters,
     add_fix,
     add_form,
+    add_gateways,
     add_hook,
     add_index_action,
     add_index_settings,
@@ -316,6 +317,18 @@ COMMANDS: Final = (
             "promptuary mcp --http 8765 --root ~/notes",
         ),
         (add_mcp, add_common, add_settings),
+        "agents",
+    ),
+    Command(
+        "gateway",
+        "[check] [NAME ...]",
+        "answer on Telegram, Discord and Slack, as [gateways.NAME] of your configuration says",
+        "Run one or several gateways until Ctrl-C. Each chat sees the workspace that is configured for it, or none, "
+        "and only people who are allowed get an answer. What arrived and is not answered when it stops is answered at "
+        "the next start. gateway check NAME tries the token, and prints what the bot may do. docs/gateways.md has the "
+        "steps for each platform.",
+        ("promptuary gateway check telegram", "promptuary gateway telegram slack"),
+        (add_gateways, add_common),
         "agents",
     ),
     Command(

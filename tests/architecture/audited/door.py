@@ -2,7 +2,8 @@
 
 For a path below a watched folder the innermost frame of the package must be in ``workspace/``, or, for what is below
 ``.promptuary/``, in ``storage/`` or ``durable``. Programs are started and connections are made from ``workspace/``
-alone; but the client libraries of chat platforms make their own (``CLIENTS``). The interpreter raises no event for ``stat``, and none for what compiled extensions do.
+alone; but the client libraries of chat platforms make their own (``CLIENTS``). The interpreter raises no event for
+``stat``, and none for what compiled extensions do.
 
 A hook cannot be removed, so there is one, which does nothing while nobody watches. Programs that a test starts watch
 themselves (``sitecustomize`` beside this module) and append what they find to a file. As light as it can be, since

@@ -1,0 +1,61 @@
+"""``promptuary gateway``: runs the bots of chat platforms that the person configured, or tries whether one can run."""
+
+import argparse
+import asyncio
+import logging
+import signal
+import sys
+import time
+
+from promptuary.cli.common import print_json, print_json_line
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.text import one_line
+
+DONE = 0
+
+
+def main(options: argparse.Namespace) -> int:
+    """Run gateways until Ctrl-C, or check one."""
+    level = logging.DEBUG if options.debug else logging.ERROR if options.quiet else logging.WARNING
+    logging.basicConfig(level=level, stream=sys.stderr, format="promptuary: %(message)s")
+    for name in ("httpx", "httpcore", "discord", "slack_bolt", "slack_sdk"):
+        # They log addresses, and Telegram's have the token in them.
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    names = list(options.words)
+    if names[:1] == ["check"]:
+        return _check(names[1:], options)
+    return asyncio.run(_run(names, options))
+
+
+def _check(names: list[str], options: argparse.Namespace) -> int:
+    from promptuary.gateways.running import check_gateway  # noqa: PLC0415  (the rest of the program can do without)
+
+    if len(names) > 1:
+        raise PromptuaryError("check takes the name of one gateway")
+    lines = asyncio.run(check_gateway(names[0] if names else ""))
+    if options.json:
+        print_json({"ok": True, "lines": lines})
+    else:
+        print("\n".join(map(one_line, lines)))
+    return DONE
+
+
+async def _run(names: list[str], options: argparse.Namespace) -> int:
+    from promptuary.gateways.running import run_gateways  # noqa: PLC0415  (the rest of the program can do without)
+
+    def tell(gateway: str, sentence: str) -> None:
+        if options.json:
+            print_json_line({"time": time.time(), "gateway": gateway, "state": sentence})
+        elif not options.quiet:
+            print(f"{gateway}: {one_line(sentence)}", file=sys.stderr, flush=True)
+
+    task = asyncio.ensure_future(run_gateways(names, tell))
+    loop = asyncio.get_running_loop()
+    for one in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(one, task.cancel)
+    try:
+        await task
+    except asyncio.CancelledError:
+        if not options.quiet and not options.json:
+            print("stopped; what is not answered yet is answered at the next start", file=sys.stderr)
+    return DONE
