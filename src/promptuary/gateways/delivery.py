@@ -16,10 +16,10 @@ from promptuary.gateways.chunking import chunks
 from promptuary.gateways.port import (
     Backoff,
     Capabilities,
+    ChatReply,
     PlatformError,
     PlatformUnreachableError,
     RateLimitedError,
-    Reply,
 )
 
 logger = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ Result = TypeVar("Result")
 class Delivery:
     """One answer on its way into a chat. ``show`` is called with all of it that there is so far, again and again."""
 
-    def __init__(self, inbox: AsyncInbox, reply: Reply, capabilities: Capabilities, received: Received) -> None:
+    def __init__(self, inbox: AsyncInbox, reply: ChatReply, capabilities: Capabilities, received: Received) -> None:
         self._inbox, self._reply, self._capabilities, self._number = inbox, reply, capabilities, received.number
         self._ids = list(received.sent)
         self._uncertain = {part for part, message in enumerate(received.sent) if not message}

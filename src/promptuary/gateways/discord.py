@@ -18,11 +18,11 @@ from promptuary.gateways.port import (
     BadTokenError,
     Capabilities,
     ChatFile,
+    ChatReply,
     Inbound,
     PlatformError,
     PlatformUnreachableError,
     RateLimitedError,
-    Reply,
     kind_of_mime,
 )
 
@@ -172,7 +172,7 @@ class Discord:
             files=files,
         )
 
-    def reply(self, chat: str, thread: str) -> Reply:
+    def reply(self, chat: str, thread: str) -> ChatReply:
         """Return what answers in a channel; a thread of Discord is a channel."""
         del thread
         return _DiscordReply(self._client, int(chat))

@@ -80,7 +80,7 @@ class Capabilities:
     idempotent: bool = False
 
 
-class Reply(Protocol):
+class ChatReply(Protocol):
     """Answers in one conversation."""
 
     async def typing(self) -> None:
@@ -120,7 +120,7 @@ class Platform(Protocol):
         """
         ...
 
-    def reply(self, chat: str, thread: str) -> Reply:
+    def reply(self, chat: str, thread: str) -> ChatReply:
         """Return what answers in a conversation."""
         ...
 

@@ -19,11 +19,11 @@ from promptuary.gateways.port import (
     BadTokenError,
     Capabilities,
     ChatFile,
+    ChatReply,
     Inbound,
     PlatformError,
     PlatformUnreachableError,
     RateLimitedError,
-    Reply,
     kind_of_mime,
 )
 
@@ -121,7 +121,7 @@ class Slack:
             files=tuple(_file(one) for one in said.get("files") or ()),
         )
 
-    def reply(self, chat: str, thread: str) -> Reply:
+    def reply(self, chat: str, thread: str) -> ChatReply:
         """Return what answers in a channel, or in a thread of it."""
         return _SlackReply(self._client, chat, thread or None)
 

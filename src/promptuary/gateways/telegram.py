@@ -16,11 +16,11 @@ from promptuary.gateways.port import (
     BadTokenError,
     Capabilities,
     ChatFile,
+    ChatReply,
     Inbound,
     PlatformError,
     PlatformUnreachableError,
     RateLimitedError,
-    Reply,
     kind_of_mime,
 )
 
@@ -85,7 +85,7 @@ class Telegram:
                     await accept(found)
                 offset = update.update_id + 1
 
-    def reply(self, chat: str, thread: str) -> Reply:
+    def reply(self, chat: str, thread: str) -> ChatReply:
         """Return what answers in a chat."""
         return _TelegramReply(self._bot, int(chat), int(thread) if thread else None)
 

@@ -5,10 +5,12 @@ import asyncio
 import logging
 import signal
 import sys
-import time
+from datetime import UTC, datetime
+from typing import Any
 
 from promptuary.cli.common import print_json, print_json_line
 from promptuary.core.errors import PromptuaryError
+from promptuary.core.json import event_json
 from promptuary.core.text import one_line
 
 DONE = 0
@@ -27,6 +29,10 @@ def main(options: argparse.Namespace) -> int:
     return asyncio.run(_run(names, options))
 
 
+def _event(event: str, **about: object) -> dict[str, Any]:
+    return event_json(event, datetime.now(UTC).isoformat(timespec="seconds"), about)
+
+
 def _check(names: list[str], options: argparse.Namespace) -> int:
     from promptuary.gateways.running import check_gateway  # noqa: PLC0415  (the rest of the program can do without)
 
@@ -34,7 +40,7 @@ def _check(names: list[str], options: argparse.Namespace) -> int:
         raise PromptuaryError("check takes the name of one gateway")
     lines = asyncio.run(check_gateway(names[0] if names else ""))
     if options.json:
-        print_json({"ok": True, "lines": lines})
+        print_json(_event("check", lines=lines))
     else:
         print("\n".join(map(one_line, lines)))
     return DONE
@@ -45,7 +51,7 @@ async def _run(names: list[str], options: argparse.Namespace) -> int:
 
     def tell(gateway: str, sentence: str) -> None:
         if options.json:
-            print_json_line({"time": time.time(), "gateway": gateway, "state": sentence})
+            print_json_line(_event("state", gateway=gateway, sentence=sentence))
         elif not options.quiet:
             print(f"{gateway}: {one_line(sentence)}", file=sys.stderr, flush=True)
 

@@ -23,7 +23,6 @@ class FakeDiscord(PlatformServer):
         self.said: list[dict[str, Any]] = []
         self.sessions = 0
         self.files: dict[str, bytes] = {}
-        self._sockets: list[web.WebSocketResponse] = []
         self._message = 10_000
         self._sequence = 0
         super().__init__()
@@ -88,31 +87,16 @@ class FakeDiscord(PlatformServer):
         """Tell whoever is connected of something."""
 
         def send() -> None:
-            for socket in self._sockets:
+            for socket in self.sockets:
                 asyncio.ensure_future(self._event(socket, event, data))  # noqa: RUF006  (it ends with the socket)
 
         self.on_loop(send)
-
-    def disconnect(self) -> None:
-        """Break every connection of the gateway off."""
-
-        def drop() -> None:
-            for socket in self._sockets:
-                if socket._req is not None and socket._req.transport is not None:  # noqa: SLF001  (without a farewell)
-                    socket._req.transport.abort()  # noqa: SLF001
-
-        self.on_loop(drop)
 
     def too_many(self, method: str) -> web.Response:
         """Return how Discord says that it wants to be left alone."""
         del method
         body = {"message": "You are being rate limited.", "retry_after": float(self.retry_after), "global": False}
         return _json(body, status=429, headers={"Retry-After": str(self.retry_after), "Via": "1.1 fake"})
-
-    async def stopping(self) -> None:
-        """Close the sockets."""
-        for socket in list(self._sockets):
-            await socket.close()
 
     async def _gateway(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse()
@@ -123,8 +107,8 @@ class FakeDiscord(PlatformServer):
                 if frame.type is WSMsgType.TEXT:
                     await self._heard(socket, json.loads(frame.data))
         finally:
-            if socket in self._sockets:
-                self._sockets.remove(socket)
+            if socket in self.sockets:
+                self.sockets.remove(socket)
         return socket
 
     async def _heard(self, socket: web.WebSocketResponse, frame: dict[str, Any]) -> None:
@@ -144,7 +128,7 @@ class FakeDiscord(PlatformServer):
                 await self._event(socket, "GUILD_CREATE", _guild())
                 with self.changing():
                     self.sessions += 1
-                    self._sockets.append(socket)
+                    self.sockets.append(socket)
             case 6:
                 # The session is not known any more: the client must begin a new one.
                 await socket.send_str(json.dumps({"op": 9, "d": False, "s": None, "t": None}))

@@ -45,6 +45,7 @@ class PlatformServer:
         self.retry_after = 1
         self.slow: dict[str, float] = {}
         """Seconds that a method takes."""
+        self.sockets: list[web.WebSocketResponse] = []
         self._changed = threading.Condition()
         self._started = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -106,6 +107,16 @@ class PlatformServer:
         if self._loop is not None:
             self._loop.call_soon_threadsafe(work)
 
+    def disconnect(self) -> None:
+        """Break every websocket off."""
+
+        def drop() -> None:
+            for socket in self.sockets:
+                if socket._req is not None and socket._req.transport is not None:  # noqa: SLF001  (without a farewell)
+                    socket._req.transport.abort()  # noqa: SLF001
+
+        self.on_loop(drop)
+
     def close(self) -> None:
         """Stop at once."""
         if self._stopping is not None:
@@ -132,8 +143,6 @@ class PlatformServer:
         self.port = int(addresses[0][1])
         self._started.set()
         await self._stopping.wait()
-        await self.stopping()
+        for socket in list(self.sockets):
+            await socket.close()
         await runner.cleanup()
-
-    async def stopping(self) -> None:
-        """Let go of whoever is connected."""

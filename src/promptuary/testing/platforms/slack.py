@@ -25,7 +25,6 @@ class FakeSlack(PlatformServer):
         self.acknowledged: set[str] = set()
         self.sessions = 0
         self._envelopes: dict[str, dict[str, Any]] = {}
-        self._sockets: list[web.WebSocketResponse] = []
         self._count = 0
         super().__init__()
 
@@ -80,26 +79,11 @@ class FakeSlack(PlatformServer):
             self.acknowledged.clear()
         self._deliver()
 
-    def disconnect(self) -> None:
-        """Break every socket off."""
-
-        def drop() -> None:
-            for socket in self._sockets:
-                if socket._req is not None and socket._req.transport is not None:  # noqa: SLF001  (without a farewell)
-                    socket._req.transport.abort()  # noqa: SLF001
-
-        self.on_loop(drop)
-
     def too_many(self, method: str) -> web.Response:
         """Return how Slack says that it wants to be left alone."""
         del method
         headers = {"Retry-After": str(self.retry_after)}
         return web.json_response({"ok": False, "error": "ratelimited"}, status=429, headers=headers)
-
-    async def stopping(self) -> None:
-        """Close the sockets."""
-        for socket in list(self._sockets):
-            await socket.close()
 
     def _put(self, event: dict[str, Any]) -> None:
         envelope = f"e{len(self._envelopes) + 1}"
@@ -113,7 +97,7 @@ class FakeSlack(PlatformServer):
         self.on_loop(lambda: asyncio.ensure_future(self._send_events()))
 
     async def _send_events(self) -> None:
-        for socket in self._sockets[-1:]:
+        for socket in self.sockets[-1:]:
             for name, envelope in list(self._envelopes.items()):
                 if name not in self.acknowledged and not socket.closed:
                     await socket.send_str(json.dumps(envelope))
@@ -124,7 +108,7 @@ class FakeSlack(PlatformServer):
         await socket.send_str(json.dumps({"type": "hello", "num_connections": 1, "connection_info": {"app_id": "A1"}}))
         with self.changing():
             self.sessions += 1
-            self._sockets.append(socket)
+            self.sockets.append(socket)
         await self._send_events()
         try:
             async for frame in socket:
@@ -132,7 +116,7 @@ class FakeSlack(PlatformServer):
                     with self.changing():
                         self.acknowledged.add(json.loads(frame.data).get("envelope_id", ""))
         finally:
-            self._sockets.remove(socket)
+            self.sockets.remove(socket)
         return socket
 
     async def _call(self, request: web.Request) -> web.StreamResponse:
