@@ -10,7 +10,7 @@ from typing import Any
 
 from promptuary.cli.common import print_json, print_json_line
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.json import event_json
+from promptuary.core.json.index import event_json
 from promptuary.core.text import one_line
 
 DONE = 0
