@@ -15,12 +15,12 @@ from promptuary.commands.plain_text import plain_text
 from promptuary.commands.results import CommandRefused, FilesFound
 from promptuary.commands.run import run_command
 from promptuary.config.gateways import NamedGateway
-from promptuary.core.errors import Code, ConfigError, PromptuaryError, SourceError
+from promptuary.core.errors import Code, ConfigError, PromptuaryError, RunFailedError, SourceError
 from promptuary.core.expansion import Expansion
 from promptuary.core.ports.chat import TextPiece
 from promptuary.core.ports.inbox import Received
 from promptuary.core.references import format_reference
-from promptuary.core.runs import RunEvent, RunFailedError, TurnPrepared
+from promptuary.core.runs import RunEvent, TurnPrepared
 from promptuary.core.text import one_line
 from promptuary.engine import AsyncInbox, Promptuary
 from promptuary.gateways.delivery import Delivery, insist
