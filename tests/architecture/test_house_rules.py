@@ -14,12 +14,6 @@ import promptuary
 from tests.architecture.source import ROOT, modules
 
 LOADED_ON_USE = {
-    "promptuary.cli.main",
-    "promptuary.hooks.answers",
-    "promptuary.hooks.hook",
-    "promptuary.mcp.transports",
-    "promptuary.wiring.answering",
-    "promptuary.workspace.programs.agents",
     "promptuary.chat.chat",
     "promptuary.chat.prompt",
     "promptuary.chat.terminal",
@@ -75,6 +69,7 @@ LOADED_ON_USE = {
     "promptuary.storage.sqlite.notes.writeback",
     "promptuary.storage.sqlite.sessions.sessions",
     "promptuary.storage.sqlite.vectors",
+    "promptuary.wiring.answering",
     "promptuary.wiring.answering.models",
     "promptuary.wiring.answering.tools",
     "promptuary.wiring.experiences",
