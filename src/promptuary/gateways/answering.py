@@ -50,7 +50,7 @@ _ADDRESS: Final = re.compile(r"(?<![\w./@:~])/(?:[\w.+-]+/)+[\w.+-]*")
 
 
 @dataclass(slots=True)
-class Chat:
+class AnsweredChat:
     """A conversation as an answer needs it."""
 
     gateway: NamedGateway
@@ -68,7 +68,7 @@ class Chat:
         return thread_of(self.gateway, self.message)
 
 
-async def answer(chat: Chat, received: Received, delivery: Delivery) -> str:
+async def answer(chat: AnsweredChat, received: Received, delivery: Delivery) -> str:
     """Return the whole answer to a message; what there is of it is shown meanwhile."""
     text = chat.message.text.strip()
     if is_command(text):
@@ -85,7 +85,7 @@ async def answer(chat: Chat, received: Received, delivery: Delivery) -> str:
     return await _Run(chat, delivery).answer(unescaped(text))
 
 
-async def _answered_before(chat: Chat, received: Received) -> str | None:
+async def _answered_before(chat: AnsweredChat, received: Received) -> str | None:
     """Return the answer of the model, if it was recorded before an earlier process ended."""
     turns = await chat.promptuary.threads.turns(thread=chat.thread)
     if not turns or turns[-1].status != "finished" or turns[-1].text != unescaped(chat.message.text.strip()):
@@ -96,7 +96,7 @@ async def _answered_before(chat: Chat, received: Received) -> str | None:
     return history[-1].content if history and history[-1].role == "assistant" else None
 
 
-async def _command(chat: Chat, text: str) -> str:
+async def _command(chat: AnsweredChat, text: str) -> str:
     result = await run_command(chat.promptuary, text, thread=chat.thread, allowed=COMMANDS)
     if isinstance(result, FilesFound):
         paths = list(result.paths)[:_MOST_FOUND]
@@ -110,7 +110,7 @@ async def _command(chat: Chat, text: str) -> str:
     return without_addresses(without_codes(plain_text(result))) or "Done."
 
 
-async def _chosen(chat: Chat, text: str) -> str | None:
+async def _chosen(chat: AnsweredChat, text: str) -> str | None:
     """Attach what was found under these numbers; ``None`` if the message is no choice."""
     if not _NUMBERS.fullmatch(text):
         return None
@@ -134,7 +134,7 @@ async def _chosen(chat: Chat, text: str) -> str | None:
     return "\n".join(lines)
 
 
-async def _documents(chat: Chat) -> list[str]:
+async def _documents(chat: AnsweredChat) -> list[str]:
     """Attach the documents of a message, and return a sentence about each; what cannot be read becomes a note."""
     told: list[str] = []
     for file in chat.message.files:
@@ -156,7 +156,7 @@ async def _documents(chat: Chat) -> list[str]:
     return told
 
 
-async def _downloaded(chat: Chat, file: ChatFile) -> bytes:
+async def _downloaded(chat: AnsweredChat, file: ChatFile) -> bytes:
     most = chat.platform.capabilities.largest_download
     if file.size > most:
         raise SourceError(Code.FILE_TOO_LARGE, f"it is larger than {most // 1024 // 1024} MB")
@@ -172,7 +172,7 @@ def _reason(error: SourceError) -> str:
 class _Run:
     """One turn that the model answers: what it says is collected, and shown while it comes in."""
 
-    def __init__(self, chat: Chat, delivery: Delivery) -> None:
+    def __init__(self, chat: AnsweredChat, delivery: Delivery) -> None:
         self._chat, self._delivery = chat, delivery
         self._said = ""
         self._tokens = 0

@@ -17,7 +17,7 @@ from promptuary.config.gateways import NamedGateway
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports.inbox import Received
 from promptuary.engine import AsyncInbox
-from promptuary.gateways.answering import FAILED, Chat, answer
+from promptuary.gateways.answering import FAILED, AnsweredChat, answer
 from promptuary.gateways.delivery import Delivery, insist
 from promptuary.gateways.people import OncePerHour, RateLimit, principal_of
 from promptuary.gateways.port import Inbound, Platform, PlatformError, PlatformUnreachableError
@@ -159,7 +159,7 @@ class Gateway:
         rules = self.config.rules_of(message.chat)
         try:
             async with self._workspaces.of(principal_of(self.config, message), rules) as promptuary:
-                chat = Chat(self.config, self._platform, self._inbox, promptuary, message, self._slow_seconds)
+                chat = AnsweredChat(self.config, self._platform, self._inbox, promptuary, message, self._slow_seconds)
                 return await answer(chat, received, delivery)
         except PlatformError:
             raise
