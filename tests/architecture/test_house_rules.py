@@ -15,7 +15,9 @@ from tests.architecture.source import ROOT, modules
 
 LOADED_ON_USE = {
     "promptuary.chat.chat",
+    "promptuary.chat.options",
     "promptuary.chat.prompt",
+    "promptuary.chat.talk",
     "promptuary.chat.terminal",
     "promptuary.chat.why",
     "promptuary.chat_exports",

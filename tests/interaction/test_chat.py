@@ -93,8 +93,8 @@ def test_a_reference_is_chosen_sent_answered_explained_and_resumed(begin: Begin,
     assert chat.ended() == 0
 
     again = begin(arguments=("--thread", "main"))
-    assert "❯ What does @src/first.py do?" in again.everything
-    assert "It returns one." in again.everything
+    again.expect("❯ What does @src/first.py do?")
+    again.expect("It returns one.")
     again.press("\x04")
     assert again.ended() == 0
     assert turns(project) == [("What does @src/first.py do?", "finished")]

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import get_app_or_none
+from prompt_toolkit.application import get_app_or_none, run_in_terminal
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import Condition, has_completions, has_focus
 from prompt_toolkit.formatted_text import StyleAndTextTuples
@@ -69,6 +69,8 @@ class ChatPrompt:
         self._p = p
         self.pastes = Pastes()
         self.thread, self.model = "main", ""
+        self.drawn = asyncio.Event()
+        """Whether the prompt was ever on the screen."""
         self._hints = Hints(p.hint, self._redraw)
         self._meter = LiveMeter(self._measure, self._redraw)
         completer = ChatCompleter(p, EVERYTHING, self._hints, self._ask_again)
@@ -89,6 +91,7 @@ class ChatPrompt:
             output=output,
         )
         self.session.default_buffer.on_text_changed += self._on_text
+        self.session.app.after_render += lambda _: self.drawn.set()
 
     async def ask(self, text: str = "") -> str | None:
         """Return what the person typed, beginning with ``text``; ``None`` at the end.
@@ -112,6 +115,10 @@ class ChatPrompt:
         except EOFError:
             return False
         return answer.strip().lower() in {"y", "yes"}
+
+    async def above(self, show: Callable[[], object]) -> None:
+        """Let something be written above the prompt, which is drawn again below it."""
+        await run_in_terminal(show)
 
     def close(self) -> None:
         """Stop what is going on in the background."""

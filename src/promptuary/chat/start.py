@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 def start(opened: "Callable[[], Promptuary]", *, thread: str, tools: bool, max_requests: int, may_write: bool) -> None:
     """Talk at the terminal until the person leaves."""
     try:
-        from promptuary.chat.chat import Chat, ChatOptions  # noqa: PLC0415  (they need the extra)
+        from promptuary.chat.chat import Chat  # noqa: PLC0415  (they need the extra)
+        from promptuary.chat.options import ChatOptions  # noqa: PLC0415
         from promptuary.chat.prompt import ChatPrompt  # noqa: PLC0415
         from promptuary.chat.terminal import Terminal  # noqa: PLC0415
     except ModuleNotFoundError as error:

@@ -1,0 +1,14 @@
+"""How a chat begins."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ChatOptions:
+    """How a chat begins."""
+
+    thread: str = "main"
+    tools: bool = True
+    max_requests: int = 50
+    may_write: bool = False
+    """Whether tools may write without asking."""
