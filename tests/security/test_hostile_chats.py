@@ -1,0 +1,104 @@
+"""Hostile references through each gateway: nothing outside the chat's workspace is read, and no reply tells of it."""
+
+import asyncio
+import os
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from promptuary.testing.chat_server import ChatServer, Says
+from tests.conftest import Figure, Files, git
+from tests.gateways import PLATFORMS, configure, rigged
+
+pytestmark = pytest.mark.filterwarnings("ignore:coroutine 'Client._run_event' was never awaited:RuntimeWarning")
+
+SECRET = "the-secret-word-is-swordfish"
+TARGETS = [
+    *("/etc/passwd", "~/.ssh/id_rsa", "../outside.md", "docs/../../outside.md", "src/app.py", ".env", "docs/.env"),
+    *("docs/link.md", "docs/folder/outside.md", ".git/config", ".promptuary/state.db", "docs/%2e%2e/src/app.py"),
+    *("docs/../src/app.py", "./src/app.py", "DOCS/../src/app.py", "docs\\..\\src\\app.py", "/proc/self/environ"),
+    *("file:///etc/passwd", "docs/a.md\x00/../../src/app.py", "docs//../src/app.py", "src", "..", "/", "~", "."),
+]
+SPELLINGS = [
+    *("@file:{}", '@file:"{}"', "@{}", "#{}", "@folder:{}", "@glob:{}", "@glob:{}/**", "@symbol:{}#main", "@file:{}:1"),
+    *("/context add {}", "/context add @file:{}", "@search:{}", "@diff:{}", "[[{}]]", "@file:`{}`", "@git:{}"),
+]
+OTHERS = [
+    *(
+        "@clipboard",
+        "@diff",
+        "@staged",
+        "@status",
+        "@git:5",
+        "@commit:HEAD",
+        "@url:http://127.0.0.1:22/",
+        "/find secret",
+    ),
+    *(
+        "@url:file:///etc/passwd",
+        "@url:http://localhost/",
+        "@url:http://169.254.169.254/latest/",
+        "/find ..",
+        "/find /",
+    ),
+    *(
+        "@search:swordfish",
+        "@memory:swordfish",
+        "/search swordfish",
+        "/memory list",
+        "/context list",
+        "/why",
+        "/replay",
+    ),
+    *(
+        "/save /tmp/x.md",
+        "/model",
+        "/copy",
+        "/thread",
+        "/quit",
+        "/context find secret",
+        "/memory show ../../etc/passwd",
+    ),
+]
+"""What is no path."""
+
+
+def attacks(count: int) -> list[str]:
+    every = [*OTHERS, *(spelling.format(target) for spelling in SPELLINGS for target in TARGETS)]
+    random.Random(7).shuffle(every)
+    return every[:count]
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_hostile_references_read_and_tell_nothing(
+    platform: str, files: Files, repository: Path, figure: Figure
+) -> None:
+    (repository.parent / "outside.md").write_text(SECRET)
+    root = files({"src/app.py": f"{SECRET} = 1\n", ".env": SECRET, "docs/.env": SECRET, "docs/a.md": "Open.\n"})
+    git(root, "add", "-A", "-f")
+    git(root, "commit", "-qm", SECRET)
+    files({"src/secret.py": SECRET})
+    (root / "docs" / "link.md").symlink_to(root.parent / "outside.md")
+    (root / "docs" / "folder").symlink_to(root.parent)
+    host = re.compile(rf"{re.escape(str(root))}|{re.escape(os.environ['HOME'])}|/root/|/tmp/pytest")
+
+    async def run(server: ChatServer) -> None:
+        async with rigged(platform, workspace=str(root), folders=["docs"], rate=10_000) as rig:
+            wanted = attacks(figure(24, 400))
+            for number, text in enumerate(wanted, 1):
+                rig.say(42, text)
+                await rig.answers(42, number)
+            said = rig.texts(42)
+            assert len(said) == len(wanted)
+            for text, reply in zip(wanted, said, strict=True):
+                told = reply.replace(text, "").replace(text.rpartition(":")[2], "")
+                assert SECRET not in reply, text
+                assert not host.search(told), (text, reply)
+
+    # The model says everything that it was sent: whatever gets into the prompt gets into the chat.
+    with ChatServer(lambda asked: Says("I was sent: " + str(asked["messages"])[:1500])) as server:
+        configure(server.openai_url, Path(os.environ["HOME"]))
+        asyncio.run(run(server))
+        assert SECRET not in str(server.asked)
