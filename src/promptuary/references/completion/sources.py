@@ -21,6 +21,8 @@ from promptuary.workspace.workspace import Workspace
 _CACHE_SECONDS: Final = 3.0
 _COMMITS: Final = 50
 _MEASURED_BYTES: Final = 1024 * 1024
+_KEYSTROKE: Final = 0.010
+"""Seconds that somebody who types may wait for what only makes a menu better."""
 
 Value = TypeVar("Value")
 
@@ -83,12 +85,16 @@ class Completer:
             allowed=self._allowed,
             measure=self._measure,
             # A caller that waits for the listing, such as a command, can wait for sizes, too.
-            measuring=max(self._timeout, 0.010),
-            scanning=lambda: not self._listing.complete,
+            measuring=max(self._timeout, _KEYSTROKE),
+            scanning=lambda: not self._listing.complete or self._changed.is_awaited,
         )
 
     def _preferred(self) -> Preferences:
-        return Preferences(self._changed.get(), self._workspace.usage.scores())
+        return Preferences(self._changed_files(), self._workspace.usage.scores())
+
+    def _changed_files(self) -> frozenset[str]:
+        """Return the files that git says have changed: none while git, which may take seconds, is asked first."""
+        return self._changed.soon(max(self._timeout, _KEYSTROKE)) or frozenset()
 
     def _rank(self, query: str, limit: int, kinds: Sequence[MatchKind]) -> Sequence[PathMatch]:
         return self._ranker.rank(query, limit=limit, kinds=kinds, preferred=self._preferred())
@@ -112,7 +118,7 @@ class Completer:
     def _recent(self) -> Sequence[str]:
         """Return changed files, then those used most and most recently."""
         used = self._workspace.usage.scores()
-        changed = sorted(self._changed.get(), key=lambda path: (-used.get(path, 0.0), path))
+        changed = sorted(self._changed_files(), key=lambda path: (-used.get(path, 0.0), path))
         others = sorted(used.keys() - set(changed), key=lambda path: (-used[path], path))
         return [path for path in (*changed, *others) if self._workspace.kind_of(path) == "file"]
 
@@ -145,14 +151,31 @@ class _Cached(Generic[Value]):
         self._known: tuple[float, Value] | None = None
         self._computing: Task[None] | None = None
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether it is computed for the first time just now."""
+        return self._known is None and self._computing is not None
+
     def get(self) -> Value:
+        """Return the value, perhaps an old one; the first time, wait for it."""
         known = self._known
         if known is None:
             return self._computed()
-        outdated = time.monotonic() - known[0] > _CACHE_SECONDS
-        if outdated and (self._computing is None or self._computing.wait(0)):
-            self._computing = begin(self._compute_again)
+        if time.monotonic() - known[0] > _CACHE_SECONDS:
+            self._begin()
         return known[1]
+
+    def soon(self, timeout: float) -> Value | None:
+        """Return the value, perhaps an old one; nothing if it takes more than ``timeout`` seconds the first time."""
+        if self._known is None:
+            self._begin().wait(timeout)
+        return self.get() if self._known is not None else None
+
+    def _begin(self) -> Task[None]:
+        """Compute it in the background, unless that is being done."""
+        if self._computing is None or self._computing.wait(0):
+            self._computing = begin(self._compute_again)
+        return self._computing
 
     def _compute_again(self) -> None:
         self._computed()
