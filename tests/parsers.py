@@ -12,6 +12,7 @@ from xml.sax.saxutils import escape
 
 from selectolax.lexbor import LexborHTMLParser
 
+from promptuary.chat.pastes import Pastes
 from promptuary.chat_exports import as_transcript
 from promptuary.cli.search.dates import moment
 from promptuary.cli.search.excerpt import excerpt as hit_lines
@@ -40,6 +41,9 @@ from promptuary.experiences.learning.choices import choice
 from promptuary.experiences.learning.learner import lessons
 from promptuary.experiences.sameness import fingerprint
 from promptuary.experiences.scrub import scrubbed, scrubbed_value
+from promptuary.gateways.answering import without_addresses, without_codes
+from promptuary.gateways.chunking import chunks as message_chunks
+from promptuary.gateways.slack import plain
 from promptuary.hooks.install.jsonc import with_entry
 from promptuary.hooks.transcripts import turns as transcript_turns
 from promptuary.layers.instructions.imports import parse as parse_imports
@@ -457,6 +461,9 @@ PARSERS: Final[dict[str, Parser]] = {
     "the export of a thread": Parser(exported_thread),
     "a name in code": Parser(named_in_code),
     "a slash command": Parser(slash_command),
+    "a paste": Parser(lambda text: Pastes().unfolded(text)),
+    "a message of a chat": Parser(lambda text: plain(without_addresses(without_codes(text)))),
+    "an answer in a chat": Parser(lambda text: message_chunks(text, 2_000)),
     "a preference": Parser(choice),
     "settings of a coding agent": Parser(agent_settings),
     "a transcript of a coding agent": Parser(agent_transcript),

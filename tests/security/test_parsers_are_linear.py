@@ -25,6 +25,12 @@ TAKES_APART = re.compile(
 JSON = "JSON of our own, or of a service that the person chose, by the standard library"
 SHORT = "the value of a reference, which is short"
 NOT_MEASURED = {
+    "chat/answer.py": "arguments of a call, cut to a length, by the standard library",
+    "config/gateways.py": "names in a setting of the person",
+    "storage/sqlite/threads/inbox.py": JSON,
+    "testing/platforms/discord.py": "for tests",
+    "testing/platforms/slack.py": "for tests",
+    "workspace/disk/own/typed_lines.py": JSON,
     "cli/asking/answer.py": "arguments of a call, cut to a length, by the standard library",
     "hooks/hook.py": "JSON of the agent that calls, cut to a length, by the standard library",
     "hooks/install/toml_text.py": "the person's own settings of another program, by the standard library",
