@@ -277,7 +277,7 @@ COMMAND_READS: Final[dict[str, Sequence[Sequence[str]]]] = {
     "session": [
         ["audit", "secret"],
         ["list", "--json"],
-        *([action, "secret", "--json"] for action in ("show", "refresh", "archive")),
+        *([action, "secret", "--json"] for action in ("show", "refresh", "archive", "rm")),
         *(["audit", "--json", "--turn", "1", "-t", name] for name in THREADS),
         *(["replay", name, "--json"] for name in THREADS),
         ["prune", "--older-than", "0d", "--dry-run", "--json"],
@@ -288,7 +288,7 @@ COMMAND_READS: Final[dict[str, Sequence[Sequence[str]]]] = {
 COMMAND_ACTIONS: Final = {
     "context": {"add", "drop", "pin", "unpin", "list", "tokens", "find", "clear"},
     "thread": {"list", "show", "history", "replay", "rename", "export", "import", "rm"},
-    "session": {"create", "list", "show", "refresh", "archive", "restore", "audit", "replay", "prune", "forget"},
+    "session": {"create", "list", "show", "refresh", "archive", "restore", "rm", "audit", "replay", "prune", "forget"},
 }
 MEMORY_COMMANDS: Final[dict[str, Sequence[Sequence[str]]]] = {
     "list": [[], ["--status", "all"], ["--as-of", "2099-01-01"]],

@@ -6,6 +6,10 @@
     ├── ServiceRefusedError          a service did not accept a request; it has the HTTP status
     ├── ModelAnswerError             a model answered with something else than what it was asked for
     ├── RunFailedError               a model did not complete its answer; it has what was recorded of the turn
+    ├── PlatformError                a chat platform did not do what it was asked for; trying again does not help
+    │   ├── PlatformUnreachableError it could not be reached, or failed; it may be tried again
+    │   │   └── RateLimitedError     it wants to be left alone for some seconds
+    │   └── BadTokenError            it does not accept the token
     ├── LayerInitError               a layer that is required could not be started
     ├── ConflictError                a thread was changed by somebody else since it was read
     ├── NoteConflictError            a note was changed by somebody else since it was read
@@ -150,6 +154,26 @@ class RunFailedError(PromptuaryError):
     def __init__(self, reason: str, result: Any = None) -> None:  # core.runs imports this module
         super().__init__(reason)
         self.result = result
+
+
+class PlatformError(PromptuaryError):
+    """The platform did not do what it was asked for; trying again does not help."""
+
+
+class PlatformUnreachableError(PlatformError):
+    """The platform could not be reached, or failed; it may be tried again."""
+
+
+class RateLimitedError(PlatformUnreachableError):
+    """The platform wants to be left alone for some seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"the platform asks to wait {seconds:g} s")
+        self.seconds = seconds
+
+
+class BadTokenError(PlatformError):
+    """The platform does not accept the token."""
 
 
 class LayerInitError(PromptuaryError):

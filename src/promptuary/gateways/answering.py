@@ -15,7 +15,7 @@ from promptuary.commands.plain_text import plain_text
 from promptuary.commands.results import CommandRefused, FilesFound
 from promptuary.commands.run import run_command
 from promptuary.config.gateways import NamedGateway
-from promptuary.core.errors import Code, ConfigError, PromptuaryError, RunFailedError, SourceError
+from promptuary.core.errors import Code, ConfigError, PlatformError, PromptuaryError, RunFailedError, SourceError
 from promptuary.core.expansion import Expansion
 from promptuary.core.ports.chat import TextPiece
 from promptuary.core.ports.inbox import Received
@@ -25,7 +25,7 @@ from promptuary.core.text import one_line
 from promptuary.engine import AsyncInbox, Promptuary
 from promptuary.gateways.delivery import Delivery, insist
 from promptuary.gateways.people import thread_of
-from promptuary.gateways.port import ChatFile, Inbound, Platform, PlatformError
+from promptuary.gateways.port import ChatFile, Inbound, Platform
 
 logger = logging.getLogger(__name__)
 

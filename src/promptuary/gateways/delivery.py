@@ -10,17 +10,11 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
+from promptuary.core.errors import PlatformError, PlatformUnreachableError, RateLimitedError
 from promptuary.core.ports.inbox import Received
 from promptuary.engine import AsyncInbox
 from promptuary.gateways.chunking import chunks
-from promptuary.gateways.port import (
-    Backoff,
-    Capabilities,
-    ChatReply,
-    PlatformError,
-    PlatformUnreachableError,
-    RateLimitedError,
-)
+from promptuary.gateways.port import Backoff, Capabilities, ChatReply
 
 logger = logging.getLogger(__name__)
 

@@ -11,20 +11,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
 
-from promptuary.core.errors import ConfigError, how_to_install
-from promptuary.gateways.port import (
-    Accept,
-    Backoff,
+from promptuary.core.errors import (
     BadTokenError,
-    Capabilities,
-    ChatFile,
-    ChatReply,
-    Inbound,
+    ConfigError,
     PlatformError,
     PlatformUnreachableError,
     RateLimitedError,
-    kind_of_mime,
+    how_to_install,
 )
+from promptuary.gateways.port import Accept, Backoff, Capabilities, ChatFile, ChatReply, Inbound, kind_of_mime
 
 if TYPE_CHECKING:
     import discord

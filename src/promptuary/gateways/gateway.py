@@ -14,13 +14,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from promptuary.config.gateways import NamedGateway
-from promptuary.core.errors import PromptuaryError
+from promptuary.core.errors import PlatformError, PlatformUnreachableError, PromptuaryError
 from promptuary.core.ports.inbox import Received
 from promptuary.engine import AsyncInbox
 from promptuary.gateways.answering import FAILED, AnsweredChat, answer
 from promptuary.gateways.delivery import Delivery, insist
 from promptuary.gateways.people import OncePerHour, RateLimit, principal_of
-from promptuary.gateways.port import Inbound, Platform, PlatformError, PlatformUnreachableError
+from promptuary.gateways.port import Inbound, Platform
 from promptuary.gateways.workspaces import OpenWorkspaces
 
 logger = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
 
-from promptuary.core.errors import PromptuaryError
+from promptuary.core.errors import PlatformUnreachableError, RateLimitedError
 from promptuary.core.layers import Json
 
 AttachmentKind = Literal["document", "picture", "sound", "other"]
@@ -135,26 +135,6 @@ class Platform(Protocol):
     async def close(self) -> None:
         """Close every connection."""
         ...
-
-
-class PlatformError(PromptuaryError):
-    """The platform did not do what it was asked for; trying again does not help."""
-
-
-class PlatformUnreachableError(PlatformError):
-    """The platform could not be reached, or failed; it may be tried again."""
-
-
-class RateLimitedError(PlatformUnreachableError):
-    """The platform wants to be left alone for some seconds."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(f"the platform asks to wait {seconds:g} s")
-        self.seconds = seconds
-
-
-class BadTokenError(PlatformError):
-    """The platform does not accept the token."""
 
 
 @dataclass(slots=True)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from promptuary.config.gateways import NamedGateway
 from promptuary.config.keys import service_key
 from promptuary.config.settings import Settings, load
-from promptuary.core.errors import ConfigError
+from promptuary.core.errors import BadTokenError, ConfigError
 from promptuary.engine import AsyncInbox
 from promptuary.gateways.gateway import Gateway
-from promptuary.gateways.port import BadTokenError, Platform
+from promptuary.gateways.port import Platform
 from promptuary.gateways.workspaces import OpenWorkspaces
 
 OnState = Callable[[str, str], None]

@@ -12,20 +12,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from promptuary.core.errors import ConfigError, how_to_install
-from promptuary.gateways.port import (
-    Accept,
-    Backoff,
+from promptuary.core.errors import (
     BadTokenError,
-    Capabilities,
-    ChatFile,
-    ChatReply,
-    Inbound,
+    ConfigError,
     PlatformError,
     PlatformUnreachableError,
     RateLimitedError,
-    kind_of_mime,
+    how_to_install,
 )
+from promptuary.gateways.port import Accept, Backoff, Capabilities, ChatFile, ChatReply, Inbound, kind_of_mime
 
 _CAPABILITIES: Final = Capabilities(longest=3500, edit_every=1.5)
 _LINK: Final = re.compile(r"<([^<>|]+)(?:\|([^<>]*))?>")

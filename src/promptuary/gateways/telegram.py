@@ -9,20 +9,15 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from promptuary.core.errors import ConfigError, how_to_install
-from promptuary.gateways.port import (
-    Accept,
-    Backoff,
+from promptuary.core.errors import (
     BadTokenError,
-    Capabilities,
-    ChatFile,
-    ChatReply,
-    Inbound,
+    ConfigError,
     PlatformError,
     PlatformUnreachableError,
     RateLimitedError,
-    kind_of_mime,
+    how_to_install,
 )
+from promptuary.gateways.port import Accept, Backoff, Capabilities, ChatFile, ChatReply, Inbound, kind_of_mime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
