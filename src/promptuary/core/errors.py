@@ -7,7 +7,7 @@
     ├── ModelAnswerError             a model answered with something else than what it was asked for
     ├── RunFailedError               a model did not complete its answer; it has what was recorded of the turn
     ├── PlatformError                a chat platform did not do what it was asked for; trying again does not help
-    │   ├── PlatformUnreachableError it could not be reached, or failed; it may be tried again
+    │   ├── PlatformUnreachableError  it could not be reached, or failed; it may be tried again
     │   │   └── RateLimitedError     it wants to be left alone for some seconds
     │   └── BadTokenError            it does not accept the token
     ├── LayerInitError               a layer that is required could not be started
