@@ -101,6 +101,7 @@ class Telegram:
     async def close(self) -> None:
         """Close every connection."""
         await self._bot.shutdown()
+        await self._bot.request.shutdown()  # a bot that was only tried counts as not begun, and stays connected
 
     def _inbound(self, update: "telegram.Update") -> Inbound | None:
         message = update.effective_message

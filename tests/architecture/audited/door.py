@@ -79,9 +79,10 @@ ELSEWHERE = frozenset(
 CONNECTIONS = frozenset({"socket.bind", "socket.connect", "socket.getaddrinfo", "socket.sendmsg", "socket.sendto"})
 """Events of connections, of those of ``ELSEWHERE``."""
 
-CLIENTS = frozenset({"gateways/discord.py", "gateways/slack.py", "gateways/telegram.py"})
+CLIENTS = frozenset({"cli/agents/gateway.py", "gateways/discord.py", "gateways/slack.py", "gateways/telegram.py"})
 """Modules that hand the connection to the client library of a platform, which opens it: it is what they are for. They
-open no file and start no program, and an address never comes from a message."""
+open no file and start no program, and an address never comes from a message. The command runs the event loop on which
+the library connects, with nothing of ours in between."""
 
 _TESTS = str(os.path.realpath(__file__)).partition("/architecture/")[0] + "/"
 
