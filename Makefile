@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test check format bench torture lock clean snapshots
+.PHONY: help demo test coverage check format bench torture lock clean snapshots
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -17,9 +17,12 @@ $(READY): requirements.lock pyproject.toml scripts/setup
 demo: $(READY) ## Do the main job on this repository: no network, no model
 	@$(BIN)/python scripts/demo.py
 
-test: $(READY) ## Set everything up, run every test, measure coverage
+test: $(READY) ## Set everything up, run every test
 	@scripts/install_shells
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term --durations 30
+	@$(BIN)/python -m pytest -n 3 --dist loadgroup --durations 30
+
+coverage: $(READY) ## The same, and measure coverage
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term
 
 check: $(READY) ## Format, lint, types, import directions
 	$(BIN)/ruff format --check .

@@ -152,6 +152,7 @@ class ChatPrompt:
         def again() -> None:
             chosen = buffer.complete_state is not None and buffer.complete_state.complete_index is not None
             if buffer.text == text and not chosen and get_app_or_none() is not None:
+                buffer.complete_state = None  # while a menu is open, no other is asked for
                 buffer.start_completion(select_first=False)
 
         asyncio.get_running_loop().call_later(_AGAIN, again)

@@ -161,7 +161,14 @@ class PlatformError(PromptuaryError):
 
 
 class PlatformUnreachableError(PlatformError):
-    """The platform could not be reached, or failed; it may be tried again."""
+    """The platform could not be reached, or failed; it may be tried again.
+
+    ``may_have_arrived``: it did not say what became of a message.
+    """
+
+    def __init__(self, reason: str, *, may_have_arrived: bool = False) -> None:
+        super().__init__(reason)
+        self.may_have_arrived = may_have_arrived
 
 
 class RateLimitedError(PlatformUnreachableError):

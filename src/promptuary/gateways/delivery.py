@@ -103,7 +103,12 @@ class Delivery:
             if known is None:
                 await self._inbox.sending(self._number, part)
                 self._ids.append("")
-            message = await self._reply.send(text, key=f"{self._number}.{part}")
+            try:
+                message = await self._reply.send(text, key=f"{self._number}.{part}")
+            except PlatformUnreachableError as error:
+                if error.may_have_arrived:
+                    self._uncertain.add(part)
+                raise
             await self._inbox.sent(self._number, part, message)
             self._ids[part] = message
         self._shown[part] = text

@@ -61,6 +61,7 @@ class Gateway:
         self._on_state, self._slow_seconds = on_state, slow_seconds
         pace = config.edit_every or platform.capabilities.edit_every
         self._capabilities = replace(platform.capabilities, edit_every=pace)
+        self._accepting = asyncio.Lock()
         self._queues: dict[str, _Queue] = {}
         self._rate = RateLimit(config.rate, time.monotonic)
         self._told_unknown = OncePerHour(time.monotonic)
@@ -84,6 +85,10 @@ class Gateway:
 
     async def accept(self, message: Inbound) -> None:
         """Take a message; when this returns it is stored, or it is one that nobody answers."""
+        async with self._accepting:  # client libraries call this for several at once; they are stored as they came
+            await self._accepted(message)
+
+    async def _accepted(self, message: Inbound) -> None:
         if not message.addressed:
             return
         if not self.config.allows(message.chat, message.user):

@@ -192,6 +192,7 @@ def _translated() -> "Iterator[None]":
     except errors.Forbidden as error:
         raise PlatformError(f"Telegram refused it: {error}") from error
     except errors.NetworkError as error:
-        raise PlatformUnreachableError(f"{type(error).__name__}") from error
+        silent = isinstance(error, errors.TimedOut)
+        raise PlatformUnreachableError(f"{type(error).__name__}", may_have_arrived=silent) from error
     except errors.TelegramError as error:  # among others an answer that is not JSON, from a proxy
         raise PlatformUnreachableError(f"{type(error).__name__}") from error

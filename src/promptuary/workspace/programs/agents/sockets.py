@@ -14,7 +14,7 @@ import struct
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -25,6 +25,8 @@ LARGEST: Final = 1 << 20
 
 _CONNECT_SECONDS: Final = 0.25
 _SUFFIX: Final = ".sock"
+_LONGEST_PATH: Final = 100
+"""Bytes: an address of a socket has room for some 104."""
 _LENGTH: Final = struct.Struct(">I")
 
 
@@ -61,7 +63,8 @@ class LocalSocket:
         try:
             with suppress(FileNotFoundError):
                 self.path.unlink()  # a process with this number was killed
-            self.socket.bind(str(self.path))
+            with _short(str(self.path)) as path:
+                self.socket.bind(path)
             self.socket.listen(32)
         except OSError:
             self.socket.close()
@@ -88,7 +91,8 @@ def ask(folder: str, question: Mapping[str, Any], *, timeout: float) -> dict[str
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as one:
             one.settimeout(_CONNECT_SECONDS)
             try:
-                one.connect(path)
+                with _short(path) as near:
+                    one.connect(near)
             except (ConnectionRefusedError, FileNotFoundError):
                 with suppress(OSError):
                     os.unlink(path)  # its process is gone  # noqa: PTH108
@@ -126,6 +130,20 @@ def frame_length(head: bytes) -> int:
 
 HEAD: Final = _LENGTH.size
 """Bytes before a message."""
+
+
+@contextmanager
+def _short(path: str) -> Iterator[str]:
+    """Yield a name of ``path`` that is short enough for a socket, where the system has one."""
+    if len(os.fsencode(path)) < _LONGEST_PATH or not os.path.isdir("/proc/self/fd"):  # noqa: PTH112  (light)
+        yield path
+        return
+    folder, _, name = path.rpartition("/")
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{opened}/{name}"
+    finally:
+        os.close(opened)
 
 
 def _exchange(one: socket.socket, payload: bytes, deadline: float) -> dict[str, Any] | None:
