@@ -1,5 +1,6 @@
 """What every test may use: a workspace to write files into, and figures that grow under ``make torture``."""
 
+import logging
 import os
 import signal
 import subprocess
@@ -76,6 +77,12 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
         monkeypatch.setenv(f"GIT_{role}_NAME", "Ada")
         monkeypatch.setenv(f"GIT_{role}_EMAIL", "ada@example.com")
         monkeypatch.setenv(f"GIT_{role}_DATE", "2026-01-02T03:04:05Z")
+
+
+@pytest.fixture(autouse=True)
+def _logging_is_on() -> None:
+    """Switch the loggers on: a command that ran in this process before has switched them off."""
+    logging.disable(logging.NOTSET)
 
 
 @pytest.fixture(autouse=True)

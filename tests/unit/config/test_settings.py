@@ -7,6 +7,7 @@ from typing import cast, get_type_hints
 
 import pytest
 
+from promptuary.config.gateways import NamedGateway
 from promptuary.config.named_models import NamedModel
 from promptuary.config.settings import SETTINGS, USER_ONLY, Settings, SettingsOptions, find_workspace, load
 from promptuary.config.static_layers import StaticLayer
@@ -257,7 +258,8 @@ def test_a_person_without_a_home_has_no_configuration(workspace: Path, monkeypat
 
 
 def test_every_setting_is_an_option_of_the_same_type() -> None:
-    hints = get_type_hints(Settings, localns={"NamedModel": NamedModel, "StaticLayer": StaticLayer})
+    named = {"NamedGateway": NamedGateway, "NamedModel": NamedModel, "StaticLayer": StaticLayer}
+    hints = get_type_hints(Settings, localns=named)
     # A list may be any sequence; anything but a list may be text that spells it.
     expected = {
         name: Sequence[str] | None if hints[name] == tuple[str, ...] else hints[name] | str | None for name in SETTINGS
