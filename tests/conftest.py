@@ -80,9 +80,10 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 
 
 @pytest.fixture(autouse=True)
-def _logging_is_on() -> None:
-    """Switch the loggers on: a command that ran in this process before has switched them off."""
-    logging.disable(logging.NOTSET)
+def _adapters_log(request: pytest.FixtureRequest) -> None:
+    """Switch the loggers on where adapters are tested: a command that ran before in this process switched them off."""
+    if "integrations" in request.path.parts:
+        logging.disable(logging.NOTSET)
 
 
 @pytest.fixture(autouse=True)
