@@ -80,10 +80,14 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 
 
 @pytest.fixture(autouse=True)
-def _adapters_log(request: pytest.FixtureRequest) -> None:
+def _adapters_log(request: pytest.FixtureRequest) -> Iterator[None]:
     """Switch the loggers on where adapters are tested: a command that ran before in this process switched them off."""
+    before = logging.root.manager.disable
     if "integrations" in request.path.parts:
         logging.disable(logging.NOTSET)
+    yield
+    if "integrations" in request.path.parts:
+        logging.disable(before)
 
 
 @pytest.fixture(autouse=True)
