@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from promptuary.workspace.programs.agents.config_files import Noted
+    from promptuary.workspace.programs.agents.config_files import NotedSettings as NotedSettings  # noqa: PLC0414  (for those who may not see the door)
+    from promptuary.workspace.programs.agents.config_files import SettingsEdit
+    from promptuary.workspace.programs.agents.config_files import WrittenEntry as WrittenEntry  # noqa: PLC0414
     from promptuary.workspace.programs.agents.sockets import LocalSocket
 
 
@@ -113,36 +115,43 @@ def config_text(path: Path) -> str | None:
     return config_files.config_text(path)
 
 
-def apply_edits(client: str, edits: Sequence[tuple[Path, str | None, str]]) -> None:
-    """Write changes of settings files (a path, the text that it has, the text that it gets), after noting the undo."""
+def check_writable(path: Path) -> None:
+    """Raise ``PromptuaryError`` if the settings file of another program may not be written."""
     from promptuary.workspace.programs.agents import config_files  # noqa: PLC0415
 
-    config_files.apply_edits(client, [config_files.Edit(*one) for one in edits])
+    config_files.check_writable(path)
 
 
-def noted_files(client: str) -> Sequence[Noted]:
-    """Return which settings files were changed for a client, and what they were before."""
+def settings_edit(path: Path, before: str | None, after: str | None, **rest: Any) -> SettingsEdit:
+    """Return a change of a settings file of another program; ``rest`` are the other fields of it."""
+    from promptuary.workspace.programs.agents import config_files  # noqa: PLC0415
+
+    return config_files.SettingsEdit(path, before, after, **rest)
+
+
+def written_entry(kind: str, path: tuple[str, ...], values: tuple[Any, ...]) -> WrittenEntry:
+    """Return an entry of a settings file, as it is noted."""
+    from promptuary.workspace.programs.agents import config_files  # noqa: PLC0415
+
+    return config_files.WrittenEntry(kind, path, values)
+
+
+def apply_edits(client: str, edits: Sequence[SettingsEdit]) -> None:
+    """Write changes of settings files, after noting how to undo them."""
+    from promptuary.workspace.programs.agents import config_files  # noqa: PLC0415
+
+    config_files.apply_edits(client, edits)
+
+
+def undo_edits(client: str, edits: Sequence[SettingsEdit]) -> Mapping[Path, str]:
+    """Write settings files without what is ours; return why a file could not be written, for each that could not."""
+    from promptuary.workspace.programs.agents import config_files  # noqa: PLC0415
+
+    return config_files.undo_edits(client, edits)
+
+
+def noted_files(client: str) -> Sequence[NotedSettings]:
+    """Return which settings files were changed for a client, and what was written into them."""
     from promptuary.workspace.programs.agents import config_files  # noqa: PLC0415
 
     return config_files.noted_files(client)
-
-
-def restored(one: Noted) -> bool:
-    """Put a settings file back as it was, if nobody changed it since; return whether it is as it was."""
-    from promptuary.workspace.programs.agents import config_files  # noqa: PLC0415
-
-    return config_files.restored(one)
-
-
-def write_config(path: Path, text: str) -> None:
-    """Replace a settings file of another program."""
-    from promptuary.workspace.programs.agents import config_files  # noqa: PLC0415
-
-    config_files.write_config(path, text)
-
-
-def forget_noted(client: str) -> None:
-    """Forget what was changed for a client: it is undone."""
-    from promptuary.workspace.programs.agents import config_files  # noqa: PLC0415
-
-    config_files.forget_noted(client)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from promptuary.blocking import Promptuary
+from promptuary.machine import read_transcript
 from tests.conftest import Files, git
 from tests.mcp_clients import PROMPTUARY, over_stdio
 
@@ -71,18 +72,7 @@ def test_context_comes_in_with_a_prompt_and_at_the_start(project: Path, agent: s
     assert "+    print()" in context
 
 
-def test_what_an_agent_attaches_itself_is_left_to_it(project: Path) -> None:
-    told = {"cwd": str(project), "prompt": "Explain @src/app.py and @file:src/app.py:1"}
-    claude, _ = hook("claude-code", "UserPromptSubmit", {**told, "prompt": "Explain @src/app.py"})
-    codex, _ = hook("codex", "UserPromptSubmit", {**told, "prompt": "Explain @src/app.py"})
-    ranged, _ = hook("claude-code", "UserPromptSubmit", told)
-
-    assert "def main" not in str(claude)
-    assert "def main" in str(codex)
-    assert "def main" in str(ranged)
-
-
-def test_the_context_stays_below_the_limit_and_names_what_is_missing(project: Path, files: Files) -> None:
+def test_the_context_stays_below_the_limit_and_says_what_was_cut(project: Path, files: Files) -> None:
     files({"long.txt": "0123456789" * 2_000, "short.txt": "A short one.\n"})
     told = {"cwd": str(project), "prompt": "See @file:long.txt and @file:short.txt"}
     answer, _ = hook("claude-code", "UserPromptSubmit", told)
@@ -90,7 +80,7 @@ def test_the_context_stays_below_the_limit_and_names_what_is_missing(project: Pa
     context = answer["hookSpecificOutput"]["additionalContext"]
     assert len(context) < LIMIT
     assert "A short one." in context
-    assert "Too long to be shown here: long.txt" in context
+    assert "[long.txt: cut after " in context
 
 
 BROKEN = [b"", b"null", b"[]", b"{", b"\xff", b"7", b"[" * 100_000, b'{"cwd": 7}', b'{"prompt": 7}', b"x" * (2 << 20)]
@@ -108,14 +98,82 @@ def test_bad_input_gets_an_empty_answer_and_a_sentence(project: Path, event: str
             assert said.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    "words", [[], ["claude-code"], ["nobody", "Stop"], ["claude-code", "Nothing"], ["a", "b", "c"]]
-)
-def test_a_wrong_command_blocks_no_agent_either(words: list[str]) -> None:
-    done = subprocess.run([*PROMPTUARY, "hook", *words], input=b"{}", capture_output=True, check=False)
+STOP = ["claude-code", "Stop"]
+WRONG = [
+    ["hook"],
+    ["hook", "claude-code"],
+    ["hook", "nobody", "Stop"],
+    ["hook", "claude-code", "Nothing"],
+    ["hook", "a", "b", "c"],
+    ["hook", "--bogus"],
+    ["hook", *STOP, "--bogus"],
+    ["hook", *STOP, "--window", "abc"],
+    ["hook", *STOP, "-w"],
+    ["hook", *STOP, "--workspace=/no/such/folder"],
+    ["hook", *STOP, "-w/no/such/folder"],
+    ["-q", "hook", *STOP, "--bogus"],
+    ["-w", "/no/such/folder", "hook", *STOP],
+]
+BY_PARSER = [sys.executable, "-c", "from promptuary.cli.main import run; run()"]
+"""The program as it starts where what parses commands is loaded first."""
 
-    assert (done.returncode, json.loads(done.stdout)) == (0, {})
-    assert done.stderr.startswith(b"promptuary: ")
+
+@pytest.mark.parametrize(("program", "commands"), [(PROMPTUARY, WRONG), (BY_PARSER, WRONG[-3:])])
+def test_a_wrong_command_blocks_no_agent_either(program: list[str], commands: list[list[str]]) -> None:
+    for words in commands:
+        done = subprocess.run([*program, *words], input=b"{}", capture_output=True, check=False)
+
+        assert (words, done.returncode, json.loads(done.stdout)) == (words, 0, {})
+        assert done.stderr.startswith(b"promptuary: ")
+        assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("program", [PROMPTUARY, BY_PARSER])
+@pytest.mark.parametrize(("output", "said"), [(">&-", "closed"), (">/dev/full", "No space left")])
+def test_an_answer_that_cannot_be_written_blocks_no_agent(program: list[str], output: str, said: str) -> None:
+    command = f'"$@" hook claude-code Nothing {output}'
+    done = subprocess.run(["sh", "-c", command, "sh", *program], input=b"{}", capture_output=True, check=False)
+
+    assert done.returncode == 0
+    assert said in done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+
+
+def test_the_help_of_hook_is_still_printed() -> None:
+    done = subprocess.run([*PROMPTUARY, "hook", "--help"], capture_output=True, check=True)
+
+    assert done.stdout.startswith(b"usage: promptuary hook AGENT EVENT")
+
+
+def test_a_workspace_that_is_named_is_used_and_not_looked_for(project: Path, tmp_path: Path) -> None:
+    inner = project / "inner"
+    inner.mkdir()
+    with Promptuary.open(inner, exact=True) as opened:
+        opened.memory.write("Deploy the inner one at night.", title="Inner", kind="project")
+    told = {"cwd": str(tmp_path), "prompt": "When do we deploy?"}
+    context = str(hook("claude-code", "UserPromptSubmit", told, "-w", str(inner))[0])
+
+    assert "at night" in context
+    assert "never before noon" not in context
+
+
+def test_what_is_learnt_belongs_to_the_workspace_that_is_named(project: Path, tmp_path: Path) -> None:
+    told = {"cwd": str(tmp_path), "prompt": "We decided to use Postgres.", "prompt_response": "Noted."}
+
+    assert hook("gemini", "AfterAgent", told, "--workspace", str(project)) == ({}, "")
+
+    def learnt() -> bool:
+        with Promptuary.open(project, exact=True) as opened:
+            return [one.draft.content for one in opened.memory.proposals()] == ["We decided to use Postgres."]
+
+    assert until(learnt)
+
+
+def test_input_that_is_too_long_is_told_how_long_it_may_be(project: Path) -> None:
+    told = {"cwd": str(project), "prompt": "x" * (1 << 20)}
+
+    said = hook("claude-code", "UserPromptSubmit", told)[1]
+    assert said == "promptuary: standard input is too long: 1,048,576 bytes are the most\n"
 
 
 CLAUDE = [
@@ -209,8 +267,10 @@ def test_a_turn_without_a_transcript_is_learnt_from_as_well(project: Path) -> No
 def test_a_transcript_that_is_somebody_elses_or_no_file_is_not_read(project: Path, tmp_path: Path) -> None:
     (tmp_path / "link.jsonl").symlink_to("/etc/passwd")
     os.mkfifo(tmp_path / "pipe.jsonl")
-    for path in ("/etc/passwd", str(tmp_path / "link.jsonl"), str(tmp_path / "pipe.jsonl"), "relative.jsonl", "\0", 7):
-        told = {"cwd": str(project), "transcript_path": path}
+    for path in ("/etc/passwd", str(tmp_path / "link.jsonl"), str(tmp_path / "pipe.jsonl"), "relative.jsonl", "\0"):
+        assert read_transcript(path) is None
+    for given in (str(tmp_path / "pipe.jsonl"), 7):
+        told = {"cwd": str(project), "transcript_path": given}
         assert hook("claude-code", "Stop", told, "--work") == ({}, "")
 
 

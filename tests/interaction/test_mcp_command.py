@@ -62,7 +62,7 @@ async def tools_work(client: Client) -> None:
     assert "8080" in whole["content"]
     await call("record_experience", type="task_solution", intent="build the docs", solution="make docs", tags=["docs"])
     learnt = json.loads(await call("find_experiences", query="how to build docs"))
-    assert learnt["hits"][0]["solution"] == "make docs"
+    assert "make docs" in learnt["hits"][0]["text"]  # a model's words stand inside a boundary
 
 
 async def resources_work(client: Client) -> None:
@@ -153,6 +153,12 @@ def test_http_wants_the_token_and_a_host_and_an_origin_of_this_machine(project: 
             ({**accepts, "authorization": f"Basic {server.token}"}, 401),
             ({**known, "host": f"evil.example:{port}"}, 421),
             ({**known, "host": "evil.example"}, 421),
+            ({**known, "host": "localhostx"}, 421),
+            ({**known, "host": "localhost.evil.example"}, 421),
+            ({**accepts, "authorization": "Bearer"}, 401),
+            ({**accepts, "authorization": f"Bearer{server.token}"}, 401),
+            ({**accepts, "authorization": f"bearer {server.token}x"}, 401),
+            ({**accepts, "authorization": f"bearer {server.token[:-1]}"}, 401),
             ({**known, "host": f"127.0.0.1.evil.example:{port}"}, 421),
             ({**known, "origin": "https://evil.example"}, 403),
             ({**known, "origin": "null"}, 403),
@@ -162,8 +168,15 @@ def test_http_wants_the_token_and_a_host_and_an_origin_of_this_machine(project: 
             assert httpx2.post(server.url, json=asked, headers=headers).status_code == status, headers
         for other in ("/", "/mcp/../", "/.well-known/oauth-protected-resource", "/sse"):
             assert httpx2.get(f"http://127.0.0.1:{port}{other}").status_code == 401
-        own = httpx2.post(server.url, json=asked, headers={**known, "origin": f"http://127.0.0.1:{port}"})
-        assert own.status_code not in {401, 403, 421}
+        hosts = [
+            f"{name}{end}" for name in ("localhost", "LOCALHOST", "127.0.0.1", "[::1]") for end in ("", f":{port}")
+        ]
+        for host in hosts:
+            own = {**known, "host": host, "origin": f"http://{host}"}
+            assert httpx2.post(server.url, json=asked, headers=own).status_code not in {401, 403, 421}, host
+        for scheme in ("bearer", "BEARER"):
+            own = {**accepts, "authorization": f"{scheme} {server.token}"}
+            assert httpx2.post(server.url, json=asked, headers=own).status_code not in {401, 403, 421}, scheme
         large = httpx2.post(server.url, content=b"[" * (5 << 20), headers={**known, "content-type": "application/json"})
         assert large.status_code == 413
 
@@ -229,6 +242,38 @@ def test_a_root_elsewhere_is_refused_unless_the_person_allows_it(project: Path, 
     assert (refused, "The other one." in said) == (False, True)
 
 
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")  # later protocols have no roots
+def test_roots_that_change_are_asked_for_again_and_what_they_left_is_closed(project: Path) -> None:
+    named = [project / "docs"]
+
+    async def current(_: Any) -> types.ListRootsResult:
+        return types.ListRootsResult(roots=[types.Root.model_validate({"uri": one.as_uri()}) for one in named])
+
+    async def read() -> list[str]:
+        async with in_process(project, mode="legacy", list_roots_callback=current) as client:
+
+            async def said() -> str:
+                texts = [
+                    text_of(await client.call_tool("expand_references", {"text": f"@file:{name}"}))
+                    for name in ("style.md", "app.py")
+                ]
+                return " ".join(texts)
+
+            first = await said()
+            named[:] = [project / "src"]
+            still = await said()
+            await client.send_roots_list_changed()
+            return [first, still, await said()]
+
+    first, still, changed = asyncio.run(read())
+
+    assert "Deploy on Fridays" in first
+    assert "print()" not in first
+    assert still == first
+    assert "print()" in changed
+    assert "Deploy on Fridays" not in changed
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_the_clients_own_model_learns_from_a_turn(project: Path, mode: Mode) -> None:
     asked: list[types.CreateMessageRequestParams] = []
@@ -241,7 +286,8 @@ def test_the_clients_own_model_learns_from_a_turn(project: Path, mode: Mode) -> 
     async def talk() -> None:
         async with in_process(project, mode=mode, sampling_callback=model) as client:
             for number in range(12):
-                arguments = {"text": f"We decided to use Postgres, part {number}.", "thread": "t", "reply": "Noted."}
+                arguments = {"text": f"We decided to use Postgres, part {number}.", "thread": "t"}
+                arguments |= {"reply": "Noted."} if number else {}
                 assert not (await client.call_tool("expand_references", arguments)).is_error
                 if asked:
                     return
@@ -251,6 +297,28 @@ def test_the_clients_own_model_learns_from_a_turn(project: Path, mode: Mode) -> 
 
     assert asked
     assert "Postgres" in str(asked[0].messages)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_clients_own_model_selects_notes_and_scores_files(project: Path, mode: Mode) -> None:
+    asked: list[str] = []
+
+    async def model(_: Any, params: types.CreateMessageRequestParams) -> types.CreateMessageResult:
+        asked.append(str(params.system_prompt))
+        answer = types.TextContent(type="text", text="{}")
+        return types.CreateMessageResult(role="assistant", content=answer, model="theirs")
+
+    async def talk() -> str:
+        async with in_process(project, mode=mode, sampling_callback=model) as client:
+            await client.call_tool("track_file", {"path": "docs/style.md", "thread": "t"})
+            arguments = {"text": "How wide is the window, and how do we write?", "thread": "t"}
+            return text_of(await client.call_tool("expand_references", arguments))
+
+    said = asyncio.run(talk())
+
+    assert any("notes" in one for one in asked), asked
+    assert any("file" in one for one in asked), asked
+    assert "Be brief" in said
 
 
 def test_a_model_that_the_person_chose_goes_before_the_clients(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,7 +332,8 @@ def test_a_model_that_the_person_chose_goes_before_the_clients(project: Path, mo
     async def talk() -> None:
         async with in_process(project, sampling_callback=model) as client:
             for number in range(3):
-                arguments = {"text": f"We decided to use Postgres, part {number}.", "thread": "t", "reply": "Noted."}
+                arguments = {"text": f"We decided to use Postgres, part {number}.", "thread": "t"}
+                arguments |= {"reply": "Noted."} if number else {}
                 assert not (await client.call_tool("expand_references", arguments)).is_error
 
     asyncio.run(talk())
@@ -288,16 +357,25 @@ def test_the_first_search_reports_its_progress(project: Path, files: Files) -> N
 
 
 def test_a_call_that_is_given_up_leaves_the_server_answering(project: Path, files: Files) -> None:
-    files({f"notes/{number}.md": f"Note {number} is about deploying.\n" * 50 for number in range(200)})
+    files({f"notes/{number}.md": f"Note {number} is about deploying.\n" * 50 for number in range(300)})
+    told: list[float] = []
 
     async def give_up() -> str:
+        begun = asyncio.Event()
+
+        async def noted(progress: float, total: float | None, message: str | None) -> None:
+            told.append(progress)
+            begun.set()
+
         async with over_stdio(project, "legacy") as client:
-            running = asyncio.ensure_future(client.call_tool("search_files", {"query": "deploying"}))
-            await asyncio.sleep(0.05)
+            search = client.call_tool("search_files", {"query": "deploying"}, progress_callback=noted)
+            running = asyncio.ensure_future(search)
+            await begun.wait()
             running.cancel()
             return text_of(await client.call_tool("expand_references", {"text": "@file:docs/style.md"}))
 
     assert "Deploy on Fridays" in asyncio.run(give_up())
+    assert told[-1] < 300
 
 
 def test_without_the_extra_it_says_what_to_install(project: Path) -> None:

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
+import httpx2
 import pytest
 
 from promptuary import Principal
 from promptuary.blocking import Promptuary
 from tests.conftest import Figure, Files
-from tests.mcp_clients import MODES, PROMPTUARY, Mode, in_process, text_of
+from tests.mcp_clients import MODES, PROMPTUARY, Mode, http_server, in_process, text_of
 
 SECRET = "the-secret-of-another"
 HELLO = {
@@ -165,13 +166,27 @@ def messages(generator: random.Random) -> list[bytes]:
     return every
 
 
-def answered(stream: IO[bytes], wanted: int) -> dict[str, Any]:
-    """Return the answer with that id; every line before it is JSON, too."""
+def answered(stream: IO[bytes], wanted: int) -> list[dict[str, Any]]:
+    """Return the answers up to the one with that id, which is the last; every line is JSON."""
+    found: list[dict[str, Any]] = []
     while line := stream.readline():
-        answer: dict[str, Any] = json.loads(line)
-        if answer.get("id") == wanted and "result" in answer:
-            return answer
+        found.append(json.loads(line))
+        if found[-1].get("id") == wanted and "result" in found[-1]:
+            return found
     raise AssertionError("the server has ended")
+
+
+def thefts(known: dict[str, str]) -> list[dict[str, Any]]:
+    """Return requests for what is outside of the workspace, or belongs to somebody else."""
+    uris = [f"file:///{path}" for path in PATHS if path.isprintable()]
+    uris += [f"memory://{known['note']}", f"memory://{known['path']}", f"session://{known['session']}"]
+    paths = [{"name": "expand_references", "arguments": {"text": f'@file:"{path}"'}} for path in PATHS[:-2]]
+    tools = [{"name": name, "arguments": arguments} for name, arguments in calls(known)]
+    asked = [*(("resources/read", {"uri": uri}) for uri in uris), *(("tools/call", one) for one in [*paths, *tools])]
+    return [
+        {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        for number, (method, params) in enumerate(asked, 1_000)
+    ]
 
 
 def fed(stream: IO[bytes], sent: bytes) -> None:
@@ -181,29 +196,33 @@ def fed(stream: IO[bytes], sent: bytes) -> None:
 
 @pytest.mark.parametrize("greeted", [True, False])
 def test_three_hundred_broken_messages_do_not_end_the_server(project: Path, greeted: bool, figure: Figure) -> None:
+    theirs = others(project)
     for seed in range(figure(1, 20)):
         command = [*PROMPTUARY, "mcp", "--embedder", "none", "-q"]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         with subprocess.Popen(command, cwd=project, **pipes) as server:  # type: ignore[call-overload]
             hello = json.dumps(HELLO).encode() + b"\n"
             broken = messages(random.Random(seed))
+            stolen = [json.dumps(one).encode() for one in thefts(theirs)]
             # Before a greeting nothing but that is understood: the first request decides how the two talk.
             sent = (hello if greeted else b"") + b"".join(one.replace(b"\n", b" ") + b"\n" for one in broken)
             last = {"jsonrpc": "2.0", "id": 4242, "method": "tools/call"}
             last["params"] = {"name": "expand_references", "arguments": {"text": "@file:a.md"}}
-            end = (b"" if greeted else hello) + json.dumps(last).encode() + b"\n"
+            end = b"\n".join([*([] if greeted else [hello.strip()]), *stolen, json.dumps(last).encode(), b""])
             # Aside: the server stops to read while nobody reads its answers.
             feeder = threading.Thread(target=fed, args=(server.stdin, sent + end))
             feeder.start()
-            answer = answered(server.stdout, 4242)
+            answers = answered(server.stdout, 4242)
             feeder.join()
             server.stdin.close()
             assert server.wait(20) == 0
             said = server.stderr.read().decode()
 
-        assert "One." in answer["result"]["content"][0]["text"]
+        assert "One." in answers[-1]["result"]["content"][0]["text"]
         assert "Traceback" not in said
-        assert SECRET not in str(answer) + said
+        assert SECRET not in str(answers) + said
+        assert "root:x:0" not in str(answers)
+        assert len([one for one in answers if "error" in one]) > len(broken) // 2
 
 
 @pytest.mark.parametrize(
@@ -228,3 +247,25 @@ def test_arguments_that_do_not_fit_get_a_sentence(project: Path, name: str) -> N
     for is_error, said in asyncio.run(call()):
         assert is_error
         assert 5 < len(said) < 500
+
+
+def test_over_http_nothing_is_read_either_and_broken_messages_end_nothing(project: Path) -> None:
+    theirs = others(project)
+    with http_server(project) as server, httpx2.Client(timeout=30) as client:
+        headers = {"authorization": f"Bearer {server.token}", "accept": "application/json, text/event-stream"}
+        headers |= {"content-type": "application/json"}
+        session = client.post(server.url, json=HELLO, headers=headers).headers["mcp-session-id"]
+        headers |= {"mcp-session-id": session, "mcp-protocol-version": "2025-06-18"}
+        said: list[str] = []
+        broken = messages(random.Random(7))
+        for one in [*broken, *(json.dumps(one).encode() for one in thefts(theirs))]:
+            answer = client.post(server.url, content=one, headers=headers)
+            assert answer.status_code < 500
+            said.append(answer.text)
+        last = {"jsonrpc": "2.0", "id": 4242, "method": "tools/call"}
+        last["params"] = {"name": "expand_references", "arguments": {"text": "@file:a.md"}}
+        alive = client.post(server.url, json=last, headers=headers).text
+
+    assert "One." in alive
+    assert SECRET not in str(said)
+    assert "root:x:0" not in str(said)

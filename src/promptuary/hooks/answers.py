@@ -22,11 +22,14 @@ _MOST_TURNS: Final = 20
 _LEARN_SECONDS: Final = 5.0
 
 
-def context_here(agent: Agent, when: Moment, told: Mapping[str, Any]) -> str:
-    """Open the workspace in which the agent is, do what the moment asks for, and return the context for the agent."""
+def context_here(agent: Agent, when: Moment, told: Mapping[str, Any], *, exact: bool = False) -> str:
+    """Open the workspace in which the agent is, do what the moment asks for, and return the context for the agent.
+
+    ``exact``: the person named the folder as the workspace, which is not looked for upwards then.
+    """
     # A model for meaning takes longer to load than a person should wait for their prompt.
     quick = when in PLACES
-    with Promptuary.open(str(told["cwd"]), embedder="none" if quick else None) as workspace:
+    with Promptuary.open(str(told["cwd"]), exact=exact, embedder="none" if quick else None) as workspace:
         return HookAnswers(workspace).answered(agent, when, told, lexical_only=quick)
 
 
@@ -37,9 +40,10 @@ class HookAnswers:
         self._workspace = workspace
         self._learning = threading.Lock()
 
-    def is_of(self, folder: str) -> bool:
-        """Tell whether ``folder`` is in this workspace, and not in another one below it."""
-        return find_workspace(Path(folder))[0].resolve() == self._workspace.path.resolve()
+    def is_of(self, folder: str, *, exact: bool = False) -> bool:
+        """Tell whether ``folder`` is in this workspace, and not in another one below it; ``exact``: is this one."""
+        found = Path(folder) if exact else find_workspace(Path(folder))[0]
+        return found.resolve() == self._workspace.path.resolve()
 
     def answered(self, agent: Agent, when: Moment, told: Mapping[str, Any], *, lexical_only: bool = False) -> str:
         """Return the context for the agent; learn what is to be learnt."""

@@ -14,13 +14,12 @@ from contextlib import suppress
 from typing import Any, Final, NoReturn
 
 from promptuary.hooks.agents import AGENTS, PLACES, Agent, Moment, answer, moment
+from promptuary.hooks.flags import WORK, HookArguments, hook_arguments
 from promptuary.machine import ask_local, start_aside
 
 LARGEST: Final = 1 << 20
 """Bytes of what an agent tells."""
 USAGE: Final = "promptuary hook claude-code|codex|gemini EVENT, with JSON as standard input"
-WORK: Final = "--work"
-"""Said to a process that was started aside: do here what must not keep the agent waiting."""
 _SECONDS: Final = 4.0
 """Seconds that a process of ours may take to answer."""
 
@@ -28,13 +27,18 @@ _SECONDS: Final = 4.0
 def main(arguments: Sequence[str]) -> int:
     """Answer one hook. The exit code is 0 whatever happens."""
     told: dict[str, Any] = {}
+    given = hook_arguments(arguments)
     try:
-        told = _answered(list(arguments))
-    except Exception as error:  # noqa: BLE001  (the outermost loop: an agent must not be blocked by us)
-        _say(f"{type(error).__name__}: {error}" if "PROMPTUARY_DEBUG" in os.environ else str(error))
-    with suppress(OSError, ValueError):
+        told = _answered(given)
+    except (Exception, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001  (an agent must not be blocked by us)
+        shown = str(error) or type(error).__name__
+        debug = given.debug or "PROMPTUARY_DEBUG" in os.environ
+        _say(f"{type(error).__name__}: {error}" if debug else shown)
+    try:
         sys.stdout.write(json.dumps(told, ensure_ascii=True) + "\n")
         sys.stdout.flush()
+    except (OSError, ValueError, AttributeError) as error:
+        _say(f"the answer cannot be written: {getattr(error, 'strerror', None) or 'standard output is closed'}")
     return 0
 
 
@@ -47,54 +51,57 @@ def leave(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _answered(arguments: list[str]) -> dict[str, Any]:
-    working = WORK in arguments
-    words = [one for one in arguments if one != WORK]
-    agent = AGENTS.get(words[0]) if len(words) == 2 else None
-    if agent is None:
-        return _nothing(f"usage: {USAGE}")
-    when = moment(agent, words[1])
+def _answered(given: HookArguments) -> dict[str, Any]:
+    agent = AGENTS.get(given.words[0]) if len(given.words) == 2 else None
+    if agent is None or given.problem:
+        return _nothing(f"{given.problem}; usage: {USAGE}" if given.problem else f"usage: {USAGE}")
+    when = moment(agent, given.words[1])
     if when is None:
-        return _nothing(f"{words[1][:60]} is no event of {agent.name}; there are: {', '.join(agent.events)}")
+        return _nothing(f"{given.words[1][:60]} is no event of {agent.name}; there are: {', '.join(agent.events)}")
+    if given.workspace is not None and not os.path.isdir(given.workspace):  # noqa: PTH112  (light)
+        return _nothing(f"--workspace {given.workspace} is not a folder")
     told = _told()
-    if told is None:
-        return _nothing("standard input is not a JSON object of an agent")
-    return _worked(agent, when, told, working=working)
+    if isinstance(told, str):
+        return _nothing(told)
+    if given.workspace is not None:
+        told["cwd"] = os.path.abspath(given.workspace)  # noqa: PTH100
+    return _worked(agent, when, told, given)
 
 
-def _worked(agent: Agent, when: Moment, told: Mapping[str, Any], *, working: bool) -> dict[str, Any]:
-    folder = str(told["cwd"])
-    question = {"agent": agent.name, "when": when, "told": told}
-    if when not in PLACES and not working:
+def _worked(agent: Agent, when: Moment, told: Mapping[str, Any], given: HookArguments) -> dict[str, Any]:
+    folder, exact = str(told["cwd"]), given.workspace is not None
+    if when not in PLACES and not given.working:
         # An agent waits for its hooks, and may end the server with itself: another process learns, and outlives both.
         if when != "end":
-            start_aside(["hook", agent.name, _event(agent, when), WORK], json.dumps(told).encode())
+            named = ["--workspace", folder] if exact else []
+            start_aside(["hook", agent.name, _event(agent, when), WORK, *named], json.dumps(told).encode())
         return {}
-    found = None if working else ask_local(folder, question, timeout=_SECONDS)
+    question = {"agent": agent.name, "when": when, "told": told, "exact": exact}
+    found = None if given.working else ask_local(folder, question, timeout=_SECONDS)
     if found is not None and "error" not in found:
         return answer(agent, when, str(found.get("context", "")))
     from promptuary.hooks.answers import context_here  # noqa: PLC0415  (not needed if somebody else answers)
 
-    return answer(agent, when, context_here(agent, when, told))
+    return answer(agent, when, context_here(agent, when, told, exact=exact))
 
 
 def _event(agent: Agent, when: Moment) -> str:
     return next(name for name, known in agent.events.items() if known == when)
 
 
-def _told() -> dict[str, Any] | None:
-    """Return what the agent tells, with a folder; ``None`` if it is not what an agent tells."""
+def _told() -> dict[str, Any] | str:
+    """Return what the agent tells, with a folder; a sentence if it is not what an agent tells."""
     if sys.stdin is None or sys.stdin.isatty():
-        return None
+        return "standard input is not a JSON object of an agent"
     data = sys.stdin.buffer.read(LARGEST + 1)
     if len(data) > LARGEST:
-        return None
+        return f"standard input is too long: {LARGEST:,} bytes are the most"
     try:
         found = json.loads(data.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
-        return None
+        found = None
     if not isinstance(found, dict):
-        return None
+        return "standard input is not a JSON object of an agent"
     folder = found.get("cwd")
     if not isinstance(folder, str) or not folder.startswith("/") or "\0" in folder or not os.path.isdir(folder):  # noqa: PTH112  (light)
         found["cwd"] = os.getcwd()  # noqa: PTH109

@@ -11,6 +11,9 @@ MOST: Final = 100
 _LISTING_SECONDS: Final = 2.0
 _LONGEST: Final = 2_000
 _GIT: Final = "@git:"
+_SINCE: Final = "..HEAD"
+_CLIPBOARD: Final = "@clipboard"
+"""Nobody knows whose clipboard a client would mean, so it is not read for one."""
 
 
 async def of_template(template: str, argument: str, typed: str, workspace: Promptuary) -> list[str]:
@@ -32,19 +35,39 @@ async def of_prompt(prompt: str, argument: str, typed: str, workspace: Promptuar
     """Return what may stand for an argument of a prompt: what is typed, with its last reference completed."""
     typed = typed[:_LONGEST]
     match prompt, argument:
-        case "with_context", "message" | "refs":
-            return await _menu(
-                typed if "@" in typed or "#" in typed or argument == "message" else f"@{typed}", workspace
-            )
+        case "with_context", "message":
+            return await _menu(typed, workspace)
+        case "with_context", "refs":
+            return await _menu(_as_reference(typed), workspace)
         case "review_changes", "base":
-            return [one.removeprefix(_GIT) for one in await _menu(f"{_GIT}{typed}", workspace)]
+            return await _bases(typed, workspace)
         case _:
             return []
 
 
+async def _bases(typed: str, workspace: Promptuary) -> list[str]:
+    """Return what changes can be reviewed since: branches and tags, then commits by how far they are back."""
+    menus = [
+        await workspace.complete(f"{_GIT}{one}", limit=MOST, timeout=_LISTING_SECONDS)
+        for one in ([typed] if typed else ["HEAD~", ""])
+    ]
+    labels = [item.label for menu in menus for item in menu.items if item.label.endswith(_SINCE)]
+    return _holding(typed, dict.fromkeys(label.removesuffix(_SINCE) for label in labels))
+
+
+def _as_reference(typed: str) -> str:
+    """Return references that are typed with an ``@`` before the last one, if it has none."""
+    words = typed.split(" ")
+    if not words[-1].startswith(("@", "#", "[[")) and typed.count('"') % 2 == 0:
+        words[-1] = f"@{words[-1]}"
+    return " ".join(words)
+
+
 async def _menu(text: str, workspace: Promptuary) -> list[str]:
     menu = await workspace.complete(text, limit=MOST, timeout=_LISTING_SECONDS)
-    return [f"{text[: menu.start]}{item.insert}".rstrip() for item in menu.items][:MOST]
+    return [
+        f"{text[: menu.start]}{item.insert}".rstrip() for item in menu.items if not item.insert.startswith(_CLIPBOARD)
+    ][:MOST]
 
 
 def _holding(typed: str, values: Iterable[str]) -> list[str]:

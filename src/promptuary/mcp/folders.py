@@ -25,6 +25,12 @@ def root_path(uri: str) -> Path | None:
     return Path(path) if path.startswith("/") else None
 
 
+def is_wide(folder: Path) -> bool:
+    """Tell whether a folder has the home of the person in it, or is it: everything that they have."""
+    home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111  (no error for a user without a home)
+    return Path(home).is_relative_to(folder)
+
+
 def usable_folders(allowed: Sequence[Path], roots: Iterable[str] | None) -> tuple[list[Path], list[str]]:
     """Return the folders that are both allowed and named by the client, and the roots that lead to none.
 

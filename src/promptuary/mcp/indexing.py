@@ -1,13 +1,12 @@
 """Indexes a workspace before it is first searched, and reports how far that is."""
 
-import os
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.engine import Promptuary
+from promptuary.mcp.folders import is_wide
 
 Report = Callable[[int, int, str], None]
 """Called with how much is done, of how much, and what is done; from any thread."""
@@ -19,7 +18,7 @@ async def indexed(workspace: Promptuary, report: Report, stopped: threading.Even
     """Index all of a workspace if nothing of it is indexed yet; return what there is to say about that."""
     if (await workspace.search.status()).folders:
         return []
-    if _is_wide(workspace.path):
+    if is_wide(workspace.path):
         raise PromptuaryError("nothing is indexed, and the workspace contains a home folder; run promptuary index")
 
     def progress(done: int, total: int) -> None:
@@ -31,8 +30,3 @@ async def indexed(workspace: Promptuary, report: Report, stopped: threading.Even
 
     synced = await workspace.search.index([workspace.path], progress=progress)
     return [f"the workspace was indexed first: {synced.added:,} files"]
-
-
-def _is_wide(folder: Path) -> bool:
-    home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111  (no error for a user without a home)
-    return Path(home).is_relative_to(folder)

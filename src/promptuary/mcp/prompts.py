@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from promptuary.core.errors import PromptuaryError
+from promptuary.core.expansion import Expansion
 from promptuary.core.references import format_reference
 from promptuary.core.text import one_line
 from promptuary.engine import Promptuary
@@ -35,7 +36,7 @@ PROMPTS: Final[Mapping[str, PromptEntry]] = {
     "review_changes": PromptEntry(
         "A review of what has changed in the repository.",
         {
-            "base": "Review what changed since this commit or branch (default: what is not committed).",
+            "base": "Review the commits since this branch, tag or commit (default: what is not committed).",
             "focus": "What to look at most.",
         },
     ),
@@ -45,17 +46,22 @@ PROMPTS: Final[Mapping[str, PromptEntry]] = {
 
 async def prompted(name: str, given: Mapping[str, str], workspace: Promptuary) -> str:
     """Return the message of a prompt. Raises ``PromptuaryError``, which says what is wrong with the arguments."""
-    unknown = given.keys() - PROMPTS[name].arguments.keys()
-    missing = [one for one in PROMPTS[name].needed if not given.get(one, "").strip()]
+    unknown = [f"there is no argument {one[:60]!r}" for one in given if one not in PROMPTS[name].arguments]
+    missing = [f"{one} is missing" for one in PROMPTS[name].needed if not given.get(one, "").strip()]
     if unknown or missing:
-        takes = ", ".join(PROMPTS[name].arguments)
-        raise PromptuaryError(f"{name} takes {takes}" + (f"; {missing[0]} is missing" if missing else ""))
+        raise PromptuaryError(f"{[*unknown, *missing][0]}; {name} takes {', '.join(PROMPTS[name].arguments)}")
     text = _with_context(given) if name == "with_context" else _review(given)
     if len(text) > _LONGEST:
         raise PromptuaryError(f"the message is too long: {_LONGEST:,} characters are the most")
     expansion = await workspace.expand(text)
     if expansion.blocked:
-        raise PromptuaryError("the message and what it points at do not fit into the window")
+        raise PromptuaryError("the message and what it points at do not fit into the window; point at less")
+    if name == "review_changes":
+        _check_base(expansion, given)
+        if _is_unchanged(expansion, given):
+            base = one_line(given.get("base", "").strip())[:80]
+            since = f"nothing has changed since {base}" if base else "everything is committed"
+            return f"There is nothing to review: {since}. Say so, and that another base, such as HEAD~3, may be meant."
     said = "".join(f"\n[warning: {one_line(warning)}]" for warning in expansion.warnings)
     return f"{expansion.messages[-1]['content']}{said}"
 
@@ -65,6 +71,28 @@ def _with_context(given: Mapping[str, str]) -> str:
 
 
 def _review(given: Mapping[str, str]) -> str:
-    base, focus = given.get("base", "").strip(), given.get("focus", "").strip()
-    changes = format_reference("git", f"{base}..HEAD") if base else "@staged @diff"
-    return "\n\n".join(filter(None, [_REVIEW, f"Look at this most: {focus}" if focus else "", f"@status {changes}"]))
+    focus = given.get("focus", "").strip()
+    changes = " ".join(["@status", *_changes(given)])
+    return "\n\n".join(filter(None, [_REVIEW, f"Look at this most: {focus}" if focus else "", changes]))
+
+
+def _changes(given: Mapping[str, str]) -> list[str]:
+    """Return the references that bring the changes."""
+    base = given.get("base", "").strip()
+    commits = base if ".." in base else f"{base}..HEAD"
+    return [format_reference("git", commits)] if base else ["@staged", "@diff"]
+
+
+def _check_base(expansion: Expansion, given: Mapping[str, str]) -> None:
+    """Raise ``PromptuaryError`` if the base is none. Other references may fail: the message says so of them."""
+    changes = _changes(given) if given.get("base", "").strip() else ()
+    reason = next((one.reason for one in expansion.outcomes if one.code and one.reference.raw in changes), None)
+    if reason is not None:
+        raise PromptuaryError(f"there is nothing to review: {reason}; base is a branch, a tag, a commit or HEAD~3")
+
+
+def _is_unchanged(expansion: Expansion, given: Mapping[str, str]) -> bool:
+    """Tell whether all that was asked for came without a patch, and without a note that one was withheld."""
+    changes = _changes(given)
+    found = [one.source for one in expansion.blocks if one.source.asked in changes]
+    return len(found) == len(changes) and not any(one.language == "diff" or one.notes for one in found)

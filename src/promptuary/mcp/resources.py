@@ -27,6 +27,7 @@ TEMPLATES: Final[Mapping[str, tuple[str, str, str]]] = {
 }
 """Templates of URIs: the name, what it means, and the type of what is read."""
 
+_LOCALHOST: Final = "localhost/"
 _LONGEST_URI: Final = 4_096
 _MOST_LISTED: Final = 50
 
@@ -54,6 +55,9 @@ class ListedResource(NamedTuple):
 async def read(uri: str, workspaces: Workspaces, client: Client) -> Readable:
     """Return what a URI holds. Raises ``NoResourceError`` if that is nothing that this client may read."""
     scheme, colon, rest = uri.partition("://")
+    scheme = scheme.lower()
+    if scheme == "file" and rest[: len(_LOCALHOST)].lower() == _LOCALHOST:
+        rest = rest[len(_LOCALHOST) - 1 :]  # the same machine
     try:
         name = unquote(rest, errors="strict")
     except UnicodeDecodeError as error:

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import threading
 import weakref
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final, TypeVar
 
 import mcp_types as types
@@ -123,7 +123,7 @@ class PromptuaryServer:
         self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         if params.name not in TOOLS:
-            raise MCPError(code=types.INVALID_PARAMS, message=f"there is no tool {one_line(params.name)[:80]}")
+            raise MCPError(code=types.INVALID_PARAMS, message=_no_such("tool", params.name, TOOLS))
         return await self._interactive(context, params, lambda client: self._called(context, client, params))
 
     async def _called(
@@ -181,10 +181,10 @@ class PromptuaryServer:
     async def _read(self, client: Client, uri: str) -> types.ReadResourceResult:
         try:
             found = await resources.read(uri, self._workspaces, client)
-        except (resources.NoResourceError, PromptuaryError) as error:
-            if isinstance(error, PromptuaryError):
-                logger.info("%s", one_line(str(error)))
+        except resources.NoResourceError:
             raise MCPError(code=_NOT_FOUND, message="there is no such resource") from None
+        except PromptuaryError as error:  # no folder can be used, whatever is asked for
+            raise MCPError(code=_NOT_FOUND, message=str(error)) from None
         held = types.TextResourceContents(uri=uri, mime_type=found.mime_type, text=_sendable(found.text))
         return types.ReadResourceResult(contents=[held])
 
@@ -207,7 +207,7 @@ class PromptuaryServer:
         self, context: Context, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult | types.InputRequiredResult:
         if params.name not in prompts.PROMPTS:
-            raise MCPError(code=types.INVALID_PARAMS, message=f"there is no prompt {one_line(params.name)[:80]}")
+            raise MCPError(code=types.INVALID_PARAMS, message=_no_such("prompt", params.name, prompts.PROMPTS))
         return await self._interactive(context, params, lambda client: self._prompted(client, params))
 
     async def _prompted(self, client: Client, params: types.GetPromptRequestParams) -> types.GetPromptResult:
@@ -264,6 +264,10 @@ class Progress:
             asyncio.run_coroutine_threadsafe(
                 self._context.session.report_progress(float(done), float(total), said), self._loop
             )
+
+
+def _no_such(what: str, name: str, known: Iterable[str]) -> str:
+    return f"there is no {what} {one_line(name)[:80]}; there are: {', '.join(known)}"
 
 
 def _sendable(text: str) -> str:

@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.expansion import Expansion
-from promptuary.core.json import attachments_json, experience_json, experience_search_json
+from promptuary.core.json import attachments_json, experience_answer_json, experience_json
 from promptuary.core.json.index import passages_json
-from promptuary.core.ports.json_answers import mismatch
+from promptuary.core.ports.json_answers import wrong_arguments
 from promptuary.core.search import Filters, SearchQuery, note_text
 from promptuary.core.text import one_line
 from promptuary.engine import Promptuary
@@ -66,7 +66,7 @@ class ToolEntry(NamedTuple):
 def checked(tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the arguments of a call without those that are null. Raises ``PromptuaryError`` if they do not fit."""
     given = {str(name): value for name, value in arguments.items() if value is not None}
-    if problem := mismatch(given, TOOLS[tool].schema, "arguments"):
+    if problem := wrong_arguments(tool, given, TOOLS[tool].schema):
         raise PromptuaryError(problem)
     for name, one in given.items():
         longest = _LONGEST_TEXT if name in _LONG_FIELDS else _LONGEST_NAME
@@ -81,38 +81,64 @@ async def _expand(call: ToolRequest) -> ToolAnswer:
         expansion = await call.workspace.expand(given["text"])
         return _expanded(expansion, str(expansion.messages[-1]["content"]))
     thread = given.get("thread", "main")
-    waiting = await call.workspace.threads.pending(thread=thread)
-    if waiting is not None and given.get("reply"):
-        await call.workspace.threads.finish(waiting, given["reply"])
-    elif waiting is not None:
-        await call.workspace.threads.abandon(waiting)
+    said = await _replied(call, thread)
     turn = await call.workspace.threads.prepare(given["text"], thread=thread)
     answer = _expanded(turn.expansion, turn.render("text"))
-    return answer._replace(text=f"{answer.text}\n(turn {turn.number} of thread {one_line(thread)})")
+    return answer._replace(text=f"{answer.text}\n(turn {turn.number} of thread {one_line(thread)}{said})")
+
+
+async def _replied(call: ToolRequest, thread: str) -> str:
+    """End the turn of a thread that waits: with the reply, or without one. Return what there is to say about that."""
+    threads, reply = call.workspace.threads, call.given.get("reply")
+    waiting = await threads.pending(thread=thread)
+    if reply is None:
+        if waiting is None:
+            return ""
+        await threads.abandon(waiting)
+        return f"; turn {waiting.number} got no reply and was given up"
+    if waiting is None:
+        raise PromptuaryError(
+            f"the reply was not kept, since no turn of thread {one_line(thread)[:80]} waits for one; expand a message "
+            "with this thread first, then reply with the next one, or leave out reply"
+        )
+    if not reply.strip():
+        raise PromptuaryError("the reply is empty; leave out reply to give up the turn before")
+    await threads.finish(waiting, reply)
+    return ""
 
 
 def _expanded(expansion: Expansion, text: str) -> ToolAnswer:
     said = "".join(f"\n[warning: {one_line(warning)}]" for warning in expansion.warnings)
     if expansion.blocked:
-        return ToolAnswer(f"The message and what it points at do not fit into the window.{said}", is_error=True)
+        return ToolAnswer(
+            f"The message and what it points at do not fit into the window; point at less.{said}", is_error=True
+        )
     return ToolAnswer(f"{text}{said}")
 
 
 async def _search(call: ToolRequest) -> ToolAnswer:
-    query = call.given["query"].strip()
-    if not query:
-        raise PromptuaryError("there is nothing to search for; give some words")
+    query, paths = _query(call), tuple(call.given.get("paths", ()))
+    for one in paths:
+        if not (plain := one.removeprefix("!").strip()) or ".." in plain.split("/"):
+            raise PromptuaryError(f"paths are globs from the workspace, such as src/**, and not {one_line(one)[:80]!r}")
     said = await indexed(call.workspace, call.report, call.stopped)
     limit = min(max(1, call.given.get("limit", 8)), 50)
-    filters = Filters(paths=tuple(call.given.get("paths", ())))
+    filters = Filters(paths=paths)
     found = await call.workspace.search.find(SearchQuery(query, limit, filters, per_file=3))
     notes = [*said, *(one_line(note_text(note)) for note in found.notes)]
     return _data(passages_json(found, notes))
 
 
+def _query(call: ToolRequest) -> str:
+    query: str = call.given["query"].strip()
+    if not query:
+        raise PromptuaryError("there is nothing to search for; give some words")
+    return query
+
+
 async def _find_experiences(call: ToolRequest) -> ToolAnswer:
-    query, limit = call.given["query"], min(max(1, call.given.get("limit", 5)), 50)
-    return _data(experience_search_json(query, await call.workspace.experiences.find_similar(query, (), limit)))
+    query, limit = _query(call), min(max(1, call.given.get("limit", 5)), 50)
+    return _data(experience_answer_json(await call.workspace.experiences.find_similar(query, (), limit)))
 
 
 async def _record_experience(call: ToolRequest) -> ToolAnswer:
@@ -166,8 +192,8 @@ TOOLS: Final[Mapping[str, ToolEntry]] = {
         "also what stands in its window: instructions, tracked files, recalled notes.",
         {
             "text": {**_TEXT, "description": "The message."},
-            "thread": _THREAD,
-            "reply": {**_TEXT, "description": "Your answer to the thread's turn before: kept, and learnt from."},
+            "thread": {**_TEXT, "description": "Makes it a turn of this thread (with reply alone: of main)."},
+            "reply": {**_TEXT, "description": "Your answer to the thread's turn that waits: kept, and learnt from."},
         },
         ("text",),
         _expand,

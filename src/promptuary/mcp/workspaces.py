@@ -16,7 +16,7 @@ from promptuary.core.errors import PromptuaryError
 from promptuary.core.text import one_line
 from promptuary.engine import Promptuary
 from promptuary.mcp.client import Client, ClientModel
-from promptuary.mcp.folders import usable_folders
+from promptuary.mcp.folders import is_wide, usable_folders
 
 logger = logging.getLogger(__name__)
 
@@ -25,15 +25,24 @@ _CLIENT: Final = "the-client"
 """What the client's model is called in the settings."""
 _RECALL_MILLISECONDS: Final = 8_000
 """How long the client's model may take to choose notes: a person's own model may be slow."""
+_TOO_WIDE: Final = (
+    "this server was started in {folder}, which holds all that the person has, and the client names no roots, so no "
+    "folder is used; start it with: promptuary mcp --workspace DIR"
+)
 _JOBS: Final = ("recall_model", "writeback_model", "experience_model", "file_reference_scoring_model")
 """The settings that name a model for a job."""
 
 
 class Workspaces:
-    """Workspaces by folder, opened when they are first used. ``allowed`` is where the person lets clients be."""
+    """Workspaces by folder, opened when they are first used. ``allowed`` is where the person lets clients be.
 
-    def __init__(self, allowed: Sequence[Path], options: SettingsOptions) -> None:
+    Unless the first of them was ``chosen``, it is where the server happened to be started: if that is the home folder
+    or one around it, only roots of the client in there are used.
+    """
+
+    def __init__(self, allowed: Sequence[Path], options: SettingsOptions, *, chosen: bool = True) -> None:
         self.allowed = list(allowed)
+        self._too_wide = [] if chosen else [one for one in self.allowed[:1] if is_wide(one)]
         self._options = options
         self._open: dict[tuple[Path, int], Promptuary] = {}
         self._opening = asyncio.Lock()
@@ -68,7 +77,10 @@ class Workspaces:
     async def folders(self, client: Client) -> list[Path]:
         """Return the folders that a client may use. Raises ``PromptuaryError`` if there are none."""
         roots = await client.roots()
-        folders, refused = await concurrency.run(lambda: usable_folders(self.allowed, roots))
+        allowed = self.allowed if roots is not None else [one for one in self.allowed if one not in self._too_wide]
+        if not allowed:
+            raise PromptuaryError(_TOO_WIDE.format(folder=one_line(str(self._too_wide[0]))))
+        folders, refused = await concurrency.run(lambda: usable_folders(allowed, roots))
         for uri in refused:
             if uri not in self._refused and len(self._refused) < 100:
                 self._refused.add(uri)

@@ -2,26 +2,40 @@
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from promptuary import durable
 from promptuary.core.errors import PromptuaryError
-from promptuary.hooks.install import jsonc
+from promptuary.hooks.install import jsonc, toml_text
 from promptuary.hooks.install.clients import SettingsFile, settings_files
-from promptuary.hooks.install.installing import planned, undo, write
+from promptuary.hooks.install.installing import planned, planned_undo, undo, write
+from tests.conftest import TORTURE
 
 CLIENTS = ("claude-code", "codex", "gemini", "cursor", "zed", "vscode")
 COMMAND = ["/usr/bin/promptuary"]
+
+
+MOVED = ["/opt/new place/bin/promptuary"]
+SIZE = settings(max_examples=500 if TORTURE else 25)
+"""At the full figures a client takes some ten seconds in each property."""
+
+
+@pytest.fixture
+def home() -> Path:
+    return Path(os.environ["HOME"])
 
 
 class KilledError(BaseException):
@@ -35,7 +49,7 @@ plain = st.recursive(
     max_leaves=6,
 )
 blanks = st.sampled_from(
-    ["", " ", "\n", "\n  ", "\t", " // a comment\n", " /* one */ ", "\n\n    // }\n    ", ' /* ", */']
+    ["", " ", "\n", "\n  ", "\t", "\n\t", " // a comment\n", " /* one */ ", "\n\n    // }\n    ", ' /* ", */']
 )
 KEYS = ("mcpServers", "hooks", "context_servers", "servers", "theme")
 
@@ -76,26 +90,57 @@ def settings_texts(draw: st.DrawFn) -> str:
     return text.replace("\n", "\r\n") if draw(st.booleans()) else text
 
 
-tables = st.sampled_from(
+KEYS_OF_ROOT = st.sampled_from(
     [
-        "",
-        "model = 'o5' # mine\n",
+        "model = 'o5' # mine",
+        '"a.b" = [1, # one\n  2, ["}"], ]',
+        'mcp_servers.x.command = "a"\nmcp_servers."y z".args = []',
+        'mcp_servers = { x = { command = "a", args = ["}", "#"] } } # inline',
+        "mcp_servers = {}",
+        'text = """\n[mcp_servers.promptuary]\n\\""" x""""',
+        "other = '''[x]\n# '''",
+        "since = 1979-05-27 07:32:00",
+    ]
+)
+TABLES = st.sampled_from(
+    [
         "[tools]\nweb = true",
-        '[mcp_servers.other]\ncommand = "x"\nargs = []\n\n',
-        "# only\n",
+        "[[profiles]]\nname = 'a'\n[[profiles]]\nname = 'b' # b",
+        '[mcp_servers.other]\ncommand = "x"\nargs = []\n',
+        "[mcp_servers]\ny = { command = 'y' }\nz.command = 'z'",
+        "[ 'mcp_servers' . \"q\".env ] # odd\nA = '1'",
+        "# only\n\n",
     ]
 )
 
 
+@st.composite
+def toml_texts(draw: st.DrawFn) -> str:
+    """Return the text of a settings file in TOML, in every form that servers can have."""
+    parts = [
+        *draw(st.lists(KEYS_OF_ROOT, max_size=3, unique=True)),
+        *draw(st.lists(TABLES, max_size=3, unique=True)),
+    ]
+    text = "\n".join(f"{one}{draw(st.sampled_from(['', '', ' # end', chr(10)]))}" for one in parts)
+    try:
+        tomllib.loads(text)
+    except ValueError:
+        reject()
+    text = draw(st.sampled_from(["", "\ufeff"])) + text + draw(st.sampled_from(["", "\n", "\n\n"]))
+    return text.replace("\n", "\r\n") if draw(st.booleans()) else text
+
+
 @contextmanager
-def homes(home: Path) -> Iterator[None]:
-    """Let everything be in ``home``: Hypothesis has no fixture for each example."""
+def new_home() -> Iterator[Path]:
+    """Let everything be in a new home: Hypothesis has no fixture for each example."""
     before = dict(os.environ)
     for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"):
         os.environ.pop(name, None)
-    os.environ["HOME"] = str(home)
     try:
-        yield
+        # In memory where the system has a place for that: the disk would take most of the time.
+        with TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as home:
+            os.environ["HOME"] = home
+            yield Path(home)
     finally:
         os.environ.clear()
         os.environ.update(before)
@@ -103,7 +148,7 @@ def homes(home: Path) -> Iterator[None]:
 
 def text_for(data: st.DataObject, one: SettingsFile) -> str:
     if one.path.suffix == ".toml":
-        return "\n".join(data.draw(st.lists(tables, max_size=3, unique=True)))
+        return data.draw(toml_texts())
     return data.draw(settings_texts())
 
 
@@ -114,29 +159,41 @@ def snapshot(home: Path) -> dict[str, bytes | None]:
 
 def entries(one: SettingsFile) -> Any:
     text = one.path.read_bytes().decode()
-    return tomllib.loads(text.replace("\r\n", "\n")) if one.path.suffix == ".toml" else jsonc.parsed(text).value
+    return (
+        tomllib.loads(text.removeprefix("\ufeff").replace("\r\n", "\n"))
+        if one.path.suffix == ".toml"
+        else jsonc.parsed(text).value
+    )
 
 
+def written_files(data: st.DataObject, client: str, command: Sequence[str] = COMMAND) -> list[SettingsFile]:
+    """Return the files of a client; some of them have been there before."""
+    files = settings_files(client, command)
+    for one in files:
+        if data.draw(st.booleans()):
+            one.path.parent.mkdir(parents=True, exist_ok=True)
+            one.path.write_bytes(text_for(data, one).encode())
+    return files
+
+
+@pytest.mark.torture
 @pytest.mark.parametrize("client", CLIENTS)
+@SIZE
 @given(data=st.data())
-def test_undo_gives_back_every_byte(tmp_path_factory: pytest.TempPathFactory, client: str, data: st.DataObject) -> None:
-    home = tmp_path_factory.mktemp("home")
-    with homes(home):
-        files = settings_files(client, COMMAND)
-        for one in files:
-            if data.draw(st.booleans()):
-                one.path.parent.mkdir(parents=True, exist_ok=True)
-                one.path.write_bytes(text_for(data, one).encode())
+def test_undo_gives_back_every_byte(client: str, data: st.DataObject) -> None:
+    with new_home() as home:
+        files = written_files(data, client)
         before = snapshot(home)
         old = {one.path: entries(one) if one.path.exists() else {} for one in files}
 
-        write(client, planned(files))
+        write(client, planned(client, files))
         for one in files:
             assert kept(old[one.path], entries(one))
-        assert planned(files) == []
-        undo(client, files)
+        assert planned(client, files) == []
+        undo(client, planned_undo(client, files))
 
         assert snapshot(home) == before
+        assert {one.how for one in planned_undo(client, files)} == {"not there"}
 
 
 def kept(old: Any, new: Any) -> bool:
@@ -148,14 +205,12 @@ def kept(old: Any, new: Any) -> bool:
     return bool(old == new)
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("client", CLIENTS)
+@SIZE
 @given(data=st.data())
-def test_undo_after_a_kill_half_way_gives_back_every_byte(
-    tmp_path_factory: pytest.TempPathFactory, client: str, data: st.DataObject
-) -> None:
-    home = tmp_path_factory.mktemp("home")
-    killed_at = data.draw(st.integers(0, 4))
-    left = [killed_at]
+def test_undo_after_a_kill_half_way_gives_back_every_byte(client: str, data: st.DataObject) -> None:
+    left = [data.draw(st.integers(0, 4))]
 
     def dying(*arguments: Any, **options: Any) -> None:
         if not left[0]:
@@ -164,28 +219,26 @@ def test_undo_after_a_kill_half_way_gives_back_every_byte(
         replace(*arguments, **options)
 
     replace = durable.replace
-    with homes(home), pytest.MonkeyPatch.context() as patch:
-        files = settings_files(client, COMMAND)
-        for one in files:
-            if data.draw(st.booleans()):
-                one.path.parent.mkdir(parents=True, exist_ok=True)
-                one.path.write_bytes(text_for(data, one).encode())
+    with new_home() as home, pytest.MonkeyPatch.context() as patch:
+        files = written_files(data, client)
         before = snapshot(home)
         patch.setattr(durable, "replace", dying)
         with suppress(KilledError):
-            write(client, planned(files))
-        if data.draw(st.booleans()):  # it is tried again, and dies again or not
+            write(client, planned(client, files))
+        for command in data.draw(st.sampled_from([[], [COMMAND], [MOVED], [MOVED, COMMAND]])):
+            # It is tried again, perhaps from another place, and dies again or not.
             left[0] = data.draw(st.integers(0, 4))
+            files = settings_files(client, command, hooks=data.draw(st.booleans()))
             with suppress(KilledError):
-                write(client, planned(files))
+                write(client, planned(client, files))
         left[0] = data.draw(st.integers(0, 2))
         with suppress(KilledError):
-            undo(client, files)
+            undo(client, planned_undo(client, files))
         left[0] = 99
-        undo(client, files)
-        after = snapshot(home)
-    # Folders that were made for a file that was never written may stay.
-    assert {name: held for name, held in after.items() if held is not None or name in before} == before
+        done = undo(client, planned_undo(client, files))
+
+        assert [one.reason for one in done if one.reason] == []
+        assert snapshot(home) == before
 
 
 def test_a_process_that_is_killed_while_it_writes_leaves_whole_files(tmp_path: Path) -> None:
@@ -211,24 +264,56 @@ def test_a_process_that_is_killed_while_it_writes_leaves_whole_files(tmp_path: P
         assert {name: (tmp_path / name).read_text() for name in texts} == texts
 
 
+@pytest.mark.torture
+@pytest.mark.parametrize("client", CLIENTS)
+@SIZE
 @given(data=st.data())
-def test_what_was_added_meanwhile_stays_when_it_is_undone(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
-    home = tmp_path_factory.mktemp("home")
-    with homes(home):
-        (one,) = settings_files("cursor", COMMAND)
-        one.path.parent.mkdir(parents=True)
-        one.path.write_bytes(data.draw(settings_texts()).encode())
-        old = entries(one)
-        write("cursor", planned([one]))
-        one.path.write_bytes(
-            jsonc.with_entry(one.path.read_bytes().decode(), ("mcpServers", "later"), {"x": 1}).encode()
-        )
-        done = undo("cursor", [one])
+def test_what_was_added_meanwhile_stays_when_it_is_undone_or_installed_anew(client: str, data: st.DataObject) -> None:
+    with new_home():
+        files = written_files(data, client)
+        old = {one.path: entries(one) if one.path.exists() else {} for one in files}
+        write(client, planned(client, files))
+        for one in files:
+            later = with_another_server(one, one.path.read_bytes().decode())
+            one.path.write_bytes(later.encode())
+        comments = {one.path: comments_of(one) for one in files}
+        if data.draw(st.booleans()):
+            files = settings_files(client, MOVED)
+            write(client, planned(client, files))
+        done = undo(client, planned_undo(client, files))
 
-        assert [each.how for each in done] == ["taken out"]
-        assert entries(one) == {**old, "mcpServers": {**old.get("mcpServers", {}), "later": {"x": 1}}}
+        assert [each.reason for each in done if each.reason] == []
+        for one in files:
+            assert without_empty(entries(one)) == without_empty(with_server(one, old[one.path]))
+            assert comments_of(one) == comments[one.path]
+
+
+def with_another_server(one: SettingsFile, text: str) -> str:
+    if one.path.suffix == ".toml":
+        return toml_text.with_table(text, ("mcp_servers", "later"), {"command": "x"})
+    return jsonc.with_entry(text, (one.entries[0].path[0], "later"), {"x": 1})
+
+
+def with_server(one: SettingsFile, value: Any) -> Any:
+    if one.path.suffix == ".toml":
+        return {**value, "mcp_servers": {**value.get("mcp_servers", {}), "later": {"command": "x"}}}
+    first = one.entries[0].path[0]
+    return {**value, first: {**value.get(first, {}), "later": {"x": 1}}}
+
+
+def without_empty(value: Any) -> Any:
+    """Return a value without objects that hold nothing: whether such a one stays is no matter here."""
+    if not isinstance(value, dict):
+        return value
+    found = {name: without_empty(one) for name, one in value.items()}
+    return {name: one for name, one in found.items() if one not in ({}, [])}
+
+
+def comments_of(one: SettingsFile) -> list[str]:
+    text = one.path.read_bytes().decode()
+    if one.path.suffix == ".toml":
+        return re.findall(r"# (?:mine|inline|b|odd|only|end)\b", text)
+    return re.findall(r"// (?:a comment|\}|end)|/\* (?:one|\",) \*/", text)
 
 
 @pytest.mark.parametrize(
@@ -242,66 +327,53 @@ def test_what_was_added_meanwhile_stays_when_it_is_undone(
         ('{"a": 1} x', "is not JSON"),
     ],
 )
-def test_what_is_no_settings_file_is_refused_and_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
-) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
+def test_what_is_no_settings_file_is_refused_and_stays(home: Path, text: str, said: str) -> None:
     (one,) = settings_files("cursor", COMMAND)
     one.path.parent.mkdir()
     one.path.write_text(text)
 
     with pytest.raises(PromptuaryError, match=said):
-        planned([one])
+        planned("cursor", [one])
     assert one.path.read_text() == text
 
 
-def test_the_hooks_of_another_installation_are_replaced_and_come_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
+def test_the_hooks_of_another_installation_are_replaced_and_come_back(home: Path) -> None:
     before, now = (settings_files("codex", [path])[1] for path in ("/old/bin/promptuary", "/new/bin/promptuary"))
-    text = before.written('{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "mine"}]}]}}\n')
     now.path.parent.mkdir()
-    now.path.write_text(text)
+    now.path.write_text('{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "mine"}]}]}}\n')
+    write("codex", planned("codex", [before]))
+    text = now.path.read_text()
+    shutil.rmtree(home / ".local")  # nothing is noted: it was another machine
 
-    write("codex", planned([now]))
+    write("codex", planned("codex", [now]))
     stop = entries(now)["hooks"]["Stop"]
     assert [one["hooks"][0]["command"] for one in stop] == ["mine", "/new/bin/promptuary hook codex Stop"]
-    undo("codex", [now])
+    undo("codex", planned_undo("codex", [now]))
     assert now.path.read_text() == text
 
+    write("codex", planned("codex", [now]))
+    now.path.write_text(now.path.read_text().replace('"mine"', '"other"'))
+    undo("codex", planned_undo("codex", [now]))
+    assert now.path.read_text() == text.replace('"mine"', '"other"')
 
-def test_a_link_is_followed_and_stays_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
+
+def test_a_link_is_followed_and_stays_one(home: Path) -> None:
     (one,) = settings_files("cursor", COMMAND)
     one.path.parent.mkdir()
-    (tmp_path / "dotfiles.json").write_text("{}")
-    one.path.symlink_to(tmp_path / "dotfiles.json")
+    (home / "dotfiles.json").write_text("{}")
+    one.path.symlink_to(home / "dotfiles.json")
 
-    write("cursor", planned([one]))
+    write("cursor", planned("cursor", [one]))
     assert one.path.is_symlink()
-    assert "promptuary" in (tmp_path / "dotfiles.json").read_text()
-    undo("cursor", [one])
+    assert "promptuary" in (home / "dotfiles.json").read_text()
+    undo("cursor", planned_undo("cursor", [one]))
     assert one.path.is_symlink()
-    assert (tmp_path / "dotfiles.json").read_text() == "{}"
+    assert (home / "dotfiles.json").read_text() == "{}"
 
 
-def test_a_table_of_codex_that_is_somebody_elses_is_not_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    files = settings_files("codex", COMMAND)
-    files[0].path.parent.mkdir()
-    files[0].path.write_text('[mcp_servers.promptuary]\ncommand = "other"\n')
-
-    with pytest.raises(PromptuaryError, match="another"):
-        planned(files)
-
-
-def test_a_file_that_changed_since_it_was_read_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
+def test_a_file_that_changed_since_it_was_read_is_not_replaced(home: Path) -> None:
     (one,) = settings_files("cursor", COMMAND)
-    changes = planned([one])
+    changes = planned("cursor", [one])
     one.path.parent.mkdir()
     one.path.write_text('{"new": 1}')
 

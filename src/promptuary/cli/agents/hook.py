@@ -1,11 +1,10 @@
-"""``promptuary hook``, where it is started with the parser of all commands; ``start`` usually does without."""
+"""``promptuary hook``: only its help is parsed with the other commands; see ``promptuary.hooks.flags``."""
 
 import argparse
 
-from promptuary.hooks.hook import WORK
 from promptuary.hooks.hook import main as answer
 
 
 def main(options: argparse.Namespace) -> int:
     """Answer one hook."""
-    return answer([*options.words, *([WORK] if options.work else [])])
+    return answer(options.arguments)

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from promptuary.cli.common import confirmed, print_json
+from promptuary.core.errors import PromptuaryError
 from promptuary.core.json import install_json, undone_json
 from promptuary.core.text import one_line
 from promptuary.hooks.install.clients import SettingsFile, settings_files
-from promptuary.hooks.install.installing import SettingsChange, planned, planned_undo, undo, write
+from promptuary.hooks.install.installing import SettingsChange, UndoneFile, planned, planned_undo, undo, write
 
 DONE, NOTHING = 0, 1
 
@@ -31,43 +32,73 @@ def own_command() -> list[str]:
 
 
 def _install(options: argparse.Namespace, files: Sequence[SettingsFile]) -> int:
-    changes = planned(files)
-    if changes and not options.json:
+    found = planned(options.agent, files, force=options.force)
+    changes = [one for one in found if one.diff]
+    if not options.json:
         _print(changes)
     may = bool(changes) and not options.dry_run and confirmed("Write this?", options)
     if may:
         write(options.agent, changes)
+    refused = "" if may or not changes or options.dry_run else "nothing was written; --yes writes it without asking"
+    left = [f"{one_line(str(one.path))}: {one_line(why)}" for one in found for why in one.left]
     if options.json:
-        print_json(install_json(options.agent, [(str(one.path), one.diff) for one in changes], written=may))
-    elif not changes:
+        shown = [(str(one.path), one.diff) for one in changes]
+        print_json(install_json(options.agent, shown, left, written=may, error=refused))
+    else:
+        for sentence in left:
+            print(f"promptuary: {sentence}", file=sys.stderr)
+        _tell_written(options, is_needed=bool(changes), is_written=may)
+    return _ended(refused)
+
+
+def _tell_written(options: argparse.Namespace, *, is_needed: bool, is_written: bool) -> None:
+    if not is_needed:
         print(f"promptuary is in the settings of {options.agent} already", file=sys.stderr)
-    elif may:
+    elif is_written:
         _say(options, f"written; start {options.agent} again. promptuary install {options.agent} --undo undoes it")
-        if options.agent == "codex":
+        if options.agent == "codex" and not options.no_hooks:
             _say(options, "codex asks whether it may run the hooks: /hooks shows them")
-    elif not options.dry_run:
-        print("promptuary: nothing was written; --yes writes it without asking", file=sys.stderr)
-    return DONE if may or not changes or options.dry_run else NOTHING
+
+
+def _ended(refused: str) -> int:
+    """Say why nothing was done, if so, and return the exit code."""
+    if refused:
+        print(f"promptuary: {refused}", file=sys.stderr)
+    return NOTHING if refused else DONE
 
 
 def _undo(options: argparse.Namespace, files: Sequence[SettingsFile]) -> int:
-    changes = planned_undo(options.agent, files)
+    if options.no_hooks:
+        raise PromptuaryError(
+            f"--undo takes out all that was written; to take out the hooks alone: "
+            f"promptuary install {options.agent} --no-hooks"
+        )
+    steps = planned_undo(options.agent, files, force=options.force)
+    changes = [one.change for one in steps if one.change.after != one.change.before]
     if not options.json:
         _print(changes)
     may = not options.dry_run and (not changes or confirmed("Undo it?", options))
-    done = undo(options.agent, files) if may else []
-    left = [one for one in done if one.how == "left"]
+    done = undo(options.agent, steps) if may else steps
+    refused = "" if may or not changes or options.dry_run else "nothing was undone; --yes undoes it without asking"
     if options.json:
-        print_json(undone_json(options.agent, [(str(one.path), one.how, one.reason) for one in done]))
-        return NOTHING if left or (changes and not may and not options.dry_run) else DONE
+        # What is planned is not done.
+        hows = ["left" if refused and one.change in changes else one.how for one in done]
+        shown = [(str(one.change.path), how, one.reason, one.change.diff) for one, how in zip(done, hows, strict=True)]
+        print_json(undone_json(options.agent, shown, undone=may, error=refused))
+    else:
+        _tell_undone(options, done, is_needed=bool(changes), is_undone=may)
+    return max(_ended(refused), NOTHING if any(one.reasons for one in done) else DONE)
+
+
+def _tell_undone(options: argparse.Namespace, done: Sequence[UndoneFile], *, is_needed: bool, is_undone: bool) -> None:
     for one in done:
-        if one.how != "not there":
-            _say(options, f"{one_line(str(one.path))}: {one.how}{f' ({one_line(one.reason)})' if one.reason else ''}")
-    if not changes and not left:
+        path = one_line(str(one.change.path))
+        if is_undone and one.how in {"as it was", "taken out"}:
+            _say(options, f"{path}: {one.how}")
+        for why in map(one_line, one.reasons):
+            print(f"promptuary: {why if path in why else f'{path}: {why}'}", file=sys.stderr)
+    if not is_needed and not any(one.reasons for one in done):
         print(f"promptuary is not in the settings of {options.agent}", file=sys.stderr)
-    elif not may and not options.dry_run:
-        print("promptuary: nothing was undone; --yes undoes it without asking", file=sys.stderr)
-    return NOTHING if left or (changes and not may and not options.dry_run) else DONE
 
 
 def _print(changes: Sequence[SettingsChange]) -> None:

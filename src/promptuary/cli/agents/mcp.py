@@ -37,13 +37,13 @@ def main(options: argparse.Namespace) -> int:
         format="promptuary: %(message)s",
     )
     signal.signal(signal.SIGTERM, _end)
-    gc.set_threshold(*_COLLECT)
     if options.http is None:
         if sys.stdin is None or sys.stdin.isatty():
             print(_NOBODY, file=sys.stderr)
         from promptuary.mcp.transports import stdio  # noqa: PLC0415  (the package of the protocol is an extra, and heavy)
 
-        stdio.run(folders, settings)
+        _collect_again()
+        stdio.run(folders, settings, chosen=_is_chosen(options))
         return DONE
     return _over_http(options, folders, settings)
 
@@ -64,7 +64,8 @@ def _over_http(options: argparse.Namespace, folders: list[Path], settings: Setti
         print(f"promptuary: {made} as 'Authorization: Bearer …': {token_file(_TOKEN)}", file=sys.stderr)
     from promptuary.mcp.transports import http  # noqa: PLC0415  (the package of the protocol is an extra, and heavy)
 
-    http.run(listening, token, folders, settings)
+    _collect_again()
+    http.run(listening, token, folders, settings, chosen=_is_chosen(options))
     return DONE
 
 
@@ -78,6 +79,17 @@ def _folders(options: argparse.Namespace) -> list[Path]:
     if wrong:
         raise ConfigError(f"--root {one_line(wrong[0])} is not a folder")
     return [Path(os.path.realpath(one)) for one in (start, *(options.root or ()))]
+
+
+def _collect_again() -> None:
+    """Look for cycles as the interpreter does, but not in what was imported: that stays."""
+    gc.freeze()
+    gc.set_threshold(*_COLLECT)
+
+
+def _is_chosen(options: argparse.Namespace) -> bool:
+    """Tell whether the person said for which folder the server is, and did not merely start it somewhere."""
+    return options.workspace is not None
 
 
 def _end(_: int, __: FrameType | None) -> None:

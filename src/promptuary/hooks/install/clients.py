@@ -6,24 +6,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.hooks.agents import AGENTS
-from promptuary.hooks.install import jsonc, toml_text
+from promptuary.hooks.install.entries import SettingsEntry
+from promptuary.hooks.install.hook_commands import NAME
 
-NAME: Final = "promptuary"
-"""What the server is called in the settings of others."""
 _HOOK_SECONDS: Final = 10
-
-
-@dataclass(frozen=True, slots=True)
-class SettingsEntry:
-    """Something that is in a settings file once it is written: the value of a member, an item of a list, or a table."""
-
-    kind: Literal["member", "item", "table"]
-    path: tuple[str, ...]
-    value: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,30 +22,6 @@ class SettingsFile:
 
     path: Path
     entries: tuple[SettingsEntry, ...]
-
-    def written(self, text: str) -> str:
-        """Return the text of the file with the entries. Raises ``PromptuaryError`` if that cannot be done."""
-        for one in self.entries:
-            match one.kind:
-                case "member":
-                    text = jsonc.with_entry(text, one.path, one.value)
-                case "item":
-                    text = jsonc.with_item(_without_older(text, one), one.path, one.value)
-                case "table":
-                    text = toml_text.with_table(text, one.path, one.value)
-        return text
-
-    def taken_out(self, text: str) -> str:
-        """Return the text of the file without the entries, whatever else was changed in it."""
-        for one in self.entries:
-            match one.kind:
-                case "member":
-                    text = jsonc.without_entry(text, one.path)
-                case "item":
-                    text = jsonc.without_item(text, one.path, one.value)
-                case "table":
-                    text = toml_text.without_table(text, one.path)
-        return text
 
 
 def settings_files(client: str, command: Sequence[str], *, hooks: bool = True) -> list[SettingsFile]:
@@ -91,22 +57,6 @@ def settings_files(client: str, command: Sequence[str], *, hooks: bool = True) -
             return [SettingsFile(path, (SettingsEntry("member", ("servers", NAME), {"type": "stdio", **server}),))]
         case _:
             raise PromptuaryError(f"{client[:60]!r} is no agent that is known")
-
-
-def _without_older(text: str, wanted: SettingsEntry) -> str:
-    """Return ``text`` without the hook of another installation for the same event: both would run."""
-    ending = " ".join(shlex.split(wanted.value["hooks"][0]["command"])[-3:])
-    for other in jsonc.items(text, wanted.path):
-        hooks = other.get("hooks") if isinstance(other, dict) else None
-        command = (
-            hooks[0].get("command")
-            if isinstance(hooks, list) and len(hooks) == 1 and isinstance(hooks[0], dict)
-            else None
-        )
-        is_ours = isinstance(command, str) and command.endswith(ending) and NAME in command
-        if is_ours and other != wanted.value:
-            text = jsonc.without_item(text, wanted.path, other)
-    return text
 
 
 def _with_hooks(

@@ -1,15 +1,35 @@
-"""Plans the change of a client's settings, makes it, and undoes it."""
+"""Plans the change of a client's settings, makes it, and undoes it.
+
+What install has written is noted, and that decides what is ours: whole files come back where nobody changed them
+since, else our entries are taken out alone, and what stood in their place comes back.
+"""
+
+from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.text import one_line
-from promptuary.hooks.install.clients import SettingsFile
-from promptuary.machine import apply_edits, config_text, forget_noted, noted_files, restored, write_config
+from promptuary.hooks.install import jsonc, toml_text
+from promptuary.hooks.install.entries import SettingsEntry, put_in, take_out
+from promptuary.machine import (
+    apply_edits,
+    check_writable,
+    config_text,
+    noted_files,
+    settings_edit,
+    undo_edits,
+    written_entry,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from promptuary.hooks.install.clients import SettingsFile
+    from promptuary.machine import NotedSettings, WrittenEntry
 
 Undone = Literal["as it was", "taken out", "not there", "left"]
 """What became of a file: all of it as before; our entries taken out; nothing of ours in it; it could not be undone."""
@@ -17,92 +37,183 @@ Undone = Literal["as it was", "taken out", "not there", "left"]
 
 @dataclass(frozen=True, slots=True)
 class SettingsChange:
-    """A settings file as it is, ``None`` if there is none, and as it is to be."""
+    """A settings file as it is and as it is to be, ``None`` if there is none.
+
+    ``without`` is what undoing gives back, ``entries`` are what is ours in it, and ``left`` says what stays as it is
+    although something else is wanted. A change may be one of our notes alone.
+    """
 
     path: Path
     before: str | None
-    after: str
+    after: str | None
+    without: str | None = None
+    entries: tuple[WrittenEntry, ...] = ()
+    left: tuple[str, ...] = ()
 
     @property
     def diff(self) -> str:
-        """The change as a patch."""
+        """The change as a patch; empty if the file stays as it is."""
         name = str(self.path)
-        old, new = (self.before or "").splitlines(), self.after.splitlines()
-        return "\n".join(
-            difflib.unified_diff(old, new, name if self.before is not None else "/dev/null", name, lineterm="")
-        )
+        old, new = (self.before or "").splitlines(), (self.after or "").splitlines()
+        source, target = (name if text is not None else "/dev/null" for text in (self.before, self.after))
+        return "\n".join(difflib.unified_diff(old, new, source, target, lineterm=""))
 
 
 @dataclass(frozen=True, slots=True)
 class UndoneFile:
-    """What became of a file when a change was undone, and why if it was left."""
+    """What undoing does to a file, and why if something stays: a sentence for each thing."""
 
-    path: Path
+    change: SettingsChange
     how: Undone
-    reason: str = ""
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def reason(self) -> str:
+        """Why something stays, in one text; empty if nothing does."""
+        return "; ".join(self.reasons)
 
 
-def planned(files: Sequence[SettingsFile]) -> list[SettingsChange]:
-    """Return the changes that are still to be made. Raises ``PromptuaryError``, which names the file, if one cannot."""
+def planned(client: str, files: Sequence[SettingsFile], *, force: bool = False) -> list[SettingsChange]:
+    """Return what is to be changed so that the settings hold ``files``, and nothing else that install wrote earlier.
+
+    Raises ``PromptuaryError``, which names the file, if a file cannot be changed, or holds an entry of somebody else.
+    """
+    noted = {one.path: one for one in noted_files(client)}
+    wanted = {one.path: one.entries for one in files}
     found: list[SettingsChange] = []
-    for one in files:
-        text = config_text(one.path)
+    for path in dict.fromkeys([*wanted, *noted]):
         try:
-            after = one.written(text or "")
+            change = _changed(path, wanted.get(path, ()), noted.get(path), force=force)
+            if change.after != change.before:
+                check_writable(path)
         except PromptuaryError as error:
-            raise PromptuaryError(f"{one_line(str(one.path))}: {error}; nothing was written") from error
-        if after != text:
-            found.append(SettingsChange(one.path, text, after))
+            named = str(error) if str(path) in str(error) else f"{one_line(str(path))}: {error}"
+            raise PromptuaryError(f"{named}; nothing was written") from error
+        if change.after != change.before or change.left:
+            found.append(change)
     return found
 
 
 def write(client: str, changes: Sequence[SettingsChange]) -> None:
-    """Make the changes, after noting what the files were before."""
-    apply_edits(client, [(one.path, one.before, one.after) for one in changes])
+    """Make the changes, after noting how to undo them."""
+    edits = [
+        settings_edit(one.path, one.before, one.after, without=one.without, entries=one.entries)
+        for one in changes
+        if one.after != one.before
+    ]
+    apply_edits(client, edits)
 
 
-def planned_undo(client: str, files: Sequence[SettingsFile]) -> list[SettingsChange]:
-    """Return what undoing would change."""
+def planned_undo(client: str, files: Sequence[SettingsFile], *, force: bool = False) -> list[UndoneFile]:
+    """Return what undoing does to each file."""
     noted = {one.path: one for one in noted_files(client)}
-    found: list[SettingsChange] = []
-    for one in files:
-        text = config_text(one.path)
-        known = noted.get(one.path)
-        if text is None:
-            continue
-        before = None if known is None else (known.before or b"").decode("utf-8", "replace")
-        after = before if known is not None and known.is_current and before is not None else one.taken_out(text)
-        if after != text:
-            found.append(SettingsChange(one.path, text, after))
-    return found
+    wanted = {one.path: one.entries for one in files}
+    return [
+        _undone(path, wanted.get(path, ()), noted.get(path), force=force) for path in dict.fromkeys([*noted, *wanted])
+    ]
 
 
-def undo(client: str, files: Sequence[SettingsFile]) -> list[UndoneFile]:
-    """Undo what was written for a client: whole files where nobody changed them since, else our entries alone."""
-    noted = {one.path: one for one in noted_files(client)}
-    paths = list(dict.fromkeys([*noted, *(one.path for one in files)]))
-    wanted = {one.path: one for one in files}
-    done: list[UndoneFile] = []
-    for path in paths:
-        known = noted.get(path)
-        if known is not None and restored(known):
-            done.append(UndoneFile(path, "as it was"))
-        else:
-            done.append(_taken_out(path, wanted.get(path)))
-    if not any(one.how == "left" for one in done):
-        forget_noted(client)
-    return done
+def undo(client: str, steps: Sequence[UndoneFile]) -> list[UndoneFile]:
+    """Undo what was written for a client, as it was planned; return what became of each file."""
+    noted = {one.path for one in noted_files(client)}
+    edits = [
+        settings_edit(one.change.path, one.change.before, one.change.after, entries=one.change.entries)
+        for one in steps
+        if one.change.after != one.change.before or (one.how != "left" and one.change.path in noted)
+    ]
+    failed = undo_edits(client, edits) if edits else {}
+    return [
+        replace(one, how="left", reasons=(failed[one.change.path],)) if one.change.path in failed else one
+        for one in steps
+    ]
 
 
-def _taken_out(path: Path, file: SettingsFile | None) -> UndoneFile:
+def _changed(
+    path: Path, wanted: Sequence[SettingsEntry], noted: NotedSettings | None, *, force: bool
+) -> SettingsChange:
+    """Return the change of one file: what is wanted is put in, what install wrote and is not wanted now taken out."""
+    before = config_text(path)
+    text, left = before or "", list[str]()
+    known = {} if noted is None else {_name(one): one for one in noted.entries}
+    named = {_name(one) for one in wanted}
+    for one in [] if noted is None else reversed(noted.entries):
+        if _name(one) not in named:
+            edited = take_out(text, _entry(one), one.values, (noted.without or "") if noted else "", force=force)
+            text = edited.text
+            left.extend(filter(None, [edited.left]))
+    for entry in wanted:
+        edited = put_in(text, entry, _values(known, entry), force=force)
+        is_new, text = edited.text != text, edited.text
+        left.extend(filter(None, [edited.left]))
+        if is_new:
+            values = tuple(one for one in _values(known, entry) if one != entry.value)
+            known[_name(entry)] = written_entry(entry.kind, entry.path, (*values[-7:], entry.value))
+    after = None if before is None and not text else text
+    if noted is not None and noted.without is None and _is_empty(path, text):
+        after = None
+    return SettingsChange(path, before, after, _without(path, before, noted), tuple(known.values()), tuple(left))
+
+
+def _without(path: Path, text: str | None, noted: NotedSettings | None) -> str | None:
+    """Return what a file is without anything of ours."""
+    if noted is None or text is None:
+        return text
+    return noted.without if noted.is_as_written(text) else _taken_out(path, text, noted, force=False)[0]
+
+
+def _undone(path: Path, wanted: Sequence[SettingsEntry], noted: NotedSettings | None, *, force: bool) -> UndoneFile:
+    text: str | None = None
     try:
         text = config_text(path)
-        if text is None or file is None:
-            return UndoneFile(path, "not there")
-        after = file.taken_out(text)
-        if after == text:
-            return UndoneFile(path, "not there")
-        write_config(path, after)
+        if noted is not None and (text == noted.without or noted.is_as_written(text)):
+            how: Undone = "as it was" if text != noted.without else "not there"
+            return UndoneFile(SettingsChange(path, text, noted.without), how)
+        if text is None:
+            return UndoneFile(SettingsChange(path, None, None), "not there")
+        after, left, reasons = _taken_out(path, text, noted, force=force)
+        known = set() if noted is None else {_name(one) for one in noted.entries}
+        for entry in wanted:
+            if _name(entry) not in known and after is not None:
+                edited = take_out(after, entry, (), None, force=force)
+                after = edited.text
+                reasons.extend(filter(None, [edited.left]))
+        how = "taken out" if after != text else "left" if reasons else "not there"
+        return UndoneFile(SettingsChange(path, text, after, entries=tuple(left)), how, tuple(reasons))
     except PromptuaryError as error:
-        return UndoneFile(path, "left", str(error))
-    return UndoneFile(path, "taken out")
+        return UndoneFile(SettingsChange(path, text, text), "left", (str(error),))
+
+
+def _taken_out(
+    path: Path, text: str, noted: NotedSettings | None, *, force: bool
+) -> tuple[str | None, list[WrittenEntry], list[str]]:
+    """Return a text without what was noted, which entries stay, and why."""
+    left: list[WrittenEntry] = []
+    reasons: list[str] = []
+    if noted is None:
+        return text, left, reasons
+    for one in reversed(noted.entries):
+        edited = take_out(text, _entry(one), one.values, noted.without or "", force=force)
+        text = edited.text
+        if edited.left:
+            left.append(one)
+            reasons.append(edited.left)
+    nothing_left = _is_empty(path, text) and _is_empty(path, noted.without or "")
+    return noted.without if nothing_left else text, left, reasons
+
+
+def _is_empty(path: Path, text: str) -> bool:
+    return toml_text.is_empty(text) if path.suffix == ".toml" else jsonc.is_empty(text)
+
+
+def _name(one: WrittenEntry | SettingsEntry) -> tuple[str, tuple[str, ...]]:
+    return one.kind, one.path
+
+
+def _entry(one: WrittenEntry) -> SettingsEntry:
+    kind: Any = one.kind
+    return SettingsEntry(kind, one.path, one.values[-1])
+
+
+def _values(known: dict[tuple[str, tuple[str, ...]], WrittenEntry], entry: SettingsEntry) -> tuple[Any, ...]:
+    found = known.get(_name(entry))
+    return () if found is None else found.values

@@ -13,9 +13,16 @@ from promptuary.core.errors import PromptuaryError
 
 _DEEPEST: Final = 200
 _LONGEST: Final = 32 << 20
-_BLANK: Final = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_BLANK: Final = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
+_COMMENT: Final = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
 _STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _SCALAR: Final = re.compile(r"true|false|null|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+
+MISSING: Final = object()
+"""The value of what is not there."""
+
+Path = tuple[str | int, ...]
+"""The way to a value: names of members, and numbers of items that are known to be there."""
 
 
 @dataclass(slots=True)
@@ -48,9 +55,37 @@ def parsed(text: str) -> JsonNode:
     return node
 
 
-def with_entry(text: str, path: tuple[str, ...], value: Any) -> str:
+def value_at(text: str, path: Path) -> Any:
+    """Return the value of the member at ``path``, ``MISSING`` if there is none."""
+    node = _at(text, path)
+    return MISSING if node is None else node.value
+
+
+def raw_at(text: str, path: Path) -> str:
+    """Return how the value at ``path`` is written; empty if there is none."""
+    node = _at(text, path)
+    return "" if node is None else text[node.start : node.end]
+
+
+def items(text: str, path: Path) -> list[tuple[Any, str]]:
+    """Return the items of the list at ``path``, each with how it is written; none if there is no such list."""
+    node = _at(text, path)
+    return [] if node is None else [(one.value, text[one.start : one.end]) for one in node.items]
+
+
+def depth(text: str, path: Path) -> int:
+    """Return how many steps of ``path`` exist."""
+    return 0 if _is_blank(text) else len(path) - len(_deepest(parsed(text), path)[1])
+
+
+def is_empty(text: str) -> bool:
+    """Tell whether ``text`` holds nothing: an object without members and without comments, or white space."""
+    return re.fullmatch(r"\ufeff?[ \t\r\n]*(?:\{[ \t\r\n]*\}[ \t\r\n]*)?", text) is not None
+
+
+def with_entry(text: str, path: Path, value: Any) -> str:
     """Return ``text`` with ``value`` as the member at ``path``; objects on the way are added. An equal one stays."""
-    if not text.strip(" \t\r\n\ufeff"):
+    if _is_blank(text):
         return f"{text}{_dumped(_nested(path, value), '', text)}{_newline(text)}"
     node, left = _deepest(parsed(text), path)
     if not left:
@@ -58,50 +93,83 @@ def with_entry(text: str, path: tuple[str, ...], value: Any) -> str:
     return _inserted(text, node, f"{json.dumps(left[0], ensure_ascii=False)}: ", _nested(left[1:], value))
 
 
-def with_item(text: str, path: tuple[str, ...], value: Any) -> str:
+def with_raw(text: str, path: Path, raw: str) -> str:
+    """Return ``text`` with ``raw`` in the place of the value at ``path``, which must be there."""
+    node, _ = _deepest(parsed(text), path)
+    return text[: node.start] + raw + text[node.end :]
+
+
+def with_item(text: str, path: Path, value: Any) -> str:
     """Return ``text`` with ``value`` as an item of the list at ``path``, unless it is among the items already."""
-    if not text.strip(" \t\r\n\ufeff"):
+    if _is_blank(text):
         return with_entry(text, path, [value])
     node, left = _deepest(parsed(text), path)
     if left:
         return with_entry(text, path, [value])
     if not isinstance(node.value, list):
-        raise PromptuaryError(f"{'.'.join(path)} is no list")
+        raise PromptuaryError(f"{'.'.join(map(str, path))} is no list")
     return text if value in node.value else _inserted(text, node, "", value)
 
 
-def items(text: str, path: tuple[str, ...]) -> list[Any]:
-    """Return the items of the list at ``path``; none if there is no such list."""
-    if not text.strip(" \t\r\n\ufeff"):
-        return []
-    node, left = _deepest(parsed(text), path)
-    return [] if left else [one.value for one in node.items]
+def with_raw_item(text: str, path: Path, number: int, raw: str) -> str:
+    """Return ``text`` with ``raw`` in the place of an item of the list at ``path``."""
+    one = _deepest(parsed(text), path)[0].items[number]
+    return text[: one.start] + raw + text[one.end :]
 
 
-def without_entry(text: str, path: tuple[str, ...]) -> str:
-    """Return ``text`` without the member at ``path``."""
+def with_other_item(text: str, path: Path, number: int, value: Any) -> str:
+    """Return ``text`` with ``value`` in the place of an item of the list at ``path``."""
+    one = _deepest(parsed(text), path)[0].items[number]
+    return text[: one.start] + _indented(text, one, value) + text[one.end :]
+
+
+def without_entry(text: str, path: Path, *, keep: int) -> str:
+    """Return ``text`` without the member at ``path``, and without what holds it if that is empty then.
+
+    The first ``keep`` steps of the path stay, empty or not, as does what has a comment in it.
+    """
     node, left = _deepest(parsed(text), path[:-1])
     places = [] if left else [number for number, (key, _, _) in enumerate(node.members) if key == path[-1]]
     if not places:
         return text
-    spans = [(start, one.end) for _, start, one in node.members]
-    return _removed(text, node, spans, places[-1])
+    text = _removed(text, node, [(start, one.end) for _, start, one in node.members], places[-1])
+    return _pruned(text, path[:-1], keep)
 
 
-def without_item(text: str, path: tuple[str, ...], value: Any) -> str:
-    """Return ``text`` without ``value`` in the list at ``path``."""
-    node, left = _deepest(parsed(text), path)
-    if left or value not in [one.value for one in node.items]:
+def without_item(text: str, path: Path, number: int, *, keep: int) -> str:
+    """Return ``text`` without an item of the list at ``path``, and without what holds it if that is empty then."""
+    node, _ = _deepest(parsed(text), path)
+    text = _removed(text, node, [(one.start, one.end) for one in node.items], number)
+    return _pruned(text, path, keep)
+
+
+def _pruned(text: str, path: Path, keep: int) -> str:
+    if len(path) <= keep:
         return text
-    number = [one.value for one in node.items].index(value)
-    return _removed(text, node, [(one.start, one.end) for one in node.items], number)
+    node = _at(text, path)
+    inside = "" if node is None else text[node.start + 1 : node.end - 1]
+    return text if node is None or node.value or inside.strip() else without_entry(text, path, keep=keep)
 
 
-def _deepest(node: JsonNode, path: tuple[str, ...]) -> tuple[JsonNode, tuple[str, ...]]:
+def _is_blank(text: str) -> bool:
+    return not text.strip(" \t\r\n\ufeff")
+
+
+def _at(text: str, path: Path) -> JsonNode | None:
+    if _is_blank(text):
+        return None
+    node, left = _deepest(parsed(text), path)
+    return None if left else node
+
+
+def _deepest(node: JsonNode, path: Path) -> tuple[JsonNode, Path]:
     """Return the last value on the way that exists, and what of the path is missing."""
     for number, name in enumerate(path):
+        if isinstance(name, int):
+            node = node.items[name]
+            continue
         if not isinstance(node.value, dict):
-            where = ".".join(path[:number]) or "the file"
+            where = ".".join(map(str, path[:number])) or "the file"
             raise PromptuaryError(f"{where} is no object")
         found = node.member(name)
         if found is None:
@@ -111,48 +179,70 @@ def _deepest(node: JsonNode, path: tuple[str, ...]) -> tuple[JsonNode, tuple[str
 
 
 def _inserted(text: str, node: JsonNode, before: str, value: Any) -> str:
-    """Return ``text`` with one more member or item at the end of an object or list, in its own layout."""
+    """Return ``text`` with one more member or item at the end of an object or list, in its own layout.
+
+    A comment on the line of the last one stays with that.
+    """
     parts = [(start, one.end) for _, start, one in node.members] or [(one.start, one.end) for one in node.items]
     newline, close = _newline(text), node.end - 1
     own = _indent(text, node.start)
     if not parts:
-        step = _step(text)
-        made = f"{newline}{own}{step}{before}{_dumped(value, own + step, text)}{newline}{own}"
-        return text[: node.start + 1] + made + text[_after_blank_start(text, node.start + 1, close) :]
+        comments = _comments(text, node.start + 1, close)
+        place = comments[-1][1] if comments else node.start + 1
+        made = f"{newline}{own}{_step(text)}{before}{_dumped(value, own + _step(text), text)}"
+        rest = text[place:close] if comments and "\n" in text[place:close] else f"{newline}{own}"
+        return f"{text[:place]}{made}{rest}{text[close:]}"
     start, end = parts[-1]
-    in_lines = "\n" in text[node.start : start]
+    base = node.comma if node.comma >= 0 else end
+    beside = [one for one in _comments(text, base, close) if "\n" not in text[base : one[0]]]
+    tail = beside[-1][1] if beside else base
+    ends_line = bool(beside) and text.startswith("//", beside[-1][0])
+    in_lines = "\n" in text[node.start : start] or ends_line
     indent = _indent(text, start) if in_lines else ""
     gap = f"{newline}{indent}" if in_lines else " "
     shown = _dumped(value, indent, text) if in_lines else json.dumps(value, ensure_ascii=False)
     if node.comma >= 0:
-        return f"{text[: node.comma]}{gap}{before}{shown},{text[node.comma :]}"
-    return f"{text[:end]},{gap}{before}{shown}{text[end:]}"
+        return f"{text[:tail]}{gap}{before}{shown},{text[tail:]}"
+    return f"{text[:end]},{text[end:tail]}{gap}{before}{shown}{text[tail:]}"
 
 
-def _after_blank_start(text: str, start: int, close: int) -> int:
-    """Return where the inside of an empty object goes on: white space alone is replaced, a comment is kept."""
-    return close if not text[start:close].strip() else start
+def _comments(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Return where comments stand between two places that have nothing but comments and white space between them."""
+    return [found.span() for found in _COMMENT.finditer(text, start, end)]
 
 
 def _removed(text: str, node: JsonNode, spans: list[tuple[int, int]], number: int) -> str:
+    """Return ``text`` without a member or item and without one comma. Every comment around it stays."""
     start, end = spans[number]
-    if number > 0:
-        # From the end of the one before: its comma goes, and what stood between the two.
-        comma = text.index(",", _last_comment_free(text, spans[number - 1][1]))
-        if number == len(spans) - 1:
-            return text[:comma] + text[end:] if node.comma < 0 else text[: comma + 1] + text[node.comma :]
-        return text[:comma] + text[end:]
-    if len(spans) > 1:
-        return text[:start] + text[spans[1][0] :]
-    tail = node.comma if node.comma >= 0 else end
-    inside = (text[node.start + 1 : start] + text[tail : node.end - 1]).strip()
-    if not inside:
+    is_last = number == len(spans) - 1
+    above = node.start + 1 if not number else _blank(text, spans[number - 1][1]) + 1
+    comma = _blank(text, end) if not is_last or node.comma >= 0 else -1
+    after = end if comma < 0 else comma + 1
+    if len(spans) == 1 and not (text[above:start] + text[end : after - 1] + text[after : node.end - 1]).strip():
         return text[: node.start + 1] + text[node.end - 1 :]
-    return text[:start] + text[tail:]
+    begin, stop = _with_blanks(text, (above, start), after, node.end - 1, is_last=is_last)
+    kept = text[end:comma].strip() if comma >= 0 else ""
+    rest = f" {kept}{text[after:]}" if kept else text[stop:]
+    head = text[: start if kept else begin]
+    if comma < 0 and number:
+        head = head[: above - 1] + head[above:]  # the comma after the one before
+    return head + rest
 
 
-def _last_comment_free(text: str, place: int) -> int:
-    return _blank(text, place)
+def _with_blanks(text: str, before: tuple[int, int], after: int, close: int, *, is_last: bool) -> tuple[int, int]:
+    """Return from where to where to cut what ends at ``after``, with the white space that is there for it alone."""
+    above, start = before
+    line = text.rfind("\n", above, start)
+    blank_end = len(text) - len(text[after:].lstrip(" \t"))
+    alone = text[blank_end : blank_end + 1] in {"\n", "\r"}
+    closes = is_last and blank_end == close
+    comments = _comments(text, above, start)
+    at_comment = bool(comments) and text.startswith("//", comments[-1][0]) and "\n" not in text[comments[-1][1] : line]
+    if line >= 0 and not text[line:start].strip() and (alone or (closes and not at_comment)):
+        return (line - 1 if text[line - 1] == "\r" else line), after
+    if is_last and line < 0:
+        return above + len(text[above:start].rstrip(" \t")), after
+    return start, blank_end
 
 
 def _indented(text: str, node: JsonNode, value: Any) -> str:
@@ -165,7 +255,7 @@ def _dumped(value: Any, indent: str, text: str) -> str:
     return shown.replace("\n", f"{_newline(text)}{indent}")
 
 
-def _nested(path: tuple[str, ...], value: Any) -> Any:
+def _nested(path: Path, value: Any) -> Any:
     for name in reversed(path):
         value = {name: value}
     return value
@@ -255,4 +345,4 @@ def _decoded(text: str, found: re.Match[str]) -> Any:
 
 
 def _wrong(text: str, place: int) -> PromptuaryError:
-    return PromptuaryError(f"line {text.count(chr(10), 0, place) + 1} is not JSON")
+    return PromptuaryError(f"line {text.count(chr(10), 0, place) + 1} is not JSON, which must be mended first")

@@ -1,59 +1,236 @@
-"""Adds a table to the text of a TOML file, and takes it out, and leaves every other byte as it is. Pure."""
+"""Adds a table to the text of a TOML file, replaces it, and takes it out; every other byte stays. Pure.
+
+A table may be written as a heading with lines below it, as dotted keys, or in an inline table: what is there is changed
+in the form that it has, and a new one is added in the form that the file allows. Every change is read again with
+``tomllib``: if it is not exactly what it should be, it is refused.
+"""
 
 import json
 import re
 import tomllib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from promptuary.core.errors import PromptuaryError
+from promptuary.hooks.install.jsonc import MISSING
+from promptuary.hooks.install.toml_statements import TomlPair, TomlTable, tables
+
+Path = tuple[str, ...]
 
 
-def with_table(text: str, path: tuple[str, ...], values: Mapping[str, Any]) -> str:
-    """Return ``text`` with a table at its end, unless an equal one is there.
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of the text that belongs to a table: a section with its heading, a line, or a member of an inline table.
 
-    Raises ``PromptuaryError`` if the text is no TOML, or has another table of that name.
+    ``key`` is how the table is called there. ``around`` are the members that a member is one of.
     """
-    before = _parsed(text)
-    found = _at(before, path)
-    if found == values:
+
+    form: Literal["section", "line", "member"]
+    start: int
+    end: int
+    key: Path
+    around: tuple[TomlPair, ...] = ()
+
+
+def value_at(text: str, path: Path) -> Any:
+    """Return the table at ``path``, ``MISSING`` if there is none. Raises ``PromptuaryError`` if it is not TOML."""
+    value: Any = _parsed(text)
+    for name in path:
+        if not isinstance(value, dict) or name not in value:
+            return MISSING
+        value = value[name]
+    return value
+
+
+def is_empty(text: str) -> bool:
+    """Tell whether ``text`` is white space alone."""
+    return not text.strip(" \t\r\n\ufeff")
+
+
+def with_table(text: str, path: Path, values: Mapping[str, Any]) -> str:
+    """Return ``text`` with a table at ``path``, in the place of the one that is there."""
+    before = value_at(text, path)
+    if before == values:
         return text
-    if found is not None:
-        raise PromptuaryError(f"it has another [{'.'.join(path)}]; take that out first")
-    newline = "\r\n" if "\r\n" in text else "\n"
-    lines = [f"[{'.'.join(path)}]", *(f"{name} = {_value(value)}" for name, value in values.items())]
-    gap = "" if not text.strip() else newline if text.endswith("\n") else newline * 2
-    after = f"{text}{gap}{newline.join(lines)}{newline}"
-    if _at(_parsed(after), path) != values:
-        raise PromptuaryError(f"[{'.'.join(path)}] cannot be added; add it yourself")
+    _check_tables(text, path, values)
+    parts = [] if before is MISSING else _parts(text, path)
+    after = _replaced(text, parts, [_spelled(parts[0], path, values, text)]) if parts else _added(text, path, values)
+    return _checked(after, text, path, values)
+
+
+def with_table_of(text: str, path: Path, before: str) -> str:
+    """Return ``text`` with the table at ``path`` as it is written in ``before``, in the place of the one there."""
+    old = _parts(before, path)
+    parts = _parts(text, path)
+    if not parts or not old:
+        raise _by_hand(path, value_at(before, path))
+    same = [before[one.start : one.end] for one in old if one.form == parts[0].form]
+    after = _replaced(text, parts, same)
+    for one in old:
+        if one.form != parts[0].form:
+            after = f"{after}{_newline(text)}{before[one.start : one.end]}{_newline(text)}"
+    return _checked(after, text, path, value_at(before, path))
+
+
+def without_table(text: str, path: Path) -> str:
+    """Return ``text`` without the table at ``path``, whatever form it has."""
+    parts = _parts(text, path)
+    return _checked(_replaced(text, parts, []), text, path, MISSING) if parts else text
+
+
+def _line(path: Path, values: Mapping[str, Any]) -> str:
+    return f"{_dotted(path)} = {_inline(values)}"
+
+
+def _lines(path: Path, values: Mapping[str, Any]) -> list[str]:
+    return [f"[{_dotted(path)}]", *(f"{name} = {_value(value)}" for name, value in values.items())]
+
+
+def _parts(text: str, path: Path) -> list[_Part]:
+    """Return what belongs to the table at ``path``, in order."""
+    return list(_found(tables(text), path))
+
+
+def _found(every: list[TomlTable], path: Path) -> Iterator[_Part]:
+    for table in every:
+        if table.path[: len(path)] == path:
+            yield _Part("section", table.start, table.stop, path)
+        elif path[: len(table.path)] == table.path and not table.is_item:
+            yield from _below(table.pairs, path[len(table.path) :], is_line=True)
+
+
+def _below(pairs: tuple[TomlPair, ...], left: Path, *, is_line: bool) -> Iterator[_Part]:
+    for pair in pairs:
+        if pair.path[: len(left)] == left:
+            yield _Part("line" if is_line else "member", pair.start, pair.end, left, () if is_line else pairs)
+        elif left[: len(pair.path)] == pair.path and pair.members is not None:
+            yield from _below(pair.members, left[len(pair.path) :], is_line=False)
+
+
+def _spelled(part: _Part, path: Path, values: Mapping[str, Any], text: str) -> str:
+    """Return a table in the form of a part that it replaces."""
+    if part.form == "section":
+        return _newline(text).join(_lines(path, values))
+    return f"{_dotted(part.key)} = {_inline(values)}"
+
+
+def _replaced(text: str, parts: list[_Part], texts: list[str]) -> str:
+    """Return ``text`` with ``texts`` in the place of the first part, and without the others."""
+    newline = _newline(text)
+    between = {"section": newline * 2, "line": newline, "member": ", "}[parts[0].form]
+    for number, part in reversed(list(enumerate(parts))):
+        if not number and texts:
+            text = text[: part.start] + between.join(texts) + text[part.end :]
+        elif part.form == "member":
+            text = _without_member(text, part)
+        else:
+            text = _without_lines(text, part)
+    return text
+
+
+def _without_member(text: str, part: _Part) -> str:
+    number = next(at for at, one in enumerate(part.around) if one.start == part.start)
+    if number:
+        return text[: part.around[number - 1].end] + text[part.end :]
+    if len(part.around) > 1:
+        return text[: part.start] + text[part.around[1].start :]
+    rest = text[part.end :].lstrip(" \t")
+    return text[: part.start].rstrip(" \t") + (rest if rest.startswith("}") else text[part.end :])
+
+
+def _without_lines(text: str, part: _Part) -> str:
+    """Cut lines; if a comment stands behind them that stays, else a blank line before a section goes with it."""
+    rest = text[part.end :]
+    ended = re.match(r"[ \t]*(\r?\n|$)", rest)
+    if ended is None:
+        return text[: part.start] + rest.lstrip(" \t")
+    head = text[: part.start]
+    head = head[: head.rfind("\n") + 1] if not head[head.rfind("\n") + 1 :].strip(" \t") else head
+    return (_less_a_blank_line(head) if part.form == "section" else head) + rest[ended.end() :]
+
+
+def _less_a_blank_line(head: str) -> str:
+    last = head.rfind("\n", 0, len(head) - 1) + 1
+    return head[:last] if head.endswith("\n") and not head[last:].strip() else head
+
+
+def _added(text: str, path: Path, values: Mapping[str, Any]) -> str:
+    inline = _inline_around(text, path)
+    if inline is not None:
+        return _with_member(text, inline[0], inline[1], values)
+    newline = _newline(text)
+    gap = "" if is_empty(text) else newline if text.endswith("\n") else newline * 2
+    return f"{text}{gap}{newline.join(_lines(path, values))}{newline}"
+
+
+def _inline_around(text: str, path: Path) -> tuple[TomlPair, Path] | None:
+    """Return the inline table that a table at ``path`` has to stand in, and what it is called there."""
+    for table in tables(text):
+        if path[: len(table.path)] == table.path and not table.is_item:
+            found = _innermost(table.pairs, path[len(table.path) :])
+            if found is not None:
+                return found
+    return None
+
+
+def _innermost(pairs: tuple[TomlPair, ...], left: Path) -> tuple[TomlPair, Path] | None:
+    for pair in pairs:
+        if left[: len(pair.path)] == pair.path and pair.members is not None:
+            rest = left[len(pair.path) :]
+            return _innermost(pair.members, rest) or (pair, rest)
+    return None
+
+
+def _with_member(text: str, table: TomlPair, key: Path, values: Mapping[str, Any]) -> str:
+    made = f"{_dotted(key)} = {_inline(values)}"
+    if table.members:
+        place = table.members[-1].end
+        return f"{text[:place]}, {made}{text[place:]}"
+    return f"{text[: table.value]}{{ {made} }}{text[table.end :]}"
+
+
+def _check_tables(text: str, path: Path, values: Mapping[str, Any]) -> None:
+    """Raise ``PromptuaryError`` if something on the way to ``path`` is no table."""
+    for number in range(1, len(path)):
+        value = value_at(text, path[:number])
+        if value is not MISSING and not isinstance(value, dict):
+            what = "an array of tables" if isinstance(value, list) else "no table"
+            where = ".".join(path[:number])
+            raise PromptuaryError(f"{where} is {what}; make it a table that can hold {_line(path, values)}")
+
+
+def _checked(after: str, before: str, path: Path, values: Any) -> str:
+    """Return ``after`` if it differs from ``before`` in the table at ``path`` alone."""
+    try:
+        found, expected = _parsed(after), _parsed(before)
+    except PromptuaryError as error:
+        raise _by_hand(path, values) from error
+    _put(expected, path, values)
+    if _without_empty(found) != _without_empty(expected):
+        raise _by_hand(path, values)
     return after
 
 
-def without_table(text: str, path: tuple[str, ...]) -> str:
-    """Return ``text`` without the table: from its heading to the next one, with a blank line before it."""
-    heading = re.compile(rf"[ \t]*\[[ \t]*{_pattern(path)}[ \t]*(?:\.[^\]]*)?\]")
-    kept: list[str] = []
-    within = False
-    for line in text.splitlines(keepends=True):
-        if heading.match(line):
-            within = True
-            if kept and not kept[-1].strip():
-                kept.pop()  # the blank line before it
-        elif within and re.match(r"[ \t]*(?:\[|#|$)", line):
-            within = False
-        if not within:
-            kept.append(line)
-    after = "".join(kept)
-    expected = _parsed(text)
-    _drop(expected, path)
-    if _without_empty(_parsed(after)) != _without_empty(expected):
-        raise PromptuaryError(f"[{'.'.join(path)}] was changed by hand; take it out yourself")
-    return after
+def _by_hand(path: Path, values: Any) -> PromptuaryError:
+    if not isinstance(values, dict):
+        return PromptuaryError(f"[{_dotted(path)}] cannot be taken out of the text; take it out yourself")
+    return PromptuaryError(
+        f"{'.'.join(path)} cannot be added in the form that the file has; add it yourself, before the first heading: "
+        f"{_line(path, values)}"
+    )
 
 
-def _pattern(path: tuple[str, ...]) -> str:
-    """Return what matches the name of a table, however it is quoted."""
-    return r"[ \t]*\.[ \t]*".join(rf"(?:{re.escape(one)}|\"{re.escape(one)}\"|'{re.escape(one)}')" for one in path)
+def _put(values: dict[str, Any], path: Path, value: Any) -> None:
+    at: Any = values
+    for name in path[:-1]:
+        if not isinstance(at, dict):
+            return
+        at = at.setdefault(name, {})
+    if isinstance(at, dict):
+        at.pop(path[-1], None)
+        if value is not MISSING:
+            at[path[-1]] = value
 
 
 def _parsed(text: str) -> dict[str, Any]:
@@ -63,25 +240,23 @@ def _parsed(text: str) -> dict[str, Any]:
         raise PromptuaryError(f"it is not TOML: {str(error)[:200]}") from error
 
 
-def _at(values: Any, path: tuple[str, ...]) -> Any:
-    for name in path:
-        if not isinstance(values, dict) or name not in values:
-            return None
-        values = values[name]
-    return values
-
-
-def _drop(values: dict[str, Any], path: tuple[str, ...]) -> None:
-    above = _at(values, path[:-1])
-    if isinstance(above, dict):
-        above.pop(path[-1], None)
-
-
 def _without_empty(values: Any) -> Any:
     if not isinstance(values, dict):
         return values
     kept = {name: _without_empty(value) for name, value in values.items()}
     return {name: value for name, value in kept.items() if value != {}}
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
+
+
+def _dotted(path: Path) -> str:
+    return ".".join(one if re.fullmatch(r"[A-Za-z0-9_-]+", one) else _value(one) for one in path)
+
+
+def _inline(values: Mapping[str, Any]) -> str:
+    return f"{{ {', '.join(f'{name} = {_value(value)}' for name, value in values.items())} }}"
 
 
 def _value(value: Any) -> str:

@@ -57,7 +57,8 @@ class HookDesk:
             return _error("this is no question of a hook")
         try:
             answers = await self._answers()
-            if not await concurrency.run(lambda: answers.is_of(str(told.get("cwd", "")))):
+            folder, exact = str(told.get("cwd", "")), question.get("exact") is True
+            if not await concurrency.run(lambda: answers.is_of(folder, exact=exact)):
                 return _error("another workspace")
             return {"context": await concurrency.run(lambda: answers.answered(agent, question["when"], told))}
         except PromptuaryError as error:

@@ -16,10 +16,12 @@ from mcp.server.transport_security import TransportSecuritySettings
 from promptuary.config.settings import SettingsOptions
 from promptuary.mcp.server import PromptuaryServer
 from promptuary.mcp.transports.answering import answering_hooks
+from promptuary.mcp.transports.messages import LARGEST, refusal
 from promptuary.mcp.workspaces import Workspaces
 
 PATH: Final = "/mcp"
-LARGEST_BODY: Final = 4 << 20
+_HOSTS: Final = frozenset({b"host", b"origin"})
+"""Headers that name a host."""
 _NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 
 Scope = MutableMapping[str, Any]
@@ -32,7 +34,7 @@ class TokenRequired:
     """Lets requests through that carry the token, and answers all others with 401, whatever they ask for."""
 
     def __init__(self, app: App, token: str) -> None:
-        self._app, self._expected = app, f"Bearer {token}".encode()
+        self._app, self._token = app, token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -41,29 +43,76 @@ class TokenRequired:
             await send({"type": "http.response.start", "status": 401, "headers": headers})
             await send({"type": "http.response.body", "body": b"the token of promptuary mcp is needed\n"})
             return
-        await self._app(scope, receive, send)
+        await self._app(_in_lower_case(scope), receive, send)
 
     def _is_known(self, scope: Scope) -> bool:
         given = [value for name, value in scope["headers"] if name.lower() == b"authorization"]
-        return len(given) == 1 and hmac.compare_digest(given[0], self._expected)
+        scheme, _, token = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
+        # Names of schemes are the same in either case.
+        return scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(), self._token)
+
+
+def _in_lower_case(scope: Scope) -> Scope:
+    """Return a request whose ``Host`` and ``Origin`` are in lower case: names of hosts are the same in either."""
+    headers = scope.get("headers", [])
+    return {**scope, "headers": [(name, value.lower() if name.lower() in _HOSTS else value) for name, value in headers]}
+
+
+class MessagesAlone:
+    """Answers what is no message of the protocol as standard streams do, and lets all else through."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] != PATH:
+            await self._app(scope, receive, send)
+            return
+        body, received = bytearray(), []
+        while len(body) <= LARGEST:
+            received.append(await receive())
+            body += received[-1].get("body", b"")
+            if not received[-1].get("more_body"):
+                break
+        problem = refusal(bytes(body)) if len(body) <= LARGEST and received[-1]["type"] == "http.request" else None
+        if problem is None:
+            await self._app(scope, _again(received, receive), send)
+            return
+        said = problem.model_dump_json(by_alias=True, exclude_unset=True).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(said)).encode())]
+        await send({"type": "http.response.start", "status": 400, "headers": headers})
+        await send({"type": "http.response.body", "body": said})
+
+
+def _again(received: "list[MutableMapping[str, Any]]", receive: Receive) -> Receive:
+    """Return what receives the messages that were read already, and then what follows."""
+    waiting = iter(received)
+
+    async def next_one() -> MutableMapping[str, Any]:
+        for one in waiting:
+            return one
+        return await receive()
+
+    return next_one
 
 
 def application(server: PromptuaryServer, token: str) -> App:
     """Return the application that answers HTTP."""
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
-        allowed_hosts=[f"{name}:*" for name in _NAMES],
-        allowed_origins=[f"http://{name}:*" for name in _NAMES],
+        allowed_hosts=[*_NAMES, *(f"{name}:*" for name in _NAMES)],
+        allowed_origins=[f"http://{name}{port}" for name in _NAMES for port in ("", ":*")],
     )
     app = server.protocol.streamable_http_app(
-        streamable_http_path=PATH, transport_security=security, max_request_body_size=LARGEST_BODY
+        streamable_http_path=PATH, transport_security=security, max_request_body_size=LARGEST
     )
-    return TokenRequired(app, token)
+    return TokenRequired(MessagesAlone(app), token)
 
 
-async def serve(listening: Any, token: str, allowed: list[Path], options: SettingsOptions) -> None:
+async def serve(listening: Any, token: str, allowed: list[Path], options: SettingsOptions, *, chosen: bool) -> None:
     """Serve on a socket that listens, until the process is asked to end."""
-    server = PromptuaryServer(workspaces := Workspaces(allowed, options), one_client=False)
+    server = PromptuaryServer(workspaces := Workspaces(allowed, options, chosen=chosen), one_client=False)
     config = uvicorn.Config(
         application(server, token),
         log_level="warning",
@@ -79,6 +128,6 @@ async def serve(listening: Any, token: str, allowed: list[Path], options: Settin
         await server.close()
 
 
-def run(listening: Any, token: str, allowed: list[Path], options: SettingsOptions) -> None:
-    """Serve until the process is asked to end."""
-    asyncio.run(serve(listening, token, allowed, options))
+def run(listening: Any, token: str, allowed: list[Path], options: SettingsOptions, *, chosen: bool) -> None:
+    """Serve until the process is asked to end. ``chosen``: the person named the folders."""
+    asyncio.run(serve(listening, token, allowed, options, chosen=chosen))

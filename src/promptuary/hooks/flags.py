@@ -1,0 +1,58 @@
+"""The arguments of ``promptuary hook``, without a parser: it is loaded before every prompt, and must never exit.
+
+Which command is meant is told here as well, so that both ways into the program agree about it.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+WORK: Final = "--work"
+"""Said to a process that was started aside: do here what must not keep the agent waiting."""
+_HELP: Final = frozenset({"-h", "--help", "--help-all"})
+_WORKSPACE: Final = ("-w", "--workspace")
+_SWITCHES: Final = {"--debug": "debug", WORK: "working", "--json": "", "-q": "", "--quiet": ""}
+"""The flags without a value. The answer is JSON, and there are no notes, whether that is asked for or not."""
+
+
+class HookArguments(NamedTuple):
+    """What a hook is asked for: its words, the workspace if it is named, and what is wrong with the arguments."""
+
+    words: Sequence[str]
+    workspace: str | None = None
+    working: bool = False
+    debug: bool = False
+    problem: str = ""
+
+
+def of_hook(arguments: Sequence[str]) -> list[str] | None:
+    """Return the arguments of ``hook`` if this is the command that is meant; help is left to the parser."""
+    place = 0
+    while place < len(arguments) and arguments[place].startswith("-"):
+        place += 2 if arguments[place] in _WORKSPACE else 1
+    if list(arguments[place : place + 1]) != ["hook"] or _HELP & set(arguments):
+        return None
+    return [*arguments[:place], *arguments[place + 1 :]]
+
+
+def hook_arguments(arguments: Sequence[str]) -> HookArguments:
+    """Return what the arguments of ``hook`` say. Nothing is raised: ``problem`` says what is wrong with them."""
+    words: list[str] = []
+    switches: dict[str, bool] = {}
+    workspace: str | None = None
+    problem = ""
+    waiting = iter(arguments)
+    for one in waiting:
+        name, has_value, value = one.partition("=")
+        if one in _SWITCHES:
+            switches[_SWITCHES[one]] = True
+        elif name in _WORKSPACE:
+            workspace = value if has_value else next(waiting, None)
+            problem = problem or ("" if workspace else f"{name} names no folder")
+        elif one.startswith("-w"):
+            workspace = one[2:]
+        elif one.startswith("-"):
+            problem = problem or f"there is no flag {one[:60]}"
+        else:
+            words.append(one)
+    working, debug = "working" in switches, "debug" in switches
+    return HookArguments(words, workspace, working=working, debug=debug, problem=problem)

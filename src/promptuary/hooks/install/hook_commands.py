@@ -1,0 +1,84 @@
+"""Our commands among the hooks of a settings file: found, replaced and taken out one by one. Pure.
+
+Agents keep hooks in groups: a list of commands, perhaps with a matcher. A group is the person's: they may have written
+it, or have put commands of their own beside ours. So a change concerns one command, and a group goes only when no
+command is left in it. Whose a command is, and what becomes of it, is decided elsewhere.
+"""
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from promptuary.hooks.install import jsonc
+
+NAME: Final = "promptuary"
+"""What the server is called in the settings of others."""
+
+
+@dataclass(frozen=True, slots=True)
+class HookCommand:
+    """A command of a hook: its group, its place in that, its value, how that is written, and the group without it."""
+
+    group: int
+    place: int
+    value: Mapping[str, Any]
+    raw: str
+    around: Mapping[str, Any]
+
+
+def commands_like(text: str, path: tuple[str, ...], wanted: Mapping[str, Any]) -> list[HookCommand]:
+    """Return every command below ``path`` that runs what ``wanted`` runs, by whichever installation, in order."""
+    arguments = own_arguments(hook_words(wanted))
+    found: list[HookCommand] = []
+    for group, (value, _) in enumerate(jsonc.items(text, path)):
+        commands = value.get("hooks") if isinstance(value, Mapping) else None
+        ours = [
+            place
+            for place, one in enumerate(commands if isinstance(commands, list) else [])
+            if isinstance(one, Mapping) and (one == wanted or own_arguments(hook_words(one)) == arguments is not None)
+        ]
+        written = jsonc.items(text, (*path, group, "hooks")) if ours else []
+        around = {key: one for key, one in value.items() if key != "hooks"} if ours else {}
+        found.extend(HookCommand(group, place, *written[place], around) for place in ours)
+    return found
+
+
+def with_command(text: str, path: tuple[str, ...], one: HookCommand, value: Mapping[str, Any]) -> str:
+    """Return ``text`` with ``value`` in the place of a command; an equal one stays as it is written."""
+    return text if one.value == value else jsonc.with_other_item(text, (*path, one.group, "hooks"), one.place, value)
+
+
+def with_raw_command(text: str, path: tuple[str, ...], one: HookCommand, raw: str) -> str:
+    """Return ``text`` with ``raw`` in the place of a command."""
+    return jsonc.with_raw_item(text, (*path, one.group, "hooks"), one.place, raw)
+
+
+def without_command(text: str, path: tuple[str, ...], one: HookCommand, *, keep: int) -> str:
+    """Return ``text`` without a command, and without its group if nothing is left to run in it.
+
+    The first ``keep`` steps of the path stay, even if they are empty then.
+    """
+    inside: jsonc.Path = (*path, one.group, "hooks")
+    if len(jsonc.items(text, inside)) == 1:
+        return jsonc.without_item(text, path, one.group, keep=keep)
+    return jsonc.without_item(text, inside, one.place, keep=len(inside))
+
+
+def hook_words(value: Mapping[str, Any]) -> list[str]:
+    """Return the words of the command of a hook; none if it has no command that a shell would take."""
+    command = value.get("command")
+    try:
+        return shlex.split(command) if isinstance(command, str) else []
+    except ValueError:  # a quotation mark without its partner
+        return []
+
+
+def own_arguments(words: Sequence[str]) -> list[str] | None:
+    """Return what follows this program in a command, if it is started as install writes it, by a whole path."""
+    if not words or not words[0].startswith("/"):
+        return None
+    if list(words[1:3]) == ["-m", NAME]:
+        return list(words[3:])
+    return list(words[1:]) if os.path.basename(words[0]) == NAME else None  # noqa: PTH119  (a text, no file)

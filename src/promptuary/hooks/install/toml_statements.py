@@ -1,0 +1,138 @@
+"""Where the statements of a TOML file stand in its text: headings, and keys with their values. Pure.
+
+The text is one that ``tomllib`` has read already, so this does not look for mistakes; it only finds places, also those
+of the members of inline tables. What the values are is left to ``tomllib``.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from promptuary.core.errors import PromptuaryError
+
+_DEEPEST: Final = 200
+_BLANK: Final = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
+_NAME: Final = r"""[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'"""
+_KEY: Final = re.compile(rf"(?:{_NAME})(?:[ \t]*\.[ \t]*(?:{_NAME}))*")
+_ONE_NAME: Final = re.compile(_NAME)
+_HEADING: Final = re.compile(rf"\[(\[?)[ \t]*({_KEY.pattern})[ \t]*\]\]?")
+_STRING: Final = re.compile(
+    r'"""(?:[^\\]|\\.)*?"{3,5}(?!")'
+    r"|'''.*?'{3,5}(?!')"
+    r'|"(?:[^"\\\n]|\\.)*"'
+    r"|'[^'\n]*'",
+    re.DOTALL,
+)
+_PLAIN: Final = re.compile(r"[^,\[\]{}#\r\n\"']+")
+
+
+@dataclass(frozen=True, slots=True)
+class TomlPair:
+    """A key and its value: where the key begins, where the value begins and ends.
+
+    ``members`` are those of an inline table, ``None`` if the value is something else.
+    """
+
+    path: tuple[str, ...]
+    start: int
+    value: int
+    end: int
+    members: "tuple[TomlPair, ...] | None"
+
+
+@dataclass(frozen=True, slots=True)
+class TomlTable:
+    """A heading with the pairs below it; the first table of a file has no heading, and ``end`` is then ``start``."""
+
+    path: tuple[str, ...]
+    start: int
+    end: int
+    is_item: bool
+    pairs: tuple[TomlPair, ...]
+
+    @property
+    def stop(self) -> int:
+        """Where the last of it ends."""
+        return self.pairs[-1].end if self.pairs else self.end
+
+
+def tables(text: str) -> list[TomlTable]:
+    """Return the tables of a file, in order. Raises ``PromptuaryError`` if one cannot be found in the text."""
+    place = _blank(text, 1 if text.startswith("\ufeff") else 0)
+    found: list[TomlTable] = []
+    heading: tuple[tuple[str, ...], int, int, bool] = ((), place, place, False)
+    pairs: list[TomlPair] = []
+    while place < len(text):
+        match = _HEADING.match(text, place)
+        if match is None:
+            pairs.append(_pair(text, place, 0))
+            place = _blank(text, pairs[-1].end)
+            continue
+        found.append(TomlTable(*heading, tuple(pairs)))
+        heading, pairs = (_names(match[2]), place, match.end(), bool(match[1])), []
+        place = _blank(text, match.end())
+    return [*found, TomlTable(*heading, tuple(pairs))]
+
+
+def _pair(text: str, place: int, depth: int) -> TomlPair:
+    key = _KEY.match(text, place)
+    equals = _blank(text, key.end()) if key else place
+    if key is None or text[equals : equals + 1] != "=":
+        raise _unclear(text, place)
+    start = _blank(text, equals + 1)
+    end, members = _value(text, start, depth)
+    return TomlPair(_names(key[0]), place, start, end, members)
+
+
+def _value(text: str, place: int, depth: int) -> tuple[int, tuple[TomlPair, ...] | None]:
+    if depth > _DEEPEST:
+        raise PromptuaryError("the file is nested too deeply")
+    first = text[place : place + 1]
+    if first == "{":
+        members = tuple(_members(text, place, depth + 1))
+        close = _close(text, members[-1].end if members else place + 1)
+        return close, members
+    if first == "[":
+        at = _blank(text, place + 1)
+        while text[at : at + 1] != "]":
+            end, _ = _value(text, at, depth + 1)
+            at = _blank(text, end)
+            at = _blank(text, at + 1) if text[at : at + 1] == "," else at
+        return at + 1, None
+    found = (_STRING if first in {'"', "'"} else _PLAIN).match(text, place)
+    if found is None:
+        raise _unclear(text, place)
+    return place + len(found[0].rstrip()), None
+
+
+def _members(text: str, place: int, depth: int) -> Iterator[TomlPair]:
+    at = _blank(text, place + 1)
+    while text[at : at + 1] != "}":
+        one = _pair(text, at, depth)
+        yield one
+        at = _blank(text, one.end)
+        at = _blank(text, at + 1) if text[at : at + 1] == "," else at
+
+
+def _close(text: str, place: int) -> int:
+    """Return the place after the brace that closes an inline table, whose last member ends at ``place``."""
+    at = _blank(text, place)
+    at = _blank(text, at + 1) if text[at : at + 1] == "," else at
+    return at + 1
+
+
+def _names(key: str) -> tuple[str, ...]:
+    return tuple(
+        str(tomllib.loads(f"x = {one[0]}")["x"]) if one[0][0] in "\"'" else one[0] for one in _ONE_NAME.finditer(key)
+    )
+
+
+def _blank(text: str, place: int) -> int:
+    found = _BLANK.match(text, place)
+    return found.end() if found else place
+
+
+def _unclear(text: str, place: int) -> PromptuaryError:
+    return PromptuaryError(f"line {text.count(chr(10), 0, place) + 1} is not understood")
