@@ -21,6 +21,17 @@ PLATFORMS = ("telegram", "discord", "slack")
 SEND = {"telegram": "sendMessage", "discord": "send", "slack": "chat.postMessage"}
 GROUP = {"telegram": -100, "discord": 555, "slack": "C1"}
 MENTION = {"telegram": "@promptuary_bot ", "discord": "<@900> ", "slack": "<@UBOT> "}
+TOKENS = {
+    "TELEGRAM_BOT_TOKEN": fake_telegram.TOKEN,
+    "DISCORD_BOT_TOKEN": fake_discord.TOKEN,
+    "SLACK_BOT_TOKEN": fake_slack.TOKEN,
+    "SLACK_APP_TOKEN": fake_slack.APP_TOKEN,
+}
+
+
+def base_url(platform: str, fake: Any) -> str:
+    """Return the address of the API of a fake."""
+    return str(fake.url("" if platform == "telegram" else "/api"))
 
 
 def made_fake(platform: str) -> Any:

@@ -8,16 +8,13 @@ from typing import Any
 
 import pytest
 
-from promptuary.gateways.answering import MODEL_BROKE_OFF, MODEL_FAILED, PICTURE, RESTARTED, SLOW
+from promptuary.gateways.answering import GREETING, MODEL_BROKE_OFF, MODEL_FAILED, PICTURE, RESTARTED, SLOW
 from promptuary.gateways.delivery import FILE_NAME
 from promptuary.gateways.gateway import EDITED_LATE
 from promptuary.testing.chat_server import BreaksOff, ChatServer, Refuses, Reply, Says
 from promptuary.testing.loopback import Loopback, answer
 from tests.conftest import Files, git
 from tests.gateways import PLATFORMS, SEND, Rig, configure, made_fake, rigged, running, user_id
-
-pytestmark = pytest.mark.filterwarnings("ignore:coroutine 'Client._run_event' was never awaited:RuntimeWarning")
-"""discord.py schedules handlers of its own while it is being closed."""
 
 Script = Callable[[Callable[[Mapping[str, Any]], Reply]], ChatServer]
 
@@ -186,7 +183,7 @@ def test_a_platform_that_wants_to_be_left_alone_and_one_that_fails(platform: str
     async def run() -> None:
         async with rigged(platform) as rig:
             rig.fake.retry_after = 1
-            rig.fake.faults[SEND[platform]].extend(["429", "500"])
+            rig.fake.faults[SEND[platform]].extend(["500", "429"])
             rig.say(42, "Hello")
             assert await rig.answers(42, 1) == ["At last."]
             assert rig.fake.calls.count(SEND[platform]) >= 3
@@ -195,7 +192,8 @@ def test_a_platform_that_wants_to_be_left_alone_and_one_that_fails(platform: str
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
-def test_a_dropped_connection(platform: str, model: Script) -> None:
+def test_a_dropped_connection(platform: str, model: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("promptuary.gateways.slack.PING_SECONDS", 0.3)
     model(lambda _: Says("Still here."))
 
     async def run() -> None:
@@ -207,9 +205,13 @@ def test_a_dropped_connection(platform: str, model: Script) -> None:
             else:
                 sessions = rig.fake.sessions
                 rig.fake.disconnect()
+                await rig.until(lambda: not rig.fake.sockets or rig.fake.sessions > sessions)
+                rig.say(42, "Two, while nobody listens")
+                await rig.answers(42, 2)
                 await rig.until(lambda: rig.fake.sessions > sessions)
-            rig.say(42, "Two")
-            assert await rig.answers(42, 2) == ["Still here."] * 2
+            rig.say(42, "Three")
+            count = 2 if platform == "telegram" else 3
+            assert await rig.answers(42, count) == ["Still here."] * count
 
     asyncio.run(run())
 
@@ -359,10 +361,101 @@ def test_too_many_messages_are_refused_in_a_sentence(platform: str, model: Scrip
 
     async def run() -> None:
         async with rigged(platform, rate=2) as rig:
-            for _ in range(4):
+            for _ in range(6):
                 rig.say(42, "Hello")
-            said = await rig.answers(42, 4)
-            assert sum("too many messages" in text for text in said) == 2
+            rig.say(43, "Hello")
+            await rig.answers(43, 1)
+            said = await rig.answers(42, 3)
+            assert ["too many messages" in text for text in said].count(True) == 1
 
     asyncio.run(run())
-    assert len(server.asked) == 2
+    assert len(server.asked) == 3
+
+
+def test_a_number_is_a_choice_only_right_after_the_list(model: Script, project: Path) -> None:
+    server = model(lambda _: Says("How many?"))
+
+    async def run() -> None:
+        async with rigged("telegram", workspace=str(project)) as rig:
+            for text in ("/find s", "Guess my age", "12"):
+                rig.say(42, text)
+            assert (await rig.answers(42, 3))[1:] == ["How many?", "How many?"]
+
+    asyncio.run(run())
+    assert [last_words(one) for one in server.asked] == ["Guess my age", "12"]
+
+
+def test_a_document_with_a_command_is_attached_too(model: Script) -> None:
+    model(lambda _: Says("Ok."))
+
+    async def run() -> None:
+        async with rigged("telegram") as rig:
+            rig.say(42, "/help", document=("cats.md", b"They purr.\n"))
+            (said,) = await rig.answers(42, 1)
+        assert "/find" in said
+        assert "I have cats.md" in said
+
+    asyncio.run(run())
+
+
+def test_the_name_of_another_bot_that_begins_alike_is_not_ours(model: Script) -> None:
+    server = model(lambda _: Says("Ok."))
+
+    async def run() -> None:
+        async with rigged("telegram") as rig:
+            rig.say(42, "@promptuary_bot2 hi", group=True)
+            rig.say(42, "@promptuary_bot: hi", group=True)
+            await rig.until(lambda: server.asked)
+
+    asyncio.run(run())
+    assert [last_words(one) for one in server.asked] == [": hi"]
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_commands_begin_with_what_the_platform_lets_through(platform: str, model: Script, project: Path) -> None:
+    server = model(lambda _: Says("Indeed."))
+    mark = "!" if platform == "slack" else "/"
+
+    async def run() -> None:
+        async with rigged(platform, workspace=str(project)) as rig:
+            rig.say(42, "/start")
+            rig.say(42, f"{mark}help")
+            rig.say(42, f"{mark}find s")
+            rig.say(42, "1, 2")
+            rig.say(42, "!important news")
+            said = await rig.answers(42, 5)
+        assert said[0] == GREETING
+        assert ("as in !find guide" in said[1]) == (platform == "slack")
+        assert said[2].startswith("1. ")
+        assert f" are attached; {mark}context drop PATH takes them away" in said[3]
+        assert said[4].startswith("Indeed.")
+
+    asyncio.run(run())
+    assert len(server.asked) == 1
+
+
+def test_a_command_for_another_bot_of_the_group_is_left_to_it(model: Script) -> None:
+    model(lambda _: Says("Never."))
+
+    async def run() -> None:
+        async with rigged("telegram") as rig:
+            rig.say(42, "/help@other_bot", group=True)
+            rig.say(42, "/help@promptuary_bot find", group=True)
+            rig.say(42, "/help find", group=True)
+            said = await rig.answers(None, 2)
+            assert [text.startswith("/find WORDS") for text in said] == [True, True]
+
+    asyncio.run(run())
+
+
+def test_whoever_refers_to_more_than_fits_is_told_what_the_model_sees_of_it(model: Script, project: Path) -> None:
+    (project / "long.txt").write_text("One of very many words.\n" * 8_000, encoding="utf-8")
+    model(lambda _: Says("It says nothing."))
+
+    async def run() -> None:
+        async with rigged("telegram", workspace=str(project)) as rig:
+            rig.say(42, "Sum up @file:long.txt")
+            (said,) = await rig.answers(42, 1)
+        assert "@file:long.txt: not all of it fits, so I see only its beginning and end." in said
+
+    asyncio.run(run())

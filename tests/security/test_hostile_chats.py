@@ -12,8 +12,6 @@ from promptuary.testing.chat_server import ChatServer, Says
 from tests.conftest import Figure, Files, git
 from tests.gateways import PLATFORMS, configure, rigged
 
-pytestmark = pytest.mark.filterwarnings("ignore:coroutine 'Client._run_event' was never awaited:RuntimeWarning")
-
 SECRET = "the-secret-word-is-swordfish"
 TARGETS = [
     *("/etc/passwd", "~/.ssh/id_rsa", "../outside.md", "docs/../../outside.md", "src/app.py", ".env", "docs/.env"),
@@ -71,6 +69,8 @@ def attacks(count: int) -> list[str]:
     return every[:count]
 
 
+@pytest.mark.torture
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_hostile_references_read_and_tell_nothing(
     platform: str, files: Files, repository: Path, figure: Figure

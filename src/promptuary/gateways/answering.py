@@ -15,12 +15,13 @@ from promptuary.commands.plain_text import plain_text
 from promptuary.commands.results import CommandRefused, FilesFound
 from promptuary.commands.run import run_command
 from promptuary.config.gateways import NamedGateway
+from promptuary.core.blocks import Detail
 from promptuary.core.errors import Code, ConfigError, PlatformError, PromptuaryError, RunFailedError, SourceError
 from promptuary.core.expansion import Expansion
 from promptuary.core.ports.chat import TextPiece
 from promptuary.core.ports.inbox import Received
 from promptuary.core.references import format_reference
-from promptuary.core.runs import RunEvent, TurnPrepared
+from promptuary.core.runs import INTERRUPTED, RunEvent, TurnPrepared
 from promptuary.core.text import one_line
 from promptuary.engine import AsyncInbox, Promptuary
 from promptuary.gateways.delivery import Delivery, insist
@@ -32,6 +33,7 @@ logger = logging.getLogger(__name__)
 COMMANDS: Final = frozenset({"context", "memory", "find", "search", "why", "compact", "undo", "help"})
 """The slash commands of a chat: nothing in them touches the machine, or chooses what costs money."""
 
+GREETING: Final = "Hello! Write to me as you would to anybody; /help shows what else I can do."
 RESTARTED: Final = "(I was restarted while I answered; this is the answer.)"
 MODEL_FAILED: Final = "The model did not answer. Please try again in a while."
 MODEL_BROKE_OFF: Final = "The model broke off here. Ask it to go on, or try again."
@@ -44,8 +46,12 @@ OTHER: Final = "I can only read documents of text."
 
 _SLOW_SECONDS: Final = 20.0
 _FOUND: Final = "found"
+_START: Final = re.compile(r"/start(?:@\w+)?(?=\s|$)")
+"""What Telegram sends when somebody opens a chat with a bot."""
+_HELP: Final = re.compile(r"/help\b")
 _MOST_FOUND: Final = 9
 _NUMBERS: Final = re.compile(r"\s*#?\d{1,2}(?:[\s,]+#?\d{1,2}){0,8}\s*\.?\s*")
+_SEEN: Final = {Detail.OUTLINE: "outline", Detail.EXCERPT: "beginning and end", Detail.PATH: "name"}
 _ADDRESS: Final = re.compile(r"(?<![\w./@:~])/(?:[\w.+-]+/)+[\w.+-]*")
 
 
@@ -70,30 +76,46 @@ class AnsweredChat:
 
 async def answer(chat: AnsweredChat, received: Received, delivery: Delivery) -> str:
     """Return the whole answer to a message; what there is of it is shown meanwhile."""
-    text = chat.message.text.strip()
-    if is_command(text):
-        return await _command(chat, text)
-    if (chosen := await _chosen(chat, text)) is not None:
-        return chosen
+    text = with_slash(chat.message.text.strip(), chat.platform.capabilities.command_mark)
+    if (said := await _said_at_once(chat, text)) is not None:
+        return "\n\n".join([said, *await _documents(chat), *chat.notes])
+    if await chat.inbox.noted(chat.gateway.name, chat.message.place, _FOUND) is not None:
+        # A number is a choice right after the list alone: later, it may be an answer to the model.
+        await chat.inbox.note(chat.gateway.name, chat.message.place, _FOUND, None)
+    # Before the documents: those of an answered message would go with the next one, too.
+    if text and received.begun and (before := await _answered_before(chat, received)) is not None:
+        return f"{RESTARTED}\n\n{before}"
     documents = await _documents(chat)
     if not text:
         return "\n".join([*chat.notes, *documents]) or "There is nothing in that message that I can read."
-    if received.begun and (before := await _answered_before(chat, received)) is not None:
-        return f"{RESTARTED}\n\n{before}"
     if received.begun:
         chat.notes.append(RESTARTED)
     return await _Run(chat, delivery).answer(unescaped(text))
 
 
+async def _said_at_once(chat: AnsweredChat, text: str) -> str | None:
+    """Return what is said without a model: a greeting, what a command says, or what was chosen by number."""
+    if _START.match(text):
+        return GREETING
+    return await _command(chat, text) if is_command(text) else await _chosen(chat, text)
+
+
 async def _answered_before(chat: AnsweredChat, received: Received) -> str | None:
-    """Return the answer of the model, if it was recorded before an earlier process ended."""
+    """Return the answer of the model, if it was recorded before an earlier process ended.
+
+    An answer that was interrupted when the process was told to end is taken back, so that it is asked for anew.
+    """
     turns = await chat.promptuary.threads.turns(thread=chat.thread)
     if not turns or turns[-1].status != "finished" or turns[-1].text != unescaped(chat.message.text.strip()):
         return None
     if turns[-1].created[:19] < received.received[:19]:  # to the second
         return None
     history = await chat.promptuary.threads.history(thread=chat.thread)
-    return history[-1].content if history and history[-1].role == "assistant" else None
+    said = history[-1].content if history and history[-1].role == "assistant" else None
+    if said is not None and said.endswith(INTERRUPTED):
+        await chat.promptuary.threads.undo(thread=chat.thread)
+        return None
+    return said
 
 
 async def _command(chat: AnsweredChat, text: str) -> str:
@@ -107,7 +129,11 @@ async def _command(chat: AnsweredChat, text: str) -> str:
         return f"{listed}\n\nReply with a number to attach it."
     if isinstance(result, CommandRefused):
         return without_codes(result.reason)
-    return without_addresses(without_codes(plain_text(result))) or "Done."
+    said = without_addresses(without_codes(plain_text(result))) or "Done."
+    mark = chat.platform.capabilities.command_mark
+    if mark == "/" or not _HELP.match(text):
+        return said
+    return f"{said}\n\nHere a command begins with {mark}, as in {mark}find guide."
 
 
 async def _chosen(chat: AnsweredChat, text: str) -> str | None:
@@ -119,7 +145,9 @@ async def _chosen(chat: AnsweredChat, text: str) -> str | None:
         return None
     numbers = [int(one) for one in re.findall(r"\d+", text)]
     if not all(1 <= number <= len(found) for number in numbers):
-        return f"There are {len(found)} results; reply with a number from 1 to {len(found)}."
+        return (
+            f"Reply with a number from 1 to {len(found)}." if len(found) > 1 else "There is one result: reply with 1."
+        )
     attached, lines = [], []
     for number in numbers:
         path = str(found[number - 1])
@@ -130,7 +158,9 @@ async def _chosen(chat: AnsweredChat, text: str) -> str | None:
             lines.append(f"{one_line(path)}: {error.reason}.")
     await chat.inbox.note(chat.gateway.name, chat.message.place, _FOUND, None)
     if attached:
-        lines.insert(0, f"{', '.join(attached)} is attached; /context drop takes it away again.")
+        verb, it = ("is", "it") if len(attached) == 1 else ("are", "them")
+        mark = chat.platform.capabilities.command_mark
+        lines.insert(0, f"{', '.join(attached)} {verb} attached; {mark}context drop PATH takes {it} away again.")
     return "\n".join(lines)
 
 
@@ -240,6 +270,11 @@ def told(expansion: Expansion) -> list[str]:
         for one in expansion.outcomes
         if one.code is not None
     ]
+    lines += [
+        f"{one_line(one.reference.raw)[:200]}: not all of it fits, so I see only its {_SEEN[one.detail]}."
+        for one in expansion.outcomes
+        if one.code is None and one.detail in _SEEN
+    ]
     lines += [one_line(str(slip))[:300] for slip in expansion.slips]
     spend = expansion.spend
     if expansion.blocked:
@@ -248,6 +283,14 @@ def told(expansion: Expansion) -> list[str]:
         share = spend.injected / spend.window
         lines.append(f"Warning: what you refer to takes {share:.0%} of the model's window.")
     return list(dict.fromkeys(lines))
+
+
+def with_slash(text: str, mark: str) -> str:
+    """Return a command with the slash that it begins with elsewhere; what is none stays as it is."""
+    found = re.match(r"[A-Za-z]+", text.removeprefix(mark))
+    if mark == "/" or not text.startswith(mark) or found is None or found[0].lower() not in COMMANDS:
+        return text
+    return f"/{text.removeprefix(mark)}"
 
 
 def without_codes(text: str) -> str:

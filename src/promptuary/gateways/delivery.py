@@ -1,17 +1,20 @@
 """Sends an answer while it comes in, and so that a kill at any moment neither loses nor repeats it.
 
-A part is noted before it is sent, and its id after that. After a restart a part whose id is known is edited; one that
-was being sent is sent again, with the same key where the platform knows such keys, else marked as perhaps a repetition.
+A part is noted before it is sent, and its id after that. After a restart a part whose id is known is edited. One that
+was being sent is looked for on the platform by its key; if that cannot tell, it is sent again: with the same key while
+the platform knows it, else marked as perhaps a repetition. The mark stays with the part, however often that happens.
 """
 
 import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Final, TypeVar
 
 from promptuary.core.errors import PlatformError, PlatformUnreachableError, RateLimitedError
-from promptuary.core.ports.inbox import Received
+from promptuary.core.ports.inbox import Received, SentPart
 from promptuary.engine import AsyncInbox
 from promptuary.gateways.chunking import chunks
 from promptuary.gateways.port import Backoff, Capabilities, ChatReply
@@ -20,9 +23,11 @@ logger = logging.getLogger(__name__)
 
 MOST_MESSAGES: Final = 5
 """An answer that needs more messages is sent as a file, after its beginning."""
-REPEATED: Final = "(You may have this already: I was restarted while I sent it.)"
+REPEATED: Final = "(You may have this already: I was interrupted while I sent it.)"
+SUPERSEDED: Final = "(This was a part of an answer that I began before I was restarted. The answer is above.)"
 IN_A_FILE: Final = "\n\n… (The whole answer is in the file below.)"
 FILE_NAME: Final = "answer.md"
+_FILE_PART: Final = MOST_MESSAGES
 _TRIES: Final = 12
 _TYPING_EVERY: Final = 4.0
 
@@ -33,11 +38,13 @@ class Delivery:
     """One answer on its way into a chat. ``show`` is called with all of it that there is so far, again and again."""
 
     def __init__(self, inbox: AsyncInbox, reply: ChatReply, capabilities: Capabilities, received: Received) -> None:
-        self._inbox, self._reply, self._capabilities, self._number = inbox, reply, capabilities, received.number
-        self._ids = list(received.sent)
-        self._uncertain = {part for part, message in enumerate(received.sent) if not message}
+        self._inbox, self._reply, self._capabilities = inbox, reply, capabilities
+        self._number, self._question = received.number, received.message
+        self._parts = dict(received.sent)
+        self._uncertain = {part for part, one in self._parts.items() if not one.message}
         self._shown: dict[int, str] = {}
         self._next = 0.0
+        self._not_before = 0.0
         self._next_typing = 0.0
         self._lock = asyncio.Lock()
 
@@ -60,7 +67,7 @@ class Delivery:
                 for part, piece in enumerate(self._pieces(text)[:MOST_MESSAGES]):
                     await self._put(part, piece)
         except RateLimitedError as error:
-            self._next = time.monotonic() + error.seconds
+            self._next = self._not_before = time.monotonic() + error.seconds
         except PlatformError as error:
             logger.debug("a part of an answer could not be shown: %s", error)
 
@@ -71,21 +78,24 @@ class Delivery:
         """
         await self._inbox.ready(self._number, text)
         async with self._lock:
+            await asyncio.sleep(max(0.0, self._not_before - time.monotonic()))
             await self._finish(text)
         await self._inbox.answered(self._number)
 
     async def _finish(self, text: str) -> None:
         pieces = self._pieces(text)
+        shown = [part for part in self._parts if part < MOST_MESSAGES]
         if len(pieces) <= MOST_MESSAGES:
-            for part, piece in enumerate(pieces):
-                await self._insist(lambda part=part, piece=piece: self._put(part, piece))  # type: ignore[misc]
+            texts = dict(enumerate(pieces))
+            texts |= {part: SUPERSEDED for part in shown if part >= len(pieces) and self._parts[part].message}
         else:
-            first = self._pieces(text, less=len(IN_A_FILE))[0] + IN_A_FILE
-            shown = max(1, sum(1 for one in self._ids if one))
-            await self._insist(lambda: self._put(0, first))
-            for part in range(1, min(shown, MOST_MESSAGES)):  # what was shown while it came in stays as it is
-                await self._insist(lambda part=part: self._put(part, pieces[part]))  # type: ignore[misc]
-            await self._insist(lambda: self._send_file(max(shown, 1), text))
+            # What was shown while it came in stays, and is not sent anew.
+            texts = {0: self._pieces(text, less=len(IN_A_FILE))[0] + IN_A_FILE}
+            texts |= {part: pieces[part] for part in shown if part}
+        for part, piece in texts.items():
+            await insist(lambda part=part, piece=piece: self._put(part, piece))  # type: ignore[misc]
+        if len(pieces) > MOST_MESSAGES:
+            await insist(lambda: self._put_file(text))
 
     def _pieces(self, text: str, less: int = 0) -> list[str]:
         # Room for the mark of a repetition, wherever it turns out to be needed.
@@ -93,38 +103,74 @@ class Delivery:
 
     async def _put(self, part: int, piece: str) -> None:
         """Make ``piece`` the text of a part: the message that it is, or a new one."""
-        is_repeated = part in self._uncertain and not self._capabilities.idempotent
-        text = f"{REPEATED}\n\n{piece}" if is_repeated else piece
-        known = self._ids[part] if part < len(self._ids) else None
-        if known:
+        sent = await self._prepared(part)
+        text = f"{REPEATED}\n\n{piece}" if sent.repeated else piece
+        if sent.message:
             if self._shown.get(part) != text:
-                await self._reply.edit(known, text)
+                await self._reply.edit(sent.message, text)
         else:
-            if known is None:
-                await self._inbox.sending(self._number, part)
-                self._ids.append("")
-            try:
-                message = await self._reply.send(text, key=f"{self._number}.{part}")
-            except PlatformUnreachableError as error:
-                if error.may_have_arrived:
-                    self._uncertain.add(part)
-                raise
-            await self._inbox.sent(self._number, part, message)
-            self._ids[part] = message
+            may_be_older = part in self._uncertain and self._capabilities.key_seconds > 0
+            message = await self._sent(part, lambda key: self._reply.send(text, key=key))
+            if may_be_older:  # the platform may know the message by its key, with the words that it had then
+                await self._reply.edit(message, text)
         self._shown[part] = text
 
-    async def _send_file(self, part: int, text: str) -> None:
-        if part < len(self._ids) and self._ids[part]:
-            return
-        if part >= len(self._ids):
-            await self._inbox.sending(self._number, part)
-            self._ids.append("")
-        message = await self._reply.send_file(FILE_NAME, text.encode("utf-8", "replace"), key=f"{self._number}.{part}")
-        await self._inbox.sent(self._number, part, message)
-        self._ids[part] = message
+    async def _put_file(self, text: str) -> None:
+        sent = await self._prepared(_FILE_PART)
+        if not sent.message:
+            data, said = text.encode("utf-8", "replace"), REPEATED if sent.repeated else ""
+            await self._sent(_FILE_PART, lambda key: self._reply.send_file(FILE_NAME, data, text=said, key=key))
 
-    async def _insist(self, deed: Callable[[], Awaitable[Result]]) -> Result:
-        return await insist(deed)
+    async def _prepared(self, part: int) -> SentPart:
+        """Return what is known of a part that is about to be sent or edited; what is new of it is stored already."""
+        sent = self._parts.get(part)
+        if sent is None:
+            await self._inbox.sending(self._number, part)
+            sent = SentPart(since=datetime.now(UTC).isoformat())
+        elif not sent.message and part in self._uncertain:
+            found = await self._found(part)
+            if found:
+                await self._inbox.sent(self._number, part, found)
+                sent = replace(sent, message=found)
+            elif not sent.repeated and not knows_key(self._capabilities, sent, datetime.now(UTC)):
+                await self._inbox.sending(self._number, part, again=True)
+                sent = replace(sent, repeated=True)
+        self._parts[part] = sent
+        return sent
+
+    async def _found(self, part: int) -> str:
+        try:
+            return await self._reply.find(self._key(part), after=self._question)
+        except PlatformUnreachableError:
+            raise
+        except PlatformError as error:
+            logger.info("a message that may have been sent could not be looked for: %s", error)
+            return ""
+
+    async def _sent(self, part: int, send: Callable[[str], Awaitable[str]]) -> str:
+        """Send a part, note its id, and return it."""
+        try:
+            message = await send(self._key(part))
+        except PlatformUnreachableError as error:
+            if error.may_have_arrived:
+                self._uncertain.add(part)
+            raise
+        await self._inbox.sent(self._number, part, message)
+        self._parts[part] = replace(self._parts[part], message=message)
+        self._uncertain.discard(part)
+        return message
+
+    def _key(self, part: int) -> str:
+        return f"{self._number}.{part}"
+
+
+def knows_key(capabilities: Capabilities, sent: SentPart, now: datetime) -> bool:
+    """Return whether the platform still knows the key of a part, so that it does not arrive twice."""
+    try:
+        age = (now - datetime.fromisoformat(sent.since)).total_seconds()
+    except (TypeError, ValueError):  # of a version that did not note the time
+        return False
+    return 0 <= age < capabilities.key_seconds
 
 
 async def insist(deed: Callable[[], Awaitable[Result]], *, tries: int = _TRIES) -> Result:

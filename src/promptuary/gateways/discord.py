@@ -1,13 +1,16 @@
 """Discord, by discord.py: a websocket for what comes in, HTTP for what goes out.
 
-Discord forgets nothing that was said in a channel, so what was missed while nobody was connected is read from there.
-Messages carry a nonce, by which Discord knows one that is sent again.
+Discord forgets nothing that was said in a channel, so what was missed while nobody was connected is read from there: in
+the channels that are known, and in those of the servers that the bot is on. A direct channel that is not known cannot
+be found by a bot. Messages carry a nonce, by which Discord knows one that is sent again.
 """
 
 import asyncio
 import contextlib
+import logging
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,13 +22,19 @@ from promptuary.core.errors import (
     RateLimitedError,
     how_to_install,
 )
+from promptuary.core.text import one_line
 from promptuary.gateways.port import Accept, Backoff, Capabilities, ChatFile, ChatReply, Inbound, kind_of_mime
 
 if TYPE_CHECKING:
     import discord
 
-_CAPABILITIES: Final = Capabilities(longest=2000, edit_every=1.5, idempotent=True)
+logger = logging.getLogger(__name__)
+
+_CAPABILITIES: Final = Capabilities(longest=2000, edit_every=1.5, key_seconds=60.0)
+"""Discord says that it knows a nonce for "a few minutes"."""
 _MOST_MISSED: Final = 100
+_MOST_CHANNELS: Final = 200
+"""Of how many channels of servers, in which somebody wrote meanwhile, the messages are read."""
 
 
 class Discord:
@@ -36,7 +45,7 @@ class Discord:
             with warnings.catch_warnings():
                 # Its part for voice, which is not used here, imports a module that Python will drop.
                 warnings.simplefilter("ignore", DeprecationWarning)
-                import discord  # noqa: PLC0415  (an extra, and slow)
+                import discord  # noqa: F401, PLC0415  (an extra, and slow)
         except ImportError:
             raise ConfigError(f"Discord needs the extra discord: {how_to_install('discord')}") from None
         self._token = token
@@ -48,15 +57,35 @@ class Discord:
             # The library has no other place for it.
             Route.BASE = base_url.rstrip("/")
             DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(base_url.replace("http", "ws", 1).rstrip("/") + "/gateway")
+        self._client = self._made_client()
+        self._logged_in = asyncio.Event()
+        self._accept: Accept | None = None
+        self._last: dict[str, str] = {}
+        self._on_state: Callable[[str], None] = lambda _: None
+
+    def _made_client(self) -> "discord.Client":
+        import discord  # noqa: PLC0415  (loaded already)
+
+        class Client(discord.Client):
+            """A client that tells of nothing more once it is being closed: nobody would run the handlers."""
+
+            def dispatch(self, event: str, /, *args: Any, **about: Any) -> None:
+                if not self.is_closed():
+                    super().dispatch(event, *args, **about)
+
         intents = discord.Intents(guilds=True, guild_messages=True, dm_messages=True, message_content=True)
         none = discord.AllowedMentions.none()  # whatever a model writes, nobody is called by it
-        self._client = discord.Client(intents=intents, allowed_mentions=none, max_messages=1000)
-        self._client.event(self.on_message)
-        self._client.event(self.on_raw_message_edit)
-        self._client.event(self.on_ready)
-        self._accept: Accept | None = None
-        self._last: Mapping[str, str] = {}
-        self._on_state: Callable[[str], None] = lambda _: None
+        # Half a second for one more guild until it says that it is ready.
+        client = Client(intents=intents, allowed_mentions=none, max_messages=1000, guild_ready_timeout=0.5)
+        client.event(self.on_message)
+        client.event(self.on_raw_message_edit)
+        client.event(self.on_ready)
+        return client
+
+    async def client(self) -> "discord.Client":
+        """Return the client, when it is logged in: before that it can send nothing."""
+        await self._logged_in.wait()
+        return self._client
 
     @property
     def capabilities(self) -> Capabilities:
@@ -71,35 +100,58 @@ class Discord:
             try:
                 with _translated():
                     await self._client.login(self._token)
+                    self._logged_in.set()
+                    backoff.reset()
                     await self._client.connect(reconnect=True)
             except PlatformUnreachableError as error:
                 on_state(f"Discord cannot be reached; trying again: {error}")
+                self._logged_in.clear()
                 await self._client.close()
+                self._client = self._made_client()  # one that was closed cannot connect again
                 await asyncio.sleep(backoff.after(error))
-                self._client.clear()
             else:
                 return
 
     async def on_ready(self) -> None:
-        """Read what was said while nobody was connected, in the chats that are known."""
+        """Read what was said while nobody was connected."""
         self._on_state(f"connected to Discord as {self._client.user}")
-        for chat, message in list(self._last.items()):
+        known = dict(self._last)
+        for chat, message in known.items():
             try:
                 with _translated():
                     await self._missed(int(chat), int(message))
             except PlatformError as error:
                 self._on_state(f"what was missed in a chat could not be read: {error}")
+        newest = max(map(int, known.values()), default=0)
+        for channel in self._channels_with_news(known, newest):
+            try:
+                with _translated():
+                    await self._missed(channel, newest, known=False)
+            except PlatformError as error:  # most of them are not for the bot
+                logger.info("what was said in a channel could not be read: %s", error)
 
-    async def _missed(self, chat: int, message: int) -> None:
+    def _channels_with_news(self, known: Mapping[str, str], newest: int) -> list[int]:
+        """Return the channels of servers in which somebody wrote after the last message that was received anywhere."""
+        if not newest:  # nothing was ever received, so nothing was missed
+            return []
+        every: list[Any] = [one for guild in self._client.guilds for one in (*guild.text_channels, *guild.threads)]
+        with_news = [one for one in every if (one.last_message_id or 0) > newest and str(one.id) not in known]
+        with_news.sort(key=lambda one: -(one.last_message_id or 0))
+        return [one.id for one in with_news[:_MOST_CHANNELS]]
+
+    async def _missed(self, chat: int, message: int, *, known: bool = True) -> None:
         import discord  # noqa: PLC0415  (loaded with the client)
 
         channel: Any = self._client.get_channel(chat) or await self._client.fetch_channel(chat)
         after = discord.Object(id=message)
         async for one in channel.history(after=after, limit=_MOST_MISSED, oldest_first=True):
-            await self.on_message(one)
+            await self._take(one, missed=not known)
 
     async def on_message(self, message: "discord.Message") -> None:
         """Take a message."""
+        await self._take(message)
+
+    async def _take(self, message: "discord.Message", *, missed: bool = False) -> None:
         if message.author.bot or self._accept is None or self._client.user is None:
             return
         replied = message.reference.resolved if message.reference else None
@@ -114,9 +166,9 @@ class Discord:
             name=message.author.display_name,
             files=tuple(_file(one) for one in message.attachments),
         )
-        await self._accept(found)
-        if self._last.get(found.chat, "0").isdigit() and int(self._last.get(found.chat, "0")) < message.id:
-            self._last = {**self._last, found.chat: str(message.id)}
+        await self._accept(replace(found, missed=missed))
+        if int(self._last.get(found.chat, "0")) < message.id:
+            self._last[found.chat] = str(message.id)
 
     async def on_raw_message_edit(self, payload: "discord.RawMessageUpdateEvent") -> None:
         """Take a message that its sender edited; Discord also tells of those to which it added a preview."""
@@ -170,12 +222,12 @@ class Discord:
     def reply(self, chat: str, thread: str) -> ChatReply:
         """Return what answers in a channel; a thread of Discord is a channel."""
         del thread
-        return _DiscordReply(self._client, int(chat))
+        return _DiscordReply(self, int(chat))
 
     async def download(self, file: ChatFile) -> bytes:
         """Return what is in a file."""
         with _translated():
-            return await self._client.http.get_from_cdn(file.handle)
+            return await (await self.client()).http.get_from_cdn(file.handle)
 
     async def check(self) -> Sequence[str]:
         """Try the token, and return what the bot is."""
@@ -189,35 +241,50 @@ class Discord:
 
     async def close(self) -> None:
         """Close every connection; what arrives meanwhile is read from the channel at the next start."""
-        self._client.dispatch = lambda *_, **__: None  # type: ignore[method-assign]
         await self._client.close()
 
 
 class _DiscordReply:
     """Answers in one channel."""
 
-    def __init__(self, client: "discord.Client", chat: int) -> None:
-        self._channel = client.get_partial_messageable(chat)
+    def __init__(self, bot: Discord, chat: int) -> None:
+        self._bot, self._chat = bot, chat
+
+    async def _channel(self) -> "discord.PartialMessageable":
+        return (await self._bot.client()).get_partial_messageable(self._chat)
 
     async def typing(self) -> None:
+        channel = await self._channel()
         with _translated():
-            await self._channel.typing()
+            await channel.typing()
 
     async def send(self, text: str, *, key: str) -> str:
+        channel = await self._channel()
         with _translated():
-            sent = await self._channel.send(text or "\u200b", nonce=f"promptuary-{key}"[:25])
+            sent = await channel.send(text or "\u200b", nonce=_nonce(key))
         return str(sent.id)
 
     async def edit(self, message: str, text: str) -> None:
+        channel = await self._channel()
         with _translated():
-            await self._channel.get_partial_message(int(message)).edit(content=text or "\u200b")
+            await channel.get_partial_message(int(message)).edit(content=text or "\u200b")
 
-    async def send_file(self, name: str, data: bytes, *, key: str) -> str:
+    async def send_file(self, name: str, data: bytes, *, text: str, key: str) -> str:
         import discord  # noqa: PLC0415  (loaded with the client)
 
+        channel, file = await self._channel(), discord.File(BytesIO(data), name)
         with _translated():
-            sent = await self._channel.send(file=discord.File(BytesIO(data), name), nonce=f"promptuary-{key}"[:25])
+            sent = await channel.send(text or None, file=file, nonce=_nonce(key))
         return str(sent.id)
+
+    async def find(self, key: str, *, after: str) -> str:
+        """Return nothing: Discord tells the nonce of a message only to who sends it."""
+        del key, after
+        return ""
+
+
+def _nonce(key: str) -> str:
+    return f"promptuary-{key}"[:25]
 
 
 def _file(one: "discord.Attachment") -> ChatFile:
@@ -240,9 +307,12 @@ def _translated() -> Iterator[None]:
         raise RateLimitedError(error.retry_after) from error
     except discord.HTTPException as error:
         if error.status == 429 or error.status >= 500:
-            raise PlatformUnreachableError(f"Discord answered {error.status}") from error
+            silent = error.status in {502, 504}
+            raise PlatformUnreachableError(f"Discord answered {error.status}", may_have_arrived=silent) from error
         raise PlatformError(f"Discord refused it ({error.status})") from error
     except discord.ConnectionClosed as error:
         raise PlatformUnreachableError(f"the connection was closed ({error.code})") from error
     except (aiohttp.ClientError, discord.GatewayNotFound, OSError, TimeoutError) as error:
-        raise PlatformUnreachableError(type(error).__name__) from error
+        arrived = not isinstance(error, aiohttp.ClientConnectorError)
+        reason = one_line(str(error))[:200] or type(error).__name__
+        raise PlatformUnreachableError(reason, may_have_arrived=arrived) from error

@@ -20,7 +20,7 @@ from promptuary.engine import AsyncInbox
 from promptuary.gateways.answering import FAILED, AnsweredChat, answer
 from promptuary.gateways.delivery import Delivery, insist
 from promptuary.gateways.people import OncePerHour, RateLimit, principal_of
-from promptuary.gateways.port import Inbound, Platform
+from promptuary.gateways.port import Backoff, Inbound, Platform
 from promptuary.gateways.workspaces import OpenWorkspaces
 
 logger = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ _LONGEST_TEXT: Final = 100_000
 UNKNOWN: Final = "I do not know you. Whoever runs this bot can allow your id: {user}"
 TOO_MANY: Final = "That is too many messages at once; please wait {seconds:.0f} seconds."
 TOO_LONG: Final = "That message is too long. Send it as a document."
-EDITED_LATE: Final = "I have answered that message as it was before; send it again to ask anew."
+EDITED_LATE: Final = "I am done with that message as it was before; send it again to ask anew."
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class Gateway:
         self._queues: dict[str, _Queue] = {}
         self._rate = RateLimit(config.rate, time.monotonic)
         self._told_unknown = OncePerHour(time.monotonic)
-        self._told_rate = OncePerHour(time.monotonic)
+        self._told_to_wait: set[str] = set()
         self._sentences: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
@@ -74,25 +74,37 @@ class Gateway:
         await self._inbox.prune(before.isoformat(timespec="seconds"))
         left = await self._inbox.unanswered(self.config.name)
         if left:
-            self._on_state(f"{len(left)} message{'s' * (len(left) != 1)} of before are answered now")
+            self._on_state(f"{len(left)} message{'s' * (len(left) != 1)} of before to be answered now")
         for one in left:
             self._enqueue(Inbound.of(one.body).place, one.number)
+        backoff = Backoff()
         try:
-            last = await self._inbox.last_messages(self.config.name)
-            await self._platform.run(self.accept, last, self._on_state)
+            while True:
+                try:
+                    last = await self._inbox.last_messages(self.config.name)
+                    return await self._platform.run(self.accept, last, self._on_state)
+                except PlatformError:
+                    raise
+                except PromptuaryError:  # a full disk, say; it was told, and the platform keeps what was not taken
+                    await asyncio.sleep(backoff.next())
         finally:
             await self._stop()
 
     async def accept(self, message: Inbound) -> None:
         """Take a message; when this returns it is stored, or it is one that nobody answers."""
         async with self._accepting:  # client libraries call this for several at once; they are stored as they came
-            await self._accepted(message)
+            try:
+                await self._accepted(message)
+            except PromptuaryError as error:
+                self._on_state(f"a message could not be stored: {error}")
+                raise
 
     async def _accepted(self, message: Inbound) -> None:
         if not message.addressed:
             return
         if not self.config.allows(message.chat, message.user):
-            if self._told_unknown.may_say(message.user):
+            # Whoever was not answered yesterday is not told so at every start.
+            if not message.missed and self._told_unknown.may_say(message.user):
                 self._say(message, UNKNOWN.format(user=message.user))
             return
         if message.edited:
@@ -112,8 +124,11 @@ class Gateway:
             seconds = 10.0
         if seconds:
             await self._inbox.answered(number)
-            self._say(message, TOO_MANY.format(seconds=seconds))
+            if message.user not in self._told_to_wait:  # once: platforms limit a bot, too
+                self._told_to_wait.add(message.user)
+                self._say(message, TOO_MANY.format(seconds=seconds))
             return
+        self._told_to_wait.discard(message.user)
         self._enqueue(message.place, number)
 
     async def idle(self) -> None:

@@ -26,8 +26,8 @@ def principal_of(gateway: NamedGateway, message: Inbound) -> Principal:
 
 
 def thread_of(gateway: NamedGateway, message: Inbound) -> str:
-    """Return the name of the thread of a conversation."""
-    return f"{gateway.platform}:{message.place}"[:200]
+    """Return the name of the thread of a conversation. Two bots on one platform have threads of their own."""
+    return f"{gateway.name}:{message.place}"[:200]
 
 
 def reach_of(rules: ChatRules) -> Reach:

@@ -36,7 +36,8 @@ class Inbound:
     """A message. All ids are those of the platform, as text.
 
     ``direct``: nobody else is in the chat. ``addressed``: the bot is meant; in a group most messages are for others.
-    ``edited``: the sender has changed a message that was sent before.
+    ``edited``: the sender has changed a message that was sent before. ``missed``: it was read afterwards, in a chat in
+    which nobody had written to the bot before.
     """
 
     chat: str
@@ -48,6 +49,7 @@ class Inbound:
     direct: bool = True
     addressed: bool = True
     edited: bool = False
+    missed: bool = False
     files: tuple[ChatFile, ...] = ()
 
     @property
@@ -58,7 +60,7 @@ class Inbound:
     def body(self) -> Mapping[str, Json]:
         """Return the message as it is stored."""
         body: dict[str, Any] = {**asdict(self), "files": [asdict(one) for one in self.files]}
-        return {key: value for key, value in body.items() if key not in {"edited", "addressed"}}
+        return {key: value for key, value in body.items() if key not in {"edited", "addressed", "missed"}}
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> "Inbound":
@@ -71,13 +73,15 @@ class Inbound:
 class Capabilities:
     """What a platform can do. ``longest`` is in characters of one message; ``edit_every`` is in seconds.
 
-    ``idempotent``: a message that is sent twice with the same key arrives once.
+    ``command_mark`` is what a command begins with: a platform may keep what begins with a slash for itself.
+    ``key_seconds``: for how long a message that is sent twice with the same key arrives once.
     """
 
     longest: int
     edit_every: float
     largest_download: int = 20 * 1024 * 1024
-    idempotent: bool = False
+    command_mark: str = "/"
+    key_seconds: float = 0.0
 
 
 class ChatReply(Protocol):
@@ -95,8 +99,12 @@ class ChatReply(Protocol):
         """Replace the text of a message that was sent."""
         ...
 
-    async def send_file(self, name: str, data: bytes, *, key: str) -> str:
-        """Send a file, and return the id of its message."""
+    async def send_file(self, name: str, data: bytes, *, text: str, key: str) -> str:
+        """Send a file, with a text beside it if there is one, and return the id of its message."""
+        ...
+
+    async def find(self, key: str, *, after: str) -> str:
+        """Return the id of the message that was sent with a key, after another message; empty if nobody can tell."""
         ...
 
 
@@ -115,8 +123,8 @@ class Platform(Protocol):
     async def run(self, accept: Accept, last: Mapping[str, str], on_state: Callable[[str], None]) -> None:
         """Pass every message to ``accept`` until it is cancelled, and connect again whenever that is needed.
 
-        ``last`` has the message of each chat that was received last: what came after it, and was missed, is passed on,
-        too. ``on_state`` is told sentences for the operator.
+        ``last`` has the message that was received last in each chat, the newest first: what came after it, and was
+        missed, is passed on, too, as far as the platform tells of it. ``on_state`` is told sentences for the operator.
         """
         ...
 
@@ -146,9 +154,14 @@ class Backoff:
     _next: float = field(default=0.0)
 
     def after(self, error: PlatformUnreachableError) -> float:
-        """Return how many seconds to wait after an error."""
+        """Return how many seconds to wait after an error of the platform."""
+        seconds = self.next()
+        return max(seconds, min(error.seconds, 600.0)) if isinstance(error, RateLimitedError) else seconds
+
+    def next(self) -> float:
+        """Return how many seconds to wait after any error."""
         self._next = min(self._next * 2 or self.first, self.most)
-        return max(self._next, min(error.seconds, 600.0)) if isinstance(error, RateLimitedError) else self._next
+        return self._next
 
     def reset(self) -> None:
         """Begin anew, after a success."""

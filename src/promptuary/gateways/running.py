@@ -1,16 +1,29 @@
 """Runs gateways by name, several in one process, and tries whether one could run."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Final
 
 from promptuary.config.gateways import NamedGateway
-from promptuary.config.keys import service_key
+from promptuary.config.keys import KeyPlace
 from promptuary.config.settings import Settings, load
-from promptuary.core.errors import BadTokenError, ConfigError
+from promptuary.core.errors import (
+    BadTokenError,
+    ConfigError,
+    PlatformError,
+    PlatformUnreachableError,
+    PromptuaryError,
+)
 from promptuary.engine import AsyncInbox
 from promptuary.gateways.gateway import Gateway
 from promptuary.gateways.port import Platform
 from promptuary.gateways.workspaces import OpenWorkspaces
+
+logger = logging.getLogger(__name__)
+
+_NO_MODEL: Final = "set answer_model, or model of the gateway"
+_NOBODY: Final = 'set allow = ["ID"]; the bot tells their id to whoever writes to it'
 
 OnState = Callable[[str, str], None]
 """Is told the name of a gateway and a sentence for whoever runs it."""
@@ -36,7 +49,7 @@ def found_gateways(settings: Settings, names: Sequence[str]) -> list[NamedGatewa
 
 def open_platform(config: NamedGateway) -> Platform:
     """Return the bot of a gateway. Raises ``ConfigError`` if its token or its extra is missing."""
-    token = service_key(config.token_env, config.name, config.name if config.keyring else "")
+    token = KeyPlace(config.token_env, config.name if config.keyring else "").read(config.name)
     match config.platform:
         case "telegram":
             from promptuary.gateways.telegram import Telegram  # noqa: PLC0415  (an extra, and slow)
@@ -50,27 +63,38 @@ def open_platform(config: NamedGateway) -> Platform:
             from promptuary.gateways.slack import Slack  # noqa: PLC0415  (an extra, and slow)
 
             entry = f"{config.name}-app" if config.keyring else ""
-            platform = Slack(token, service_key(config.app_token_env, f"{config.name} app", entry), config.base_url)
+            platform = Slack(token, KeyPlace(config.app_token_env, entry).read(f"{config.name} app"), config.base_url)
     return platform
 
 
 async def run_gateways(names: Sequence[str], on_state: OnState) -> None:
-    """Run gateways until the task is cancelled. Raises ``ConfigError`` before anything runs if one cannot be."""
+    """Run gateways until the task is cancelled. One that cannot run, or fails, is told, and the others go on.
+
+    Raises ``ConfigError`` if none can run, or none is left.
+    """
     inbox = await AsyncInbox.open()
     try:
-        configs = found_gateways(load(inbox.place), names)
+        settings = load(inbox.place)
+        configs = found_gateways(settings, names)
         workspaces = OpenWorkspaces(inbox)
         platforms: list[Platform] = []
         try:
+            running: list[Coroutine[Any, Any, str]] = []
+            failures: list[str] = []
             for config in configs:
-                for rules in (config.rules, *config.chats.values()):
-                    await workspaces.check(rules)
-                platforms.append(open_platform(config))
-            async with asyncio.TaskGroup() as group:
-                for config, platform in zip(configs, platforms, strict=True):
-                    group.create_task(_run(config, platform, inbox, workspaces, on_state))
-        except* BadTokenError as refused:
-            raise ConfigError(str(refused.exceptions[0])) from None
+                try:
+                    await _check_workspaces(config, workspaces)
+                    platforms.append(open_platform(config))
+                except ConfigError as error:
+                    failures.append(str(error))
+                    if len(configs) > 1:
+                        on_state(config.name, f"cannot run: {error}")
+                else:
+                    running.append(_run(config, platforms[-1], inbox, workspaces, _Sentences(config.name, on_state)))
+                    for sentence in _missing(config, settings):
+                        on_state(config.name, sentence)
+            failures += await _all_of(running)
+            raise ConfigError(failures[0] if len(configs) == 1 else "no gateway is left that could run")
         finally:
             for platform in platforms:
                 await platform.close()
@@ -79,11 +103,57 @@ async def run_gateways(names: Sequence[str], on_state: OnState) -> None:
         await inbox.close()
 
 
+async def _all_of(running: Sequence[Coroutine[Any, Any, str]]) -> list[str]:
+    tasks = [asyncio.ensure_future(one) for one in running]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _check_workspaces(config: NamedGateway, workspaces: OpenWorkspaces) -> None:
+    for rules in (config.rules, *config.chats.values()):
+        await workspaces.check(rules)
+
+
+class _Sentences:
+    """Tells what happens to a gateway, and nothing twice in a row: a platform may be out of reach for hours."""
+
+    def __init__(self, name: str, on_state: OnState) -> None:
+        self._name, self._on_state, self._last = name, on_state, ""
+
+    def __call__(self, sentence: str) -> None:
+        if sentence != self._last:
+            self._last = sentence
+            self._on_state(self._name, sentence)
+
+
 async def _run(
-    config: NamedGateway, platform: Platform, inbox: AsyncInbox, workspaces: OpenWorkspaces, on_state: OnState
-) -> None:
-    gateway = Gateway(config, platform, inbox, workspaces, on_state=lambda text: on_state(config.name, text))
-    await gateway.run()
+    config: NamedGateway, platform: Platform, inbox: AsyncInbox, workspaces: OpenWorkspaces, tell: Callable[[str], None]
+) -> str:
+    """Run a gateway, and return why it ended."""
+    try:
+        await Gateway(config, platform, inbox, workspaces, on_state=tell).run()
+    except PromptuaryError as error:
+        reason = str(error)
+    except Exception as error:  # a bug in one adapter must not end the others
+        logger.exception("the gateway %s failed", config.name)
+        reason = f"it failed unexpectedly ({type(error).__name__})"
+    else:
+        reason = "the platform closed the connection"
+    tell(f"stopped: {reason}")
+    return reason
+
+
+def _missing(config: NamedGateway, settings: Settings) -> list[str]:
+    """Return sentences about what has to be set before anybody gets an answer."""
+    trouble = _model_trouble(config, settings)
+    lines = [f"nobody gets an answer: {trouble}"] if trouble else []
+    if not config.allow and not any(one.allow for one in config.chats.values()):
+        lines.append(f"nobody may write to it yet: {_NOBODY}")
+    return lines
 
 
 async def check_gateway(name: str) -> list[str]:
@@ -99,10 +169,11 @@ async def check_gateway(name: str) -> list[str]:
         platform = open_platform(config)
         try:
             lines = list(await platform.check())
-            for rules in (config.rules, *config.chats.values()):
-                await workspaces.check(rules)
+            await _check_workspaces(config, workspaces)
         except BadTokenError as error:
             raise ConfigError(str(error)) from error
+        except PlatformUnreachableError as error:
+            raise PlatformError(f"{config.platform.title()} cannot be reached: {error}") from error
         finally:
             await platform.close()
             await workspaces.close()
@@ -111,11 +182,22 @@ async def check_gateway(name: str) -> list[str]:
     return [*lines, *_described(config, settings)]
 
 
+def _model_trouble(config: NamedGateway, settings: Settings) -> str:
+    """Return why no model can answer, and what to do; nothing if one can, as far as that is known before."""
+    if not (name := config.model or settings.answer_model):
+        return f"no model is set; {_NO_MODEL}"
+    try:
+        settings.chat(name).key.read("chat")
+    except ConfigError as error:
+        return f"the model {name} cannot be used: {error}"
+    return ""
+
+
 def _described(config: NamedGateway, settings: Settings) -> list[str]:
-    model = config.model or settings.answer_model
-    lines = [f"model: {model}" if model else "model: none; set answer_model, or model of the gateway"]
+    trouble = _model_trouble(config, settings)
+    lines = [f"model: {trouble or config.model or settings.answer_model}"]
     if not config.allow and not any(one.allow for one in config.chats.values()):
-        lines.append('people: nobody; set allow = ["ID"], which the bot tells to who writes to it')
+        lines.append(f"people: nobody; {_NOBODY}")
     else:
         lines.append(f"people: {', '.join(config.allow) if config.allow else 'those of each chat'}")
     for chat, rules in (("every other chat", config.rules), *config.chats.items()):

@@ -1,14 +1,17 @@
 """Slack, by slack-bolt in socket mode: the bot needs no address of its own.
 
 An event is acknowledged when it is stored; Slack sends one again that is not. What was said while nobody was connected
-is read from the history of the channels that are known.
+is read from the history of the channels. Slack has no key by which it knows a message that is sent again (that of its
+own clients is not for apps), but its metadata can hold one, by which a message is found in the history.
 """
 
 import asyncio
 import contextlib
 import html
+import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -20,9 +23,18 @@ from promptuary.core.errors import (
     RateLimitedError,
     how_to_install,
 )
+from promptuary.core.text import one_line
+from promptuary.gateways.delivery import insist
 from promptuary.gateways.port import Accept, Backoff, Capabilities, ChatFile, ChatReply, Inbound, kind_of_mime
 
-_CAPABILITIES: Final = Capabilities(longest=3500, edit_every=1.5)
+logger = logging.getLogger(__name__)
+
+_CAPABILITIES: Final = Capabilities(longest=3500, edit_every=1.5, command_mark="!")
+_ANSWER: Final = "promptuary_answer"
+_MOST_READ: Final = 200
+_CHATS: Final = "im,mpim,public_channel,private_channel"
+PING_SECONDS: Final = 5.0
+"""How often the client looks whether the socket is still connected; it connects again when it is not."""
 _LINK: Final = re.compile(r"<([^<>|]+)(?:\|([^<>]*))?>")
 _BAD_TOKEN: Final = frozenset({"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired"})
 _PASSING: Final = frozenset({"ratelimited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"})
@@ -40,7 +52,8 @@ class Slack:
         self._token, self._app_token = token, app_token
         server = f"{base_url.rstrip('/')}/" if base_url else AsyncWebClient.BASE_URL
         self._host = urlsplit(base_url).netloc if base_url else "files.slack.com"
-        self._client = AsyncWebClient(token, base_url=server, timeout=20)
+        # Not the library's own retries: it would send a message again whose receipt got lost.
+        self._client = AsyncWebClient(token, base_url=server, timeout=20, retry_handlers=[])
         # Acknowledged after the listener has stored the event, and not before.
         self._app = AsyncApp(client=self._client, process_before_response=True)
         self._app.event("message")(self._on_event)
@@ -63,34 +76,60 @@ class Slack:
             try:
                 with _translated():
                     self._user = str((await self._client.auth_test())["user_id"])
-                    self._handler = AsyncSocketModeHandler(self._app, self._app_token)
+                    self._handler = AsyncSocketModeHandler(self._app, self._app_token, ping_interval=PING_SECONDS)
                     await self._handler.connect_async()
                 break
             except PlatformUnreachableError as error:
                 on_state(f"Slack cannot be reached; trying again: {error}")
                 await asyncio.sleep(backoff.after(error))
         on_state("connected to Slack")
-        for chat, message in last.items():
-            try:
-                await self._missed(chat, message)
-            except PlatformError as error:
-                on_state(f"what was missed in a chat could not be read: {error}")
+        try:
+            for chat, oldest in (await self._chats_with_news(last)).items():
+                await insist(lambda chat=chat, oldest=oldest: self._missed(chat, oldest, known=chat in last), tries=3)  # type: ignore[misc]
+        except PlatformError as error:
+            on_state(f"what was said while the gateway did not run could not be read: {error}")
         await asyncio.Event().wait()  # the client connects again by itself
 
-    async def _missed(self, chat: str, message: str) -> None:
-        with _translated():
-            found = await self._client.conversations_history(channel=chat, oldest=message, limit=100)
+    async def _chats_with_news(self, last: Mapping[str, str]) -> dict[str, str]:
+        """Return the chats to read what was missed in, and the message after which that is.
+
+        They are those that are known, and the other ones that the bot is in: there, what came after the last message
+        that was received anywhere.
+        """
+        if not last:  # nothing was ever received, so nothing was missed
+            return {}
+        newest, found = max(last.values(), key=float), dict(last)
+        try:
+            with _translated():
+                listed = await self._client.users_conversations(types=_CHATS, exclude_archived=True, limit=_MOST_READ)
+        except PlatformUnreachableError:
+            raise
+        except PlatformError as error:  # the app was installed without the scopes for it
+            logger.info("the chats of the bot could not be listed: %s", error)
+            return found
+        return found | {str(one["id"]): newest for one in listed.get("channels") or [] if one["id"] not in found}
+
+    async def _missed(self, chat: str, oldest: str, *, known: bool) -> None:
+        try:
+            with _translated():
+                found = await self._client.conversations_history(channel=chat, oldest=oldest, limit=_MOST_READ)
+        except PlatformUnreachableError:
+            raise
+        except PlatformError as error:  # it was removed from there, or may not read it
+            logger.info("what was missed in a chat could not be read: %s", error)
+            return
         for one in reversed(found.get("messages") or []):
             is_direct = chat.startswith("D")
-            await self._take({**one, "channel": chat, "channel_type": "im" if is_direct else "channel"})
+            message = {**one, "channel": chat, "channel_type": "im" if is_direct else "channel"}
+            await self._take(message, missed=not known)
 
     async def _on_event(self, event: dict[str, Any]) -> None:
         await self._take(event)
 
-    async def _take(self, event: Mapping[str, Any]) -> None:
+    async def _take(self, event: Mapping[str, Any], *, missed: bool = False) -> None:
         found = self._inbound(event)
         if found is not None and self._accept is not None:
-            await self._accept(found)
+            await self._accept(replace(found, missed=missed))
 
     def _inbound(self, event: Mapping[str, Any]) -> Inbound | None:
         kind, said, before = event.get("subtype"), event, ""
@@ -160,7 +199,7 @@ class _SlackReply:
         """Slack shows no such thing for bots."""
 
     async def send(self, text: str, *, key: str) -> str:
-        metadata = {"event_type": "promptuary_answer", "event_payload": {"key": key}}
+        metadata = {"event_type": _ANSWER, "event_payload": {"key": key}}
         with _translated():
             sent = await self._client.chat_postMessage(
                 channel=self._chat, text=escaped(text), thread_ts=self._thread, metadata=metadata, unfurl_links=False
@@ -171,13 +210,27 @@ class _SlackReply:
         with _translated():
             await self._client.chat_update(channel=self._chat, ts=message, text=escaped(text))
 
-    async def send_file(self, name: str, data: bytes, *, key: str) -> str:
+    async def send_file(self, name: str, data: bytes, *, text: str, key: str) -> str:
         del key
         with _translated():
             sent = await self._client.files_upload_v2(
-                channel=self._chat, thread_ts=self._thread, filename=name, content=data
+                channel=self._chat, thread_ts=self._thread, filename=name, content=data, initial_comment=text or None
             )
         return str((sent.get("files") or [{}])[0].get("id") or "file")
+
+    async def find(self, key: str, *, after: str) -> str:
+        """Look for a message in the history by the key that is in its metadata."""
+        about = {"channel": self._chat, "oldest": after, "limit": _MOST_READ, "include_all_metadata": True}
+        with _translated():
+            if self._thread:
+                found = await self._client.conversations_replies(ts=self._thread, **about)
+            else:
+                found = await self._client.conversations_history(**about)
+        for one in found.get("messages") or []:
+            metadata = one.get("metadata") or {}
+            if metadata.get("event_type") == _ANSWER and (metadata.get("event_payload") or {}).get("key") == key:
+                return str(one["ts"])
+        return ""
 
 
 def plain(text: str) -> str:
@@ -222,7 +275,10 @@ def _translated() -> Iterator[None]:
         if code in _BAD_TOKEN:
             raise BadTokenError(f"Slack does not accept the token ({code}); install the app once more") from error
         if code in _PASSING or status >= 500 or response is None:
-            raise PlatformUnreachableError(f"Slack answered {code or status}") from error
+            silent = status in {502, 504} or response is None
+            raise PlatformUnreachableError(f"Slack answered {code or status}", may_have_arrived=silent) from error
         raise PlatformError(f"Slack refused it ({code or type(error).__name__})") from error
     except (aiohttp.ClientError, OSError, TimeoutError) as error:
-        raise PlatformUnreachableError(type(error).__name__) from error
+        arrived = not isinstance(error, aiohttp.ClientConnectorError)
+        reason = one_line(str(error))[:200] or type(error).__name__
+        raise PlatformUnreachableError(reason, may_have_arrived=arrived) from error

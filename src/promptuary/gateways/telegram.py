@@ -6,6 +6,7 @@ An update counts as received for Telegram when the next ones are asked for, whic
 import asyncio
 import contextlib
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +18,8 @@ from promptuary.core.errors import (
     RateLimitedError,
     how_to_install,
 )
+from promptuary.core.text import one_line
+from promptuary.gateways.code_entities import with_code_marked
 from promptuary.gateways.port import Accept, Backoff, Capabilities, ChatFile, ChatReply, Inbound, kind_of_mime
 
 if TYPE_CHECKING:
@@ -27,6 +30,10 @@ if TYPE_CHECKING:
 _POLL_SECONDS: Final = 25
 _UPDATES: Final = ["message", "edited_message"]
 _CAPABILITIES: Final = Capabilities(longest=4096, edit_every=1.5)
+_COMMAND: Final = re.compile(r"/\w+(@\w+)?")
+_TOKEN: Final = re.compile(r"\d+:[\w-]{10,}")
+_CONNECTIONS: Final = 16
+"""For what is sent: Telegram takes some 30 messages a second, and the client looks at all connections for each."""
 _SERVER: Final = "https://api.telegram.org"
 
 
@@ -46,7 +53,9 @@ class Telegram:
             token,
             base_url=f"{server}/bot",
             base_file_url=f"{server}/file/bot",
-            request=HTTPXRequest(connection_pool_size=64, pool_timeout=30.0, read_timeout=20.0, write_timeout=20.0),
+            request=HTTPXRequest(
+                connection_pool_size=_CONNECTIONS, pool_timeout=30.0, read_timeout=20.0, write_timeout=20.0
+            ),
             get_updates_request=HTTPXRequest(read_timeout=_POLL_SECONDS + 10.0),
         )
 
@@ -110,8 +119,10 @@ class Telegram:
         text, is_direct = message.text or message.caption or "", message.chat.type == "private"
         name = f"@{self._bot.username}"
         replied = message.reply_to_message.from_user if message.reply_to_message else None
-        mentioned = name.lower() in text.lower()
-        to_us = (replied is not None and replied.id == self._bot.id) or mentioned or text.startswith("/")
+        mentioned = _named(name).search(text) is not None
+        command = _COMMAND.match(text)
+        is_ours = command is not None and (command[1] or name).lower() == name.lower()
+        to_us = (replied is not None and replied.id == self._bot.id) or mentioned or is_ours
         return Inbound(
             chat=str(message.chat.id),
             message=str(message.message_id),
@@ -138,27 +149,55 @@ class _TelegramReply:
 
     async def send(self, text: str, *, key: str) -> str:
         del key  # Telegram knows no such thing
+        shown, entities = _shown(text)
         with _translated():
-            sent = await self._bot.send_message(self._chat, text, message_thread_id=self._thread)
+            sent = await self._bot.send_message(self._chat, shown, entities=entities, message_thread_id=self._thread)
         return str(sent.message_id)
 
     async def edit(self, message: str, text: str) -> None:
+        shown, entities = _shown(text)
         with _translated():
-            await self._bot.edit_message_text(text, chat_id=self._chat, message_id=int(message))
+            await self._bot.edit_message_text(shown, chat_id=self._chat, message_id=int(message), entities=entities)
 
-    async def send_file(self, name: str, data: bytes, *, key: str) -> str:
+    async def send_file(self, name: str, data: bytes, *, text: str, key: str) -> str:
         del key
+        where = self._thread
         with _translated():
-            sent = await self._bot.send_document(self._chat, data, filename=name, message_thread_id=self._thread)
+            sent = await self._bot.send_document(
+                self._chat, data, filename=name, caption=text or None, message_thread_id=where
+            )
         return str(sent.message_id)
+
+    async def find(self, key: str, *, after: str) -> str:
+        """Return nothing: a bot of Telegram cannot read what it has sent."""
+        del key, after
+        return ""
+
+
+def _shown(text: str) -> "tuple[str, list[telegram.MessageEntity]]":
+    """Return a text as Telegram shows it, with its code marked."""
+    import telegram  # noqa: PLC0415  (loaded already)
+
+    shown, found = with_code_marked(text)
+    entities = [
+        telegram.MessageEntity(
+            "code" if one.language is None else "pre", one.offset, one.length, language=one.language or None
+        )
+        for one in found
+    ]
+    return shown, entities
 
 
 def _without_name(text: str, name: str) -> str:
     """Return a message without the name of the bot that it is addressed to; a command may keep it."""
     if text.startswith("/"):
         return text
-    place = text.lower().find(name.lower())
-    return (text[:place] + text[place + len(name) :]).strip() if place >= 0 else text
+    return _named(name).sub("", text, count=1).strip() if _named(name).search(text) else text
+
+
+def _named(name: str) -> re.Pattern[str]:
+    """Return what finds the name of a bot, and not that of another one that begins so."""
+    return re.compile(rf"{re.escape(name)}(?!\w)", re.IGNORECASE)
 
 
 def _files(message: "telegram.Message") -> "Iterator[ChatFile]":
@@ -171,6 +210,20 @@ def _files(message: "telegram.Message") -> "Iterator[ChatFile]":
     elif (document := message.document) is not None:
         kind = kind_of_mime(document.mime_type)
         yield ChatFile(document.file_name or "document", kind, document.file_size or 0, document.file_id)
+
+
+def _reason(error: Exception) -> str:
+    return _TOKEN.sub("…", one_line(str(error)))[:200] or type(error).__name__
+
+
+def _may_have_arrived(error: Exception) -> bool:
+    """Return whether Telegram may have done what it was asked for, although no answer came."""
+    import httpx  # noqa: PLC0415  (loaded with the bot)
+
+    cause = error.__cause__
+    if isinstance(cause, httpx.HTTPError):
+        return not isinstance(cause, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
+    return "Bad Gateway" in str(error) or "Gateway Time" in str(error)
 
 
 @contextlib.contextmanager
@@ -192,7 +245,6 @@ def _translated() -> "Iterator[None]":
     except errors.Forbidden as error:
         raise PlatformError(f"Telegram refused it: {error}") from error
     except errors.NetworkError as error:
-        silent = isinstance(error, errors.TimedOut)
-        raise PlatformUnreachableError(f"{type(error).__name__}", may_have_arrived=silent) from error
+        raise PlatformUnreachableError(_reason(error), may_have_arrived=_may_have_arrived(error)) from error
     except errors.TelegramError as error:  # among others an answer that is not JSON, from a proxy
-        raise PlatformUnreachableError(f"{type(error).__name__}") from error
+        raise PlatformUnreachableError(_reason(error)) from error

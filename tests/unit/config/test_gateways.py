@@ -4,6 +4,8 @@ import pytest
 
 from promptuary.config.gateways import named_gateways
 from promptuary.core.errors import ConfigError
+from promptuary.gateways.people import principal_of, thread_of
+from promptuary.gateways.port import Inbound
 
 
 def test_a_gateway_is_called_like_its_platform_or_names_it() -> None:
@@ -55,3 +57,11 @@ def test_a_slip_is_answered_with_what_to_write_and_never_with_a_token(tables: ob
 
     assert message in str(caught.value)
     assert "secret" not in str(caught.value)
+
+
+def test_two_bots_on_one_platform_have_threads_of_their_own_and_know_a_person_as_one() -> None:
+    message = Inbound("42", "1", "42", "hi")
+    first, second = named_gateways({"telegram": {}, "second": {"platform": "telegram"}}, "gateways")
+
+    assert thread_of(first, message) != thread_of(second, message)
+    assert principal_of(first, message) == principal_of(second, message)

@@ -5,13 +5,29 @@ what is sent is stored before and after it is sent.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from dataclasses import dataclass, field
+from typing import Final, Literal, Protocol
 
 from promptuary.core.layers import Json
 
 EditOutcome = Literal["replaced", "late", "same", "unknown"]
 """What became of a message that its sender edited: it waited still, or was answered, or had not changed, or is new."""
+
+MOST_CHATS: Final = 1000
+"""In how many chats, at most, a start looks for what was missed."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentPart:
+    """One of the messages that an answer is sent in.
+
+    ``message`` is its id; it is empty while the message is being sent, and if the process ended then, nobody knows
+    whether it arrived. ``since`` is when it was first sent. ``repeated`` says that it was sent again without knowing.
+    """
+
+    message: str = ""
+    since: str = ""
+    repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +35,8 @@ class Received:
     """A message that is not answered yet.
 
     ``body`` is the message as the gateway wrote it down; ``begun`` says that an earlier process began to answer.
-    ``answer`` is the whole answer, if there is one already. ``sent`` are the ids of the messages that it was sent in so
-    far, in order; an empty one was being sent when the process ended, and nobody knows whether it arrived.
+    ``answer`` is the whole answer, if there is one already. ``sent`` are the parts that it was sent in so far, by their
+    numbers.
     """
 
     number: int
@@ -30,7 +46,7 @@ class Received:
     received: str
     begun: bool = False
     answer: str | None = None
-    sent: tuple[str, ...] = ()
+    sent: Mapping[int, SentPart] = field(default_factory=dict)
 
 
 class InboxStore(Protocol):
@@ -59,8 +75,11 @@ class InboxStore(Protocol):
         """Store the whole answer, before the last of it is sent."""
         ...
 
-    def sending(self, number: int, part: int) -> None:
-        """Note that a part of the answer, counted from 0, is being sent."""
+    def sending(self, number: int, part: int, *, again: bool = False) -> None:
+        """Note that a part of the answer, counted from 0, is being sent.
+
+        ``again``: it was sent before, and may have arrived. That is known of the part from then on.
+        """
         ...
 
     def sent(self, number: int, part: int, message: str) -> None:
@@ -71,8 +90,8 @@ class InboxStore(Protocol):
         """Note that the whole answer was sent. The words of the message are dropped; that it was received is not."""
         ...
 
-    def last_messages(self, gateway: str) -> Mapping[str, str]:
-        """Return the id of the message that was received last in each chat."""
+    def last_messages(self, gateway: str, *, most: int = MOST_CHATS) -> Mapping[str, str]:
+        """Return the id of the message that was received last in each chat, the newest first, of so many chats."""
         ...
 
     def note(self, gateway: str, chat: str, name: str, value: Json) -> None:

@@ -14,10 +14,14 @@ from promptuary.testing.platforms.server import BotMessage, PlatformServer
 TOKEN: Final = "fake.discord.token"  # noqa: S105  (of a fake)
 BOT: Final = {"id": "900", "username": "promptuary", "discriminator": "0000", "avatar": None, "bot": True}
 GUILD: Final = "700"
+CHANNELS: Final = ("555", "556")
 
 
 class FakeDiscord(PlatformServer):
-    """The server. A direct channel has the id of its person after 1000; all other channels are of one guild."""
+    """The server. A direct channel has the id of its person after 1000; all other channels are of one guild.
+
+    A client that was disconnected resumes its session, and is told what it missed.
+    """
 
     def __init__(self) -> None:
         self.said: list[dict[str, Any]] = []
@@ -25,6 +29,7 @@ class FakeDiscord(PlatformServer):
         self.files: dict[str, bytes] = {}
         self._message = 10_000
         self._sequence = 0
+        self._events: list[dict[str, Any]] = []
         super().__init__()
 
     def routes(self, app: web.Application) -> None:
@@ -83,12 +88,18 @@ class FakeDiscord(PlatformServer):
         for message in list(self.said):
             self.dispatch("MESSAGE_CREATE", message)
 
+    def forget(self) -> None:
+        """Deliver nothing again, which Discord never does."""
+
     def dispatch(self, event: str, data: dict[str, Any]) -> None:
         """Tell whoever is connected of something."""
 
         def send() -> None:
+            self._sequence += 1
+            frame = {"op": 0, "t": event, "s": self._sequence, "d": data}
+            self._events.append(frame)
             for socket in self.sockets:
-                asyncio.ensure_future(self._event(socket, event, data))  # noqa: RUF006  (it ends with the socket)
+                asyncio.ensure_future(self._put(socket, frame))  # noqa: RUF006  (it ends with the socket)
 
         self.on_loop(send)
 
@@ -125,20 +136,28 @@ class FakeDiscord(PlatformServer):
                     "application": {"id": BOT["id"], "flags": 0},
                 }
                 await self._event(socket, "READY", ready)
-                await self._event(socket, "GUILD_CREATE", _guild())
+                await self._event(socket, "GUILD_CREATE", _guild([self._shown_channel(one) for one in CHANNELS]))
                 with self.changing():
                     self.sessions += 1
                     self.sockets.append(socket)
             case 6:
-                # The session is not known any more: the client must begin a new one.
-                await socket.send_str(json.dumps({"op": 9, "d": False, "s": None, "t": None}))
+                missed = [event for event in self._events if event["s"] > frame["d"]["seq"]]
+                for event in missed:
+                    await socket.send_str(json.dumps(event))
+                await self._event(socket, "RESUMED", {})
+                with self.changing():
+                    self.sessions += 1
+                    self.sockets.append(socket)
             case _:
                 pass
 
     async def _event(self, socket: web.WebSocketResponse, event: str, data: dict[str, Any]) -> None:
         self._sequence += 1
+        await self._put(socket, {"op": 0, "t": event, "s": self._sequence, "d": data})
+
+    async def _put(self, socket: web.WebSocketResponse, frame: dict[str, Any]) -> None:
         if not socket.closed:
-            await socket.send_str(json.dumps({"op": 0, "t": event, "s": self._sequence, "d": data}))
+            await socket.send_str(json.dumps(frame))
 
     async def _me(self, request: web.Request) -> web.StreamResponse:
         if request.headers.get("Authorization") != f"Bot {TOKEN}":
@@ -161,7 +180,11 @@ class FakeDiscord(PlatformServer):
         if channel.startswith("1000"):
             person = _person(int(channel.removeprefix("1000")), "ada")
             return _json({"id": channel, "type": 1, "recipients": [person], "last_message_id": None})
-        return _json(_text_channel(channel))
+        return _json(self._shown_channel(channel))
+
+    def _shown_channel(self, channel: str) -> dict[str, Any]:
+        said = [one["id"] for one in self.said if one["channel_id"] == channel]
+        return {**_text_channel(channel), "last_message_id": said[-1] if said else None}
 
     async def _history(self, request: web.Request) -> web.Response:
         after = int(request.query.get("after") or 0)
@@ -176,7 +199,8 @@ class FakeDiscord(PlatformServer):
         if request.content_type.startswith("multipart/"):
             given = await request.post()
             body = json.loads(str(given["payload_json"]))
-            data = given["files[0]"].file.read()  # type: ignore[union-attr]
+            with given["files[0]"].file as file:  # type: ignore[union-attr]
+                data = file.read()
         else:
             body = await request.json()
         text, channel, nonce = body.get("content") or "", request.match_info["channel"], str(body.get("nonce") or "")
@@ -232,13 +256,12 @@ def _text_channel(channel: str) -> dict[str, Any]:
     return {"id": channel, "type": 0, "guild_id": GUILD, "name": "general", "position": 0, **more}
 
 
-def _guild() -> dict[str, Any]:
+def _guild(channels: list[dict[str, Any]]) -> dict[str, Any]:
     lists = ("emojis", "stickers", "features", "members", "voice_states", "threads", "presences")
     empty: dict[str, Any] = {one: [] for one in lists}
     empty["roles"] = [{"id": GUILD, "name": "@everyone", "permissions": "0", "position": 0, "color": 0, "flags": 0}]
     numbers = ("verification_level", "default_message_notifications", "explicit_content_filter", "mfa_level")
     levels = dict.fromkeys((*numbers, "premium_tier"), 0)
-    channels = [_text_channel("555")]
     more = {"name": "guild", "owner_id": "1", "member_count": 2, "preferred_locale": "en-US", "nsfw_level": 0}
     return {"id": GUILD, "channels": channels, **empty, **levels, **more, "system_channel_flags": 0, "afk_timeout": 60}
 

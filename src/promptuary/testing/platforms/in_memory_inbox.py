@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from promptuary.core.layers import Json
-from promptuary.core.ports.inbox import EditOutcome, InboxStore, Received
+from promptuary.core.ports.inbox import MOST_CHATS, EditOutcome, InboxStore, Received, SentPart
 
 
 def _now() -> str:
@@ -64,23 +64,36 @@ class InMemoryInbox(InboxStore):
         """Store the whole answer, before the last of it is sent."""
         self._change(number, lambda one: replace(one, answer=answer))
 
-    def sending(self, number: int, part: int) -> None:
-        """Note that a part of the answer, counted from 0, is being sent."""
-        self._change(number, lambda one: one if part < len(one.sent) else replace(one, sent=(*one.sent, "")))
+    def sending(self, number: int, part: int, *, again: bool = False) -> None:
+        """Note that a part of the answer, counted from 0, is being sent; ``again``: it may have arrived before."""
+        first = SentPart(since=self._clock())
+
+        def noted(before: SentPart) -> SentPart:
+            return replace(before, repeated=before.repeated or again)
+
+        self._change(number, lambda one: replace(one, sent={**one.sent, part: noted(one.sent.get(part, first))}))
 
     def sent(self, number: int, part: int, message: str) -> None:
         """Note that a part was sent, and the id of the message that it is now."""
-        self._change(number, lambda one: replace(one, sent=(*one.sent[:part], message, *one.sent[part + 1 :])))
+
+        def noted(one: Received) -> Received:
+            return replace(one, sent={**one.sent, part: replace(one.sent[part], message=message)})
+
+        self._change(number, noted)
 
     def answered(self, number: int) -> None:
         """Note that the whole answer was sent, and drop the words of the message."""
-        self._change(number, lambda one: replace(one, body={}, answer=None, sent=()))
+        self._change(number, lambda one: replace(one, body={}, answer=None, sent={}))
         self._open.discard(number)
 
-    def last_messages(self, gateway: str) -> Mapping[str, str]:
-        """Return the id of the message that was received last in each chat."""
+    def last_messages(self, gateway: str, *, most: int = MOST_CHATS) -> Mapping[str, str]:
+        """Return the id of the message that was received last in each chat, the newest first."""
+        newest: dict[str, str] = {}
         with self._lock:
-            return {one.chat: one.message for name, one in self._messages.values() if name == gateway}
+            for name, one in reversed(self._messages.values()):
+                if name == gateway and len(newest) < most:
+                    newest.setdefault(one.chat, one.message)
+        return newest
 
     def note(self, gateway: str, chat: str, name: str, value: Json) -> None:
         """Remember something of a chat under a name; ``None`` forgets it."""

@@ -1,8 +1,9 @@
 """What the fakes of all platforms have: a server on loopback in a thread, what was sent to it, and what it does wrong.
 
 Everything public may be called from any thread. ``sent`` are the messages of the bot as they look now; ``wait_for``
-waits until something is true. ``faults`` says how calls of a method fail before they succeed: ``"429"``, ``"500"``, or
-``"drop"``, which breaks the connection off without an answer.
+waits until something is true. ``faults`` says how calls of a method fail before they succeed: ``"429"``, ``"500"``,
+``"drop"``, which breaks the connection off without an answer, or ``"lost"``, which does what was asked for and breaks
+it off then. ``"held"`` does it, too, and never answers.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from promptuary import concurrency
 
@@ -33,6 +35,7 @@ class BotMessage:
     edits: list[str] = field(default_factory=list)
     file: bytes | None = None
     key: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
 
 
 class PlatformServer:
@@ -44,8 +47,14 @@ class PlatformServer:
         self.faults: defaultdict[str, deque[str]] = defaultdict(deque)
         self.retry_after = 1
         self.slow: dict[str, float] = {}
-        """Seconds that a method takes."""
+        """Seconds until a method begins."""
+        self.late: dict[str, float] = {}
+        """Seconds between what a method does and its answer."""
         self.sockets: list[web.WebSocketResponse] = []
+        self.unanswered = 0
+        """How many calls were done, and will never be answered."""
+        self._transports: set[asyncio.Transport] = set()
+        self._after: dict[asyncio.Task[Any] | None, tuple[str, float]] = {}
         self._changed = threading.Condition()
         self._started = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -66,6 +75,11 @@ class PlatformServer:
         """Return what the bot has said in a chat, as it looks now."""
         with self._changed:
             return [one.text for one in self.sent if one.chat == chat]
+
+    @property
+    def connections(self) -> int:
+        """How many connections are open."""
+        return sum(not one.is_closing() for one in self._transports)
 
     def wait_for(self, check: Callable[[], object], timeout: float = _PATIENCE) -> bool:
         """Wait until ``check`` is true, and return whether it became so."""
@@ -94,6 +108,8 @@ class PlatformServer:
             await asyncio.sleep(seconds)
         if fault == "drop":
             raise asyncio.CancelledError  # aiohttp closes the connection without an answer
+        if fault in {"lost", "held"} or method in self.late:
+            self._after[asyncio.current_task()] = (fault, self.late.get(method, 0.0))
         if fault == "500":
             return web.Response(status=500, text="oops")
         return self.too_many(method) if fault == "429" else None
@@ -131,9 +147,24 @@ class PlatformServer:
     ) -> None:
         self.close()
 
+    @web.middleware
+    async def _answer_or_not(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.transport is not None:
+            self._transports = {one for one in self._transports if not one.is_closing()} | {request.transport}
+        response = await handler(request)
+        fault, seconds = self._after.pop(asyncio.current_task(), ("", 0.0))
+        await asyncio.sleep(seconds)
+        if fault:
+            with self.changing():
+                self.unanswered += 1
+            if fault == "held" and self._stopping is not None:
+                await self._stopping.wait()
+            raise asyncio.CancelledError
+        return response
+
     async def _serve(self) -> None:
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
-        app = web.Application(client_max_size=64 * 1024 * 1024)
+        app = web.Application(client_max_size=64 * 1024 * 1024, middlewares=[self._answer_or_not])
         self.routes(app)
         runner = web.AppRunner(app, shutdown_timeout=0.1, access_log=None)
         await runner.setup()

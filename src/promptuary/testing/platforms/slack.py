@@ -79,6 +79,11 @@ class FakeSlack(PlatformServer):
             self.acknowledged.clear()
         self._deliver()
 
+    def forget(self) -> None:
+        """Deliver nothing again, as after some hours: what was said is in the history alone."""
+        with self.changing():
+            self.acknowledged.update(self._envelopes)
+
     def too_many(self, method: str) -> web.Response:
         """Return how Slack says that it wants to be left alone."""
         del method
@@ -142,10 +147,12 @@ class FakeSlack(PlatformServer):
                 return self._send(given)
             case "chat.update":
                 return self._edit(given)
-            case "conversations.history":
-                found = [one for one in self.said if one["channel"] == given["channel"]]
+            case "conversations.history" | "conversations.replies":
+                found = [*(one for one in self.said if one["channel"] == given["channel"]), *self._own(given)]
                 later = [one for one in found if float(one["ts"]) > float(given.get("oldest") or 0)]
                 return {"messages": sorted(later, key=lambda one: -float(one["ts"])), "has_more": False}
+            case "users.conversations":
+                return {"channels": [{"id": one} for one in sorted({one["channel"] for one in self.said})]}
             case "files.getUploadURLExternal":
                 name = str(given["filename"])
                 return {"upload_url": self.url(f"/upload/{name}"), "file_id": f"F{name}"}
@@ -154,16 +161,32 @@ class FakeSlack(PlatformServer):
             case _:
                 return {}
 
+    def _own(self, given: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the messages of the bot in a channel; their metadata only if somebody asks for it."""
+        wants = str(given.get("include_all_metadata")).lower() in {"1", "true"}
+        return [
+            {
+                "type": "message",
+                "user": BOT,
+                "bot_id": "B1",
+                "text": one.text,
+                "ts": one.id,
+                **({"metadata": one.metadata} if wants else {}),
+            }
+            for one in self.sent
+            if (one.chat, one.thread) == (given["channel"], str(given.get("ts") or "")) and one.file is None
+        ]
+
     def _send(self, given: dict[str, Any]) -> dict[str, Any]:
         if len(str(given.get("text"))) > 40_000:
             return {"ok": False, "error": "msg_too_long"}
         metadata = given.get("metadata") or "{}"
-        key = (json.loads(metadata) if isinstance(metadata, str) else metadata).get("event_payload", {}).get("key", "")
+        about = json.loads(metadata) if isinstance(metadata, str) else metadata
         with self.changing():
             self._count += 1
             thread = str(given.get("thread_ts") or "")
             stamp = f"1700000000.{self._count:06d}"
-            sent = BotMessage(str(given["channel"]), stamp, _shown(given["text"]), thread, key=key)
+            sent = BotMessage(str(given["channel"]), stamp, _shown(given["text"]), thread, metadata=about)
             self.sent.append(sent)
         return {"ts": sent.id, "channel": sent.chat}
 
@@ -184,7 +207,8 @@ class FakeSlack(PlatformServer):
             self._count += 1
             channel = str(given.get("channel_id") or "")
             stamp = f"1700000000.{self._count:06d}"
-            self.sent.append(BotMessage(channel, stamp, "", file=self.files.get(f"up:{name}", b"")))
+            text = _shown(given.get("initial_comment") or "")
+            self.sent.append(BotMessage(channel, stamp, text, file=self.files.get(f"up:{name}", b"")))
         return {"files": files}
 
     async def _upload(self, request: web.Request) -> web.Response:

@@ -6,6 +6,7 @@ telegram.wait_for(lambda: telegram.texts("42"))
 """
 
 import asyncio
+import json
 from typing import Any, Final
 
 from aiohttp import web
@@ -152,13 +153,15 @@ class FakeTelegram(PlatformServer):
     async def _send(self, given: dict[str, Any]) -> Any:
         text, document = str(given.get("text") or given.get("caption") or ""), None
         if not isinstance(given.get("document", ""), str):
-            document = given["document"].file.read()
+            with given["document"].file as file:
+                document = file.read()
         if len(text) > 4096 or (not text and document is None):
             return "Bad Request: message is too long" if text else "Bad Request: message text is empty"
         with self.changing():
             self._message += 1
             thread = str(given.get("message_thread_id") or "")
-            sent = BotMessage(str(given["chat_id"]), str(self._message), text, thread, file=document)
+            shown = _with_marks(text, given)
+            sent = BotMessage(str(given["chat_id"]), str(self._message), shown, thread, file=document)
             self.sent.append(sent)
         return self._shown(sent)
 
@@ -166,11 +169,12 @@ class FakeTelegram(PlatformServer):
         found = [one for one in self.sent if (one.chat, one.id) == (str(given["chat_id"]), str(given["message_id"]))]
         if not found:
             return "Bad Request: message to edit not found"
-        if found[0].text == given["text"]:
+        text = _with_marks(str(given["text"]), given)
+        if found[0].text == text:
             return "Bad Request: message is not modified"
         with self.changing():
             found[0].edits.append(found[0].text)
-            found[0].text = str(given["text"])
+            found[0].text = text
         return self._shown(found[0])
 
     def _shown(self, sent: BotMessage) -> dict[str, Any]:
@@ -186,3 +190,15 @@ class FakeTelegram(PlatformServer):
 
     async def _file(self, request: web.Request) -> web.Response:
         return web.Response(body=self.files[request.match_info["path"]])
+
+
+def _with_marks(text: str, given: dict[str, Any]) -> str:
+    """Return a text with Markdown around what is marked as code, as people see that it is."""
+    units = text.encode("utf-16-le", "surrogatepass")
+    for one in sorted(json.loads(given.get("entities") or "[]"), key=lambda one: -int(one["offset"])):
+        begin, end = int(one["offset"]) * 2, (int(one["offset"]) + int(one["length"])) * 2
+        opening = f"```{one.get('language', '')}\n" if one["type"] == "pre" else "`"
+        closing = "\n```" if one["type"] == "pre" else "`"
+        marked = opening.encode("utf-16-le") + units[begin:end] + closing.encode("utf-16-le")
+        units = units[:begin] + marked + units[end:]
+    return units.decode("utf-16-le", "surrogatepass")

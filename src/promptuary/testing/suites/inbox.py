@@ -69,14 +69,29 @@ class InboxConformance:
         assert number is not None
         inbox.begin(number)
         inbox.sending(number, 0)
-        assert inbox.unanswered("bot")[0].sent == ("",)
+        assert [(part, one.message) for part, one in inbox.unanswered("bot")[0].sent.items()] == [(0, "")]
         inbox.sent(number, 0, "100")
         inbox.sending(number, 0)  # once more, after a restart
         inbox.sending(number, 1)
+        inbox.sending(number, 5)
         inbox.ready(number, "All of it.")
 
         found = inbox.unanswered("bot")[0]
-        assert (found.sent, found.answer, found.begun) == (("100", ""), "All of it.", True)
+        assert (found.answer, found.begun) == ("All of it.", True)
+        assert {part: one.message for part, one in found.sent.items()} == {0: "100", 1: "", 5: ""}
+        assert all(one.since and not one.repeated for one in found.sent.values())
+
+    def test_that_a_part_was_sent_again_stays_known(self, inbox: InboxStore) -> None:
+        number = inbox.receive("bot", "7", "1", BODY)
+        assert number is not None
+        inbox.begin(number)
+        inbox.sending(number, 0)
+        first = inbox.unanswered("bot")[0].sent[0]
+        inbox.sending(number, 0, again=True)
+        inbox.sent(number, 0, "100")
+        inbox.sending(number, 0)
+
+        assert inbox.unanswered("bot")[0].sent[0] == replace(first, message="100", repeated=True)
 
     def test_an_answered_message_waits_no_more(self, inbox: InboxStore) -> None:
         number = inbox.receive("bot", "7", "1", BODY)
@@ -91,7 +106,9 @@ class InboxConformance:
         for chat, message in (("7", "1"), ("8", "5"), ("7", "3")):
             inbox.receive("bot", chat, message, BODY)
 
-        assert inbox.last_messages("bot") == {"7": "3", "8": "5"}
+        assert list(inbox.last_messages("bot").items()) == [("7", "3"), ("8", "5")]
+
+        assert inbox.last_messages("bot", most=1) == {"7": "3"}
 
     def test_something_is_noted_of_a_chat(self, inbox: InboxStore) -> None:
         assert inbox.noted("bot", "7", "found") is None

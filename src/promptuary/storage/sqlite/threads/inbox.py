@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from promptuary.core.layers import Json
-from promptuary.core.ports.inbox import EditOutcome, InboxStore, Received
+from promptuary.core.ports.inbox import MOST_CHATS, EditOutcome, InboxStore, Received, SentPart
 from promptuary.storage.sqlite.columns import from_column, to_column
 from promptuary.storage.sqlite.database import Database
 from promptuary.storage.sqlite.errors import sound
@@ -16,7 +16,7 @@ from promptuary.storage.values import now, to_text
 
 _SQL: Final = "promptuary.storage.sqlite.threads"
 _QUERIES: Final = queries(_SQL, "inbox_queries.sql")
-_STEPS: Final = ("inbox_schema_1.sql",)
+_STEPS: Final = ("inbox_schema_1.sql", "inbox_schema_2.sql")
 """The scripts that made the tables what they are, in order. A change of the tables is one more at the end."""
 
 
@@ -80,9 +80,9 @@ class SqliteInbox(InboxStore):
         """Store the whole answer, before the last of it is sent."""
         self._write("ready", number=number, answer=to_column(answer))
 
-    def sending(self, number: int, part: int) -> None:
-        """Note that a part of the answer, counted from 0, is being sent."""
-        self._write("sending", number=number, part=part)
+    def sending(self, number: int, part: int, *, again: bool = False) -> None:
+        """Note that a part of the answer, counted from 0, is being sent; ``again``: it may have arrived before."""
+        self._write("sending", number=number, part=part, since=self._clock(), again=int(again))
 
     def sent(self, number: int, part: int, message: str) -> None:
         """Note that a part was sent, and the id of the message that it is now."""
@@ -97,9 +97,9 @@ class SqliteInbox(InboxStore):
 
         self._database.write(ended)
 
-    def last_messages(self, gateway: str) -> Mapping[str, str]:
-        """Return the id of the message that was received last in each chat."""
-        named = {"gateway": to_column(gateway)}
+    def last_messages(self, gateway: str, *, most: int = MOST_CHATS) -> Mapping[str, str]:
+        """Return the id of the message that was received last in each chat, the newest first."""
+        named = {"gateway": to_column(gateway), "most": most}
         rows = self._database.read(lambda connection: connection.execute(_QUERIES["last_messages"], named).fetchall())
         return {from_column(chat): from_column(message) for chat, message in rows}
 
@@ -143,7 +143,10 @@ class SqliteInbox(InboxStore):
                 str(received),
                 begun=status == "begun",
                 answer=None if answer is None else from_column(answer),
-                sent=tuple(from_column(one[0]) for one in parts),
+                sent={
+                    int(part): SentPart(from_column(message), str(since), repeated=bool(repeated))
+                    for part, message, since, repeated in parts
+                },
             )
 
 

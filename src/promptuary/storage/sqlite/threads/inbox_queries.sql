@@ -25,7 +25,7 @@ WHERE number = :number AND status != 'answered';
 
 -- name: parts
 -- Returns the messages that an answer was sent in.
-SELECT message FROM sent WHERE number = :number ORDER BY part;
+SELECT part, message, since, repeated FROM sent WHERE number = :number ORDER BY part;
 
 -- name: begin
 -- Notes that an answer is begun.
@@ -36,13 +36,13 @@ UPDATE received SET status = 'begun' WHERE number = :number AND status = 'waitin
 UPDATE received SET answer = :answer WHERE number = :number;
 
 -- name: sending
--- Notes that a part is being sent.
-INSERT INTO sent (number, part, message) VALUES (:number, :part, '') ON CONFLICT DO NOTHING;
+-- Notes that a part is being sent, or sent again.
+INSERT INTO sent (number, part, message, since, repeated) VALUES (:number, :part, '', :since, :again)
+ON CONFLICT (number, part) DO UPDATE SET repeated = max(repeated, :again);
 
 -- name: sent
 -- Notes what a part was sent as.
-INSERT INTO sent (number, part, message) VALUES (:number, :part, :message)
-ON CONFLICT (number, part) DO UPDATE SET message = :message;
+UPDATE sent SET message = :message WHERE number = :number AND part = :part;
 
 -- name: answered
 -- Drops the words of a message that was answered.
@@ -53,9 +53,10 @@ UPDATE received SET status = 'answered', body = NULL, answer = NULL WHERE number
 DELETE FROM sent WHERE number = :number;
 
 -- name: last_messages
--- Returns the message that was received last in each chat.
+-- Returns the message that was received last in each chat, of those in which the last messages were received.
 SELECT chat, message FROM received
-WHERE number IN (SELECT max(number) FROM received WHERE gateway = :gateway GROUP BY chat);
+WHERE number IN (SELECT max(number) FROM received WHERE gateway = :gateway GROUP BY chat)
+ORDER BY number DESC LIMIT :most;
 
 -- name: note
 -- Remembers something of a chat.
