@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -18,7 +19,9 @@ pytestmark = pytest.mark.xdist_group("llm")
 pytest.importorskip("llm")
 
 import llm.cli  # noqa: E402
+import sqlite_utils  # noqa: E402
 from click.testing import CliRunner  # noqa: E402
+from llm.migrations import migrate  # noqa: E402
 from llm.plugins import load_plugins, pm  # noqa: E402
 
 from promptuary.integrations import llm_plugin  # noqa: E402
@@ -27,9 +30,20 @@ ROOT = Path(__file__).parents[2]
 Llm = Callable[..., str]
 
 
-def configured(server: ChatServer, folder: Path) -> Path:
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a new database of ``llm``: making it takes longer than all else that a test does."""
+    path = tmp_path_factory.mktemp("llm") / "logs.db"
+    database = sqlite_utils.Database(path)
+    migrate(database)  # type: ignore[no-untyped-call]
+    database.close()
+    return path
+
+
+def configured(server: ChatServer, folder: Path, logs: Path) -> Path:
     """Tell ``llm`` of a model on loopback, as a person does."""
     folder.mkdir(exist_ok=True)
+    shutil.copy(logs, folder)
     model = {"model_id": "loopback", "model_name": "gpt-5", "api_base": server.openai_url, "supports_tools": True}
     (folder / "extra-openai-models.yaml").write_text(json.dumps([model]), encoding="utf-8")
     return folder
@@ -42,10 +56,10 @@ def server() -> Iterator[ChatServer]:
 
 
 @pytest.fixture
-def run(server: ChatServer, files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Llm:
+def run(server: ChatServer, files: Files, tmp_path: Path, logs: Path, monkeypatch: pytest.MonkeyPatch) -> Llm:
     """Run ``llm`` in a workspace."""
     monkeypatch.chdir(files(FILES))
-    monkeypatch.setenv("LLM_USER_PATH", str(configured(server, tmp_path / "llm")))
+    monkeypatch.setenv("LLM_USER_PATH", str(configured(server, tmp_path / "llm", logs)))
     monkeypatch.setenv("OPENAI_API_KEY", "any")
     load_plugins()  # type: ignore[no-untyped-call]
     if not pm.is_registered(llm_plugin):
@@ -132,14 +146,14 @@ def test_no_file_breaks_out_of_its_block(run: Llm, server: ChatServer, files: Fi
     check_held(whole(server.asked[0]), times=1)
 
 
-def test_the_command_itself_finds_fragments_and_tools(files: Files, tmp_path: Path) -> None:
+def test_the_command_itself_finds_fragments_and_tools(files: Files, tmp_path: Path, logs: Path) -> None:
     program = (
         "from llm.plugins import load_plugins, pm; from promptuary.integrations import llm_plugin; load_plugins(); "
         "pm.is_registered(llm_plugin) or pm.register(llm_plugin); from llm.cli import cli; cli()"
     )
     with ChatServer([Says("41.")]) as server:
         environment = os.environ | {
-            "LLM_USER_PATH": str(configured(server, tmp_path / "llm")),
+            "LLM_USER_PATH": str(configured(server, tmp_path / "llm", logs)),
             "OPENAI_API_KEY": "any",
         }
         done = subprocess.run(

@@ -15,7 +15,7 @@ from promptuary.core.messages import ToolCall
 from promptuary.testing.chat_server import ChatServer, Says
 from promptuary.testing.loopback import Loopback, Step, answer
 from tests.conftest import Files
-from tests.integrations.scenario import TOOL_SAYS, TURNS, check, run, run_alone, run_hostile, whole
+from tests.integrations.scenario import TOOL_SAYS, TURNS, check, run, run_hostile, run_with_loop, whole
 
 pytestmark = pytest.mark.xdist_group("openai-agents")
 pytest.importorskip("agents")
@@ -25,6 +25,7 @@ from agents import (  # noqa: E402
     OpenAIChatCompletionsModel,
     OpenAIResponsesModel,
     Runner,
+    Session,
     function_tool,
     set_tracing_disabled,
 )
@@ -92,12 +93,16 @@ def says(text: str) -> dict[str, Any]:
     return {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content}
 
 
-def test_the_example_of_the_documents_has_ten_lines_and_works(files: Files) -> None:
+@pytest.mark.filterwarnings("ignore:asynchronous generator:ResourceWarning")  # of run_sync itself, at its second run
+def test_the_example_of_the_documents_has_ten_lines_and_works(
+    files: Files, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     with responses([says("It is fine.")], [says("That it is fine.")]) as server:
-        options = {"OPENAI_API_KEY": "any", "OPENAI_AGENTS_DISABLE_TRACING": "1"}
-        said = run_alone("openai-agents-sdk", files, OPENAI_BASE_URL=server.url("/v1"), **options)
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url("/v1"))
+        monkeypatch.setenv("OPENAI_API_KEY", "any")
+        run_with_loop("openai-agents-sdk", files, monkeypatch)
 
-    assert said == "It is fine.\nThat it is fine.\n"
+    assert capsys.readouterr().out == "It is fine.\nThat it is fine.\n"
     first, second = map(json.loads, server.bodies)
     assert "x = 1" in first["instructions"]
     assert "It is fine." in str(second["input"])
@@ -226,16 +231,77 @@ def test_several_messages_and_instructions_among_them_are_taken_apart(p: Promptu
 
 
 def test_the_session_is_the_thread(p: Promptuary) -> None:
-    session = PromptuarySession(p, "talk")
-    turn = p.threads.prepare("Hello", thread="talk")
-    p.threads.finish(turn, "Good day")
+    async def use() -> None:
+        session = PromptuarySession(p, "talk")
+        assert isinstance(session, Session)
+        assert await session.get_items() == []
+        assert await session.pop_item() is None
+        for asked, answered in (("Hello", "Good day"), ("What now?", "Nothing.")):
+            p.threads.finish(p.threads.prepare(asked, thread="talk"), answered)
 
-    assert asyncio.run(session.get_items()) == [
-        {"role": "user", "content": "Hello"},
-        {"role": "assistant", "content": "Good day"},
-    ]
-    assert asyncio.run(session.get_items(1)) == [{"role": "assistant", "content": "Good day"}]
-    assert asyncio.run(session.pop_item()) is None
-    asyncio.run(session.clear_session())
-    asyncio.run(session.clear_session())
-    assert asyncio.run(session.get_items()) == []
+        assert await session.get_items() == [
+            {"role": "user", "content": "Hello"},
+            {"role": "assistant", "content": "Good day"},
+            {"role": "user", "content": "What now?"},
+            {"role": "assistant", "content": "Nothing."},
+        ]
+        assert await session.get_items(1) == [{"role": "assistant", "content": "Nothing."}]
+        assert await session.get_items(0) == []
+        assert len(await session.get_items(99)) == 4
+        await session.clear_session()
+        await session.clear_session()
+        assert await session.get_items() == []
+
+    asyncio.run(use())
+
+
+def test_popping_items_takes_a_turn_back(p: Promptuary) -> None:
+    async def use(server: ChatServer) -> list[Any]:
+        session = PromptuarySession(p, "talk")
+        async with model(server) as chat:
+            agent = Agent("a", model=chat, tools=[lookup])
+            await Runner.run(agent, "Hello", **session.options())
+            await Runner.run(agent, "What is the limitt?", **session.options())
+            popped = [await session.pop_item() for _ in range(4)]
+            assert [one["content"] for one in await session.get_items()] == ["Hello", "Good day."]  # type: ignore[typeddict-item]
+            await Runner.run(agent, "What is the limit?", **session.options())
+            return popped
+
+    look = Says("", calls=[ToolCall("c1", "lookup", '{"word": "limitt"}')])
+    with ChatServer([Says("Good day."), look, Says("What is a limitt?"), Says("41.")]) as server:
+        answer, result, call, asked = asyncio.run(use(server))
+
+    assert (answer["content"], asked["content"]) == ("What is a limitt?", "What is the limitt?")
+    assert (result["type"], call["name"]) == ("function_call_output", "lookup")
+    assert "limitt" not in whole(server.asked[-1])
+    assert [turn.status for turn in p.threads.turns(thread="talk")] == ["finished", "continued", "undone", "finished"]
+
+
+def test_a_thread_begins_with_items_from_elsewhere_and_takes_none_later(p: Promptuary) -> None:
+    said: list[Any] = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good day"}]
+
+    async def use(server: ChatServer) -> None:
+        session = PromptuarySession(p, "talk")
+        await session.add_items(said)
+        assert await session.get_items() == said
+        with pytest.raises(PromptuaryError, match=r"\*\*session\.options\(\)"):
+            await session.add_items(said)
+        with pytest.raises(PromptuaryError, match="nothing to undo"):
+            await session.pop_item()
+        async with model(server) as chat:
+            await Runner.run(Agent("a", model=chat), "And now?", **session.options())
+
+    with ChatServer([Says("Done.")]) as server:
+        asyncio.run(use(server))
+    assert "Good day" in whole(server.asked[0])
+
+
+def test_a_run_with_the_session_alone_is_refused_before_the_model_is_asked(p: Promptuary) -> None:
+    async def ask(server: ChatServer) -> None:
+        async with model(server) as chat:
+            await Runner.run(Agent("a", model=chat), "Look at @file:a.py", session=PromptuarySession(p))
+
+    with ChatServer([Says("Done.")]) as server, pytest.raises(PromptuaryError, match=r"\*\*session\.options\(\)"):
+        asyncio.run(ask(server))
+    assert server.asked == []
+    assert not p.threads.list()

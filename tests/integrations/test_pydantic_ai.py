@@ -14,7 +14,7 @@ from promptuary.blocking import Promptuary
 from promptuary.core.messages import ToolCall
 from promptuary.testing.chat_server import ChatServer, Says
 from tests.conftest import Files
-from tests.integrations.scenario import FILES, TOOL_SAYS, TURNS, check, opened, run, run_alone, run_hostile, whole
+from tests.integrations.scenario import FILES, TOOL_SAYS, TURNS, check, opened, run, run_hostile, run_with_loop, whole
 
 pytestmark = pytest.mark.xdist_group("pydantic-ai")
 pytest.importorskip("pydantic_ai")
@@ -92,11 +92,15 @@ def test_no_file_and_no_note_breaks_out_of_its_block(files: Files) -> None:
     run_hostile(files, Ten)
 
 
-def test_the_example_of_the_documents_has_ten_lines_and_works(files: Files) -> None:
+def test_the_example_of_the_documents_has_ten_lines_and_works(
+    files: Files, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     with ChatServer([Says("It is fine."), Says("That it is fine.")]) as server:
-        said = run_alone("pydantic-ai", files, OPENAI_BASE_URL=server.openai_url, OPENAI_API_KEY="any")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.openai_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "any")
+        run_with_loop("pydantic-ai", files, monkeypatch)
 
-    assert said == "It is fine.\nThat it is fine.\n"
+    assert capsys.readouterr().out == "It is fine.\nThat it is fine.\n"
     assert "x = 1" in whole(server.asked[0])
     assert "It is fine." in whole(server.asked[1])
 

@@ -1,20 +1,21 @@
-"""Anthropic's memory tool over Promptuary's notes, and turns with the client's tool runner.
+"""Anthropic's memory tool over Promptuary's notes. What it answers is worded as Anthropic's own tool for files does it.
 
-    with Promptuary.open(".") as p:
-        memory = PromptuaryMemoryTool(p)
-        message = run_turn(p, Anthropic(), "Review @diff", tools=[memory], model="claude-sonnet-5-5", max_tokens=4096)
+    client.beta.messages.tool_runner(tools=[PromptuaryMemoryTool(p)], ...)
 
 A file of the model is a note. All other notes that the principal may see stand below ``/memories/notes``; the model
-reads them there, and only people change them. There are no empty folders and no empty files.
+reads them there, and only people change them. There are no empty folders and no empty files. A note keeps its text, but
+for blank lines at its beginning, blank space at its end, and carriage returns: `str_replace` does not look for these.
 """
 
 from __future__ import annotations
 
-import logging
+from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from promptuary import concurrency
 from promptuary.core.errors import PromptuaryError, how_to_install
+from promptuary.integrations.formats.memory_texts import folder_text, is_below, numbered, replaced, what_is_wrong
 from promptuary.integrations.path_notes import PathNotes
 
 try:
@@ -24,9 +25,6 @@ except ImportError as error:
     raise ImportError(f"This needs the extra anthropic: {how_to_install('anthropic')}.") from error
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from anthropic import Anthropic
     from anthropic.types.beta import (
         BetaMemoryTool20250818Command,
         BetaMemoryTool20250818CreateCommand,
@@ -36,12 +34,9 @@ if TYPE_CHECKING:
         BetaMemoryTool20250818StrReplaceCommand,
         BetaMemoryTool20250818ViewCommand,
     )
-    from anthropic.types.beta.parsed_beta_message import ParsedBetaMessage
 
     from promptuary.blocking import Promptuary
     from promptuary.core.notes import Note, NoteHeader
-
-logger = logging.getLogger(__name__)
 
 _ROOT: Final = "/memories"
 _OTHERS: Final = "notes/"
@@ -58,80 +53,97 @@ class PromptuaryMemoryTool(BetaAbstractMemoryTool):
 
     def execute(self, command: BetaMemoryTool20250818Command) -> Any:
         """Do what the model asks for; what cannot be done is an answer for the model."""
+        if wrong := what_is_wrong(command):
+            raise ToolError(wrong)
         try:
             return super().execute(command)
         except PromptuaryError as error:
             raise ToolError(str(error)) from error
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
-        """Return a note with numbers of lines, or what there is."""
+        """Return a note with numbers of lines, or what there is in a folder."""
         name, files = _name(command.path), self._files()
         if name in files:
             lines = self._shown(name, files[name], command.path).split("\n")
             start, end = command.view_range or (1, -1)
-            chosen = lines[max(start, 1) - 1 : len(lines) if end == -1 else end]
-            numbered = [f"{number:>6}\t{line}" for number, line in enumerate(chosen, max(start, 1))]
-            return f"Here's the content of {command.path} with line numbers:\n" + "\n".join(numbered)
-        below = [one for one in files if one.startswith(f"{name}/")] if name else list(files)
+            if start > len(lines):
+                raise ToolError(f"Invalid `view_range` parameter: {[start, end]}. The file has {len(lines)} lines.")
+            shown = numbered(lines, max(start, 1), len(lines) if end == -1 else end)
+            return f"Here's the content of {command.path} with line numbers:\n{shown}"
+        below = {one: header for one, header in files.items() if is_below(one, name)}
         if name and not below:
             raise ToolError(_ABSENT.format(command.path))
-        listed = [f"{_ROOT}/{one}" for one in below[:_LISTED]]
-        more = [f"({len(below) - _LISTED} more)"] if len(below) > _LISTED else []
-        head = f"Here're the files and directories in {command.path}, excluding hidden items:"
-        return "\n".join([head, *listed, *more])
+        notes = {one: self._notes.promptuary.memory.get(below[one].id) for one in islice(below, _LISTED)}
+        sizes = {one.removeprefix(f"{name}/"): len(note.body.encode()) for one, note in notes.items() if note}
+        return folder_text(command.path, sizes, more=max(len(below) - _LISTED, 0))
 
     def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
         """Write a new note."""
-        name = self._own(command.path)
-        if name in self._files():
+        name, files = self._own(command.path), self._files()
+        if any(one == name or is_below(one, name) or is_below(name, one) for one in files):
             raise ToolError(f"File {command.path} already exists")
         self._notes.write(name, command.file_text)
         return f"File created successfully at: {command.path}"
 
     def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
         """Replace a text that stands in a note once."""
-        text = self._text(command.path)
-        if (count := text.count(command.old_str)) != 1 or not command.old_str:
-            raise ToolError(f"No replacement was performed: old_str appears {count} times in {command.path}, not once.")
-        self._notes.write(self._own(command.path), text.replace(command.old_str, command.new_str or ""))
-        return "The memory file has been edited."
+        after, line = replaced(command.path, self._text(command.path), command.old_str, command.new_str or "")
+        self._notes.write(self._own(command.path), after)
+        shown = numbered(after.split("\n"), max(line - 2, 1), line + 2)
+        return f"The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{shown}"
 
     def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
         """Insert lines behind a line."""
         lines = self._text(command.path).split("\n")
         if not 0 <= command.insert_line <= len(lines):
-            raise ToolError(f"Invalid `insert_line`: {command.insert_line}. It should be within [0, {len(lines)}].")
+            raise ToolError(
+                f"Invalid `insert_line` parameter: {command.insert_line}. "
+                f"It should be within the range [0, {len(lines)}]."
+            )
         lines.insert(command.insert_line, command.insert_text.rstrip("\n"))
         self._notes.write(self._own(command.path), "\n".join(lines))
         return f"The file {command.path} has been edited."
 
     def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
         """Archive a note, or all of a folder: a person can bring them back."""
-        for header in self._chosen(command.path).values():
+        for header in self._chosen(command.path, "delete").values():
             self._notes.remove(header)
         return f"Successfully deleted {command.path}"
 
     def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
         """Give a note another name, or all of a folder."""
+        chosen = self._chosen(command.old_path, "rename")
         old, new = self._own(command.old_path), self._own(command.new_path)
-        if new in self._files():
+        if any(one == new or is_below(one, new) or is_below(new, one) for one in self._files()):
             raise ToolError(f"The destination {command.new_path} already exists")
-        for name, header in self._chosen(command.old_path).items():
+        for name, header in chosen.items():
             self._notes.move(header, new + name.removeprefix(old))
         return f"Successfully renamed {command.old_path} to {command.new_path}"
 
-    def _files(self) -> dict[str, NoteHeader]:
-        """Return every file: those of the model, and the notes of others below their folder."""
-        own = dict(self._notes.names())
-        every = self._notes.promptuary.memory.list()
-        others = {_OTHERS + one.path: one for one in every if self._notes.name_of(one) is None}
-        return own | dict(sorted(others.items()))
+    def clear_all_memory(self) -> str:
+        """Archive every file of the model; what is the person's by now stays."""
+        for header in self._notes.names().values():
+            with suppress(PromptuaryError):
+                self._notes.remove(header)
+        return "All memory cleared"
 
-    def _chosen(self, path: str) -> dict[str, NoteHeader]:
+    def _files(self) -> dict[str, NoteHeader]:
+        """Return every file: those of the model, and the notes of others below their folder, by the names of these."""
+        own = dict(self._notes.names())
+        others: dict[str, NoteHeader] = {}
+        for one in sorted(self._notes.promptuary.memory.list(), key=lambda header: header.path):
+            if self._notes.name_of(one) is None:
+                short = _OTHERS + one.path.rpartition("/")[2]
+                others[_OTHERS + one.path if short in others else short] = one
+        return own | others
+
+    def _chosen(self, path: str, what: str) -> dict[str, NoteHeader]:
+        if not _name(path):
+            raise ToolError(f"Cannot {what} the {_ROOT} directory itself")
         name, files = self._own(path), self._notes.names()
-        chosen = {one: header for one, header in files.items() if one == name or one.startswith(f"{name}/")}
+        chosen = {one: header for one, header in files.items() if one == name or is_below(one, name)}
         if not chosen:
-            raise ToolError(_ABSENT.format(path))
+            raise ToolError(f"The path {path} does not exist")
         for header in chosen.values():
             self._notes.check(header)
         return chosen
@@ -145,7 +157,8 @@ class PromptuaryMemoryTool(BetaAbstractMemoryTool):
     def _text(self, path: str) -> str:
         files = self._files()
         if (name := _name(path)) not in files:
-            raise ToolError(_ABSENT.format(path))
+            is_folder = any(is_below(one, name) for one in files)
+            raise ToolError(f"The path {path} is not a file." if is_folder else _ABSENT.format(path))
         return self._read(files[name], path).body.strip("\n")
 
     def _shown(self, name: str, header: NoteHeader, path: str) -> str:
@@ -178,42 +191,12 @@ class AsyncPromptuaryMemoryTool(BetaAsyncAbstractMemoryTool):
     view = create = str_replace = insert = delete = rename = execute
 
 
-def run_turn(
-    promptuary: Promptuary,
-    client: Anthropic,
-    text: str,
-    *,
-    thread: str = "main",
-    tools: Sequence[Any] = (),
-    **options: Any,
-) -> ParsedBetaMessage[Any]:
-    """Run one turn of a thread with the tool runner of the client, and return the model's last message.
-
-    ``options`` are those of a request: the model, how long its answer may be, and so on. If an answer cannot be
-    recorded, a warning is logged.
-    """
-    turn = promptuary.threads.prepare(text, thread=thread)
-    if turn.receipt.blocked:
-        promptuary.threads.abandon(turn)
-        raise PromptuaryError("; ".join(turn.receipt.warnings))
-    # Each request whole: the conversation is kept here, and not by the service.
-    runner = client.beta.messages.tool_runner(tools=list(tools), thread=False, **turn.render("anthropic"), **options)
-    said: list[Any] = []
-    message: ParsedBetaMessage[Any]
-    for message in runner:
-        said += [message, *([result] if (result := runner.generate_tool_call_response()) else [])]
-    try:
-        promptuary.threads.finish(turn, said)
-    except PromptuaryError as error:
-        logger.warning("the answer in thread %r was not recorded: %s", thread, error)
-    return message
-
-
 def _name(path: str) -> str:
     """Return a path below ``/memories`` as a name; nothing that leads out of it has one."""
     name = path.removeprefix(_ROOT)
+    if name == path or (name and not name.startswith("/")):
+        raise ToolError(f"Path must start with {_ROOT}, got: {path[:200]}")
     parts = name.strip("/").split("/")
-    outside = name == path or (name and not name.startswith("/"))
-    if outside or any(one in {".", ".."} for one in parts) or "" in parts[1:]:
-        raise ToolError(f"Path must be below {_ROOT}, got: {path[:200]}")
+    if any(one in {".", ".."} for one in parts) or "" in parts[1:]:
+        raise ToolError(f"Path {path[:200]} would escape {_ROOT} directory")
     return "/".join(parts)

@@ -72,7 +72,7 @@ class Conversation:
         threads, spoken = self.promptuary.threads, [one for one in said if one["role"] != "user"]
         turn = self._waiting(text, spoken) if said else None
         if turn is None:
-            self._bring(earlier)
+            self.begin(earlier)
             self._give_up()
             turn = threads.prepare(text, thread=self.thread)
         answered = max((place + 1 for place, one in enumerate(spoken) if one["role"] == "tool"), default=0)
@@ -133,12 +133,13 @@ class Conversation:
                 self.promptuary.threads.abandon(turn)
                 logger.warning("turn %d of thread %r got no answer, and is abandoned", turn.number, self.thread)
 
-    def _bring(self, earlier: Sequence[Message]) -> None:
-        """Let the thread begin with what the framework remembers, if there is no such thread."""
+    def begin(self, earlier: Sequence[Message]) -> bool:
+        """Let the thread begin with what the framework remembers, if there is no such thread; return whether it did."""
         threads = self.promptuary.threads
         if not earlier or self.thread in {one.id for one in threads.list()}:
-            return
+            return False
         threads.import_(json.dumps(messages_json(self.thread, earlier)), thread=self.thread)
+        return True
 
     def _report(self, turn: Turn) -> None:
         for warning in turn.receipt.warnings:

@@ -24,7 +24,7 @@ try:
     from langchain_core.tools import StructuredTool
     from langgraph.config import get_config
 
-    from promptuary.integrations.langchain_messages import as_ours, joined_system, sent_messages
+    from promptuary.integrations.formats.langchain_messages import as_ours, joined_system, sent_messages
 except ImportError as error:
     raise ImportError(f"This needs the extra langchain: {how_to_install('langchain')}.") from error
 

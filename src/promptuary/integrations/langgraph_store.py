@@ -17,6 +17,7 @@ from urllib.parse import quote, unquote
 
 from promptuary import concurrency
 from promptuary.core.errors import how_to_install
+from promptuary.core.text import valid_unicode
 from promptuary.integrations.path_notes import PathNotes
 
 try:
@@ -47,13 +48,11 @@ _SAFE: Final = "@.:,+=!()-_~"
 _CANDIDATES: Final = 200
 """How many hits of a search are looked at for those of a namespace."""
 
-_COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
-    "$eq": lambda a, b: a == b,
-    "$ne": lambda a, b: a != b,
-    "$gt": lambda a, b: a is not None and a > b,
-    "$gte": lambda a, b: a is not None and a >= b,
-    "$lt": lambda a, b: a is not None and a < b,
-    "$lte": lambda a, b: a is not None and a <= b,
+_OPERATORS: Final[Mapping[str, Callable[[float, float], bool]]] = {
+    "$gt": lambda a, b: a > b,
+    "$gte": lambda a, b: a >= b,
+    "$lt": lambda a, b: a < b,
+    "$lte": lambda a, b: a <= b,
 }
 
 
@@ -101,7 +100,7 @@ class PromptuaryStore(BaseStore):
             if len(_parts(name)) <= len(op.namespace_prefix):
                 continue
             note = self._notes.promptuary.memory.get(header.id)
-            if note is not None and _fits(item := _item(name, note), op.filter):
+            if note is not None and _fits((item := _item(name, note)).value, op.filter or {}):
                 found.append(SearchItem(item.namespace, item.key, item.value, item.created_at, item.updated_at, score))
         return found[op.offset : op.offset + op.limit]
 
@@ -128,10 +127,19 @@ def _parts(name: str) -> tuple[str, ...]:
 
 def _written(given: Mapping[str, Any]) -> str:
     match given:
-        case {"content": str(text)} if len(given) == 1 and text.strip() == text and not text.startswith(_FENCE):
+        case {"content": str(text)} if len(given) == 1 and _is_kept(text):
             return text
         case _:
-            return f"{_FENCE}{json.dumps(given, ensure_ascii=False, indent=1)}\n```"
+            text = json.dumps(given, ensure_ascii=False, indent=1)
+            # What cannot be encoded is escaped.
+            text = text if text == valid_unicode(text) else json.dumps(given, indent=1)
+            return f"{_FENCE}{text}\n```"
+
+
+def _is_kept(text: str) -> bool:
+    """Tell whether a note gives a text back: it has some, no space around it, no carriage return, and is no JSON."""
+    is_plain = bool(text) and text.strip() == text and "\r" not in text and text == valid_unicode(text)
+    return is_plain and not text.startswith(_FENCE)
 
 
 def _item(name: str, note: Note) -> Item:
@@ -145,12 +153,28 @@ def _item(name: str, note: Note) -> Item:
     return Item(value=value, key=key, namespace=tuple(namespace), created_at=times[0], updated_at=times[1])
 
 
-def _fits(item: Item, wanted: Mapping[str, Any] | None) -> bool:
-    for key, rule in (wanted or {}).items():
-        rules = rule if isinstance(rule, dict) and rule and all(one in _COMPARE for one in rule) else {"$eq": rule}
-        if not all(_COMPARE[name](item.value.get(key), value) for name, value in rules.items()):
-            return False
-    return True
+def _fits(value: Any, wanted: Any) -> bool:
+    """Tell whether a value has what is wanted: an object its members, a list its items, operators a comparison."""
+    match wanted:
+        case dict() if any(name.startswith("$") for name in wanted):
+            return all(_compares(value, name, other) for name, other in wanted.items())
+        case dict():
+            return isinstance(value, dict) and all(_fits(value.get(name), one) for name, one in wanted.items())
+        case list() | tuple():
+            return isinstance(value, list) and len(value) == len(wanted) and all(map(_fits, value, wanted))
+        case _:
+            return bool(value == wanted)
+
+
+def _compares(value: Any, operator: str, other: Any) -> bool:
+    if operator in {"$eq", "$ne"}:
+        return bool((value == other) == (operator == "$eq"))
+    if operator not in _OPERATORS:
+        raise ValueError(f"this store does not know the operator {operator[:40]!r}")
+    try:
+        return _OPERATORS[operator](float(value), float(other))
+    except (TypeError, ValueError):  # what is no number is not less and not more
+        return False
 
 
 def _matches(namespace: tuple[str, ...], condition: MatchCondition) -> bool:

@@ -18,7 +18,7 @@ from promptuary import concurrency
 from promptuary.core.errors import PromptuaryError, how_to_install
 from promptuary.core.messages import Message, as_message
 from promptuary.integrations.conversation import Conversation, persons_words, tool_result
-from promptuary.integrations.openai_items import ItemFields, as_ours, content_parts, item_groups, items_of
+from promptuary.integrations.formats.openai_items import ItemFields, as_ours, content_parts, item_groups, items_of
 
 try:
     from agents import Agent, FunctionTool, RunConfig, RunContextWrapper, RunHooks
@@ -45,21 +45,47 @@ class SessionRunOptions(TypedDict):
 
     run_config: RunConfig
     hooks: RunHooks[Any]
-    session: PromptuarySession
+    session: _RunSession
 
 
-class PromptuarySession:
-    """A thread as a session. The runs that its ``options`` are given to are turns of it.
+class _RunSession:
+    """A thread as a runner reads it. Turns record themselves: what a runner adds is not added a second time."""
 
-    Turns record themselves: what a runner adds is not added a second time.
-    """
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation, self.session_id = conversation, conversation.thread
+        self.session_settings: SessionSettings | None = None
+        self._taken_back: list[TResponseInputItem] = []
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        """Return the history of the thread, the last ``limit`` items of it."""
+        threads = self._conversation.promptuary.threads
+        history = await concurrency.run(lambda: threads.history(thread=self.session_id))
+        items = cast("list[TResponseInputItem]", [item for one in history for item in items_of(as_message(one))])
+        items += self._taken_back
+        return items if limit is None else items[len(items) - min(limit, len(items)) :]
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        """Do nothing: the turn has recorded it."""
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        """Return nothing: a run that fails leaves nothing in the history."""
+        return None
+
+    async def clear_session(self) -> None:
+        """Remove the thread for good."""
+        threads = self._conversation.promptuary.threads
+        self._taken_back = []
+        if self.session_id in {one.id for one in await concurrency.run(threads.list)}:
+            await concurrency.run(lambda: threads.remove(thread=self.session_id))
+
+
+class PromptuarySession(_RunSession):
+    """A thread as a session. The runs that its ``options`` are given to are turns of it."""
 
     def __init__(
         self, promptuary: Promptuary, thread: str = "main", *, on_turn: Callable[[Turn], None] | None = None
     ) -> None:
-        self._conversation = Conversation(promptuary, thread, on_turn=on_turn)
-        self.session_id = thread
-        self.session_settings: SessionSettings | None = None
+        super().__init__(Conversation(promptuary, thread, on_turn=on_turn))
 
     def options(self, run_config: RunConfig | None = None) -> SessionRunOptions:
         """Return the options of one run; ``run_config`` is what else it shall have."""
@@ -67,7 +93,7 @@ class PromptuarySession:
         return {
             "run_config": replace(run_config or RunConfig(), call_model_input_filter=run.filter),
             "hooks": run,
-            "session": self,
+            "session": _RunSession(self._conversation),
         }
 
     def tools(self) -> list[Tool]:
@@ -80,25 +106,28 @@ class PromptuarySession:
     async def _tool(self, context: ToolContext[Any], arguments: str) -> str:
         return await concurrency.run(lambda: self._conversation.call_tool(context.tool_name, arguments))
 
-    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """Return the history of the thread, the last ``limit`` items of it."""
-        threads = self._conversation.promptuary.threads
-        history = await concurrency.run(lambda: threads.history(thread=self.session_id))
-        items = cast("list[TResponseInputItem]", [item for one in history for item in items_of(as_message(one))])
-        return items if limit is None else items[len(items) - min(limit, len(items)) :]
-
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Do nothing: the turn has recorded it."""
+        """Begin the thread with a conversation from elsewhere. Raises ``PromptuaryError`` if it has begun already.
+
+        That is also what a runner is told that was given the session without its other options.
+        """
+        said = [as_ours(one) for one in item_groups(cast("list[ItemFields]", items))]
+        if said and (
+            said[-1]["role"] != "assistant" or not await concurrency.run(lambda: self._conversation.begin(said))
+        ):
+            raise PromptuaryError(_HOOKS)
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Return nothing: what was said stays said. A run that fails leaves nothing in the history."""
-        return None
+        """Return the last item, and take its whole turn back; the other items of that turn are returned next.
 
-    async def clear_session(self) -> None:
-        """Remove the thread for good."""
-        threads = self._conversation.promptuary.threads
-        if self.session_id in {one.id for one in await concurrency.run(threads.list)}:
-            await concurrency.run(lambda: threads.remove(thread=self.session_id))
+        Raises ``PromptuaryError`` if the last turn cannot be taken back.
+        """
+        if not self._taken_back:
+            before = await self.get_items()
+            if before:
+                await concurrency.run(lambda: self._conversation.promptuary.threads.undo(thread=self.session_id))
+                self._taken_back = before[len(await self.get_items()) :]
+        return self._taken_back.pop() if self._taken_back else None
 
 
 class _Run(RunHooks[Any]):

@@ -7,6 +7,7 @@ elsewhere, and prompts show them so. What is removed is archived: a person can b
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from promptuary.core.errors import PromptuaryError
@@ -47,15 +48,33 @@ class PathNotes:
         """Write the note of a name, a new one if there is none. Raises ``PromptuaryError`` if it is not the agent's."""
         if name != " ".join(name.split()) or not name.isprintable() or not 0 < len(name) <= _LONGEST_NAME:
             raise PromptuaryError(f"a name has up to {_LONGEST_NAME} printable characters, not {name[:40]!r}")
-        if not text.strip() or len(text) > _LONGEST:
-            raise PromptuaryError(f"a note has some text, and at most {_LONGEST:,} characters of it")
+        if not text.strip():
+            raise PromptuaryError(f"{name!r} would be empty, and a note cannot be: give it some text, or remove it")
+        if len(text) > _LONGEST:
+            raise PromptuaryError(f"a note has at most {_LONGEST:,} characters, and {name!r} would have {len(text):,}")
         memory, tag = self.promptuary.memory, self._root + name
         known = next(iter(memory.list(tags=[tag], statuses=["active", "archived"], limit=1)), None)
         if known is None:
-            return memory.write(text, title=name, tags=[tag], kind="project", trust="external", reason="by an agent")
+            return self._created(tag, name, text)
         self.check(known)
         return memory.write(
             text, id=known.id, status="active", if_rev=known.rev, trust="external", reason="by an agent"
+        )
+
+    def _created(self, tag: str, title: str, text: str) -> Note:
+        """Write a new note.
+
+        There is one note with the same words, whatever their case; here case matters, and so does the name. If there
+        is such a note, this one gets a title that no other note has.
+        """
+        note = self._add(tag, title, text)
+        if tag in note.header.tags:
+            return note
+        return self._add(tag, f"{title} {sha256(tag.encode()).hexdigest()[:8]}", text)
+
+    def _add(self, tag: str, title: str, text: str) -> Note:
+        return self.promptuary.memory.write(
+            text, title=title, tags=[tag], kind="project", trust="external", reason="by an agent"
         )
 
     def move(self, header: NoteHeader, name: str) -> Note:

@@ -22,7 +22,7 @@ try:
     from pydantic_ai.tools import Tool
     from pydantic_ai.toolsets import FunctionToolset
 
-    from promptuary.integrations.pydantic_ai_messages import as_ours, persons_place, pieces_of, sent_messages
+    from promptuary.integrations.formats.pydantic_ai_messages import as_ours, persons_place, pieces_of, sent_messages
 except ImportError as error:
     raise ImportError(f"This needs the extra pydantic-ai: {how_to_install('pydantic-ai')}.") from error
 

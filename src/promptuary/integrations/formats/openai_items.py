@@ -42,7 +42,10 @@ def as_ours(group: Sequence[ItemFields]) -> Message:
             return user("\n\n".join(one["text"] for one in content_parts(first.get("content")) if "text" in one))
         return tool_result(first.get("call_id", ""), _shown(first.get("output")))
     texts = [
-        one["text"] for item in group for one in content_parts(item.get("content")) if one.get("type") == "output_text"
+        one["text"]
+        for item in group
+        for one in content_parts(item.get("content"))
+        if one.get("type") in {"output_text", "input_text"}
     ]
     calls = [
         tool_call(item["call_id"], item.get("name") or item["type"], item.get("arguments") or item)

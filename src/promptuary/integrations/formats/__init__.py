@@ -1,0 +1,1 @@
+"""How frameworks write messages and files: theirs as ours, and ours as theirs. Pure."""
