@@ -1,34 +1,40 @@
 """Shows a run in the terminal: what goes along, the answer as it arrives, each call of a tool, and what it took."""
 
-import json
+import re
+from collections.abc import Sequence
 from typing import Final, assert_never
 
 from promptuary.chat.terminal import Terminal
 from promptuary.core.errors import Status
 from promptuary.core.expansion import Expansion
-from promptuary.core.messages import ToolCall
 from promptuary.core.ports.chat import TextPiece
-from promptuary.core.receipts import Receipt
-from promptuary.core.runs import CallBegun, CallEnded, RunEnded, RunEvent, RunResult, TurnExtended, TurnPrepared
-from promptuary.core.text import one_line
+from promptuary.core.receipts import Receipt, ReceiptEntry
+from promptuary.core.runs import (
+    CallBegun,
+    CallEnded,
+    RunEnded,
+    RunEvent,
+    RunResult,
+    TurnExtended,
+    TurnPrepared,
+    call_line,
+    ending_line,
+    result_line,
+    took_line,
+)
+from promptuary.core.text import counted
 
-_ARGUMENT: Final = 60
-_RESULT: Final = 100
+_TRACKED: Final = "file_reference"
+"""The layer of the files in view."""
+_FLAG: Final = re.compile(r"(--allow-host) (\S+)")
 _MARKS: Final[dict[Status, str]] = {"included": "+", "degraded": "~", "refused": "!", "missing": "?", "failed": "!"}
-_ENDINGS: Final = {
-    "length": "the answer is cut off: its length was used up (--reserve gives it more)",
-    "refused": "the model, or its service, refuses to answer",
-    "tools": "stopped: the model wanted to call tools again and again",
-    "interrupted": "interrupted: what had arrived of the answer is kept in the thread",
-    "failed": "what had arrived of the answer is kept in the thread",
-}
 
 
 class StreamedAnswer:
     """Is told what happens in a run, and shows it."""
 
-    def __init__(self, terminal: Terminal, model: str) -> None:
-        self._terminal, self._model = terminal, model
+    def __init__(self, terminal: Terminal, model: str, context: "ContextLines") -> None:
+        self._terminal, self._model, self._context = terminal, model, context
         self.result: RunResult | None = None
 
     def show(self, event: RunEvent) -> None:
@@ -36,15 +42,14 @@ class StreamedAnswer:
         terminal = self._terminal
         match event:
             case TurnPrepared(turn):
-                show_context(turn.expansion, turn.receipt, terminal)
+                self._context.show(turn.expansion, turn.receipt)
                 terminal.wait(f"{self._model} …")
             case TextPiece(text):
                 terminal.piece(text)
             case CallBegun(call):
-                terminal.line(f"→ {spelled(call)}", "cyan")
-            case CallEnded(_, result, is_error):
-                outcome = one_line(result)[:_RESULT] if is_error else f"{len(result):,} characters"
-                terminal.line(f"  {outcome}", "red" if is_error else "dim")
+                terminal.line(f"→ {call_line(call)}", "cyan")
+            case CallEnded(is_error=is_error):
+                terminal.line(f"  {result_line(event)}", "red" if is_error else "dim")
             case TurnExtended():
                 terminal.wait(f"{self._model} …")
             case RunEnded(result):
@@ -57,50 +62,62 @@ class StreamedAnswer:
         self._terminal.break_line()
         if self.result is None:
             return
-        if (ending := _ENDINGS.get(self.result.stop)) is not None:
+        if ending := ending_line(self.result):
             self._terminal.line(ending, "yellow")
-        self._terminal.line(f"[{cost_line(self.result, seconds)}]", "dim")
+        self._terminal.line(f"[{took_line(self.result, seconds)}]", "dim")
 
 
-def show_context(expansion: Expansion, receipt: Receipt, terminal: Terminal) -> None:
-    """Show what goes along with a message: each reference, the budget line, and the warnings."""
-    for one in expansion.outcomes:
-        short = "" if one.status == "included" else f" ({one.detail or one.code or one.status})"
-        tokens = f" {one.tokens:,} tokens" if one.tokens else ""
-        terminal.line(f"{_MARKS[one.status]} {one.reference.raw}{tokens}{short}", "dim")
-    if expansion.spend.injected:
-        terminal.line(f"[@ context: {expansion.spend.injected:,} tokens injected]", "cyan")
-    for warning in receipt.warnings:
-        terminal.line(f"warning: {warning}", "yellow")
-    for failure in receipt.failures:
-        terminal.line(f"warning: {failure.layer} failed: {failure.reason}", "yellow")
+class ContextLines:
+    """Shows what goes along with a message, above its answer: references, files in view, the budget, and warnings.
+
+    Of the files in view, it shows those that were not there before, or are another than before.
+    """
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._seen: dict[tuple[str, str], tuple[str, int]] = {}
+
+    def show(self, expansion: Expansion, receipt: Receipt) -> None:
+        """Show what goes along."""
+        terminal = self._terminal
+        for one in expansion.outcomes:
+            short = "" if one.status == "included" else f" ({one.detail or one.code or one.status})"
+            tokens = f" {counted(one.tokens, 'token')}" if one.tokens else ""
+            terminal.line(f"{_MARKS[one.status]} {one.reference.raw}{tokens}{short}", "dim")
+        tracked = [entry for entry in receipt.entries if entry.layer == _TRACKED]
+        for entries in _by_label(tracked).values():
+            self._show_tracked(entries, receipt.thread)
+        if expansion.spend.injected:
+            terminal.line(f"[@ context: {expansion.spend.injected:,} tokens injected]", "cyan")
+        if in_view := sum(entry.tokens for entry in tracked):
+            terminal.line(f"[# in view: {in_view:,} tokens]", "cyan")
+        for warning in receipt.warnings:
+            terminal.line(f"warning: {_for_chats(warning)}", "yellow")
+        for failure in receipt.failures:
+            terminal.line(f"warning: {failure.layer} failed: {failure.reason}", "yellow")
+
+    def _show_tracked(self, entries: Sequence[ReceiptEntry], thread: str) -> None:
+        """Show a file as it is now; what was sent of it before stands in the prompt, too, and costs as well."""
+        *earlier, entry = entries
+        tokens = sum(one.tokens for one in entries)
+        name, now = (thread, entry.label), (f"{entry.status} {entry.detail} {entry.revision}", tokens)
+        if self._seen.get(name) == now:
+            return
+        self._seen[name] = now
+        mark = {"in": "+", "degraded": "~", "out": "!"}[entry.status]
+        short = f" ({entry.reason})" if earlier or entry.status != "in" else ""
+        before = f", {sum(one.tokens for one in earlier):,} of them the earlier version" if earlier else ""
+        self._terminal.line(f"{mark} #{entry.label} {counted(tokens, 'token')}{before}{short}", "dim")
 
 
-def cost_line(result: RunResult, seconds: float) -> str:
-    """Return what a run took on one line: tokens, requests, money, time."""
-    receipt, usage = result.receipt, result.usage
-    parts = [f"{receipt.tokens:,} tokens sent, {receipt.tokens / max(receipt.window, 1):.1%} of {receipt.window:,}"]
-    if result.requests > 1:
-        parts.append(f"{result.requests} requests with {receipt.total:,} in all")
-    if usage.input_tokens or usage.output_tokens:
-        cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
-        parts.append(f"{usage.input_tokens:,} read{cached}, {usage.output_tokens:,} written")
-    if result.cost is not None:
-        parts.append(f"${result.cost:.4f}")
-    return "; ".join([*parts, f"{seconds:.1f} s"])
+def _by_label(entries: Sequence[ReceiptEntry]) -> dict[str, list[ReceiptEntry]]:
+    """Return the entries of each file: one, or what was sent of it before and then what it is now."""
+    found: dict[str, list[ReceiptEntry]] = {}
+    for entry in entries:
+        found.setdefault(entry.label, []).append(entry)
+    return found
 
 
-def spelled(call: ToolCall, longest: int = _ARGUMENT) -> str:
-    """Return a call as a person reads it: its name, and its arguments in short."""
-    try:
-        given = json.loads(call.arguments or "{}")
-    except (ValueError, RecursionError):
-        given = call.arguments
-    values = list(given.items()) if isinstance(given, dict) else [("", given)]
-    shown = [
-        f"{name}={said}" if name else said
-        for name, one in values
-        for said in [one_line(one if isinstance(one, str) else json.dumps(one))]
-    ]
-    short = [one if len(one) <= longest else f"{one[:longest]}…" for one in shown]
-    return one_line(" ".join([call.name, *short]))
+def _for_chats(warning: str) -> str:
+    """Return a warning with what to do in a chat: there, no flag can be added to a command."""
+    return _FLAG.sub(r'start the chat again with \1 \2, or add "\2" to allow_hosts in your configuration', warning)

@@ -9,7 +9,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from promptuary.chat.options import ChatOptions
-from promptuary.chat.prompt import ChatPrompt, PromptInterruptedError
+from promptuary.chat.prompt.any_prompt import AnyPrompt, PromptInterruptedError
+from promptuary.chat.prompt.responsive import answer_keys_first
 from promptuary.chat.resume import last_exchange
 from promptuary.chat.terminal import Terminal
 from promptuary.core.errors import PromptuaryError
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 class Chat:
     """A conversation at a terminal."""
 
-    def __init__(self, p: "Promptuary", options: ChatOptions, *, prompt: ChatPrompt, terminal: Terminal) -> None:
+    def __init__(self, p: "Promptuary", options: ChatOptions, *, prompt: AnyPrompt, terminal: Terminal) -> None:
         self._p, self._options, self._prompt, self._terminal = p, options, prompt, terminal
         prompt.thread, prompt.model = options.thread, p.settings.answer_model
         self._talk: Talk | None = None
@@ -50,8 +51,9 @@ class Chat:
         draft = self._talk.take_draft() if self._talk else ""
         try:
             return await self._prompt.ask(draft)
-        except PromptInterruptedError:
-            self._terminal.line("Ctrl-D, or /quit, ends the chat", "dim")
+        except PromptInterruptedError as stopped:
+            if not str(stopped):  # a line that was cleared is answer enough
+                self._terminal.line("Ctrl-D, or /quit, ends the chat", "dim")
             return ""
 
     def _greet(self) -> None:
@@ -61,6 +63,7 @@ class Chat:
     async def _resume(self) -> None:
         """Show above the prompt what was said last, and notes on the workspace; then have the files listed."""
         await self._prompt.drawn.wait()
+        answer_keys_first()
         try:
             said = await last_exchange(self._p, self._prompt.thread)
         except PromptuaryError as error:
@@ -86,5 +89,6 @@ class Chat:
         return self._talk
 
     def _interrupt(self) -> None:
+        self._prompt.interrupt()
         if self._talk is not None:
             self._talk.interrupt()

@@ -4,18 +4,20 @@ Everything is done by the facade and by the commands; what is here is when, and 
 """
 
 import asyncio
+import json
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from promptuary.chat.answer import StreamedAnswer, show_context, spelled
+from promptuary.chat.answer import ContextLines, StreamedAnswer
 from promptuary.chat.options import ChatOptions
-from promptuary.chat.pastes import Unfolded
-from promptuary.chat.prompt import KEYS, ChatPrompt, PromptInterruptedError
+from promptuary.chat.prompt.any_prompt import AnyPrompt, PromptInterruptedError
+from promptuary.chat.prompt.pastes import Unfolded
 from promptuary.chat.resume import last_exchange
 from promptuary.chat.terminal import Terminal
-from promptuary.commands.parsing import is_command, unescaped
+from promptuary.commands.parsing import Invocation, is_command, parse, unescaped
 from promptuary.commands.plain_text import plain_text
+from promptuary.commands.registry import EVERYTHING
 from promptuary.commands.results import (
     CommandRefused,
     CommandResult,
@@ -24,28 +26,35 @@ from promptuary.commands.results import (
     HelpShown,
     ModelChosen,
     ThreadChosen,
-    TurnUndone,
 )
 from promptuary.commands.run import run_command
+from promptuary.commands.window_bar import bar_text
 from promptuary.config.named_models import how_to_configure
 from promptuary.config.settings import user_file
 from promptuary.core.errors import PromptuaryError, RunFailedError
 from promptuary.core.messages import ToolCall
+from promptuary.core.runs import LONGEST_ASKED, SentTurn, call_line, too_long_to_ask
+from promptuary.core.text import one_line
+from promptuary.core.threads import UndoneTurn
 
 if TYPE_CHECKING:
     from promptuary.engine import Promptuary
-
-_LONGEST_CALL: Final = 2_000
 
 
 class Talk:
     """What is said and done in a chat: messages that are sent, and commands."""
 
-    def __init__(self, p: "Promptuary", options: ChatOptions, *, prompt: ChatPrompt, terminal: Terminal) -> None:
+    def __init__(self, p: "Promptuary", options: ChatOptions, *, prompt: AnyPrompt, terminal: Terminal) -> None:
         self._p, self._options, self._prompt, self._terminal = p, options, prompt, terminal
+        self._by_model = {prompt.model: p}
         self._answering: asyncio.Task[object] | None = None
+        self._context = ContextLines(terminal)
         self._draft = ""
         """What the next prompt begins with."""
+        self._preview: SentTurn | None = None
+        """What was shown last instead of being sent, since there is no model."""
+        self._as_it_is = ""
+        """The message with words that look like a placeholder, of which the person was told."""
 
     def take_draft(self) -> str:
         """Return what the next prompt begins with."""
@@ -59,19 +68,29 @@ class Talk:
 
     async def did(self, text: str) -> bool:
         """Send a message or do what a command says; return whether the chat goes on."""
-        if is_command(text):
-            return await self._do(text)
         whole = self._prompt.pastes.unfolded(unescaped(text))
-        if whole.unknown:
-            self._terminal.line(f"{whole.unknown[0]} is of an earlier chat, and not kept; paste it again", "red")
-            self._draft = text
+        if is_command(text):
+            return await self._do(whole.text)
+        if whole.literal and text != self._as_it_is:
+            self._terminal.line(
+                f"{whole.literal[0]} is no pasted text, only these words: paste it again, or press Enter once more to"
+                " send the words",
+                "yellow",
+            )
+            self._draft = self._as_it_is = text
             return True
+        self._as_it_is = ""
         try:
             await self._send(whole, text)
         except PromptuaryError as error:
             self._terminal.line(str(error), "red")
-            self._draft = text
+            self._wait_with(text)
         return True
+
+    def _wait_with(self, text: str = "") -> None:
+        """Let a message wait in the next prompt, and below it what was typed meanwhile: neither is sent unseen."""
+        self._draft = text
+        self._prompt.hold_typed_ahead()
 
     async def _send(self, whole: Unfolded, typed: str) -> None:
         thread, p = self._prompt.thread, self._p
@@ -80,7 +99,8 @@ class Talk:
             return
         tools = await p.threads.tools(thread=thread) if self._options.tools else ()
         await self._give_up_earlier(thread)
-        shown = StreamedAnswer(self._terminal, self._prompt.model)
+        self._preview = None
+        shown = StreamedAnswer(self._terminal, self._prompt.model, self._context)
         began = time.monotonic()
         task = asyncio.ensure_future(
             p.threads.run(
@@ -111,8 +131,12 @@ class Talk:
         """Show exactly what would be sent, and how to configure a model that answers it."""
         tools = await self._p.threads.tools(thread=thread) if self._options.tools else ()
         turn = await self._p.threads.preview(whole.text, tools, thread=thread, pasted=whole.pasted)
+        self._preview = turn
         self._terminal.text(turn.render("text"))
-        show_context(turn.expansion, turn.receipt, self._terminal)
+        for tool in tools:
+            schema = json.dumps(tool.spec.parameters, ensure_ascii=False)
+            self._terminal.text(f"[tool {tool.name}]\n{tool.spec.description}\n{schema}\n")
+        self._context.show(turn.expansion, turn.receipt)
         self._terminal.line("No model is configured: this is what would be sent. To get an answer:", "yellow")
         for line in how_to_configure(user_file()):
             self._terminal.line(f"  {line}")
@@ -122,7 +146,7 @@ class Talk:
         if task.cancelled():
             if shown.result is None:
                 self._terminal.line("interrupted: nothing had arrived", "yellow")
-                self._draft = typed
+            self._wait_with(typed if shown.result is None else "")
             return
         error = task.exception()
         if error is None:
@@ -130,15 +154,18 @@ class Talk:
         if not isinstance(error, PromptuaryError):
             raise error
         self._terminal.line(str(error), "red")
-        if not (isinstance(error, RunFailedError) and error.result is not None):
-            self._draft = typed
+        is_kept = isinstance(error, RunFailedError) and error.result is not None
+        self._wait_with("" if is_kept else typed)
 
     async def _agrees(self, call: ToolCall) -> bool:
         """Ask whether a tool may write. Ctrl-C means no, and stops the answer."""
         if self._options.may_write:
             return True
         self._terminal.break_line()
-        self._terminal.line(f"The model wants to call {spelled(call, _LONGEST_CALL)}", "yellow")
+        if too_long := too_long_to_ask(call):
+            self._terminal.line(too_long, "yellow")
+            return False
+        self._terminal.line(f"The model wants to call {call_line(call, LONGEST_ASKED)}", "yellow")
         try:
             return await self._prompt.agrees("Let it?")
         except PromptInterruptedError:
@@ -153,22 +180,46 @@ class Talk:
 
     async def _do(self, line: str) -> bool:
         """Do what a command says; return whether the chat goes on."""
+        if self._preview is not None and parse(line, EVERYTHING) == Invocation("why", "", ""):
+            self._explain_preview(self._preview)
+            return True
         result = await run_command(self._p, line, thread=self._prompt.thread, model=self._prompt.model)
         self._show(result)
         match result:
             case Ended():
                 return False
             case ModelChosen(name):
-                self._prompt.model = name
+                await self._talk_to(name)
             case ThreadChosen(name):
-                self._prompt.thread = name
+                self._prompt.thread, self._preview = name, None
                 for text in await last_exchange(self._p, name):
                     self._terminal.text(text, "dim")
-            case TurnUndone(undone):
-                self._draft = undone.text
+            case UndoneTurn(text=text):
+                self._draft = text
             case _:
                 pass
         return True
+
+    async def _talk_to(self, model: str) -> None:
+        """Talk to another model: from now on everything is counted for it."""
+        if model not in self._by_model:  # all are closed with the workspace
+            self._by_model[model] = await self._p.acting_as(self._p.principal, model=model)
+        before, self._p = self._p, self._by_model[model]
+        self._prompt.talk_to(self._p, model)
+        for note in self._p.notes:
+            if note not in before.notes:
+                self._terminal.line(f"note: {note}", "yellow")
+
+    def _explain_preview(self, turn: SentTurn) -> None:
+        """Show what a message is made of that was not sent, since there is no model."""
+        title = f"not sent, for there is no model: {one_line(turn.text)[:200]}"
+        if self._terminal.coloured:
+            from promptuary.chat.why import show_receipt  # noqa: PLC0415  (rich is loaded when it is needed)
+
+            self._terminal.break_line()
+            show_receipt(title, turn.receipt)
+        else:
+            self._terminal.text("\n".join([title, turn.receipt.explain(), bar_text(turn.receipt)]))
 
     def _show(self, result: CommandResult) -> None:
         match result:
@@ -181,7 +232,8 @@ class Talk:
                 self._terminal.text(plain_text(result), "red")
             case HelpShown(commands) if len(commands) > 1:
                 self._terminal.text(plain_text(result))
-                width = max(len(key) for key, _ in KEYS)
-                self._terminal.text("\n" + "\n".join(f"{key.ljust(width)}  {meaning}" for key, meaning in KEYS))
+                keys = self._prompt.keys
+                width = max(len(key) for key, _ in keys)
+                self._terminal.text("\n" + "\n".join(f"{key.ljust(width)}  {meaning}" for key, meaning in keys))
             case _:
                 self._terminal.text(plain_text(result))

@@ -4,10 +4,18 @@ import os
 import sys
 from typing import Final, Literal, TextIO
 
-from promptuary.core.text import one_line, visible
+from promptuary.chat.word_wrap import WordWrap
+from promptuary.core.text import VisibleStream, one_line, visible
 
 TextStyle = Literal["bold", "dim", "red", "yellow", "green", "cyan"]
+_USUAL: Final = 80
+"""The columns of a terminal that does not tell."""
 _CODES: Final = {"bold": "1", "dim": "2", "red": "31", "yellow": "33", "green": "32", "cyan": "36"}
+
+
+def is_dumb() -> bool:
+    """Return whether the terminal can only print: one that moves no cursor and shows no colours."""
+    return os.environ.get("TERM", "").lower() in {"", "dumb", "unknown"}
 
 
 class Terminal:
@@ -17,21 +25,28 @@ class Terminal:
         self._stream = stream or sys.stdout
         self._begun = False
         self._waiting = False
-        self.coloured = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        self._wrap = WordWrap()
+        self._visible = VisibleStream()
+        self._wraps = self._stream.isatty() and not is_dumb()
+        self.coloured = not os.environ.get("NO_COLOR") and not is_dumb()
 
     def piece(self, text: str) -> None:
         """Write some more of a text from elsewhere, at once."""
         self.stop_waiting()
-        self._write(visible(text)[0])
+        self._write_piece(self._visible.piece(text))
+
+    def _write_piece(self, shown: str) -> None:
+        self._write(self._wrap.wrapped(shown, self._columns()) if self._wraps else shown)
 
     def line(self, text: str, style: TextStyle | None = None) -> None:
-        """Write one line, whatever ``text`` has in it."""
-        self.text(one_line(text), style)
+        """Write one sentence, whatever ``text`` has in it."""
+        self.break_line()
+        self._write(f"{self._styled(self._wrapped(one_line(text)), style)}\n")
 
     def text(self, text: str, style: TextStyle | None = None) -> None:
         """Write lines of text."""
         self.break_line()
-        self._write(f"{self._styled(visible(text)[0], style)}\n")
+        self._write(f"{self._styled(self._wrapped(visible(text)[0]), style)}\n")
 
     def wait(self, sentence: str) -> None:
         """Show a sentence until the next thing is written."""
@@ -50,8 +65,19 @@ class Terminal:
     def break_line(self) -> None:
         """End the line that has begun."""
         self.stop_waiting()
+        self._write_piece(self._visible.rest())
+        self._wrap = WordWrap()
         if self._begun:
             self._write("\n")
+
+    def _wrapped(self, text: str) -> str:
+        return WordWrap().wrapped(text, self._columns()) if self._wraps else text
+
+    def _columns(self) -> int:
+        try:
+            return os.get_terminal_size(self._stream.fileno()).columns or _USUAL
+        except OSError:  # the terminal is gone
+            return _USUAL
 
     def _styled(self, text: str, style: TextStyle | None) -> str:
         return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if style and self.coloured else text

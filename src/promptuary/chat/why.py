@@ -1,6 +1,7 @@
 """``/why`` in colour: the receipt of a turn as a table, and the window as a bar. Uses rich, which is loaded here."""
 
 import sys
+from collections.abc import Sequence
 from typing import Final
 
 from rich.console import Console
@@ -16,26 +17,42 @@ from promptuary.core.threads import Replay
 _COLOURS: Final = ("cyan", "green", "magenta", "blue", "yellow", "bright_cyan", "bright_green", "bright_magenta")
 _STATUS: Final = {"in": "green", "degraded": "yellow", "out": "red"}
 _WIDEST: Final = 76
+_NARROW: Final = 60
+"""Columns below which the table leaves out what is told below it, or by the bar."""
+_FEW: Final = 4
+"""How many columns such a table has."""
 
 
 def show_why(replay: Replay) -> None:
     """Print the receipt of a turn."""
+    turn = replay.turn
+    show_receipt(f"turn {turn.number} ({turn.status}): {one_line(turn.text)[:200]}", turn.receipt, list(since(replay)))
+
+
+def show_receipt(title: str, receipt: Receipt, remarks: Sequence[str] = ()) -> None:
+    """Print a receipt: its table, the bar of the window, and what else is to be said."""
     console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
-    turn, receipt = replay.turn, replay.turn.receipt
-    console.print(Text(f"turn {turn.number} ({turn.status}): {one_line(turn.text)[:200]}", style="bold"))
-    console.print(_table(receipt))
+    console.print(Text(title, style="bold"))
+    narrow = console.width < _NARROW
+    console.print(_table(receipt, narrow=narrow))
+    if narrow:
+        for entry in receipt.rows:
+            if entry.reason and entry.status != "in":
+                console.print(Text(f"{one_line(entry.label)}: {one_line(entry.reason)}", style="dim"))
     console.print(_bar(receipt, min(_WIDEST, max(console.width - 2, 20))))
-    for line in _remarks(receipt, replay):
+    for line in (*_remarks(receipt), *remarks):
         console.print(Text(line, style="yellow"))
 
 
-def _table(receipt: Receipt) -> Table:
+def _table(receipt: Receipt, *, narrow: bool) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for title in ("layer", "what", "status", "tokens", "window", "why"):
-        table.add_column(title, justify="right" if title in {"tokens", "window"} else "left", overflow="fold")
+    titles = ("layer", "what", "status", "tokens", "window", "why")
+    for title in titles[: _FEW if narrow else None]:
+        number = title in {"tokens", "window"}
+        table.add_column(title, justify="right" if number else "left", overflow="fold", no_wrap=number)
     colours = _colours(segments(receipt, _WIDEST))
-    for entry in receipt.entries:
-        table.add_row(*_row(entry, colours.get(entry.layer, "")))
+    for entry in receipt.rows:
+        table.add_row(*_row(entry, colours.get(entry.layer, ""))[: _FEW if narrow else None])
     return table
 
 
@@ -68,6 +85,6 @@ def _bar(receipt: Receipt, width: int) -> Text:
     return bar + legend
 
 
-def _remarks(receipt: Receipt, replay: Replay) -> list[str]:
+def _remarks(receipt: Receipt) -> list[str]:
     failed = [f"failed: {one.layer}.{one.hook}: {one_line(one.reason)}" for one in receipt.failures]
-    return [*failed, *(f"warning: {one_line(one)}" for one in receipt.warnings), *since(replay)]
+    return [*failed, *(f"warning: {one_line(one)}" for one in receipt.warnings)]

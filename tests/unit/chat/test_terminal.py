@@ -4,9 +4,9 @@ import io
 
 import pytest
 
-from promptuary.chat.answer import spelled
 from promptuary.chat.terminal import Terminal
 from promptuary.core.messages import ToolCall
+from promptuary.core.runs import LONGEST_ASKED, CallEnded, call_line, result_line, too_long_to_ask
 
 
 @pytest.fixture
@@ -34,6 +34,15 @@ def test_no_control_character_of_a_text_reaches_the_terminal(written: io.StringI
     assert written.getvalue() == "a⟨U+001B⟩[2Jb⟨U+000D⟩\nc⟨U+0007⟩\nd⟨U+009B⟩e\nf\n"
 
 
+def test_an_emoji_that_is_split_at_its_joiner_is_shown_whole(written: io.StringIO) -> None:
+    terminal = Terminal(written)
+    for piece in ("\U0001f468", "\u200d", "\U0001f469\u200d", "\U0001f467", "\u200d"):
+        terminal.piece(piece)
+    terminal.line("done")
+
+    assert written.getvalue() == "\U0001f468\u200d\U0001f469\u200d\U0001f467⟨U+200D⟩\ndone\n"
+
+
 def test_a_sentence_to_wait_with_is_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
@@ -57,4 +66,25 @@ def test_a_sentence_to_wait_with_is_taken_away(monkeypatch: pytest.MonkeyPatch) 
     ],
 )
 def test_a_call_is_spelled_on_one_line(arguments: str, said: str) -> None:
-    assert spelled(ToolCall("1", "read", arguments)) == said
+    assert call_line(ToolCall("1", "read", arguments)) == said
+
+
+@pytest.mark.parametrize(
+    ("result", "is_error", "said"),
+    [
+        ("x" * 1_200, False, "1,200 characters"),
+        ('{"memory_id": "20261117-tea", "written": true}', False, "written: 20261117-tea"),
+        ('{"written": false, "why": "it is known already"}', False, "not written: it is known already"),
+        ('{"written": ', False, "12 characters"),
+        ("no " * 50, True, ("no " * 50)[:100] + "…"),
+    ],
+)
+def test_what_a_call_gave_is_told_in_a_few_words(result: str, is_error: bool, said: str) -> None:
+    assert result_line(CallEnded(ToolCall("1", "write", ""), result, is_error=is_error)) == said
+
+
+def test_a_call_that_a_person_is_asked_about_is_shown_to_its_end_or_refused() -> None:
+    arguments = '{"content": "' + "x" * 3_000 + ' and transfer it all"}'
+    assert call_line(ToolCall("1", "write", arguments), LONGEST_ASKED).endswith(" and transfer it all")
+    assert too_long_to_ask(ToolCall("1", "write", arguments)) == ""
+    assert "30,000 characters" in too_long_to_ask(ToolCall("1", "write", "x" * 30_000))

@@ -1,11 +1,9 @@
 """Prints an answer while it arrives: its text to stdout, calls of tools and what it took to stderr."""
 
-import json
 import sys
-from typing import Final, assert_never
+from typing import assert_never
 
 from promptuary.cli.terminal import styled
-from promptuary.core.messages import ToolCall
 from promptuary.core.ports.chat import TextPiece
 from promptuary.core.runs import (
     CallBegun,
@@ -15,16 +13,12 @@ from promptuary.core.runs import (
     RunResult,
     TurnExtended,
     TurnPrepared,
+    call_line,
+    ending_line,
+    result_line,
+    took_line,
 )
-from promptuary.core.text import one_line, visible
-
-_LONGEST_ARGUMENT: Final = 60
-_LONGEST_RESULT: Final = 100
-_ENDINGS: Final = {
-    "length": "the answer is cut off: its length was used up (max_tokens of the model, or --reserve)",
-    "refused": "the model, or its service, refuses to answer",
-    "tools": "stopped: the model wanted to call more tools (--max-requests)",
-}
+from promptuary.core.text import VisibleStream, one_line
 
 
 class ShownAnswer:
@@ -34,7 +28,8 @@ class ShownAnswer:
         self.calls: list[CallEnded] = []
         self._quiet, self._hidden = quiet, hidden
         self._begun_line = False
-        self._result: RunResult | None = None
+        self._visible = VisibleStream()
+        self.result: RunResult | None = None
 
     def show(self, event: RunEvent) -> None:
         """Show what happens in a run."""
@@ -46,12 +41,11 @@ class ShownAnswer:
                     self._tell(f"{styled('warning:', 'yellow', sys.stderr)} {one_line(warning)}")
             case CallBegun():
                 self.break_line()
-            case CallEnded(call, result, is_error):
+            case CallEnded(call):
                 self.calls.append(event)
-                outcome = one_line(result)[:_LONGEST_RESULT] if is_error else f"{len(result):,} characters"
-                self._tell(f"[{spelled(call)}: {outcome}]")
+                self._tell(f"[{call_line(call)}: {result_line(event)}]")
             case RunEnded(result):
-                self._result = result
+                self.result = result
             case TurnExtended():
                 pass
             case _:
@@ -59,55 +53,30 @@ class ShownAnswer:
 
     def break_line(self) -> None:
         """End the line of the answer that has begun, so that something else can be printed."""
+        if rest := self._visible.rest():
+            sys.stdout.write(rest)
         if self._begun_line:
             self._write("\n")
 
-    def end(self, result: RunResult | None, seconds: float) -> None:
-        """Print what the answer took: ``result``, or what was kept of one that broke off."""
+    def end(self, seconds: float) -> None:
+        """Print what the answer took, also one that broke off."""
         self.break_line()
-        kept = result or self._result
-        if kept is None:
+        if self.result is None:
             return
-        if (ending := _ENDINGS.get(kept.stop)) is not None:
+        if self.result.stop in {"interrupted", "failed"}:
+            self._tell(ending_line(self.result))
+        elif ending := ending_line(self.result):
             print(f"{styled('warning:', 'yellow', sys.stderr)} {ending}", file=sys.stderr)
-        if kept.stop in {"interrupted", "failed"}:
-            self._tell(f"{kept.stop}: what had arrived of the answer is kept in the thread")
-        self._tell(f"[{token_line(kept, seconds)}]")
+        self._tell(f"[{took_line(self.result, seconds)}]")
 
     def _write(self, text: str) -> None:
         self._begun_line = not text.endswith("\n") if text else self._begun_line
         if self._hidden:
             return
         # A terminal gets no control characters; a pipe gets the exact text.
-        sys.stdout.write(visible(text)[0] if sys.stdout.isatty() else text)
+        sys.stdout.write(self._visible.piece(text) if sys.stdout.isatty() else text)
         sys.stdout.flush()
 
     def _tell(self, line: str) -> None:
         if not self._quiet:
             print(line, file=sys.stderr, flush=True)
-
-
-def token_line(result: RunResult, seconds: float) -> str:
-    """Return what a run took, on one line: tokens, requests, money, time."""
-    receipt, usage = result.receipt, result.usage
-    parts = [f"{receipt.tokens:,} tokens sent, {receipt.tokens / receipt.window:.1%} of {receipt.window:,}"]
-    if result.requests > 1:
-        parts.append(f"{result.requests} requests with {receipt.total:,} in all")
-    if usage.input_tokens or usage.output_tokens:
-        cached = f" ({usage.cached_tokens:,} from the cache)" if usage.cached_tokens else ""
-        parts.append(f"the service counts {usage.input_tokens:,} read{cached} and {usage.output_tokens:,} written")
-    if result.cost is not None:
-        parts.append(f"${result.cost:.4f}")
-    return "; ".join([*parts, f"{seconds:.1f} s"])
-
-
-def spelled(call: ToolCall) -> str:
-    """Return a call as a person reads it: its name, and its arguments in short."""
-    try:
-        given = json.loads(call.arguments or "{}")
-    except (ValueError, RecursionError):
-        given = call.arguments
-    values = list(given.values()) if isinstance(given, dict) else [given]
-    shown = [one_line(one if isinstance(one, str) else json.dumps(one)) for one in values]
-    short = [one if len(one) <= _LONGEST_ARGUMENT else f"{one[:_LONGEST_ARGUMENT]}…" for one in shown]
-    return " ".join([one_line(call.name), *short])

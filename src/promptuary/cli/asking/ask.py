@@ -10,29 +10,37 @@ from promptuary.blocking import Promptuary
 from promptuary.cli.asking.answer import ShownAnswer
 from promptuary.cli.asking.question import AskedText, question
 from promptuary.cli.common import confirmed, opened, print_json, print_new_notes
-from promptuary.config.named_models import how_to_configure
+from promptuary.config.named_models import NO_MODEL, how_to_configure
 from promptuary.config.settings import user_file
-from promptuary.core.errors import RunFailedError
-from promptuary.core.json import run_json, turn_json
+from promptuary.core.errors import PromptuaryError, RunFailedError
+from promptuary.core.json import run_failure_json, run_json, unsent_json
 from promptuary.core.messages import ToolCall
-from promptuary.core.runs import RunResult, Tool
+from promptuary.core.runs import LONGEST_ASKED, RunResult, Tool, call_line, ending_line, too_long_to_ask
 from promptuary.core.text import one_line, visible
 
 DONE: Final = 0
 NOT_ALL: Final = 1
-_LONGEST_CALL: Final = 2000
-"""How many characters of a call are shown to the person who is asked to allow it."""
 
 
 def main(options: argparse.Namespace) -> int:
     """Ask, and print the answer; without a model, print what would be sent."""
+    answer = ShownAnswer(quiet=options.quiet, hidden=options.json)
+    try:
+        return _asked(options, answer)
+    except (PromptuaryError, KeyboardInterrupt) as error:
+        if options.json:
+            said = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
+            print_json(run_failure_json(one_line(said), answer.result, answer.calls))
+        raise
+
+
+def _asked(options: argparse.Namespace, answer: ShownAnswer) -> int:
     asked = question(options)
     with opened(options) as promptuary:
         tools = [] if options.no_tools else promptuary.threads.tools(thread=options.thread)
         if not promptuary.settings.answer_model:
             return _shown(promptuary, asked, tools, options)
         _give_up_earlier(promptuary, options)
-        answer = ShownAnswer(quiet=options.quiet, hidden=options.json)
         began = time.monotonic()
         try:
             result = promptuary.threads.run(
@@ -45,9 +53,9 @@ def main(options: argparse.Namespace) -> int:
                 max_requests=options.max_requests,
             )
         except (RunFailedError, KeyboardInterrupt):
-            answer.end(None, time.monotonic() - began)
+            answer.end(time.monotonic() - began)
             raise
-        answer.end(result, time.monotonic() - began)
+        answer.end(time.monotonic() - began)
         print_new_notes(promptuary, options)
     if options.json:
         print_json(run_json(result, answer.calls))
@@ -55,14 +63,14 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _exit_code(result: RunResult) -> int:
-    return DONE if result.stop == "end" and not result.turn.expansion.incomplete else NOT_ALL
+    return NOT_ALL if ending_line(result) or result.turn.expansion.incomplete else DONE
 
 
 def _shown(promptuary: Promptuary, asked: AskedText, tools: Sequence[Tool], options: argparse.Namespace) -> int:
     """Print what would be sent, and how to configure a model that answers it."""
     turn = promptuary.threads.preview(asked.text, tools, thread=options.thread, pasted=asked.pasted)
     if options.json:
-        print_json(turn_json(turn.expansion, turn.messages, turn.receipt))
+        print_json(unsent_json(NO_MODEL, turn.expansion, turn.messages, turn.receipt))
     else:
         prompt = turn.render("text")
         described = "".join(f"\n[tool {one.name}]\n{one.spec.description}\n" for one in tools)
@@ -91,6 +99,7 @@ def _can_ask(options: argparse.Namespace) -> bool:
 
 def _agrees(call: ToolCall, answer: ShownAnswer, options: argparse.Namespace) -> bool:
     answer.break_line()
-    said = one_line(call.arguments)
-    shown = said if len(said) <= _LONGEST_CALL else f"{said[:_LONGEST_CALL]}… ({len(said):,} characters)"
-    return confirmed(f"Let the model call {one_line(call.name)} {shown}?", options)
+    if not options.yes and (too_long := too_long_to_ask(call)):
+        print(too_long, file=sys.stderr, flush=True)
+        return False
+    return confirmed(f"Let the model call {call_line(call, LONGEST_ASKED)}?", options)

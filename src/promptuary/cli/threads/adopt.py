@@ -17,5 +17,8 @@ def main(options: argparse.Namespace) -> int:
     if options.json:
         print_json(threads_json(threads))
     else:
-        print(f"adopted {len(threads):,} thread{'' if len(threads) == 1 else 's'}", file=sys.stderr)
+        print(
+            f"the database of this folder is yours: {len(threads):,} thread{'' if len(threads) == 1 else 's'}",
+            file=sys.stderr,
+        )
     return DONE

@@ -14,8 +14,6 @@ DONE: Final = 0
 
 def main(options: argparse.Namespace) -> int:
     """Talk until the person leaves."""
-    if options.json:
-        raise PromptuaryError("a chat prints no JSON; promptuary ask --json TEXT does")
     if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout)):
         raise PromptuaryError(
             "a chat needs a terminal; for one question, also from a pipe, there is: promptuary ask TEXT"

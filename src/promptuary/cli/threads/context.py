@@ -65,8 +65,9 @@ def _find(promptuary: Promptuary, words: str, *, as_json: bool) -> int:
 
 def _show(promptuary: Promptuary, thread: str, *, as_json: bool) -> None:
     view, stats = promptuary.threads.attachments(thread=thread), promptuary.threads.stats(thread=thread)
+    waiting = promptuary.measure("", thread=thread)
     if as_json:
-        print_json(attachments_json(thread, view, stats))
+        print_json(attachments_json(thread, view, stats, waiting))
         return
     window = promptuary.settings.effective_window
     rows = [
@@ -79,11 +80,15 @@ def _show(promptuary: Promptuary, thread: str, *, as_json: bool) -> None:
         )
         for line in view.tracked
     ]
-    rows += [(one_line(word), "with the next message", "", "", "") for word in view.queued]
+    rows += [
+        (one_line(word), "with the next message", "", f"{tokens:,}", f"{tokens / window:.1%}")
+        for word, tokens in waiting.waiting
+    ]
+    rows += [(one_line(word), "with the next message, and counted then", "", "", "") for word in waiting.uncounted]
     if not rows:
         print(f"nothing is kept in view of {one_line(thread)}: promptuary context add PATH, or #path in a message")
     else:
-        total = sum(line.tokens for line in view.tracked)
+        total = sum(line.tokens for line in view.tracked) + sum(tokens for _, tokens in waiting.waiting)
         rows.append(("total", "", "", f"{total:,}", f"{total / window:.1%}"))
         names = ("in view", "state"), ("score", "tokens", "window")
         columns = [*map(Column, names[0]), *(Column(one, right=True) for one in names[1])]

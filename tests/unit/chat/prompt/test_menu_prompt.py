@@ -9,10 +9,14 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.input import PipeInput, create_pipe_input
+from prompt_toolkit.layout.controls import BufferControl
+from prompt_toolkit.layout.processors import TransformationInput
 from prompt_toolkit.output import DummyOutput
 
-from promptuary.chat.completer import ChatCompleter, Hints, may_refer, path_being_typed
-from promptuary.chat.prompt import ChatPrompt, PromptInterruptedError
+from promptuary.chat.prompt.any_prompt import PromptInterruptedError
+from promptuary.chat.prompt.completer import ChatCompleter, Hints, may_refer, path_being_typed
+from promptuary.chat.prompt.menu_prompt import MenuPrompt, _Placeholders
+from promptuary.chat.prompt.pastes import Pastes
 from promptuary.commands.registry import EVERYTHING
 from promptuary.core.references import Completion as Menu
 from promptuary.core.references import MenuItem
@@ -38,13 +42,14 @@ def within(path: Path, work: Callable[[Promptuary, PipeInput], Awaitable[Result]
 
 
 async def typed(p: Promptuary, keyboard: PipeInput, *keys: str) -> str | None:
-    prompt = ChatPrompt(p, keyboard=keyboard, output=DummyOutput())
+    prompt = MenuPrompt(p, keyboard=keyboard, output=DummyOutput())
     asked = asyncio.ensure_future(prompt.ask())
     try:
         for one in keys:
             keyboard.send_text(one)
             await asyncio.sleep(0)
-        return await asyncio.wait_for(asked, 20)
+        said = await asyncio.wait_for(asked, 20)
+        return None if said is None else prompt.pastes.shown(said)
     finally:
         prompt.close()
 
@@ -149,9 +154,16 @@ def test_a_long_paste_is_folded_in_the_prompt(project: Path) -> None:
     assert within(project, lambda p, keys: typed(p, keys, f"see {pasted}\r")) == "see [Pasted text #1, 50 lines]"
 
 
+def test_backspace_takes_a_folded_paste_away_as_a_whole(project: Path) -> None:
+    pasted = "\x1b[200~" + "line\r\n" * 50 + "\x1b[201~"
+
+    assert within(project, lambda p, keys: typed(p, keys, f"see {pasted}\x7fnothing\r")) == "see nothing"
+    assert within(project, lambda p, keys: typed(p, keys, f"see {pasted}\x1b[D\x1b[3~nothing\r")) == "see nothing"
+
+
 def test_a_chosen_row_is_taken_and_not_sent(project: Path) -> None:
     async def work(p: Promptuary, keyboard: PipeInput) -> str | None:
-        prompt = ChatPrompt(p, keyboard=keyboard, output=DummyOutput())
+        prompt = MenuPrompt(p, keyboard=keyboard, output=DummyOutput())
         buffer = prompt.session.default_buffer
         asked = asyncio.ensure_future(prompt.ask())
         ready = asyncio.Event()
@@ -184,14 +196,14 @@ def _has_rows(buffer: Any) -> bool:
 
 def test_what_was_typed_is_kept_and_found_with_ctrl_r(project: Path) -> None:
     async def first(p: Promptuary, keyboard: PipeInput) -> list[str]:
-        prompt = ChatPrompt(p, keyboard=keyboard, output=DummyOutput())
+        prompt = MenuPrompt(p, keyboard=keyboard, output=DummyOutput())
         keyboard.send_text("a special question\r")
         await asyncio.wait_for(prompt.ask(), 20)
         prompt.close()
         return list(await until(p.typed))
 
     async def second(p: Promptuary, keyboard: PipeInput) -> str | None:
-        prompt = ChatPrompt(p, keyboard=keyboard, output=DummyOutput())
+        prompt = MenuPrompt(p, keyboard=keyboard, output=DummyOutput())
         buffer = prompt.session.default_buffer
         asked = asyncio.ensure_future(prompt.ask())
         await until(lambda: value(len(buffer._working_lines) > 1))  # the history is read in the background
@@ -206,7 +218,7 @@ def test_what_was_typed_is_kept_and_found_with_ctrl_r(project: Path) -> None:
 
 def test_the_toolbar_shows_thread_model_and_meter(project: Path) -> None:
     async def work(p: Promptuary, keyboard: PipeInput) -> str:
-        prompt = ChatPrompt(p, keyboard=keyboard, output=DummyOutput())
+        prompt = MenuPrompt(p, keyboard=keyboard, output=DummyOutput())
         prompt.thread, prompt.model = "review", "fast"
         asked = asyncio.ensure_future(prompt.ask("see @src/app.py"))
         await until(lambda: value(prompt._meter.measured and prompt._meter.measured.spend.injected))
@@ -220,3 +232,41 @@ def test_the_toolbar_shows_thread_model_and_meter(project: Path) -> None:
 
     assert shown.startswith(" review · fast · ━")
     assert " of 128,000 tokens" in shown
+
+
+@pytest.mark.parametrize(("keys", "said"), [(("\x1b", "\r"), "see @src"), (("\x1b\r", "x\r"), "see @src\nx")])
+def test_esc_closes_the_menu_and_enter_after_it_sends_and_alt_enter_begins_a_line(
+    project: Path, keys: tuple[str, str], said: str
+) -> None:
+    async def work(p: Promptuary, keyboard: PipeInput) -> str | None:
+        prompt = MenuPrompt(p, keyboard=keyboard, output=DummyOutput())
+        buffer = prompt.session.default_buffer
+        asked = asyncio.ensure_future(prompt.ask())
+        keyboard.send_text("see @src")
+        await until(lambda: value(_has_rows(buffer)))
+        keyboard.send_text(keys[0])
+        await until(lambda: value(not _has_rows(buffer) or prompt.session.app.key_processor.key_buffer))
+        keyboard.send_text(keys[1])
+        try:
+            return await asyncio.wait_for(asked, 5)
+        finally:
+            prompt.close()
+
+    assert within(project, work) == said
+
+
+def test_the_name_of_a_file_cannot_reorder_the_line() -> None:
+    given = TransformationInput(BufferControl(), Document(), 0, lambda place: place, [("", "@a\u202eyp.exe")], 80, 1)
+    made = _Placeholders(Pastes()).apply_transformation(given)
+
+    assert "".join(part[1] for part in made.fragments) == "@a⟨U+202E⟩yp.exe"
+    assert made.source_to_display(3) == 10
+
+
+def test_ctrl_c_tells_which_line_it_cleared(project: Path) -> None:
+    async def work(p: Promptuary, keyboard: PipeInput) -> str:
+        with pytest.raises(PromptInterruptedError) as stopped:
+            await typed(p, keyboard, "half a line\x03")
+        return str(stopped.value)
+
+    assert within(project, work) == "half a line"

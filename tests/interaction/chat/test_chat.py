@@ -4,76 +4,20 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from promptuary.blocking import Promptuary
 from promptuary.core.messages import ToolCall
-from promptuary.testing.chat_server import BreaksOff, ChatServer, Fails, Garbles, Refuses, Reply, Says, Silent
-from tests.conftest import Files
+from promptuary.testing.chat_server import BreaksOff, Fails, Garbles, Refuses, Reply, Says, Silent
+from tests.interaction.chat.chats import Begin, said, turns
 from tests.interaction.pseudo_terminal import PseudoTerminal
-
-READY = "┼"
-"""A mark of the meter in the toolbar: the prompt takes keys now."""
-
-Begin = Callable[..., PseudoTerminal]
-
-
-@pytest.fixture
-def project(files: Files) -> Path:
-    return files(
-        {
-            "src/first.py": "def first() -> int:\n    return 1\n",
-            "src/second.py": "def second() -> int:\n    return 2\n",
-            "docs/style.md": "# Style\n\nBe brief.\n",
-        }
-    )
-
-
-@pytest.fixture
-def begin(project: Path) -> Iterator[Begin]:
-    """Start a chat with a service that gives these replies; the service lives as long as the test."""
-    with ExitStack() as stack:
-
-        def started(*replies: Reply, arguments: tuple[str, ...] = (), wire: str = "openai") -> PseudoTerminal:
-            if replies:
-                server = stack.enter_context(ChatServer(replies))
-                configure(server, wire)
-            terminal = PseudoTerminal(["chat", *arguments], folder=project, environment={})
-            stack.enter_context(terminal)
-            terminal.expect(READY)
-            return terminal
-
-        yield started
-
-
-def configure(server: ChatServer, wire: str = "openai") -> None:
-    folder = Path(os.environ["HOME"], ".config/promptuary")
-    folder.mkdir(parents=True, exist_ok=True)
-    url = server.openai_url if wire == "openai" else server.anthropic_url
-    (folder / "config.toml").write_text(
-        f'answer_model = "fake"\n[models.fake]\nprovider = "{wire}"\nbase_url = "{url}"\nmodel = "gpt-4o"\n'
-        '[models.other]\nscripted = ["I am the other one."]\n',
-        encoding="utf-8",
-    )
-
-
-def turns(project: Path, thread: str = "main") -> list[tuple[str, str]]:
-    with Promptuary.open(project, exact=True) as promptuary:
-        return [(turn.text, turn.status) for turn in promptuary.threads.turns(thread=thread)]
-
-
-def said(project: Path, thread: str = "main") -> list[str]:
-    with Promptuary.open(project, exact=True) as promptuary:
-        return [item.words for item in promptuary.threads.history(thread=thread)]
 
 
 @pytest.mark.parametrize("wire", ["openai", "anthropic"])
 def test_a_reference_is_chosen_sent_answered_explained_and_resumed(begin: Begin, project: Path, wire: str) -> None:
-    chat = begin(Says("It returns one.", usage=(120, 7, 20)), wire=wire)
+    chat = begin(Says("It returns one.", usage=(120, 7, 20)), wire=wire, columns=140)
     chat.press("What does @fi")
     chat.expect("src/first.py")
     chat.press("\t\t\r")  # the second row, behind @file:; no message is sent yet
@@ -84,7 +28,7 @@ def test_a_reference_is_chosen_sent_answered_explained_and_resumed(begin: Begin,
 
     chat.expect("[@ context: ")
     chat.expect("It returns one.")
-    chat.expect("120 read (20 cached), 7 written")
+    chat.expect("120 read (20 from the cache) and 7 written")
     chat.press("/why\r")
     shown = chat.expect("free 123,")
     assert "turn 1 (finished): What does @src/first.py do?" in shown
@@ -234,9 +178,19 @@ def test_commands_act_on_the_thread_and_slips_are_never_sent(begin: Begin, proje
     chat = begin(Says("Yes."))
     chat.press("/contxt add docs/style.md\r")
     chat.expect("did you mean /context add docs/style.md?")
-    chat.press("/context add docs/style.md\r")
-    chat.expect("docs/style.md")
+    chat.press("/context add docs/style.md @folder:src\r")
+    chat.expect("@folder:src    with the next message")
     chat.expect("history: 0 messages")
+    chat.expect("@ 97 of")  # the meter counts what waits
+    chat.press("See #nope.md\r")
+    chat.expect("+ @folder:src")
+    chat.expect("+ #docs/style.md")
+    chat.expect("warning: #nope.md: there is no such file")
+    chat.expect("Yes.")
+    chat.press("/undo\r")
+    chat.expect("@folder:src goes with the next message again")
+    chat.expect("nope.md is no longer in view")
+    chat.press("\x03")
     chat.press("/thread other\r")
     chat.expect("thread other begins")
     chat.press("/model other\r")
@@ -253,7 +207,7 @@ def test_commands_act_on_the_thread_and_slips_are_never_sent(begin: Begin, proje
 
     assert chat.ended() == 0
     assert turns(project, "other") == [("Who are you?", "undone")]
-    assert turns(project) == []
+    assert turns(project) == [("See #nope.md", "undone")]
 
 
 def test_without_a_model_it_shows_what_would_be_sent_and_how_to_configure_one(begin: Begin, project: Path) -> None:
@@ -263,6 +217,10 @@ def test_without_a_model_it_shows_what_would_be_sent_and_how_to_configure_one(be
     chat.expect("No model is configured")
     assert "def first() -> int:" in chat.everything
     chat.expect("answer_model = ")
+    assert "[tool read_file]" in chat.everything
+    chat.press("/why\r")
+    chat.expect("not sent, for there is no model: Look at @src/first.py")
+    chat.expect("free 12")
     chat.press("\x04")
 
     assert chat.ended() == 0

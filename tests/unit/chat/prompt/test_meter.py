@@ -5,7 +5,7 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.chat.meter import WIDTH, LiveMeter, meter_text
+from promptuary.chat.prompt.meter import WIDTH, LiveMeter, meter_text
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.expansion import Measured, Spend
 
@@ -28,6 +28,15 @@ def test_the_figures_follow_the_bar() -> None:
     said = "".join(text for _, text in meter_text(measured(254, words=7, uncounted=("@url:x",)), busy=True))
 
     assert said[WIDTH:] == " @ 254 of 1,000 tokens (25%), message 7, 1 not counted yet …"
+
+
+def test_a_narrow_toolbar_loses_the_words_then_the_bar() -> None:
+    def narrow(room: int) -> str:
+        return "".join(text for _, text in meter_text(measured(254, words=7), room=room))
+
+    assert narrow(55)[WIDTH:] == " @ 254 of 1,000 tokens (25%)"
+    assert narrow(40)[WIDTH:] == " @ 254 (25%)"
+    assert narrow(20) == "@ 254 (25%)"
 
 
 def test_the_colour_says_whether_it_is_much() -> None:

@@ -1,10 +1,9 @@
-"""The prompt: editing, keys, menus, the toolbar, and the search in what was typed before.
-
-It knows nothing of models and threads: it returns what the person typed.
-"""
+"""The prompt with all that terminals can do: editing, keys, menus, the toolbar, the search in what was typed before."""
 
 import asyncio
+from bisect import bisect_right
 from collections.abc import AsyncGenerator, Callable, Iterable
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from prompt_toolkit import PromptSession
@@ -12,15 +11,20 @@ from prompt_toolkit.application import get_app_or_none, run_in_terminal
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import Condition, has_completions, has_focus
 from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.formatted_text.utils import fragment_list_width
 from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
+from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
+from prompt_toolkit.layout.utils import explode_text_fragments
 from prompt_toolkit.shortcuts import CompleteStyle
 from prompt_toolkit.styles import Style
 
-from promptuary.chat.completer import ChatCompleter, Hints
-from promptuary.chat.meter import LiveMeter, meter_text
-from promptuary.chat.pastes import Pastes
+from promptuary.chat.prompt.any_prompt import AnyPrompt, PromptInterruptedError
+from promptuary.chat.prompt.completer import ChatCompleter, Hints
+from promptuary.chat.prompt.meter import LiveMeter, meter_text
+from promptuary.chat.prompt.pastes import Pastes
+from promptuary.chat.prompt.typed_ahead import take_typed_ahead
 from promptuary.commands.registry import EVERYTHING
 from promptuary.core.text import one_line
 
@@ -42,12 +46,17 @@ _STYLE: Final = Style.from_dict(
         "meter.full": "bold ansired",
         "meter.rest": "#707070",
         "name": "bold",
+        "paste": "ansicyan",
     }
 )
+_REORDERS: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _AGAIN: Final = 0.2
 """Seconds until a menu is asked for again while the workspace is being listed."""
 
-KEYS: Final = (
+_ESCAPE: Final = 0.1
+"""Seconds after which an Esc is a key of its own, and not the beginning of another key."""
+
+_KEYS: Final = (
     ("Enter", "send the message, or take the row of the menu that is chosen"),
     ("Alt-Enter, Ctrl-J", "a new line"),
     ("Tab, arrows", "go through the menu; Esc closes it"),
@@ -55,22 +64,17 @@ KEYS: Final = (
     ("Ctrl-C", "stop the answer; at the prompt: clear the line"),
     ("Ctrl-D", "end the chat, if the line is empty"),
 )
-"""What the help says about keys."""
 
 
-class PromptInterruptedError(Exception):
-    """The person pressed Ctrl-C in a prompt."""
-
-
-class ChatPrompt:
+class MenuPrompt(AnyPrompt):
     """Asks for messages, again and again. ``keyboard`` and ``output`` are those of tests."""
 
+    keys = _KEYS
+
     def __init__(self, p: "Promptuary", *, keyboard: "Input | None" = None, output: "Output | None" = None) -> None:
-        self._p = p
-        self.pastes = Pastes()
-        self.thread, self.model = "main", ""
-        self.drawn = asyncio.Event()
-        """Whether the prompt was ever on the screen."""
+        super().__init__(p)
+        self._held = ""
+        """What was typed ahead, and waits for the next prompt."""
         self._hints = Hints(p.hint, self._redraw)
         self._meter = LiveMeter(self._measure, self._redraw)
         completer = ChatCompleter(p, EVERYTHING, self._hints, self._ask_again)
@@ -81,8 +85,9 @@ class ChatPrompt:
             completer=completer,
             complete_while_typing=True,
             complete_style=CompleteStyle.COLUMN,
-            history=_Typed(p),
+            history=_Typed(p, self.pastes),
             key_bindings=_keys(self.pastes),
+            input_processors=[_Placeholders(self.pastes)],
             bottom_toolbar=self._toolbar,
             style=_STYLE,
             interrupt_exception=PromptInterruptedError,
@@ -91,22 +96,25 @@ class ChatPrompt:
             output=output,
         )
         self.session.default_buffer.on_text_changed += self._on_text
+        self.session.app.ttimeoutlen = _ESCAPE
         self.session.app.after_render += lambda _: self.drawn.set()
 
     async def ask(self, text: str = "") -> str | None:
-        """Return what the person typed, beginning with ``text``; ``None`` at the end.
-
-        Raises ``PromptInterruptedError`` for Ctrl-C.
-        """
+        """Return what the person typed, beginning with ``text`` and what was typed ahead; ``None`` at the end."""
+        text = "\n".join(filter(None, [text, self._held]))
+        self._held = ""
         self._hints.forget()
         self._meter.typed(text)
         try:
             return await self.session.prompt_async(default=text, handle_sigint=False)
+        except PromptInterruptedError:
+            raise PromptInterruptedError(self.session.default_buffer.text) from None
         except EOFError:
             return None
 
     async def agrees(self, question: str) -> bool:
-        """Ask a question that is answered with y or n. Raises ``PromptInterruptedError`` for Ctrl-C."""
+        """Ask a question that is answered with y or n."""
+        self.hold_typed_ahead()
         asked: PromptSession[str] = PromptSession(
             input=self.session.input, output=self.session.output, interrupt_exception=PromptInterruptedError
         )
@@ -116,9 +124,17 @@ class ChatPrompt:
             return False
         return answer.strip().lower() in {"y", "yes"}
 
+    def hold_typed_ahead(self) -> None:
+        """Let what was typed meanwhile wait in the next prompt."""
+        typed = take_typed_ahead(self.session.input, self.pastes.folded)
+        self._held = "\n".join(filter(None, [self._held, typed]))
+
     async def above(self, show: Callable[[], object]) -> None:
         """Let something be written above the prompt, which is drawn again below it."""
         await run_in_terminal(show)
+
+    def interrupt(self) -> None:
+        """Do nothing: while it asks, Ctrl-C is a key."""
 
     def close(self) -> None:
         """Stop what is going on in the background."""
@@ -127,7 +143,7 @@ class ChatPrompt:
 
     async def _measure(self, text: str) -> "Measured":
         whole = self.pastes.unfolded(text)
-        return await self._p.measure(whole.text, pasted=whole.pasted)
+        return await self._p.measure(whole.text, pasted=whole.pasted, thread=self.thread)
 
     def _on_text(self, buffer: "Buffer") -> None:
         self._meter.typed(buffer.text)
@@ -135,9 +151,12 @@ class ChatPrompt:
     def _toolbar(self) -> StyleAndTextTuples:
         model = one_line(self.model) or "no model"
         parts: StyleAndTextTuples = [("class:name", f" {one_line(self.thread)} "), ("", f"· {model} · ")]
+        columns = self.session.output.get_size().columns
         if self._meter.measured is not None:
-            parts += meter_text(self._meter.measured, busy=self._meter.busy)
-        return [*parts, ("", " · /help")]
+            used = fragment_list_width(parts)
+            parts += meter_text(self._meter.measured, busy=self._meter.busy, room=columns - used)
+        more = " · /help"
+        return [*parts, ("", more)] if fragment_list_width(parts) + len(more) <= columns else parts
 
     def _redraw(self) -> None:
         app = get_app_or_none()
@@ -161,9 +180,9 @@ class ChatPrompt:
 class _Typed(History):
     """What was typed before, as the facade keeps it. It is read when it is first needed."""
 
-    def __init__(self, p: "Promptuary") -> None:
+    def __init__(self, p: "Promptuary", pastes: Pastes) -> None:
         super().__init__()
-        self._p = p
+        self._p, self._pastes = p, pastes
         self._writing: set[asyncio.Task[None]] = set()
 
     async def load(self) -> AsyncGenerator[str, None]:
@@ -179,10 +198,39 @@ class _Typed(History):
         return ()
 
     def store_string(self, string: str) -> None:
-        """Keep what was typed, in the background."""
-        task = asyncio.ensure_future(self._p.keep_typed(string))
+        """Keep what was typed, in the background. The texts of long pastes are not kept."""
+        task = asyncio.ensure_future(self._p.keep_typed(self._pastes.shown(string)))
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
+
+
+class _Placeholders(Processor):
+    """Shows the placeholder of a pasted text for the character that stands for it.
+
+    What would reorder the line, as it may stand in the name of a file, is spelled out.
+    """
+
+    def __init__(self, pastes: Pastes) -> None:
+        self._pastes = pastes
+
+    def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
+        """Return the line as it is shown, and which places of it are which."""
+        chars = explode_text_fragments(transformation_input.fragments)
+        shown = [self._pastes.placeholder(char) if char not in _REORDERS else one_line(char) for _, char, *_ in chars]
+        if all(len(text) == 1 for text in shown):
+            return Transformation(transformation_input.fragments)
+        starts = [0, *accumulate(map(len, shown))]
+        fragments: StyleAndTextTuples = [
+            ("class:paste" if len(text) > 1 else one[0], text) for one, text in zip(chars, shown, strict=True)
+        ]
+
+        def to_display(place: int) -> int:
+            return starts[place] if place < len(starts) else starts[-1] + place - len(starts) + 1
+
+        def to_source(place: int) -> int:
+            return bisect_right(starts, place) - 1 if place <= starts[-1] else len(starts) - 1 + place - starts[-1]
+
+        return Transformation(fragments, to_display, to_source)
 
 
 def _keys(pastes: Pastes) -> KeyBindings:
@@ -216,7 +264,14 @@ def _keys(pastes: Pastes) -> KeyBindings:
     def _new_line(event: KeyPressEvent) -> None:
         event.current_buffer.newline(copy_margin=False)
 
-    @add(Keys.Escape, filter=has_completions, eager=False)
+    @Condition
+    def is_alone() -> bool:
+        """Whether nothing came with the key: Alt-Enter, and Alt with any other key, is Esc and that key at once."""
+        app = get_app_or_none()
+        return app is not None and not app.key_processor.input_queue
+
+    # Used up at once: an Enter that follows it is no Alt-Enter.
+    @add(Keys.Escape, filter=typing & has_completions & is_alone, eager=True)
     def _close(event: KeyPressEvent) -> None:
         event.current_buffer.cancel_completion()
 

@@ -19,8 +19,11 @@ Fragment = tuple[str, str]
 """A style and a text, as prompt_toolkit has them."""
 
 
-def meter_text(measured: Measured, *, busy: bool = False) -> list[Fragment]:
-    """Return the meter: a bar of the window with marks at the warning and at the limit, and the figures."""
+def meter_text(measured: Measured, *, busy: bool = False, room: int = 1_000) -> list[Fragment]:
+    """Return the meter: a bar of the window with marks at the warning and at the limit, and the figures.
+
+    What does not fit into ``room`` cells is left out: the words, then the bar.
+    """
     spend = measured.spend
     style = "class:meter.low" if spend.injected <= spend.warn_at else "class:meter.high"
     style = "class:meter.full" if spend.injected >= spend.limit * 0.98 else style
@@ -29,10 +32,14 @@ def meter_text(measured: Measured, *, busy: bool = False) -> list[Fragment]:
     marks = {round(one / window * WIDTH) for one in (spend.warn_at, spend.limit)}
     cells = [_cell(place, filled, marks) for place in range(WIDTH)]
     bar: list[Fragment] = [(style, "".join(cells[:filled])), ("class:meter.rest", "".join(cells[filled:]))]
-    said = f" @ {spend.injected:,} of {spend.window:,} tokens ({spend.injected / window:.0%})"
-    said += f", message {measured.words:,}" if measured.words else ""
-    said += f", {len(measured.uncounted)} not counted yet" if measured.uncounted else ""
-    return [part for part in bar if part[1]] + [(style, said + (" …" if busy else ""))]
+    share, wait = f"({spend.injected / window:.0%})", " …" if busy else ""
+    words = f", message {measured.words:,}" if measured.words else ""
+    words += f", {len(measured.uncounted)} not counted yet" if measured.uncounted else ""
+    figures = f" @ {spend.injected:,} of {spend.window:,} tokens {share}"
+    short = f" @ {spend.injected:,} {share}{wait}"
+    said = next((one for one in (f"{figures}{words}{wait}", f"{figures}{wait}") if WIDTH + len(one) <= room), short)
+    fits = WIDTH + len(said) <= room
+    return [*(part for part in bar if part[1] and fits), (style, said if fits else said.lstrip())]
 
 
 def _cell(place: int, filled: int, marks: set[int]) -> str:

@@ -1,0 +1,62 @@
+"""What a chat shows of what goes along with a message, and of what a turn was made of."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from promptuary.blocking import Promptuary
+from promptuary.chat.answer import ContextLines
+from promptuary.chat.terminal import Terminal
+from promptuary.chat.why import show_why
+from tests.conftest import Files
+
+
+@pytest.fixture
+def project(files: Files, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("NO_COLOR", "1")
+    return files({"a.py": "".join(f"value_{number} = {number}\n" for number in range(900))})
+
+
+def shown(promptuary: Promptuary, lines: ContextLines, written: io.StringIO, text: str) -> list[str]:
+    """Return what is shown above the answer of the next turn about the file."""
+    start = len(written.getvalue())
+    turn = promptuary.threads.prepare(text)
+    lines.show(turn.expansion, turn.receipt)
+    promptuary.threads.finish(turn, "ok")
+    return [line for line in written.getvalue()[start:].splitlines() if "#a.py" in line]
+
+
+def test_a_file_in_view_that_changes_or_goes_is_shown_once_as_it_is_now(project: Path) -> None:
+    written = io.StringIO()
+    lines = ContextLines(Terminal(written))
+    with Promptuary.open(project, exact=True, embedder="none") as promptuary:
+        (first,) = shown(promptuary, lines, written, "Look at #a.py")
+        assert first.startswith("+ #a.py ")
+        assert shown(promptuary, lines, written, "And?") == []
+
+        (project / "a.py").write_text((project / "a.py").read_text().replace("value_7 = 7\n", "value_7 = 8\n"))
+        (changed,) = shown(promptuary, lines, written, "Now?")
+        assert "of them the earlier version (the current version" in changed
+        assert shown(promptuary, lines, written, "And?") == []
+
+        (project / "a.py").unlink()
+        (gone,) = shown(promptuary, lines, written, "Gone?")
+        assert "deleted" in gone
+        assert not gone.startswith("+")
+
+
+def test_why_keeps_words_and_numbers_whole_in_a_narrow_terminal(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    (project / "a_module_with_quite_a_long_name.py").write_text((project / "a.py").read_text())
+    with Promptuary.open(project, exact=True, embedder="none", window=8_000) as promptuary:
+        turn = promptuary.threads.prepare("Look at @a_module_with_quite_a_long_name.py and @a.py")
+        show_why(promptuary.threads.replay())
+
+    printed = capsys.readouterr().out
+    assert ["layer", "what", "status", "tokens"] in [line.split() for line in printed.splitlines()]
+    assert "degraded" in printed
+    assert all(f"{entry.tokens:,}" in printed for entry in turn.receipt.rows)
+    assert max(map(len, printed.splitlines())) <= 40
