@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         SecretError,
         SourceError,
         StorageError,
+        ThreadBusyError,
         UnknownSessionError,
     )
     from promptuary.core.expansion import Expansion, Measured, Outcome, Slip, Spend
@@ -126,7 +127,7 @@ if TYPE_CHECKING:
         UndoneTurn,
     )
     from promptuary.engine import AsyncExperiences, AsyncMemory, AsyncSearch, AsyncThreads, Promptuary
-    from promptuary.facades.async_sessions import AsyncSessions
+    from promptuary.facades.with_async.sessions import AsyncSessions
     from promptuary.layers.static import StaticContent
     from promptuary.layers.tracked.layer import TrackedFiles
     from promptuary.references.scan import scan
@@ -139,7 +140,7 @@ _HOMES = {
     "AsyncExperiences": "engine",
     "AsyncMemory": "engine",
     "AsyncSearch": "engine",
-    "AsyncSessions": "facades.async_sessions",
+    "AsyncSessions": "facades.with_async.sessions",
     "AsyncThreads": "engine",
     "Attachment": "core.blocks",
     "ThreadSize": "core.ledger",
@@ -257,6 +258,7 @@ _HOMES = {
     "StaticContent": "layers.static",
     "StorageError": "core.errors",
     "SyncReport": "core.search",
+    "ThreadBusyError": "core.errors",
     "ThreadInfo": "core.ports.threads",
     "ToolCall": "core.messages",
     "Totals": "core.ports.threads",
@@ -426,6 +428,7 @@ __all__ = [
     "StreamingModel",
     "SyncReport",
     "TextPiece",
+    "ThreadBusyError",
     "ThreadInfo",
     "ThreadSize",
     "Tool",

@@ -16,11 +16,13 @@ if not sys.flags.safe_path and sys.path and os.path.abspath(sys.path[0]) == os.g
 
 def run() -> None:
     """Run the program and exit: the entry point of the ``promptuary`` script."""
-    if sys.argv[1:2] == ["hook"] and not any(one in {"-h", "--help", "--help-all"} for one in sys.argv):
+    from promptuary.hooks.flags import of_hook  # noqa: PLC0415  (after the path is safe)
+
+    if (arguments := of_hook(sys.argv[1:])) is not None:
         from promptuary.hooks.hook import leave, main  # noqa: PLC0415  (a hook needs nothing else)
 
         gc.disable()  # a hook makes few cycles, and ends soon
-        leave(main(sys.argv[2:]))
+        leave(main(arguments))
     from promptuary.cli.main import run as run_command  # noqa: PLC0415  (see above)
 
     run_command()

@@ -1,7 +1,7 @@
 """The one place that starts threads.
 
-``run`` awaits a blocking function, ``iterate`` a blocking generator, ``begin`` starts a function and returns its
-``Task``, ``run_each`` maps over many values, ``start_daemon`` starts a loop that runs for long.
+``run`` awaits a blocking function, ``iterate`` a blocking generator, ``held`` a lock. ``begin`` starts a function
+and returns its ``Task``, ``run_each`` maps over many values, ``start_daemon`` starts a loop that runs for long.
 
 The threads of ``run`` and ``begin`` are daemons. The standard executor's are joined at exit: after Ctrl-C a slow server
 or disk would delay the end of the program. Work never waits for other work: if no thread is idle, one more is started.
@@ -13,10 +13,10 @@ import os
 import queue
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Generator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, suppress
 from itertools import islice
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 Value = TypeVar("Value")
 Result = TypeVar("Result")
@@ -74,6 +74,30 @@ async def run(function: Callable[[], Result]) -> Result:
     _pool.begin(task.execute, lambda: loop.call_soon_threadsafe(wake))
     await ended
     return task.result()
+
+
+async def to_its_end(work: Coroutine[Any, Any, Result]) -> Result:
+    """Return the result of ``work``, which is not interrupted halfway: whoever is cancelled waits for it first."""
+    import asyncio  # noqa: PLC0415  (loaded already where this is awaited)
+
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if not task.cancelled():
+            await asyncio.wait([task])
+        raise
+
+
+@asynccontextmanager
+async def held(lock: Callable[[], AbstractContextManager[object]]) -> AsyncIterator[None]:
+    """Hold a lock that is made, taken and given back in another thread: each may block."""
+    stack = ExitStack()
+    try:
+        await to_its_end(run(lambda: stack.enter_context(lock())))
+        yield
+    finally:
+        await to_its_end(run(stack.close))
 
 
 async def iterate(values: Generator[Value, None, None], stop: Callable[[], object]) -> AsyncIterator[Value]:

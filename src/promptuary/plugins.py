@@ -10,6 +10,7 @@ import math
 import sys
 from array import array
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final, TypeVar
 
@@ -29,10 +30,17 @@ Result = TypeVar("Result")
 logger = logging.getLogger(__name__)
 
 
+@lru_cache(maxsize=8)
+def _entries(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    """Return the entry points of a group. Looked up once for a path: it reads a file of every installed package."""
+    del path  # a different one may have other packages
+    return tuple(entry_points(group=group))
+
+
 def installed_layers() -> list[Layer]:
     """Return a layer for each entry point that can be loaded, sorted by name."""
     layers: list[Layer] = []
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+    for entry in sorted(_entries(GROUP, tuple(sys.path)), key=lambda entry: entry.name):
         try:
             layer = entry.load()()
         except Exception:  # a plug-in may raise anything
@@ -56,7 +64,7 @@ def installed_embedders() -> dict[str, Callable[[], Embedder]]:
     The function raises ``PromptuaryError`` if the plug-in fails.
     """
     found: dict[str, Callable[[], Embedder]] = {}
-    for entry in sorted(entry_points(group=EMBEDDERS), key=lambda entry: (entry.name, entry.value)):
+    for entry in sorted(_entries(EMBEDDERS, tuple(sys.path)), key=lambda entry: (entry.name, entry.value)):
         if entry.name in found:
             logger.error("the embedder %s of %s is skipped: the name is taken", entry.name, entry.value)
             continue

@@ -331,7 +331,14 @@ def add_install(parser: argparse.ArgumentParser) -> None:
         metavar="AGENT",
         help="one of: %(choices)s",
     )
-    parser.add_argument("--undo", action="store_true", help="take out what was written, and leave all else as it is")
+    parser.add_argument("--undo", action="store_true", help="take out what install wrote, and put back what was there")
     parser.add_argument("--dry-run", action="store_true", help="only print the change")
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument("--no-hooks", action="store_true", help="the MCP server alone, no hooks")
+    parser.add_argument(
+        "--no-hooks", action="store_true", help="the MCP server alone; hooks that install wrote before are taken out"
+    )
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="also replace, or with --undo take out, an entry that is not as install wrote it",
+    )

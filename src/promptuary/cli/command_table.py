@@ -42,6 +42,7 @@ from promptuary.cli.parsing import (
     Command,
     Help,
     add_common,
+    add_common_of_talkers,
     add_parser,
     add_text,
     did_you_mean,
@@ -127,7 +128,7 @@ COMMANDS: Final = (
         "what a turn was made of, /help all commands and keys. Threads go on where they ended. Without a model, the "
         "chat shows what would be sent.",
         ("promptuary chat --model gpt-5-mini", "promptuary chat --thread review"),
-        (add_chat, add_answering, add_common, add_answer_settings),
+        (add_chat, add_answering, add_common_of_talkers, add_answer_settings),
         "threads",
     ),
     Command(
@@ -316,7 +317,7 @@ COMMANDS: Final = (
             "promptuary install claude-code",
             "promptuary mcp --http 8765 --root ~/notes",
         ),
-        (add_mcp, add_common, add_settings),
+        (add_mcp, add_common_of_talkers, add_settings),
         "agents",
     ),
     Command(
@@ -346,9 +347,9 @@ COMMANDS: Final = (
         "install",
         "AGENT [options]",
         "write the MCP server and the hooks into the settings of an agent",
-        "Print the change of the settings of claude-code, codex, gemini, cursor, zed or vscode, ask, and write it. "
-        "Everything else in these files stays as it is, comments and layout too; --undo takes out what was written. "
-        "Exit code 1 if nothing was written.",
+        "Print the change, ask, and write it; all else in these files stays. An entry of that name that install "
+        "did not write is replaced only with --force, and --undo puts it back. The exit code is 1 if you did not "
+        "say yes or --undo left something, 2 if nothing can be written.",
         ("promptuary install claude-code", "promptuary install codex --dry-run", "promptuary install zed --undo"),
         (add_install, add_common),
         "agents",

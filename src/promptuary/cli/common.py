@@ -63,10 +63,7 @@ def opened(options: argparse.Namespace) -> Promptuary:
 
 def opened_by(open_: Callable[..., Facade], options: argparse.Namespace) -> Facade:
     """Open the workspace with this way of opening it."""
-    if options.debug:
-        logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
-    else:
-        logging.disable(logging.CRITICAL)
+    _set_up_logging(debug=options.debug)
     named = options.workspace is not None
     if named and not (options.workspace and Path(options.workspace).is_dir()):
         raise ConfigError(f"--workspace {options.workspace} is not a folder")
@@ -79,6 +76,15 @@ def opened_by(open_: Callable[..., Facade], options: argparse.Namespace) -> Faca
         for note in promptuary.settings.notes:
             print(f"note: {note}", file=sys.stderr)
     return promptuary
+
+
+def _set_up_logging(*, debug: bool) -> None:
+    """Let the log go to standard error with ``--debug``, and nowhere else, unless whoever runs this has handlers."""
+    if debug:
+        logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
+    elif not logging.root.handlers:
+        # Without any handler, warnings would be printed.
+        logging.root.addHandler(logging.NullHandler())
 
 
 def current_folder() -> Path | None:

@@ -21,9 +21,12 @@ from promptuary.cli.command_table import COMMANDS, flags_of, make_parser, overvi
 from promptuary.cli.parsing import did_you_mean, in_order, is_flag
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.text import one_line
+from promptuary.hooks.flags import of_hook
 
 DONE, NOT_ALL, WRONG_USAGE = 0, 1, 2
 INTERRUPTED = 130
+UNREAD = 141
+"""The reader of an answer went away before its end: what shells report of a program that a closed pipe ends."""
 
 
 def run() -> None:
@@ -53,9 +56,15 @@ def _may_exit_at_once() -> bool:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code."""
     _prepare_streams()
+    given = sys.argv[1:] if arguments is None else arguments
+    if (of_agent := of_hook(given)) is not None:
+        # A hook reads its arguments itself: an exit code of the parser would block the agent that started it.
+        hook = importlib.import_module("promptuary.cli.agents.hook")
+        code: int = hook.main(argparse.Namespace(arguments=of_agent))
+        return code
     options = argparse.Namespace(debug=False)
     try:
-        options = _parsed(sys.argv[1:] if arguments is None else arguments)
+        options = _parsed(given)
         code = _start(options)
         sys.stdout.flush()
     except SystemExit as stop:
@@ -67,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # Only a command that ends with its reader gets here, see _Output.
         _flush_streams()
-        return DONE
+        return DONE if options.command == "watch" else UNREAD
     except OSError as error:
         return _failed(_sentence(error), NOT_ALL, debug=options.debug)
     return code

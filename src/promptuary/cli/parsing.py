@@ -138,8 +138,8 @@ def add_actions(
         chosen._choices_actions = [named(names, (), meaning) for names, meaning in summary.items()]  # noqa: SLF001
 
 
-def add_common(parser: argparse.ArgumentParser) -> None:
-    """Add the flags of every command."""
+def add_common(parser: argparse.ArgumentParser, *, prints: bool = True) -> None:
+    """Add the flags of every command; one that ``prints`` no result has none for JSON."""
     parser.add_argument(
         "-w",
         "--workspace",
@@ -150,9 +150,17 @@ def add_common(parser: argparse.ArgumentParser) -> None:
             "the workspace (default: the nearest with .promptuary, .git or promptuary.toml)",
         ),
     )
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    if prints:
+        parser.add_argument("--json", action="store_true", help="print JSON")
+    else:
+        parser.set_defaults(json=False)
     parser.add_argument("-q", "--quiet", action="store_true", help="print no table and no notes on stderr")
     parser.add_argument("--debug", action="store_true", help=seldom(parser, "log details and tracebacks to stderr"))
+
+
+def add_common_of_talkers(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of every command whose standard output is no result: a chat, and what serves others."""
+    add_common(parser, prints=False)
 
 
 def add_flags(parser: argparse.ArgumentParser, title: str, flags: Mapping[str, Flag]) -> None:

@@ -2,10 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from promptuary.commands.one_by_one import one_by_one
 from promptuary.commands.parsing import Invocation
 from promptuary.commands.results import CommandResult, ContextShown, FilesFound
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.text import one_line
 
 if TYPE_CHECKING:
     from promptuary.engine import Promptuary
@@ -17,14 +16,10 @@ async def run(p: "Promptuary", asked: Invocation, thread: str) -> CommandResult:
         return FilesFound(asked.rest, await p.find_files(asked.rest))
     if asked.action == "clear":
         await p.threads.detach_all(thread=thread)
-    refused = []
-    for word in asked.words:
-        try:
-            await _changed(p, asked.action, word, thread)
-        except PromptuaryError as error:  # one that is refused keeps none of the others from being done
-            refused.append(one_line(str(error)))
+    _, refused = await one_by_one(asked.words, lambda word: _changed(p, asked.action, word, thread))
     attached, stats = await p.threads.attachments(thread=thread), await p.threads.stats(thread=thread)
-    return ContextShown(thread, attached, stats, tuple(refused), whole=asked.action == "tokens")
+    waiting = await p.measure("", thread=thread)
+    return ContextShown(thread, attached, stats, waiting, refused, whole=asked.action == "tokens")
 
 
 async def _changed(p: "Promptuary", action: str, word: str, thread: str) -> None:

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING
 
 from promptuary.commands.parsing import AS_MESSAGE, Invocation
 from promptuary.commands.results import (
+    CommandDone,
     CommandRefused,
     CommandResult,
-    Copied,
     Explained,
-    HistoryCompacted,
     Replayed,
-    Saved,
-    TurnUndone,
 )
+from promptuary.core.text import human_size
 
 if TYPE_CHECKING:
     from promptuary.core.threads import ExportForm
@@ -25,9 +23,9 @@ async def run(p: "Promptuary", asked: Invocation, thread: str) -> CommandResult:
     """Do one thing with what was said in a thread."""
     match asked.command:
         case "compact":
-            return HistoryCompacted(await p.threads.compact(thread=thread))
+            return await p.threads.compact(thread=thread)
         case "undo":
-            return TurnUndone(await p.threads.undo(thread=thread))
+            return await p.threads.undo(thread=thread)
         case "copy":
             return await _copy(p, thread)
         case "save":
@@ -50,18 +48,21 @@ async def _copy(p: "Promptuary", thread: str) -> CommandResult:
     answers = [item for item in await p.threads.history(thread=thread) if item.role == "assistant" and item.content]
     if not answers:
         return CommandRefused("there is no answer to copy yet")
-    await p.copy(answers[-1].content)
-    return Copied(answers[-1].content)
+    copied = f"copied {len(answers[-1].content):,} characters to the clipboard"
+    certain = await p.copy(answers[-1].content)
+    return CommandDone(copied if certain else f"{copied}, if your terminal lets programs do that; else /save FILE.md")
 
 
 async def _save(p: "Promptuary", asked: Invocation, thread: str) -> CommandResult:
     names = [word for word in asked.words if word != "--force"]
     if len(names) != 1:
         return CommandRefused("name one file: /save FILE.md, or /save FILE.json, which can be imported again")
+    if thread not in {one.id for one in await p.threads.list()}:
+        return CommandRefused(f"nothing was said in thread {thread} yet: there is nothing to save")
     path = _path(names[0])
     form: ExportForm = "json" if path.suffix.lower() == ".json" else "md"
     text = await p.threads.export(thread=thread, form=form, file=path, force="--force" in asked.words)
-    return Saved(path, len(text.encode("utf-8", "replace")))
+    return CommandDone(f"saved {human_size(len(text.encode('utf-8', 'replace')))} to {path}")
 
 
 def _path(name: str) -> Path:

@@ -3,16 +3,14 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from promptuary.commands.one_by_one import one_by_one
 from promptuary.commands.parsing import Invocation
 from promptuary.commands.results import (
     CommandDone,
     CommandRefused,
     CommandResult,
-    Forgotten,
     NoteHistory,
     NotesChanged,
-    NoteShown,
-    NotesListed,
     NotesMatched,
     ProposalsListed,
 )
@@ -34,7 +32,7 @@ async def run(p: "Promptuary", asked: Invocation) -> CommandResult:
     rest = asked.rest
     match asked.action:
         case "list":
-            return NotesListed(await p.memory.list(limit=LISTED))
+            return await p.memory.list(limit=LISTED)
         case "search":
             return NotesMatched(rest, await p.memory.find(rest))
         case "show":
@@ -59,50 +57,35 @@ async def run(p: "Promptuary", asked: Invocation) -> CommandResult:
 
 async def _show(p: "Promptuary", key: str) -> CommandResult:
     note = await p.memory.get(key)
-    return (
-        CommandRefused(f"there is no note {one_line(key)[:60]!r}; /memory list names them")
-        if note is None
-        else NoteShown(note)
-    )
+    return note or CommandRefused(f"there is no note {one_line(key)[:60]!r}; /memory list names them")
 
 
 async def _each(deed: str, keys: Sequence[str], work: Callable[[str], Awaitable[Note]]) -> NotesChanged:
-    """Do something with each note; one that fails keeps none of the others from being done."""
-    done, refused = [], []
-    for key in keys:
-        try:
-            done.append((await work(key)).header)
-        except PromptuaryError as error:
-            refused.append(one_line(str(error)))
-    return NotesChanged(deed, done, tuple(refused))
+    notes, refused = await one_by_one(keys, work)
+    return NotesChanged(deed, [note.header for note in notes], refused)
 
 
 async def _forget(p: "Promptuary", words: Sequence[str]) -> CommandResult:
     key, *more = words
     if more and [one.lower() for one in more] != ["yes"]:
         return CommandRefused("/memory forget takes one note at a time: /memory forget ID, then /memory forget ID yes")
-    return Forgotten(await p.memory.forget(key, dry_run=not more))
+    return await p.memory.forget(key, dry_run=not more)
 
 
 async def _proposed(p: "Promptuary", asked: Invocation) -> CommandResult:
     waiting = [one.id for one in await p.memory.proposals()]
     if asked.action == "proposals":
         return ProposalsListed(await p.memory.proposals())
-    chosen = [_named(word, waiting) for word in asked.words]
     if asked.action == "accept":
-        return await _each("written", chosen, p.memory.accept)
-    refused = []
-    for one in chosen:
-        try:
-            await p.memory.reject(one)
-        except PromptuaryError as error:
-            refused.append(one_line(str(error)))
-    done = len(chosen) - len(refused)
-    rejected = f"{done} proposal{'s' * (done != 1)} rejected"
+        return await _each("written", asked.words, lambda word: p.memory.accept(_named(word, waiting)))
+    done, refused = await one_by_one(asked.words, lambda word: p.memory.reject(_named(word, waiting)))
+    rejected = f"{len(done)} proposal{'s' * (len(done) != 1)} rejected"
     return CommandRefused("; ".join(refused)) if refused and not done else CommandDone("; ".join([rejected, *refused]))
 
 
 def _named(word: str, waiting: Sequence[str]) -> str:
-    """Return the proposal that ``word`` is the beginning of, if it is that of one alone; else ``word``."""
-    found = [one for one in waiting if len(word) >= _SHORTEST and one.startswith(word)]
-    return found[0] if len(found) == 1 else word
+    """Return the proposal that ``word`` is the beginning of. Raises ``PromptuaryError`` unless it is one alone."""
+    found = [one for one in waiting if one == word or (len(word) >= _SHORTEST and one.startswith(word))]
+    if len(found) != 1:
+        raise PromptuaryError(f"there is no proposal {one_line(word)[:60]!r}; /memory proposals lists them")
+    return found[0]

@@ -100,13 +100,13 @@ def _checked(found: Invocation, taken: SlashCommand | Action, allowed: frozenset
     if taken.needed and not found.rest:
         return CommandSlip(f"{spelled} needs {taken.takes} after it: {taken.meaning}")
     if found.rest and not taken.takes:
-        return CommandSlip(f"{spelled} takes no words: {taken.meaning}; {AS_MESSAGE}")
+        return CommandSlip(f"{spelled} takes no words; {AS_MESSAGE}")
     return found
 
 
 def _unknown(name: str, rest: str, allowed: frozenset[str]) -> CommandSlip:
     there = [command.name for command in allowed_commands(allowed)]
-    meant = _OTHER_NAMES.get(name) or "".join(_near(name, [*there, *_OTHER_NAMES]))
+    meant = _OTHER_NAMES.get(name) or "".join(near_names(name, [*there, *_OTHER_NAMES]))
     meant = _OTHER_NAMES.get(meant, meant)
     advice = f"did you mean /{meant}{f' {rest}' if rest else ''}?" if meant else "/help lists those that there are"
     return CommandSlip(f"there is no command /{name[:_SHOWN]}; {_one_line(advice)}")
@@ -114,13 +114,14 @@ def _unknown(name: str, rest: str, allowed: frozenset[str]) -> CommandSlip:
 
 def _unknown_action(command: SlashCommand, word: str, rest: str, allowed: frozenset[str]) -> CommandSlip:
     names = [one.name for one in command.actions if is_allowed(command.name, one.name, allowed)]
-    near = _near(word.lower(), names)
+    near = near_names(word.lower(), names)
     spelled = f"/{command.name} {near[0]}{rest[len(word) :]}" if near else f"/{command.name} {command.fallback} {rest}"
     said = f"/{command.name} takes {', '.join(names)}; did you mean {spelled}?"
     return CommandSlip(_one_line(said))
 
 
-def _near(word: str, names: Iterable[str]) -> list[str]:
+def near_names(word: str, names: Iterable[str]) -> list[str]:
+    """Return the name that ``word`` is probably meant to be: one or none."""
     known = list(names)
     begun = [one for one in known if one.startswith(word)]
     return begun[:1] if len(begun) == 1 else get_close_matches(word, known, n=1, cutoff=0.6)

@@ -11,12 +11,12 @@ from promptuary.commands.registry import SlashCommand
 from promptuary.commands.results import CommandResult
 from promptuary.commands.window_bar import bar_text
 from promptuary.core.messages import Message
-from promptuary.core.notes import ForgetReport, Note, NoteHeader
+from promptuary.core.notes import ForgetReport, Note, NoteHeader, NoteList
 from promptuary.core.ports.writeback import Proposal
 from promptuary.core.search import Hit, note_text
 from promptuary.core.table import Column, table
-from promptuary.core.text import human_size, one_line, visible
-from promptuary.core.threads import DriftKind, Replay
+from promptuary.core.text import counted, one_line, visible
+from promptuary.core.threads import CompactedThread, DriftKind, Replay, UndoneTurn
 
 _DAY: Final = len("2026-01-31")
 _EXCERPT: Final = 300
@@ -37,18 +37,18 @@ def plain_text(result: CommandResult) -> str:  # noqa: C901, PLR0912  (one case 
             return "\n".join(_context(result))
         case results.FilesFound(words, paths):
             return "\n".join(map(one_line, paths)) or f"no file of this workspace matches {one_line(words)}"
-        case results.NotesListed(notes):
-            return "\n".join(_notes(notes.headers, notes.total))
+        case NoteList(headers, total):
+            return "\n".join(_notes(headers, total))
         case results.NotesMatched():
             return "\n".join(_found_notes(result))
-        case results.NoteShown(note):
-            return _note(note)
+        case Note():
+            return _note(result)
         case results.NotesChanged():
             return "\n".join(_changed(result))
         case results.NoteHistory():
             return "\n".join(_history(result))
-        case results.Forgotten(report):
-            return "\n".join(_forgotten(report))
+        case ForgetReport():
+            return "\n".join(_forgotten(result))
         case results.ProposalsListed(proposals):
             return "\n".join(_proposals(proposals))
         case results.PassagesFound():
@@ -57,13 +57,15 @@ def plain_text(result: CommandResult) -> str:  # noqa: C901, PLR0912  (one case 
             return "\n".join(explained(replay))
         case results.Replayed(replay):
             return "\n".join(_replayed(replay))
-        case results.HistoryCompacted(done):
-            if not done.replaced:
-                return f"the history is short already: {done.tokens_before:,} tokens"
-            return f"the history has {done.tokens_after:,} tokens now, and had {done.tokens_before:,}"
-        case results.TurnUndone(undone):
-            became = "is taken back" if undone.answered else "had no answer yet, and is given up"
-            return f"turn {undone.number} {became}: {one_line(undone.text)[:_TITLE]}"
+        case CompactedThread():
+            if not result.replaced:
+                return f"the history is short already: {result.tokens_before:,} tokens"
+            return f"the history has {result.tokens_after:,} tokens now, and had {result.tokens_before:,}"
+        case UndoneTurn():
+            became = "is taken back" if result.answered else "had no answer yet, and is given up"
+            again = [f"{one_line(one)} goes with the next message again" for one in result.queued]
+            gone = [f"{one_line(one)} is no longer in view" for one in result.untracked]
+            return "\n".join([f"turn {result.number} {became}: {one_line(result.text)[:_TITLE]}", *again, *gone])
         case results.ModelsListed(names, current):
             return "\n".join(_models(names, current))
         case results.ModelChosen(name):
@@ -72,10 +74,6 @@ def plain_text(result: CommandResult) -> str:  # noqa: C901, PLR0912  (one case 
             return "\n".join(_threads(result))
         case results.ThreadChosen(name, is_new):
             return f"thread {one_line(name)}{' begins' if is_new else ''}"
-        case results.Copied(text):
-            return f"copied {len(text):,} characters to the clipboard"
-        case results.Saved(path, size):
-            return f"saved {human_size(size)} to {one_line(str(path))}"
         case results.HelpShown(commands):
             return "\n".join(_help(commands))
         case results.Ended():
@@ -96,10 +94,15 @@ def _context(shown: results.ContextShown) -> Iterator[str]:
         )
         for file in shown.attached.tracked
     ]
-    rows += [(one_line(word), "with the next message", "", "") for word in shown.attached.queued]
-    total = sum(file.tokens for file in shown.attached.tracked)
+    waiting = shown.waiting
+    rows += [
+        (one_line(word), "with the next message", f"{tokens:,}", f"{tokens / window:.1%}")
+        for word, tokens in waiting.waiting
+    ]
+    rows += [(one_line(word), "with the next message, and counted then", "", "") for word in waiting.uncounted]
+    total = sum(file.tokens for file in shown.attached.tracked) + sum(tokens for _, tokens in waiting.waiting)
     if shown.whole:
-        rows.append(("history", f"{stats.messages} messages", f"{stats.tokens:,}", f"{stats.share:.1%}"))
+        rows.append(("history", counted(stats.messages, "message"), f"{stats.tokens:,}", f"{stats.share:.1%}"))
         total += stats.tokens
     if rows:
         rows.append(("total", "", f"{total:,}", f"{total / window:.1%}"))
@@ -110,7 +113,7 @@ def _context(shown: results.ContextShown) -> Iterator[str]:
     if shown.whole:
         yield f"window: {stats.window:,} tokens; /context drop PATH and /compact make room"
     else:
-        yield f"history: {stats.messages} messages, {stats.tokens:,} tokens, {stats.share:.1%} of the window"
+        yield f"history: {counted(stats.messages, 'message')}, {stats.tokens:,} tokens, {stats.share:.1%} of the window"
 
 
 def _notes(headers: Sequence[NoteHeader], total: int) -> Iterator[str]:
@@ -167,7 +170,8 @@ def _history(shown: results.NoteHistory) -> Iterator[str]:
 
 
 def _forgotten(report: ForgetReport) -> Iterator[str]:
-    copies = f", with its copies in {report.prompts:,} stored prompts and states" if report.prompts else ""
+    stored = f"{counted(report.prompts, 'place')} among stored prompts and states"
+    copies = f", with its copies in {stored}" if report.prompts else ""
     yield f"{report.note} {'is' if report.done else 'would be'} forgotten{copies}"
     places = [f"{one.kind} {one_line(one.name)}" + (f", turn {one.turn}" if one.turn else "") for one in report.places]
     yield from (f"it was also said in {place}, which keeps it" for place in places[:10])
@@ -248,7 +252,8 @@ def _threads(shown: results.ThreadsListed) -> Iterator[str]:
         yield "no thread has anything yet"
     for one in shown.threads:
         mark = "*" if one.id == shown.current else " "
-        yield f"{mark} {one_line(one.id)}  {one.turns} turns, {one.items} messages, last used {one.updated[:16]}"
+        size = f"{counted(one.turns, 'turn')}, {counted(one.items, 'message')}"
+        yield f"{mark} {one_line(one.id)}  {size}, last used {one.updated[:16]}"
 
 
 def _help(commands: Sequence[SlashCommand]) -> Iterator[str]:

@@ -58,7 +58,7 @@ COMMANDS: Final = (
             Action("add", "keep files in view, or queue references for the next message", "PATH…", needed=True),
             Action("drop", "take them out of view", "PATH…", needed=True),
             Action("pin", "put files before all others", "PATH…", needed=True),
-            Action("unpin", "undo that", "PATH…", needed=True),
+            Action("unpin", "let pinned files stand among the others again", "PATH…", needed=True),
             Action("tokens", "show what everything in view and the history cost"),
             Action("find", "find files by a part of their names", "WORDS", needed=True),
             Action("clear", "take everything out of view"),

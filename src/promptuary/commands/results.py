@@ -1,21 +1,19 @@
 """What a slash command answers: a closed union of values, which each surface shows in its own way.
 
+Where the core has a value that says it all, that is the answer; a value here says what the core's alone does not.
 ``plain_text`` has a form of each for surfaces that show text alone.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from promptuary.commands.registry import SlashCommand
+from promptuary.core.expansion import Measured
 from promptuary.core.notes import ForgetReport, MemoryResult, Note, NoteChange, NoteHeader, NoteList
 from promptuary.core.ports.threads import ThreadInfo
 from promptuary.core.ports.writeback import Proposal
 from promptuary.core.search import SearchResult
 from promptuary.core.threads import AttachmentList, CompactedThread, HistoryStats, Replay, UndoneTurn
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +32,16 @@ class CommandDone:
 
 @dataclass(frozen=True, slots=True)
 class ContextShown:
-    """What is in view of a thread. ``refused`` are sentences about the words with which nothing was done.
+    """What is in view of a thread, and what waits for its next message.
 
-    ``whole`` says that the person asked what everything costs.
+    ``refused`` are sentences about the words with which nothing was done. ``whole`` says that the person asked what
+    everything costs.
     """
 
     thread: str
     attached: AttachmentList
     stats: HistoryStats
+    waiting: Measured
     refused: Sequence[str] = ()
     whole: bool = False
 
@@ -55,25 +55,11 @@ class FilesFound:
 
 
 @dataclass(frozen=True, slots=True)
-class NotesListed:
-    """The first notes of all."""
-
-    notes: NoteList
-
-
-@dataclass(frozen=True, slots=True)
 class NotesMatched:
     """The notes that answer a question."""
 
     query: str
     result: MemoryResult
-
-
-@dataclass(frozen=True, slots=True)
-class NoteShown:
-    """A note as a whole."""
-
-    note: Note
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +77,6 @@ class NoteHistory:
 
     key: str
     changes: Sequence[NoteChange]
-
-
-@dataclass(frozen=True, slots=True)
-class Forgotten:
-    """What forgetting a note did, or, if it is not ``report.done``, would do."""
-
-    report: ForgetReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,20 +106,6 @@ class Replayed:
     """A turn as it was sent."""
 
     replay: Replay
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryCompacted:
-    """What compacting did."""
-
-    compacted: CompactedThread
-
-
-@dataclass(frozen=True, slots=True)
-class TurnUndone:
-    """The turn that was taken back; a surface may offer its text to be changed and sent again."""
-
-    undone: UndoneTurn
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,21 +140,6 @@ class ThreadChosen:
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
-    """The last answer is in the clipboard."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """The thread was written to a file."""
-
-    path: "Path"
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
 class HelpShown:
     """The commands that are allowed here, or the one that was asked for."""
 
@@ -206,25 +156,23 @@ CommandResult = (
     | CommandDone
     | ContextShown
     | FilesFound
-    | NotesListed
+    | NoteList
+    | Note
+    | ForgetReport
     | NotesMatched
-    | NoteShown
     | NotesChanged
     | NoteHistory
-    | Forgotten
     | ProposalsListed
     | PassagesFound
     | Explained
     | Replayed
-    | HistoryCompacted
-    | TurnUndone
+    | CompactedThread
+    | UndoneTurn
     | ModelsListed
     | ModelChosen
     | ThreadsListed
     | ThreadChosen
-    | Copied
-    | Saved
     | HelpShown
     | Ended
 )
-"""What ``run_command`` returns."""
+"""What ``run_command`` returns. A surface may offer the text of an ``UndoneTurn`` to be changed and sent again."""

@@ -7,7 +7,7 @@ A slip, a command that the surface does not allow, and every error of the librar
 from typing import TYPE_CHECKING, Final
 
 from promptuary.commands import context, looking_back, memory
-from promptuary.commands.parsing import CommandSlip, Invocation, parse
+from promptuary.commands.parsing import CommandSlip, Invocation, near_names, parse
 from promptuary.commands.registry import EVERYTHING, allowed_commands
 from promptuary.commands.results import (
     CommandRefused,
@@ -94,5 +94,7 @@ def _help(name: str, allowed: frozenset[str]) -> CommandResult:
     wanted = name.removeprefix("/").lower().split()[0]
     found = [one for one in there if one.name == wanted]
     if not found:
-        return CommandRefused(f"there is no command /{one_line(wanted)[:60]} here; /help lists those that there are")
+        near = near_names(wanted, [one.name for one in there])
+        advice = f"did you mean /help {near[0]}?" if near else "/help lists those that there are"
+        return CommandRefused(f"there is no command /{one_line(wanted)[:60]} here; {advice}")
     return HelpShown(found)

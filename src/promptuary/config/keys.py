@@ -4,29 +4,60 @@ A key is never part of a setting, an error, a log, a receipt or the ledger.
 """
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final
 
 from promptuary.core.errors import ConfigError, PromptuaryError, how_to_install
+from promptuary.workspace.web.refusals import without_key
 
 KEYRING_SERVICE: Final = "promptuary"
 """Under which name the keyring of the system has the keys."""
 
+_SECRET_NAME: Final = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$", re.IGNORECASE)
+_LEAST: Final = 8
+"""A value of fewer characters is no key."""
 
-def service_key(variable: str, service: str, keyring_entry: str = "") -> str:
-    """Return the key that the environment variable or the entry of the keyring holds, or nothing if none is named.
 
-    The variable counts first. Raises ``ConfigError``, which says what to do, if neither holds a key.
+@dataclass(frozen=True, slots=True)
+class KeyPlace:
+    """Where the key of a service is: in an environment variable, in the keyring, or nowhere, if it needs none.
+
+    ``variable`` counts before ``entry``, the name in the keyring. ``setting`` says how a person names one of them.
     """
-    key = os.environ.get(variable, "").strip() if variable else ""
-    if not key and keyring_entry:
-        key = _from_keyring(keyring_entry)
-    if key or not (variable or keyring_entry):
-        return key
-    ways = [f"set the environment variable {variable}"] if variable else []
-    ways += [f"run `keyring set {KEYRING_SERVICE} {keyring_entry}`"] if keyring_entry else []
-    raise ConfigError(f"The {service} service needs a key: {', or '.join(ways)}.")
+
+    variable: str = ""
+    entry: str = ""
+    setting: str = ""
+
+    def read(self, service: str) -> str:
+        """Return the key, or nothing if no place is named. Raises ``ConfigError``, which says what to do, without one.
+
+        ``service`` is what the person calls what needs the key.
+        """
+        key = os.environ.get(self.variable, "").strip() if self.variable else ""
+        if not key and self.entry:
+            key = _from_keyring(self.entry)
+        if key or not (self.variable or self.entry):
+            return key
+        ways = [f"set the environment variable {self.variable}"] if self.variable else []
+        ways += [f"run `keyring set {KEYRING_SERVICE} {self.entry}`"] if self.entry else []
+        raise ConfigError(f"The {service} service needs a key: {', or '.join(ways)}.")
+
+    @property
+    def advice(self) -> str:
+        """What to do if the service refuses the key that is here, or wants one and no place is named."""
+        if self.variable and os.environ.get(self.variable, "").strip():
+            return f"check the environment variable {self.variable}"
+        if self.entry:
+            return f"check the entry {self.entry} of the keyring (`keyring set {KEYRING_SERVICE} {self.entry}`)"
+        return self.setting
+
+
+NO_KEY: Final = KeyPlace()
+"""The service needs no key."""
 
 
 @contextmanager
@@ -36,8 +67,19 @@ def never_told(key: str) -> Iterator[None]:
         yield
     except PromptuaryError as error:
         if key and key in str(error):
-            raise PromptuaryError(str(error).replace(key, "…")) from None
+            raise PromptuaryError(without_key(str(error), key)) from None
         raise
+
+
+def without_keys(text: str) -> str:
+    """Return ``text`` without any value of the environment that is called a key, a token, a secret or a password.
+
+    For errors of other packages, which read keys by themselves.
+    """
+    for name, value in os.environ.items():
+        if _SECRET_NAME.search(name) and len(value) >= _LEAST:
+            text = without_key(text, value)
+    return text
 
 
 def _from_keyring(entry: str) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from promptuary.config.keys import KeyPlace
 from promptuary.config.prices import Price, price_of
 from promptuary.config.values import converted, cut, nearest
 from promptuary.core.errors import ConfigError
@@ -61,6 +62,13 @@ class NamedModel:
     scripted: tuple[str, ...] = ()
     given: object = field(default=None, repr=False)
     """A ``ChatModel`` that a program passed; importing the type would slow down every start."""
+
+    @property
+    def key(self) -> KeyPlace:
+        """Where its key is, and how to name such a place."""
+        table = f"[models.{self.name}]" if _NAME.fullmatch(self.name) else "a table of its own ([models.NAME])"
+        setting = f'write key_env = "NAME_OF_A_VARIABLE" or keyring = true into {table} of your own configuration'
+        return KeyPlace(self.key_env, self.name if self.keyring else "", setting)
 
     @property
     def price(self) -> Price | None:
@@ -165,6 +173,9 @@ def _named_model(name: str, given: object, where: str) -> NamedModel:
     missing = [key for key in ("base_url", "model") if not values.get(key) and (key, model.provider) not in _NOT_NEEDED]
     if missing:
         raise ConfigError(f"{where}: {name} lacks {' and '.join(missing)}")
+    unused = [key for key in ("base_url", "key_env", "keyring") if values.get(key)]
+    if model.provider == "pydantic-ai" and unused:
+        raise ConfigError(f"{where}: {name}.{unused[0]} has no effect: pydantic-ai reads the variables of the provider")
     if model.key_env and _VARIABLE.fullmatch(model.key_env) is None:
         # Somebody who pastes the key itself must not find it in an error message.
         raise ConfigError(f"{where}: {name}.key_env must be the name of an environment variable, not the key itself")

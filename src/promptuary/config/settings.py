@@ -8,12 +8,13 @@ their mistakes become notes. A mistake anywhere else is a ``ConfigError``.
 """
 
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
+from promptuary.config.counting import counting_notes
+from promptuary.config.settings_file import SHORT_NAMES, STATIC_LAYERS, parsed, without_tables, workspace_table
 from promptuary.config.values import converted, cut, nearest
 from promptuary.core.errors import Code, ConfigError, SourceError
 from promptuary.core.text import one_line
@@ -40,11 +41,6 @@ _MOST_NOTES: Final = 5
 _LARGEST: Final = 1024 * 1024
 _UNKNOWN_WINDOW: Final = 32_768
 """The window of a chat model that nobody knows: small enough for most that people run themselves."""
-_KEY: Final = r"""(?:[\w-]++|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*"|'[^'\n]*+')"""
-_DEEPEST: Final = 16
-_MOST_TABLES: Final = 20_000
-# tomllib takes quadratic time and memory for a key of many parts, and a kilobyte for every table.
-_DEEP_KEY: Final = rf"(?<![\w\\-]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{{_DEEPEST}}}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +176,12 @@ class Settings:
         return unknown and not self.model and not self.window
 
     @property
+    def counting_notes(self) -> Sequence[str]:
+        """A note if tokens cannot be counted exactly for the model, or if its window is a guess."""
+        assumed = self.effective_window if self.assumes_window else 0
+        return counting_notes(self.counted_model, assumed, self.effective_vocabulary if self.approximate else "")
+
+    @property
     def _named_answer_model(self) -> "NamedModel | None":
         try:
             return self.chat(self.answer_model) if self.answer_model else None
@@ -310,11 +312,6 @@ USER_ONLY: Final = frozenset(
 _FIELDS: Final[Mapping[str, Field[Any]]] = {one.name: one for one in fields(Settings) if not one.metadata}
 SETTINGS: Final = tuple(_FIELDS)
 """The names of all settings."""
-_TABLES: Final = ("recall", "writeback")
-"""Settings whose names begin so may stand in a table: ``[recall] mode`` is ``recall_mode``."""
-_STATIC: Final = "static_layers"
-_COMPACTION: Final = ("history_", "compact_", "shorten_", "summary_")
-"""How the names of settings begin that may stand in ``[compaction]``; ``compact_`` can be left out there."""
 
 
 def load(workspace: Path, options: SettingsOptions | None = None) -> Settings:
@@ -359,6 +356,9 @@ class _Draft:
     values: dict[str, Any] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    own: dict[str, Any] = field(default_factory=dict)
+    """What the person gave, whatever a workspace says."""
+    own_origins: dict[str, str] = field(default_factory=dict)
 
     def take(self, given: Mapping[str, Any], origin: str, describe: Callable[[str], str]) -> None:
         """Take settings that the person gave. ``describe`` returns how an error names one."""
@@ -367,7 +367,7 @@ class _Draft:
 
     def take_from_workspace(self, given: Mapping[str, Any], origin: str) -> None:
         """Take what a workspace may set, and note the rest; of many unknown names only the first few."""
-        known = [name for name in given if name in _FIELDS or name in (_MODELS, _GATEWAYS, _STATIC)]
+        known = [name for name in given if name in _FIELDS or name in (_MODELS, _GATEWAYS, STATIC_LAYERS)]
         unknown = [name for name in given if name not in known]
         for name in (*known, *unknown[:_MOST_NOTES]):
             where = f"{cut(name)} in {origin}"
@@ -384,7 +384,7 @@ class _Draft:
             self.notes.append(f"{origin} sets {len(unknown) - _MOST_NOTES:,} more unknown settings (ignored)")
 
     def _set(self, name: str, value: object, origin: str, where: str, *, of_workspace: bool = False) -> None:
-        if name == _STATIC:
+        if name == STATIC_LAYERS:
             from promptuary.config.static_layers import static_layers  # noqa: PLC0415  (few people have any)
 
             # Those of several places stand beside each other; of one name, the person's.
@@ -398,6 +398,8 @@ class _Draft:
             if of_workspace and name in {"file_reference_base_dir", "instructions_folder"}:
                 _check_inside(str(value), where)
             self.values[name] = _value(name, value, where)
+        if not of_workspace:
+            self.own[name], self.own_origins[name] = self.values[name], origin
         self.origins[name] = origin
 
     def finished(self) -> Settings:
@@ -405,6 +407,7 @@ class _Draft:
 
         Raises ``ConfigError`` for a model that is not known, unless a file of the workspace names it.
         """
+        self._hold_window()
         settings = Settings(**self.values)
         known = known_model(settings.model)
         shown = cut(settings.model)
@@ -412,18 +415,31 @@ class _Draft:
             if self.origins["model"] not in WORKSPACE_FILES:
                 for_model(settings.model)
             self.notes.append(f"model {shown} in {self.origins['model']} is unknown: set window, too")
-        if settings.assumes_window:
-            self.notes.append(
-                f"the window of {cut(settings.counted_model)} is not known: {_UNKNOWN_WINDOW:,} tokens are assumed; "
-                f"set window"
-            )
-        elif settings.approximate:
-            why = "its vocabulary is not public" if known_model(settings.counted_model) else "the model is unknown"
-            used = settings.effective_vocabulary
-            counts = f"token counts for {cut(settings.counted_model)} are approximate"
-            self.notes.append(f"{counts}: {why}, so {used} is used")
+        self.notes += settings.counting_notes
         notes = tuple(map(one_line, self.notes))
         return Settings(**self.values, notes=notes, origins=tuple(self.origins.items()))
+
+    def _hold_window(self) -> None:
+        """Hold the window of a workspace to that of the person: it can lower what is sent, and never raise it."""
+        by_workspace = [name for name in ("window", "model") if self.origins.get(name) in WORKSPACE_FILES]
+        if not by_workspace or not self.own.keys() & {"window", "model", "answer_model"}:
+            return
+        unset = {"window": 0, "model": ""}
+        own = Settings(**self.values | unset | {name: self.own[name] for name in unset if name in self.own})
+        window, limit = Settings(**self.values).effective_window, own.effective_window
+        origin = self.origins[by_workspace[0]]
+        if window > limit:
+            self.values |= {name: getattr(own, name) for name in by_workspace}
+            self.notes.append(
+                f"{' and '.join(by_workspace)} in {origin} is ignored: a workspace can only lower your window, "
+                f"{limit:,} tokens; use a flag or your own configuration"
+            )
+            for name in by_workspace:
+                self.origins.pop(name)
+                if name in self.own:
+                    self.origins[name] = self.own_origins[name]
+        elif window < limit:
+            self.notes.append(f"{origin} lowers the window from {limit:,} to {window:,} tokens")
 
 
 def user_file() -> Path | None:
@@ -449,16 +465,15 @@ def _user_values(path: Path | None) -> Mapping[str, Any]:
         raise ConfigError(f"{path} is not UTF-8 text; save it as UTF-8") from error
     if len(text) > _LARGEST:
         raise ConfigError(f"{path} is too large: a file of settings has at most 1 MB")
-    return _without_tables(_parsed(text, str(path)), str(path))
+    return without_tables(parsed(text, str(path)), str(path))
 
 
 def _take_workspace(draft: _Draft, workspace: Path) -> None:
     with Root(workspace) as root:
         for name in WORKSPACE_FILES:
             try:
-                draft.take_from_workspace(
-                    _table(_parsed(read_text(root, name, ReadPolicy(_LARGEST, closed=None)).text, name), name), name
-                )
+                text = read_text(root, name, ReadPolicy(_LARGEST, closed=None)).text
+                draft.take_from_workspace(workspace_table(parsed(text, name), name), name)
             except SourceError as error:
                 if error.code is not Code.NOT_FOUND:
                     draft.notes.append(
@@ -466,14 +481,6 @@ def _take_workspace(draft: _Draft, workspace: Path) -> None:
                     )
             except ConfigError as error:
                 draft.notes.append(f"{error} (ignored)")
-
-
-def _table(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    for key in ("tool", "promptuary") if name == "pyproject.toml" else ():
-        values = values.get(key, {})
-        if not isinstance(values, dict):
-            raise ConfigError(f"{key} in {name} must be a table")
-    return _without_tables(values, name)
 
 
 def _environment(notes: list[str]) -> Mapping[str, str]:
@@ -484,6 +491,7 @@ def _environment(notes: list[str]) -> Mapping[str, str]:
     found = {}
     for variable in sorted(os.environ):
         name = variable.removeprefix(_PREFIX).lower()
+        name = SHORT_NAMES.get(name, name)
         if not variable.startswith(_PREFIX) or not os.environ[variable].strip():
             continue
         if name in _FIELDS and variable.isupper():
@@ -491,61 +499,6 @@ def _environment(notes: list[str]) -> Mapping[str, str]:
         elif meant := nearest(name, _FIELDS):
             notes.append(f"{cut(variable)} in the environment is not a setting; did you mean {_PREFIX}{meant.upper()}?")
     return found
-
-
-def _parsed(text: str, name: str) -> Mapping[str, Any]:
-    import tomllib  # noqa: PLC0415  (most workspaces have no settings file)
-
-    if re.search(_DEEP_KEY, text):
-        raise ConfigError(f"{name} is too complex: a key in it has more than {_DEEPEST} parts")
-    if sum(map(text.count, ".[{")) > _MOST_TABLES:
-        raise ConfigError(f"{name} is too complex: it can have at most {_MOST_TABLES:,} dots and opening brackets")
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{name} is not valid TOML: {error}") from error
-    except ValueError as error:
-        raise ConfigError(f"{name} is not valid TOML: a number in it is too long") from error
-    except RecursionError as error:
-        raise ConfigError(f"{name} is not valid TOML: it is nested too deeply") from error
-
-
-def _without_tables(values: Mapping[str, Any], origin: str) -> Mapping[str, Any]:
-    """Return settings in which ``[recall] mode`` is called ``recall_mode``."""
-    flat = dict(values)
-    for table in _TABLES:
-        if isinstance(values.get(table), dict):
-            for key, value in flat.pop(table).items():
-                name = f"{table}_{key}"
-                if name in flat:
-                    raise ConfigError(f"{cut(name)} in {origin} is set twice, once as {cut(key)} in [{table}]")
-                flat[name] = value
-    _layer_tables(flat, origin)
-    return flat
-
-
-def _layer_tables(flat: dict[str, Any], origin: str) -> None:
-    """Rename what stands in the tables of ``layers`` and in ``[compaction]``, in place."""
-    compaction = flat.pop("compaction", {})
-    layers = flat.pop("layers", {})
-    for name, table in {
-        "compaction": compaction,
-        "layers": layers,
-        **(layers if isinstance(layers, dict) else {}),
-    }.items():
-        if not isinstance(table, dict):
-            raise ConfigError(f"{cut(str(name))} in {origin} must be a table")
-    renamed = {key if key.startswith(_COMPACTION) else f"compact_{key}": value for key, value in compaction.items()}
-    for layer, table in layers.items():
-        if layer == "static":
-            renamed[_STATIC] = table
-        else:
-            # One that is unknown gets the error of a setting that is unknown.
-            renamed |= {f"{layer}_{key}": value for key, value in table.items()}
-    for name, value in renamed.items():
-        if name in flat:
-            raise ConfigError(f"{cut(name)} in {origin} is set twice, once in a table")
-        flat[name] = value
 
 
 def _check_inside(path: str, where: str) -> None:

@@ -27,6 +27,8 @@ SUMMARY_SHARE = 0.25
 """Summaries within this part of the room are sent even if not all messages after them are."""
 
 _CACHED_CHARACTERS = 16 * 1024 * 1024
+_EACH = 128
+"""What an entry costs besides its text, counted as characters."""
 
 
 class CachingCounter:
@@ -50,7 +52,7 @@ class CachingCounter:
             if self._size > _CACHED_CHARACTERS:
                 self._seen, self._size = {}, 0
             known = self._seen[text] = self._counter.count(text)
-            self._size += len(text)
+            self._size += len(text) + _EACH
         return known
 
 

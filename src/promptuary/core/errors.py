@@ -12,6 +12,7 @@
     │   └── BadTokenError            it does not accept the token
     ├── LayerInitError               a layer that is required could not be started
     ├── ConflictError                a thread was changed by somebody else since it was read
+    │   └── ThreadBusyError          a model is answering in a thread, so no other turn can begin in it
     ├── NoteConflictError            a note was changed by somebody else since it was read
     ├── UnknownNoteError             there is no note of that name, or none that the principal may see
     ├── UnknownExperienceError       there is no experience of that id, or none of the principal
@@ -90,6 +91,10 @@ class Code(StrEnum):
         if self in _FAILED:
             return "failed"
         return "refused"
+
+
+TRANSIENT_CODES: Final = frozenset({Code.READ_FAILED, Code.PERMISSION_DENIED, Code.NOT_FOUND, Code.TIMEOUT})
+"""Codes that say nothing about what a file holds: what is indexed of it is kept, and it is tried again."""
 
 
 _MISSING = frozenset({Code.NOT_FOUND, Code.NO_MATCH, Code.NOT_INDEXED, Code.NOT_A_REPOSITORY})
@@ -189,6 +194,10 @@ class LayerInitError(PromptuaryError):
 
 class ConflictError(PromptuaryError):
     """The thread has changed since it was read. Read it again and repeat."""
+
+
+class ThreadBusyError(ConflictError):
+    """A model is answering in the thread. Wait until it has answered, or use another thread."""
 
 
 class NoteConflictError(PromptuaryError):

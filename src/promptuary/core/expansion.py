@@ -68,13 +68,15 @@ class Spend:
 class Measured:
     """What a message would cost: its own words, and what it points at.
 
-    ``uncounted`` are references that are fetched, or do something, only when the message is sent.
+    ``uncounted`` are references that are fetched, or do something, only when the message is sent. ``waiting`` is
+    what goes along because it waited in the thread for the next message, each with its tokens.
     """
 
     words: int
     spend: Spend
     uncounted: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    waiting: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

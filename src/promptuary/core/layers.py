@@ -255,6 +255,15 @@ class Layer:
     async def dispose(self) -> None:
         """Release everything: the process ends."""
 
+    def mark(self, state: Json) -> Json:
+        """Return what ``undone`` has to know of ``state``; it is asked for before and after every message."""
+        del state
+
+    def undone(self, state: Json, before: Json, after: Json) -> Json:
+        """Return ``state`` without what a turn added that is taken back: its marks were ``before`` and ``after``."""
+        del before, after
+        return state
+
 
 def check(layers: Sequence[Layer]) -> None:
     """Raise ``ConfigError`` if the layers could not work together."""

@@ -11,11 +11,13 @@ import secrets
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypedDict
 
-from promptuary.core.ledger import ThreadSize
 from promptuary.core.principals import Owner
 from promptuary.core.search import RecordResult, Why
+
+if TYPE_CHECKING:
+    from promptuary.core.ledger import ThreadSize
 
 Audience = Literal["private", "shared"]
 """Who may read a note: its owner alone, or everybody who uses the agent in that place."""
@@ -322,7 +324,7 @@ class Examination:
 
     counts: Sequence[tuple[str, int]] = ()
     findings: Sequence[Finding] = ()
-    threads: Sequence[ThreadSize] = ()
+    threads: "Sequence[ThreadSize]" = ()
 
     @property
     def is_well(self) -> bool:

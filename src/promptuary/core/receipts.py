@@ -12,6 +12,10 @@ EntryStatus = Literal["in", "degraded", "out"]
 """Whether something is in the prompt whole, in part, or not at all."""
 
 
+AROUND = "around them"
+"""What receipts call what is no layer's own: headings, and the frames of messages."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReceiptEntry:
     """One block of a prompt, or something that is not in it.
@@ -57,7 +61,8 @@ class Failure:
 class Receipt:
     """What went into one request of a turn, what did not, and why.
 
-    ``earlier`` are the receipts of the requests before it, if tools were called.
+    ``thread`` is empty if the turn is not recorded. ``earlier`` are the receipts of the requests before it, if tools
+    were called.
     """
 
     turn: str
@@ -86,10 +91,20 @@ class Receipt:
         """The tokens of all requests of the turn together."""
         return sum(one.tokens for one in self.requests)
 
+    @property
+    def rows(self) -> tuple[ReceiptEntry, ...]:
+        """The entries, and one for what stands around them: what is in these adds up to ``tokens``."""
+        around = self.tokens - sum(entry.tokens for entry in self.entries if entry.status != "out")
+        if around <= 0:
+            return tuple(self.entries)
+        share = around / max(self.window, 1)
+        entry = ReceiptEntry(AROUND, "headings, frames of messages", "in", around, share, reason="part of every prompt")
+        return (*self.entries, entry)
+
     def by_layer(self) -> dict[str, int]:
-        """Return how many tokens each layer has of the prompt, in the order of the prompt."""
+        """Return how many tokens each layer has of the prompt, in the order of the prompt; together they are all."""
         tokens: dict[str, int] = {}
-        for entry in self.entries:
+        for entry in self.rows:
             if entry.status != "out" and entry.tokens:
                 tokens[entry.layer] = tokens.get(entry.layer, 0) + entry.tokens
         return tokens
@@ -99,8 +114,9 @@ class Receipt:
         used = f"{self.tokens:,} of {self.window:,} tokens"
         if self.earlier:
             used += f" in request {len(self.requests)}, {self.total:,} in all of them"
-        lines = [f"turn {self.turn} of thread {one_line(self.thread)}: {used}, {self.reserve:,} kept for the reply"]
-        lines.append(table(_COLUMNS, [_row(entry) for entry in self.entries]))
+        whose = f"of thread {one_line(self.thread)}" if self.thread else "of no thread"
+        lines = [f"turn {self.turn} {whose}: {used}, {self.reserve:,} kept for the reply"]
+        lines.append(table(_COLUMNS, [_row(entry) for entry in self.rows]))
         lines += [f"failed: {one.layer}.{one.hook}: {one.code}: {one_line(one.reason)}" for one in self.failures]
         lines += [f"warning: {one_line(warning)}" for warning in self.warnings]
         slow = [f"{run.layer}.{run.hook} {run.milliseconds:.0f} ms" for run in self.hooks if run.milliseconds >= 1]

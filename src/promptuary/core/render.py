@@ -106,6 +106,12 @@ def _fence(source: Source, body: str, language: str) -> tuple[str, str]:
     return f"<external {boundary}>\n{claims}{opening}", f"{closing}\n</external {boundary}>"
 
 
+def external_text(label: str, text: str) -> str:
+    """Return words from elsewhere inside a boundary that they cannot forge."""
+    boundary = _boundary(label, text)
+    return f"<external {boundary}>\n{text}\n</external {boundary}>"
+
+
 def _boundary(label: str, body: str) -> str:
     digest = sha256(f"{label}\n{body}".encode("utf-8", "replace")).hexdigest()
     while digest[:16] in body:  # practically never; but then hash on until it is absent

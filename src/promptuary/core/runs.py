@@ -1,8 +1,12 @@
-"""A run: one turn that a model answers, with calls of tools in between. Values alone, no input or output."""
+"""A run: one turn that a model answers, with calls of tools in between, and the lines that people read of it.
 
+Values alone, no input or output: surfaces decide where the lines go.
+"""
+
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, Protocol, assert_never
 
 from promptuary.core.expansion import Expansion
 from promptuary.core.layers import Json
@@ -10,6 +14,7 @@ from promptuary.core.messages import Message, Prompt, ToolCall
 from promptuary.core.ports.chat import ModelUsage, StopReason, StreamingModel, TextPiece, ToolSpec
 from promptuary.core.ports.models import ChatModel
 from promptuary.core.receipts import Receipt
+from promptuary.core.text import one_line
 
 INTERRUPTED: Final = "[interrupted]"
 """What ends an answer in the history that was stopped before its end."""
@@ -22,6 +27,16 @@ OUT_OF_REQUESTS: Final = "[stopped: no more requests are allowed in this turn]"
 
 MOST_REQUESTS: Final = 50
 """How many requests a run makes at most, unless it is told otherwise."""
+
+UNRECORDED: Final = ""
+"""The thread of a turn of which nothing is recorded. No thread can have this name."""
+
+_ARGUMENT: Final = 60
+_RESULT: Final = 100
+LONGEST_ASKED: Final = 20_000
+"""Characters of a call that a person can be asked about: it is shown to its end, and a longer one is refused."""
+_KEPT: Final = "what had arrived of the answer is kept in the thread"
+_NOT_KEPT: Final = "nothing of the answer is kept; --thread NAME keeps what is asked and answered"
 
 AnyModel = str | StreamingModel | ChatModel
 """A model to run a turn with: a name of the settings or of a provider, or a model itself."""
@@ -57,7 +72,7 @@ class SentTurn(Protocol):
 
     @property
     def thread(self) -> str:
-        """The name of the thread."""
+        """The name of the thread; ``UNRECORDED`` if the turn is not recorded."""
         ...
 
     @property
@@ -129,8 +144,9 @@ RunStop = StopReason | Literal["interrupted", "failed"]
 class RunResult:
     """One turn, answered and recorded.
 
-    ``reply`` is the text of the last request as the history has it; ``usage`` is that of all ``requests`` together, and
-    ``cost`` what they cost in dollars, if the service counts tokens and the price of the model is known.
+    ``reply`` is the text of the last request as the history has it. ``usage`` is what the service counted in all
+    ``requests`` together, zeros if it counted nothing; ``cost`` is what they cost in dollars, if the service counts
+    tokens and the price of the model is known.
     """
 
     turn: SentTurn
@@ -140,6 +156,36 @@ class RunResult:
     cost: float | None
     stop: RunStop
     requests: int
+
+    @property
+    def said(self) -> str:
+        """What the model itself said last: ``reply`` without the mark of how it ended."""
+        for mark in (INTERRUPTED, BROKEN_OFF, OUT_OF_REQUESTS):
+            if self.stop != "end" and self.reply.endswith(mark):
+                return self.reply.removesuffix(mark).rstrip("\n")
+        return self.reply
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the turn is in a thread."""
+        return self.turn.thread != UNRECORDED
+
+    @property
+    def tokens(self) -> "SentTokens":
+        """What was counted here before it was sent."""
+        return SentTokens(self.receipt.tokens, self.receipt.total, self.receipt.window)
+
+
+@dataclass(frozen=True, slots=True)
+class SentTokens:
+    """What was counted here before it was sent, with the vocabulary of the settings; services may count otherwise.
+
+    ``last_request`` is the ``tokens`` of the receipt, ``all_requests`` the sum over the requests of the turn.
+    """
+
+    last_request: int
+    all_requests: int
+    window: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,3 +212,83 @@ def summed(usages: Sequence[ModelUsage]) -> ModelUsage:
         sum(one.output_tokens for one in usages),
         sum(one.cached_tokens for one in usages),
     )
+
+
+def took_line(result: RunResult, seconds: float) -> str:
+    """Return what a run took, on one line: tokens, requests, money, time."""
+    sent, usage = result.tokens, result.usage
+    parts = [f"{sent.last_request:,} tokens sent, {sent.last_request / max(sent.window, 1):.1%} of {sent.window:,}"]
+    if result.requests > 1:
+        parts.append(f"{result.requests} requests with {sent.all_requests:,} in all")
+    if usage.is_known:
+        cached = f" ({usage.cached_tokens:,} from the cache)" if usage.cached_tokens else ""
+        parts.append(f"the service counts {usage.input_tokens:,} read{cached} and {usage.output_tokens:,} written")
+    if result.cost is not None:
+        parts.append(f"${result.cost:.4f}")
+    return "; ".join([*parts, f"{seconds:.1f} s"])
+
+
+def ending_line(result: RunResult) -> str:
+    """Return what the person has to know of how a run ended; nothing of one that ended as it should."""
+    match result.stop:
+        case "length":
+            return "the answer is cut off: its length was used up (max_tokens of the model, or --reserve)"
+        case "refused":
+            return "the model, or its service, refuses to answer"
+        case "tools":
+            return "stopped: the model wanted to call more tools (--max-requests)"
+        case "interrupted" | "failed":
+            how = "interrupted" if result.stop == "interrupted" else "broken off"
+            return f"{how}: {_KEPT if result.is_recorded else _NOT_KEPT}"
+        case "end":
+            return "" if result.reply.strip() else "the model ended without a word"
+        case _:
+            assert_never(result.stop)
+
+
+def call_line(call: ToolCall, longest: int = _ARGUMENT) -> str:
+    """Return a call as a person reads it: its name, and its arguments in short."""
+    try:
+        given = json.loads(call.arguments or "{}")
+    except (ValueError, RecursionError):
+        given = call.arguments
+    values = list(given.items()) if isinstance(given, dict) else [("", given)]
+    shown = [
+        f"{name}={said}" if name else said
+        for name, one in values
+        for said in [one_line(one if isinstance(one, str) else json.dumps(one))]
+    ]
+    return one_line(" ".join([call.name, *(_short(one, longest) for one in shown)]))
+
+
+def too_long_to_ask(call: ToolCall) -> str:
+    """Return why a person cannot be asked about a call, if it is so long that nobody would read it to its end."""
+    length = len(call.arguments)
+    if length <= LONGEST_ASKED:
+        return ""
+    name = one_line(call.name)
+    return f"refused: the model wants to call {name} with {length:,} characters; {LONGEST_ASKED:,} can be shown to you"
+
+
+def result_line(ended: CallEnded) -> str:
+    """Return what a call gave as a person reads it: how long it is, what was written, or what went wrong."""
+    if ended.is_error:
+        return _short(one_line(ended.result), _RESULT)
+    return _written(ended.result) or f"{len(ended.result):,} characters"
+
+
+def _written(result: str) -> str:
+    """Return what became of a note that a tool of ours wrote; nothing if it wrote none."""
+    try:
+        told = json.loads(result) if '"written"' in result else None
+    except (ValueError, RecursionError):
+        return ""
+    if not isinstance(told, dict) or not isinstance(told.get("written"), bool):
+        return ""
+    if told["written"]:
+        return f"written: {one_line(str(told.get('memory_id', '')))}"
+    return _short(f"not written: {one_line(str(told.get('why', '')))}", _RESULT)
+
+
+def _short(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[:longest]}…"

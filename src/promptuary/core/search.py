@@ -7,10 +7,10 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from posixpath import dirname, join, normpath
-from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar, assert_never
+from typing import Any, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar, assert_never
 from unicodedata import normalize
 
-from promptuary.core.errors import Code, ConfigError
+from promptuary.core.errors import TRANSIENT_CODES, Code, ConfigError
 
 FileKind = Literal["markdown", "code", "text", "data"]
 """What a file is for searching: prose with headings, source code, other prose, configuration and tables."""
@@ -448,7 +448,7 @@ class SearchResult:
         return bool(self.hits) and self.confidence >= 1
 
 
-RecordHit = TypeVar("RecordHit")
+RecordHit = TypeVar("RecordHit", bound=Any)
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,12 +465,15 @@ class RecordResult(Generic[RecordHit]):
         """Whether the first hits probably answer the query."""
         return bool(self.hits) and self.confidence >= 1
 
+    @property
+    def near(self) -> Sequence[RecordHit]:
+        """The hits that probably answer: none unless the best does, and none with less than half of its score."""
+        best = max((hit.score for hit in self.hits), default=0.0)
+        return [hit for hit in self.hits if self.answers and 2 * hit.score >= best]
+
 
 Search = Callable[[SearchQuery], SearchResult]
 """Answers a query from the index. Raises ``PromptuaryError`` if nothing is indexed."""
-
-TRANSIENT_CODES: Final = frozenset({Code.READ_FAILED, Code.PERMISSION_DENIED, Code.NOT_FOUND, Code.TIMEOUT})
-"""Codes that say nothing about what a file holds: what is indexed of it is kept, and it is tried again."""
 
 
 @dataclass(frozen=True, slots=True)

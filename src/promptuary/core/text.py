@@ -28,6 +28,7 @@ _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1a20-\u1aaf"
 _PICTURE = "\xa9\xae\u203c-\u3299\U0001f000-\U0001faff"
 _HAN = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _FLAGS = "|".join("".join(chr(0xE0000 + ord(letter)) for letter in flag) for flag in ("gbeng", "gbsct", "gbwls"))
+_LONGEST_LEGITIMATE = 6  # a flag of six letters that draw nothing
 _LEGITIMATE = (
     f"(?<=[{_JOINING}])[\u200c\u200d]"
     f"|(?<=\\w)\u200c(?=[{_ARABIC}])"  # a Latin word with a Persian ending
@@ -68,9 +69,48 @@ def visible(text: str) -> tuple[str, int]:
     return _HIDDEN_RUN.sub(spell, text), shown
 
 
+class VisibleStream:
+    """Makes a text visible that arrives piece by piece: a character is judged by those around it, as in ``visible``.
+
+    Hidden characters at the end of a piece are held back until it is known what follows them.
+    """
+
+    def __init__(self) -> None:
+        self._before, self._held = "", ""
+
+    def piece(self, text: str) -> str:
+        """Return what to show for the next piece."""
+        text = self._held + text
+        end = len(text)
+        while end and len(text) - end <= _LONGEST_LEGITIMATE and _HIDDEN_RUN.match(text, end - 1):
+            end -= 1
+        if len(text) - end > _LONGEST_LEGITIMATE:  # too many to belong to anything
+            end = len(text)
+        self._held = text[end:]
+        return self._shown(text[:end])
+
+    def rest(self) -> str:
+        """Return what to show at the end of the text; another one may begin."""
+        shown, self._held = self._shown(self._held), ""
+        self._before = ""
+        return shown
+
+    def _shown(self, text: str) -> str:
+        if not text:
+            return ""
+        shown = visible(self._before + text)[0][len(self._before) :]
+        self._before = "" if _HIDDEN_RUN.match(text[-1]) else text[-1]
+        return shown
+
+
 def one_line(text: str) -> str:
     """Return ``text`` as one printable line: for names, titles and error messages."""
     return visible(text.replace("\n", "⏎").replace("\t", " "))[0]
+
+
+def counted(number: int, noun: str) -> str:
+    """Return "1 turn", "2 turns", "1,000 turns"."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 _MASK: Final = "⟨masked: "

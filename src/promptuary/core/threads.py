@@ -61,6 +61,8 @@ class UndoneTurn:
     """A turn that was taken back: its number, what the person had said, and what was answered.
 
     ``answered`` is false for a turn that still waited for its reply. ``messages`` is how many left the history.
+    ``queued`` are the references and documents that wait for the next message again, ``untracked`` the files that its
+    message had put into view.
     """
 
     thread: str
@@ -69,6 +71,8 @@ class UndoneTurn:
     reply: str
     answered: bool
     messages: int
+    queued: tuple[str, ...] = ()
+    untracked: tuple[str, ...] = ()
 
 
 ExportForm = Literal["json", "md"]

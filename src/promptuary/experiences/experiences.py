@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Final, Unpack
 
+from promptuary.core.blocks import Block
+from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import ConfigError, UnknownExperienceError
 from promptuary.core.experiences import (
     Experience,
@@ -28,6 +30,7 @@ from promptuary.core.layers import Json
 from promptuary.core.notes import NoteTrust
 from promptuary.core.ports.experiences import Change, ExperienceFilter, ExperienceStore
 from promptuary.core.ports.forgetting import Forgetting
+from promptuary.core.query import unquoted
 from promptuary.experiences.drafting import (
     checked_days,
     checked_feedback,
@@ -39,6 +42,8 @@ from promptuary.experiences.drafting import (
     preference,
 )
 from promptuary.experiences.search import ExperienceQuery, ExperienceSearch
+from promptuary.experiences.showing.experience_blocks import experience_block
+from promptuary.experiences.showing.selection import MOST_FOUND, selected
 
 _EVERY: Final = ExperienceFilter()
 _NAMED: Final = 5
@@ -49,13 +54,21 @@ _BATCH: Final = 500
 class Experiences:
     """The experiences of one principal over ``store``, which tells ``search`` what changed.
 
-    ``ledger`` takes what is forgotten out of stored prompts. ``clock`` returns the time, ISO 8601 in UTC.
+    ``ledger`` takes what is forgotten out of stored prompts. ``clock`` returns the time, ISO 8601 in UTC. ``counter``
+    counts the tokens of what is shown.
     """
 
     def __init__(
-        self, store: ExperienceStore, search: ExperienceSearch, ledger: Forgetting, *, clock: Callable[[], str]
+        self,
+        store: ExperienceStore,
+        search: ExperienceSearch,
+        ledger: Forgetting,
+        *,
+        clock: Callable[[], str],
+        counter: TokenCounter,
     ) -> None:
         self._store, self._search, self._ledger, self._clock = store, search, ledger, clock
+        self._counter = counter
 
     def add(
         self,
@@ -153,6 +166,11 @@ class Experiences:
     def some(self, ids: Collection[str]) -> Mapping[str, Experience]:
         """Return those of these ids that there are."""
         return self._store.some(ids)
+
+    def for_message(self, message: str, *, lexical_only: bool = False) -> Sequence[Block]:
+        """Return what is shown to a turn with ``message``, as blocks: nothing if nothing is about it."""
+        found = self.find_similar(unquoted(message), limit=MOST_FOUND, lexical_only=lexical_only)
+        return [experience_block(hit.experience, self._counter, self._clock()) for hit in selected(found).shown]
 
     def mark_used(self, key: str) -> Experience:
         """Count a use: the strength of an experience is its base weight again."""

@@ -17,7 +17,7 @@ from promptuary.core.layers import Between, Ending, Layer, LayerContext, Omitted
 from promptuary.core.query import unquoted
 from promptuary.experiences.learning.learner import LAYER
 from promptuary.experiences.showing.experience_blocks import experience_block, experience_label
-from promptuary.experiences.showing.selection import selected, unfit
+from promptuary.experiences.showing.selection import MOST_FOUND, selected, unfit
 from promptuary.layers.recall import asked
 from promptuary.memory.recall import shown
 from promptuary.memory.recall.shown import ShownNote
@@ -31,7 +31,6 @@ HEADING: Final = (
 )
 _EARLIER: Final = "shown earlier in this thread"
 _CHANGED: Final = "shown earlier in this thread, and changed since"
-_MOST_FOUND: Final = 20
 _MOST_IN_SESSIONS: Final = 200
 """The same in a session, which may see few of them."""
 
@@ -106,7 +105,7 @@ class ExperienceRecall(Layer):
             for one in standing
             if one.id in known and visible(known[one.id]) and not unfit(known[one.id], strength(known[one.id], now))
         ]
-        most = _MOST_FOUND if sight is None else _MOST_IN_SESSIONS
+        most = MOST_FOUND if sight is None else _MOST_IN_SESSIONS
         found = self._find(words, most) if words.strip() else ExperienceResult()
         # Before anything is compared: what a session does not see must not decide what it does see.
         hits = [hit for hit in found.hits if visible(hit.experience)]

@@ -124,6 +124,11 @@ class Runner:
             run.dirty = False
         return states
 
+    def marks(self) -> dict[str, Json]:
+        """Return what has to be known of the states to take a turn back, by the ids of the layers."""
+        kept = [run for run in self.active if run.key is not None and run.key.scope == "thread"]
+        return {run.layer.id: mark for run in kept if (mark := run.layer.mark(run.context.state)) is not None}
+
     def look_through(self, sight: "Sight | None") -> None:
         """Tell every layer what the session of the thread may see, if it has one."""
         for run in self._runs:

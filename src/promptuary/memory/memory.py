@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from difflib import unified_diff
 from functools import partial
-from typing import Final, Unpack
+from typing import TYPE_CHECKING, Final, Unpack
 
 from promptuary import concurrency
 from promptuary.core.errors import PromptuaryError, UnknownNoteError
@@ -46,10 +46,10 @@ from promptuary.memory.recall.search import NoteQuery
 from promptuary.memory.recall.service import NoteSearch
 from promptuary.memory.recall.visible import MemoryPage, NoteKey, VisibleNotes
 from promptuary.memory.roots import Roots
-from promptuary.memory.transfer.formats import ForeignMemory, ForeignNote
-from promptuary.memory.transfer.transfer import import_memory, preview
-from promptuary.memory.writeback.extract import statements
-from promptuary.memory.writeback.proposals import EditCopy
+
+if TYPE_CHECKING:
+    from promptuary.memory.transfer.formats import ForeignMemory, ForeignNote
+    from promptuary.memory.writeback.proposals import EditCopy
 
 logger = logging.getLogger(__name__)
 
@@ -211,6 +211,8 @@ class Memory:
 
     def remembered(self, text: str, *, reason: str = "", **fields: Unpack[NoteFields]) -> Written:
         """Do the same, and tell whether the note is new."""
+        from promptuary.memory.writeback.extract import statements  # noqa: PLC0415  (reading needs none)
+
         kinds = {one.kind for one in statements(text)}
         if "kind" not in fields and len(kinds) == 1:
             fields["kind"] = kinds.pop()
@@ -272,7 +274,7 @@ class Memory:
             return self.archive(note, reason=reason or "undone")
         return notebook.restore_text(note, before, if_rev=None, reason=reason).note
 
-    def edit(self, key: str, edited: EditCopy, *, reason: str = "") -> Note:
+    def edit(self, key: str, edited: "EditCopy", *, reason: str = "") -> Note:
         """Let a person edit the file of a note; raises ``NoteConflictError`` if it was changed meanwhile."""
         notebook, note = self.known(key)
         before = notebook.read(note)
@@ -289,11 +291,13 @@ class Memory:
 
     # Exchange with other memories
 
-    def import_notes(self, found: ForeignMemory, *, owner: str | None = None, dry_run: bool = False) -> ImportReport:
+    def import_notes(self, found: "ForeignMemory", *, owner: str | None = None, dry_run: bool = False) -> ImportReport:
         """Write the notes of another memory that are not here yet; with ``dry_run`` only say which."""
         existing = self.list(statuses=STATUSES).headers
         writer = Writer(self._principal.owner, "", self._clock())
         told = partial(self._foretold, writer=writer, existing=[one for one in existing if not one.external])
+        from promptuary.memory.transfer.transfer import import_memory  # noqa: PLC0415  (seldom needed)
+
         return import_memory(found, told if dry_run else self._taken_in, existing, owner=owner)
 
     def everything(self) -> Sequence[Note]:
@@ -301,13 +305,15 @@ class Memory:
         headers = self.list(statuses=STATUSES).headers
         return [note for one in headers if (note := self._read(NoteKey(one.scope, one.id))) is not None]
 
-    def _foretold(self, note: ForeignNote, writer: Writer, existing: Sequence[NoteHeader]) -> NoteHeader:
+    def _foretold(self, note: "ForeignNote", writer: Writer, existing: Sequence[NoteHeader]) -> NoteHeader:
+        from promptuary.memory.transfer.transfer import preview  # noqa: PLC0415  (seldom needed)
+
         return preview(note, self._imported_draft(note), writer, existing)
 
-    def _imported_draft(self, note: ForeignNote) -> NoteDraft:
+    def _imported_draft(self, note: "ForeignNote") -> NoteDraft:
         return note.draft if self._principal.group is None else replace(note.draft, scope="project")
 
-    def _taken_in(self, note: ForeignNote) -> NoteHeader:
+    def _taken_in(self, note: "ForeignNote") -> NoteHeader:
         draft, reason = self._imported_draft(note), f"imported from {note.path}"
         if note.original is not None:
             taken = self._roots.made(draft.scope or scope_of(draft)).take_in(note.original, reason=reason)

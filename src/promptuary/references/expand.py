@@ -62,7 +62,9 @@ def expand(
     elsewhere = [] if tracked else [one for one in scanned.references if one.sigil == "#"]
     resolutions = _resolved(references, context, kinds, limits)
     resolutions = _few_images(resolutions)
-    resolutions, slips = _examined(scanned, resolutions, [*unread, *elsewhere], context.workspace)
+    slips: list[Slip] = []
+    if context.advice:
+        resolutions, slips = _examined(scanned, resolutions, [*unread, *elsewhere], context.workspace)
     resolutions += [Resolution(_sent_along(one), (one,)) for one in brought]
     links = _links(resolutions)
     sources = _SourceSet.of(resolutions, links)

@@ -29,6 +29,8 @@ class ResolveContext:
     """Tells whether the caller wants this to end: then ``resolve`` raises ``PromptuaryError``."""
     model: str = ""
     """The model that the message is for: whether it takes images, and what they cost, depends on it."""
+    advice: bool = True
+    """Whether to look for what was probably meant by what is no reference: among many files, that takes long."""
     notes: list[str] = field(default_factory=list)
     """Remarks for the person, such as "the index is being updated". They are shown beside the prompt, never in it."""
 

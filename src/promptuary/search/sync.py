@@ -10,10 +10,9 @@ from dataclasses import replace
 from typing import Final
 
 from promptuary.core.budget import TokenCounter
-from promptuary.core.errors import Code, SourceError
+from promptuary.core.errors import TRANSIENT_CODES, Code, SourceError
 from promptuary.core.ports.index import IndexWriter
 from promptuary.core.search import (
-    TRANSIENT_CODES,
     UNREAD,
     Folder,
     FolderHeld,

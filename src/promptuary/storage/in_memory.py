@@ -35,6 +35,7 @@ from promptuary.storage.in_memory_notes import InMemoryNoteJournal
 from promptuary.storage.in_memory_tables import Tables
 from promptuary.storage.in_memory_writeback import InMemoryProposals, InMemoryQueue
 from promptuary.storage.values import (
+    busy,
     frozen,
     now,
     state_text,
@@ -58,6 +59,7 @@ class InMemoryState(StateDatabase):
         self._proposals: dict[Owner, InMemoryProposals] = {}
         self._begun: dict[Owner, dict[str, bool]] = {}
         self._sessions: dict[Owner, InMemorySessions] = {}
+        self._answering: set[tuple[Owner, str]] = set()
 
     @property
     def persistent(self) -> bool:
@@ -109,6 +111,20 @@ class InMemoryState(StateDatabase):
         from promptuary.storage.in_memory_sessions import InMemorySessions  # noqa: PLC0415  (few commands need it)
 
         return self._sessions.setdefault(principal.owner, InMemorySessions())
+
+    @contextmanager
+    def answering(self, principal: Principal, thread: str) -> Iterator[None]:
+        """Hold a thread while a model answers in it."""
+        held = (principal.owner, thread)
+        with self._lock:
+            if held in self._answering:
+                raise busy(thread)
+            self._answering.add(held)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._answering.discard(held)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -205,8 +221,15 @@ class InMemoryThreads(ThreadStore):
 
     def threads(self) -> Sequence[ThreadInfo]:
         """Return every thread of the owner, the most recently used first."""
+        turns = self._state.tables.turns
         return tuple(
-            ThreadInfo(name, thread.created, thread.updated, len(thread.turns), len(thread.history))
+            ThreadInfo(
+                name,
+                thread.created,
+                thread.updated,
+                sum(turns[one].status != "continued" for one in thread.turns),
+                len(thread.history),
+            )
             for (owner, name), thread in reversed(self._state.tables.threads.items())
             if owner == self._owner
         )

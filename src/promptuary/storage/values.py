@@ -9,7 +9,7 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from promptuary.core.errors import ConflictError, PromptuaryError
+from promptuary.core.errors import ConflictError, PromptuaryError, ThreadBusyError
 from promptuary.core.layers import Json
 from promptuary.core.ports.threads import LayerState, TurnRecord
 
@@ -86,3 +86,11 @@ def turn_id_conflict(turn: TurnRecord) -> ConflictError:
 def other_owner_error(note: str) -> PromptuaryError:
     """Return the error for recording a note as somebody else's."""
     return PromptuaryError(f"Note {note!r} belongs to somebody else; give this one an id of its own.")
+
+
+def busy(thread: str) -> ThreadBusyError:
+    """Return the error for a thread in which a model is answering."""
+    return ThreadBusyError(
+        f"A model is answering in thread {thread!r}, in another chat or program; wait until that is done, or use "
+        "another thread."
+    )

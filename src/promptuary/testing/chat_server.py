@@ -151,7 +151,7 @@ def _streamed(wire: "_OpenAi | _Anthropic", reply: "Says | BreaksOff | Garbles |
             yield 0.05  # a reset overtakes what was sent just before it
             yield RESET
         case Garbles():
-            yield b"data: {not json\n\n"
+            yield wire.garbled()
         case Fails(message=message):
             yield _event("error", {"type": "error", "error": {"type": "overloaded_error", "message": message}})
         case _:
@@ -174,6 +174,9 @@ class _OpenAi:
 
     def piece(self, text: str) -> bytes:
         return self._chunk({"content": text})
+
+    def garbled(self) -> bytes:
+        return b"data: {not json\n\n"
 
     def closing(self, reply: Says) -> Iterator[bytes]:
         for index, call in enumerate(reply.calls):
@@ -230,6 +233,9 @@ class _Anthropic:
 
     def piece(self, text: str) -> bytes:
         return self._delta(0, {"type": "text_delta", "text": text})
+
+    def garbled(self) -> bytes:
+        return b"event: content_block_delta\ndata: {not json\n\n"
 
     def closing(self, reply: Says) -> Iterator[bytes]:
         yield self._stop(0)

@@ -21,7 +21,7 @@ from typing import Final
 
 from promptuary import concurrency
 from promptuary.core.blocks import Attachment, Detail
-from promptuary.core.errors import ConflictError, PromptuaryError
+from promptuary.core.errors import ConflictError, PromptuaryError, ThreadBusyError
 from promptuary.core.layers import Json
 from promptuary.core.messages import Item, ItemKind, Message, Replacement, ToolCall
 from promptuary.core.ports.threads import (
@@ -574,3 +574,12 @@ class ThreadStoreConformance:
             assert refused(mine, ThreadChange("t", items=[said("b"), said("a")]))
 
         assert names(mine) == ["a"]
+
+    def test_one_model_at_a_time_answers_in_a_thread(self, database: StateDatabase) -> None:
+        other = Principal("somebody else")
+        for _ in range(2):
+            with database.answering(LOCAL, "t"), database.answering(LOCAL, "u"), database.answering(other, "t"):
+                again = database.answering(LOCAL, "t")
+                with suppress(ThreadBusyError):
+                    again.__enter__()
+                    raise AssertionError("two hold the same thread")

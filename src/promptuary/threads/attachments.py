@@ -18,6 +18,7 @@ from promptuary.core.threads import AttachmentList
 from promptuary.layers.tracked.layer import TrackedFiles
 from promptuary.references.locate import rooted_spelling
 from promptuary.references.scan import scan
+from promptuary.threads.options import Waiting
 from promptuary.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -78,6 +79,13 @@ def queued_again(store: ThreadStore, thread: str) -> Callable[[], None]:
             store.apply(ThreadChange(thread, states=states))
 
     return queue
+
+
+def waiting(store: ThreadStore, thread: str) -> Waiting:
+    """Return what goes with the next message of a thread. Blocks."""
+    queued, documents = store.states([queue_key(thread), documents_key(thread)])
+    also = " ".join(queued.value) if queued and isinstance(queued.value, list) else ""
+    return Waiting(also, documents_of(documents))
 
 
 def _values(store: ThreadStore, keys: Sequence[StateKey]) -> list[list[Json]]:

@@ -6,6 +6,7 @@ says what was sent from here, by whom, and a file cannot.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, get_args
@@ -16,7 +17,7 @@ from promptuary.core.ids import new_id
 from promptuary.core.json import receipt_json
 from promptuary.core.messages import IMPORTED, SPEAKERS, Item, ItemKind, Replacement, ToolCall, as_message
 from promptuary.core.ports.threads import ThreadChange, TurnRecord
-from promptuary.core.text import one_line
+from promptuary.core.text import one_line, visible
 
 FORMAT: Final = "promptuary-thread"
 VERSION: Final = 1
@@ -26,6 +27,7 @@ _MOST_ITEMS: Final = 200_000
 _MOST_NAMES: Final = 10_000
 _LONGEST_NAME: Final = 4_000
 _NO_EXPORT: Final = "this is no export of a thread (promptuary thread export writes one)"
+_ESCAPED: Final = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def laid_out(history: Sequence[Item], said: Sequence[Item]) -> list[Item]:
 
 
 def to_text(one: Exported) -> str:
-    """Return a thread as JSON."""
+    """Return a thread as JSON, with control characters and lone surrogates escaped."""
     known = {item.id for item in one.items}
     value = {
         "format": FORMAT,
@@ -79,12 +81,8 @@ def to_text(one: Exported) -> str:
         "items": [_written(item, known, one.standing) for item in one.items],
         "turns": [_written_turn(turn) for turn in one.turns],
     }
-    text = json.dumps(value, ensure_ascii=False, indent=1)
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # a lone surrogate, which no file can hold as it is
-        return json.dumps(value, indent=1)
-    return text
+    # What a file cannot hold, or a terminal would obey, is escaped: that means the same.
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False, indent=1))
 
 
 def _written(item: Item, known: set[str], standing: frozenset[str]) -> dict[str, Any]:
@@ -116,7 +114,10 @@ def _written_turn(turn: TurnRecord) -> dict[str, Any]:
 
 
 def to_markdown(one: Exported) -> str:
-    """Return a thread for people: what was said, in order, with the originals of what was compacted."""
+    """Return a thread for people: what was said, in order, with the originals of what was compacted.
+
+    Hidden characters are spelled out: a terminal that shows the file obeys nothing that a model wrote.
+    """
     numbers, known = {turn.id: turn for turn in one.turns}, {item.id for item in one.items}
     parts = [f"# Thread {one_line(one.thread)}"]
     for item in one.items:
@@ -125,8 +126,10 @@ def to_markdown(one: Exported) -> str:
         turn = numbers.get(item.turn)
         when = f" (turn {turn.number}, {turn.created})" if turn is not None else ""
         parts.append(f"## {'Summary' if item.kind == 'summary' else item.role.capitalize()}{when}")
-        parts += [item.content] if item.content.strip() else []
-        parts += [f"Calls `{one_line(call.name)}`:\n\n{_fenced(call.arguments)}" for call in item.tool_calls]
+        parts += [visible(item.content)[0]] if item.content.strip() else []
+        parts += [
+            f"Calls `{one_line(call.name)}`:\n\n{_fenced(visible(call.arguments)[0])}" for call in item.tool_calls
+        ]
     if one.tracked:
         parts.append("## Tracked files\n\n" + "\n".join(f"- `{one_line(path)}`" for path in one.tracked))
     return "\n\n".join(parts) + "\n"

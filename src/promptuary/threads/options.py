@@ -23,6 +23,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting:
+    """What goes with the next message of a thread: references, and documents that came with it."""
+
+    also: str = ""
+    brought: Sequence[Source] = ()
+
+    @property
+    def any(self) -> bool:
+        """Whether there is anything."""
+        return bool(self.also or self.brought)
+
+
+@dataclass(frozen=True, slots=True)
 class ExpandRequest:
     """A message to expand within ``limit`` tokens, and the references queued for it.
 

@@ -1,6 +1,7 @@
 """The threads of one principal in one workspace. What is synchronous here blocks; facades put it into threads."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,7 +15,7 @@ from promptuary.core.ports.models import ChatModel
 from promptuary.core.ports.threads import StateDatabase, ThreadInfo, Totals, TurnRecord
 from promptuary.core.receipts import Receipt
 from promptuary.core.references import Pasted
-from promptuary.core.runs import AnyModel, Confirm, OnEvent, RunResult, Tool
+from promptuary.core.runs import UNRECORDED, AnyModel, Confirm, OnEvent, RunResult, Tool
 from promptuary.core.threads import (
     AttachmentList,
     CompactedThread,
@@ -28,13 +29,13 @@ from promptuary.core.threads import (
 from promptuary.layers.runner import HookLog, dispose
 from promptuary.layers.tracked.layer import TrackedFiles
 from promptuary.threads import exchange
-from promptuary.threads.attachments import Attachments, queued_again
-from promptuary.threads.options import ThreadOptions
+from promptuary.threads.attachments import Attachments, queued_again, waiting
+from promptuary.threads.options import ThreadOptions, Waiting
 from promptuary.threads.past.audit import Auditor
 from promptuary.threads.past.ledger import Ledger
 from promptuary.threads.past.rerun import Rehearsal, previewed, rerun
 from promptuary.threads.past.sources_now import Lookups, SourcesNow
-from promptuary.threads.past.undo import plan_undo
+from promptuary.threads.past.undo import plan_giving_back, plan_undo
 from promptuary.threads.prepared import Turn
 from promptuary.threads.running.run import Run, RunModel, RunOptions
 from promptuary.threads.turn import Thread
@@ -45,7 +46,6 @@ _LONGEST_NAME = 200
 _SMALLEST_WINDOW = 100
 _LONGEST_AGO = 365_000
 _EVERY = 1_000_000
-_UNRECORDED = "(not recorded)"
 _AFTER_ALL = "9999-12-31T23:59:59"
 """Every turn is older."""
 
@@ -126,8 +126,9 @@ class Threads:
         name = _named(thread)
         other = window != self._options.room.window
         one = Thread(name, self._past.for_window(window)) if other else self._thread(name)
-        requeue = await concurrency.run(lambda: queued_again(self._options.store, name))
-        return await Run(one, answering, options, requeue).answer(text, pasted)
+        async with self._held(name):
+            requeue = await concurrency.run(lambda: queued_again(self._options.store, name))
+            return await Run(one, answering, options, requeue).answer(text, pasted)
 
     async def preview(self, text: str, tools: Sequence[Tool], *, thread: str | None, pasted: Pasted) -> Turn:
         """Return the turn that ``prepare`` would assemble; nothing is recorded."""
@@ -139,15 +140,19 @@ class Threads:
 
     def _unrecorded(self, window: int) -> Thread:
         """Return a thread of which nothing stays, and that no session is over."""
-        return Thread(_UNRECORDED, replace(self._past.rehearsal(window), sight=lambda _: None))
+        return Thread(UNRECORDED, replace(self._past.rehearsal(window), sight=lambda _: None))
 
     def pending(self, *, thread: str) -> Turn | None:
         """Return the turn of a thread that waits for its reply."""
         return self._thread(thread).pending()
 
     async def abandon(self, turn: Turn) -> None:
-        """End a turn without a reply."""
-        await self._thread(turn.thread).abandon(turn)
+        """End a turn without a reply, unless a model is answering it just now."""
+        async with self._held(turn.thread):
+            await self._thread(turn.thread).abandon(turn)
+
+    def _held(self, thread: str) -> AbstractAsyncContextManager[None]:
+        return concurrency.held(lambda: self._database.answering(self._options.principal, thread))
 
     async def compact(self, *, thread: str) -> CompactedThread:
         """Compact the history of a thread now."""
@@ -158,7 +163,8 @@ class Threads:
         pending = await concurrency.run(lambda: self.pending(thread=thread))
         if pending is not None:
             await self.abandon(pending)
-            return UndoneTurn(thread, pending.number, pending.text, "", answered=False, messages=0)
+            undone = UndoneTurn(thread, pending.number, pending.text, "", answered=False, messages=0)
+            return await concurrency.run(lambda: self._given_back(undone, pending.root))
         return await concurrency.run(lambda: self._undo(_named(thread)))
 
     def _undo(self, thread: str) -> UndoneTurn:
@@ -167,7 +173,14 @@ class Threads:
         with self._database.transaction():
             store.apply(undoing.change)
             self._database.writeback_queue(self._options.principal).done(undoing.turn)
-        return undoing.undone
+            return self._given_back(undoing.undone, undoing.root)
+
+    def _given_back(self, undone: UndoneTurn, root: str) -> UndoneTurn:
+        """Give the thread back what a turn took from it apart from the history, and return what that is."""
+        change, undone = plan_giving_back(self._options, undone, root)
+        if change.states:
+            self._options.store.apply(change)
+        return undone
 
     async def attach(self, word: str, *, thread: str) -> None:
         """Track a path in a thread, or queue a reference for its next message."""
@@ -195,6 +208,10 @@ class Threads:
     def attachments(self, *, thread: str) -> AttachmentList:
         """Return what is tracked in a thread and queued for its next message."""
         return self._attachments(thread).list(self._options.sight(thread))
+
+    def waiting(self, *, thread: str) -> Waiting:
+        """Return what goes with the next message of a thread."""
+        return waiting(self._options.store, _named(thread))
 
     def list(self) -> Sequence[ThreadInfo]:
         """Return every thread, the most recently used first."""
@@ -256,7 +273,7 @@ class Threads:
         before, after, principal = _named(thread), _named(name), self._options.principal
         if self._past.memory_by_thread:
             raise PromptuaryError(
-                "notes are kept by thread here ([memory] folder has {thread}): under another name it would lose its own"
+                "notes are kept by thread here (memory_folder has {thread}): under another name it would lose its own"
             )
         with self._database.transaction():
             self._options.store.rename(before, after)

@@ -43,7 +43,7 @@ from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import ConflictError, PromptuaryError
 from promptuary.core.expansion import Expansion
 from promptuary.core.ids import new_id
-from promptuary.core.layers import Ending, Incoming, Omitted, RecallRequest, Reply, check
+from promptuary.core.layers import Ending, Incoming, Json, Omitted, RecallRequest, Reply, check
 from promptuary.core.messages import Answer, Item, Message, Replacement, as_recorded
 from promptuary.core.ports.chat import ToolSpec
 from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, TurnRecord, TurnStatus
@@ -53,7 +53,7 @@ from promptuary.core.render import masked_warnings
 from promptuary.core.text import one_line
 from promptuary.core.threads import CompactedThread, FinishedTurn, HistoryStats
 from promptuary.layers.runner import HookLog, LayerRun, Runner
-from promptuary.threads import pending
+from promptuary.threads import before_turn, pending
 from promptuary.threads.attachments import documents_key, documents_of, queue_key
 from promptuary.threads.extension import Extension
 from promptuary.threads.options import ExpandRequest, Learner, ThreadOptions
@@ -95,6 +95,7 @@ class Thread:
         await self._runner.init(self._states, log)
         if self._sight is not None:
             self._sight.check_open()
+        marks = self._runner.marks()
         said = await self._runner.on_message(said, log)
         stored = await concurrency.run(self._stored)
         queued = stored.queued
@@ -140,10 +141,19 @@ class Thread:
         )
         states = [*self._runner.changed(), *([replace(queued, value=[])] if queued and queued.value else [])]
         states += [replace(stored.documents, value=[])] if stored.documents and stored.documents.value else []
+        states += before_turn.added(stored.before, self.name, self._found(turn.root, stored, marks))
         states.append(pending_state(turn))
         change = ThreadChange(self.name, turn=_recorded(turn, "prepared"), states=states, replacements=compacted)
         await concurrency.run(lambda: common.store.apply(change))
         return turn
+
+    def _found(self, turn: str, stored: "_Stored", marks: Mapping[str, Json]) -> before_turn.BeforeTurn:
+        """Return what a turn took, and what layers added to their states with its message."""
+        changed = {
+            name: (marks.get(name), mark) for name, mark in self._runner.marks().items() if marks.get(name) != mark
+        }
+        queued, documents = (one.value if one and one.value else () for one in (stored.queued, stored.documents))
+        return before_turn.BeforeTurn(turn, queued, documents, changed)
 
     async def extend(self, turn: Turn, answer: Answer) -> Turn:
         """Return the next request of a turn, after the model's calls and what the tools answered; record it."""
@@ -287,9 +297,10 @@ class Thread:
     def _stored(self) -> "_Stored":
         """Read what a turn needs of the store, at one go."""
         store = self._common.store
-        queued, documents = store.states([queue_key(self.name), documents_key(self.name)])
+        keys = [queue_key(self.name), documents_key(self.name), before_turn.key(self.name)]
+        queued, documents, before = store.states(keys)
         history = PricedHistory.of(self._with_images(store.history(self.name)), self._common.counter)
-        return _Stored(history, queued, documents, store.last_number(self.name))
+        return _Stored(history, queued, documents, before, store.last_number(self.name))
 
     def _with_images(self, items: Sequence[Item]) -> Sequence[Item]:
         """Return the history with the images that its messages show again."""
@@ -423,6 +434,7 @@ class _Stored:
     history: PricedHistory
     queued: LayerState | None
     documents: LayerState | None
+    before: LayerState | None
     last_number: int
 
 

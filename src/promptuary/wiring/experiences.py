@@ -10,6 +10,7 @@ from promptuary.experiences.experiences import Experiences
 from promptuary.experiences.index import RECIPE, ExperienceIndex
 from promptuary.experiences.search import ExperienceSearch
 from promptuary.storage.values import now
+from promptuary.tokens import Counter
 from promptuary.wiring.search import records_backend
 from promptuary.workspace.workspace import Workspace
 
@@ -30,7 +31,9 @@ def open_experiences(
         return ExperienceIndex(backend, store, now)
 
     search = ExperienceSearch(store, index)
-    return Experiences(store, search, state.forgetting(principal), clock=now)
+    return Experiences(
+        store, search, state.forgetting(principal), clock=now, counter=Counter(settings.effective_vocabulary)
+    )
 
 
 def _index_name(owner: Owner) -> str:

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from promptuary.config.keys import KeyPlace
 from promptuary.config.settings import Settings
 from promptuary.core.errors import ConfigError, how_to_install
 from promptuary.core.ports.models import Embedder, Reranker
@@ -175,7 +176,13 @@ def _rerank_endpoint(settings: Settings) -> Reranker:
     from promptuary.models.endpoints.rerank_endpoint import EndpointReranker  # noqa: PLC0415  (a local model needs no network)
 
     policy = _post_policy(settings, timeout=settings.rerank_timeout)
-    return EndpointReranker(settings.rerank_url, settings.rerank_model, key_variable=settings.rerank_key, policy=policy)
+    return EndpointReranker(
+        settings.rerank_url, settings.rerank_model, key=_key("rerank_key", settings.rerank_key), policy=policy
+    )
+
+
+def _key(setting: str, variable: str) -> KeyPlace:
+    return KeyPlace(variable, setting=f"set {setting} to the name of an environment variable that holds one")
 
 
 def _post_policy(settings: Settings, timeout: float = 60.0) -> "PostPolicy":
@@ -211,4 +218,6 @@ def _endpoint(settings: Settings) -> Embedder:
     from promptuary.models.endpoints.openai_embeddings import EndpointEmbedder  # noqa: PLC0415  (a local model needs no network)
 
     policy = _post_policy(settings)
-    return EndpointEmbedder(settings.embed_url, settings.embed_model, key_variable=settings.embed_key, policy=policy)
+    return EndpointEmbedder(
+        settings.embed_url, settings.embed_model, key=_key("embed_key", settings.embed_key), policy=policy
+    )

@@ -1,17 +1,14 @@
-"""Opens the sessions of a workspace, and the memory of each. Loaded when a thread has a session."""
+"""Opens the sessions of a workspace. Loaded when a thread has a session."""
 
 from collections.abc import Callable, Sequence
 
-from promptuary.config.settings import Settings
 from promptuary.core.errors import UnknownExperienceError
 from promptuary.core.ports.threads import StateDatabase
 from promptuary.core.principals import Principal
-from promptuary.core.sessions import Sight
 from promptuary.experiences.experiences import Experiences
 from promptuary.memory.memory import Memory
-from promptuary.sessions.memory import PinnedMemory
 from promptuary.sessions.sessions import Knowledge, Sessions
-from promptuary.wiring.memory.notes import MemoryPlace, now, open_search
+from promptuary.wiring.memory.notes import now
 from promptuary.workspace.workspace import Workspace
 
 
@@ -25,19 +22,6 @@ def open_sessions(
     """Return the sessions of ``principal`` in ``state``. ``memory`` is that of a thread."""
     knowledge = Knowledge(workspace, memory, lambda chosen: _experience_pins(experiences(), chosen))
     return Sessions(state.sessions(principal), state.threads(principal), knowledge, clock=now)
-
-
-def open_pinned_memory(
-    workspace: Workspace, settings: Settings, place: MemoryPlace, base: Memory, *, sight: Sight, state: StateDatabase
-) -> PinnedMemory:
-    """Return what a session has of the memory at ``place``, which is ``base``."""
-    store, session = state.sessions(place.principal), sight.session
-    return PinnedMemory(
-        base,
-        sight,
-        open_search=lambda visible: open_search(workspace, settings, place, visible, session=session.id),
-        pin=lambda notes: store.pin_notes(session.name, notes),
-    )
 
 
 def _experience_pins(experiences: Experiences, chosen: Sequence[str] | None) -> dict[str, str]:

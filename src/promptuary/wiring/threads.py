@@ -12,6 +12,7 @@ from promptuary.context.history import CachingCounter, CompactionPolicy
 from promptuary.context.replies import reply_items
 from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import PromptuaryError
+from promptuary.core.expansion import Expansion
 from promptuary.core.experiences import Experience
 from promptuary.core.ids import new_id
 from promptuary.core.layers import Layer, check
@@ -31,7 +32,7 @@ from promptuary.plugins import installed_layers
 from promptuary.references.kinds.image import images_again
 from promptuary.storage.in_memory import InMemoryState
 from promptuary.storage.values import now
-from promptuary.threads.options import Expand, Learner, SightOf, ThreadOptions
+from promptuary.threads.options import ExpandRequest, Learner, SightOf, ThreadOptions
 from promptuary.threads.prepared import Turn, asked_item
 from promptuary.threads.threads import Past, Threads
 from promptuary.wiring.answering.models import chat_model, run_model
@@ -40,12 +41,15 @@ from promptuary.wiring.memory.sources import lookups, note_address
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.workspace import Workspace
 
+_ExpandWithin = Callable[[ExpandRequest, int], Expansion]
+"""Expands a message for a window of so many tokens."""
+
 
 def open_threads(
     workspace: Workspace,
     settings: Settings,
     counter: TokenCounter,
-    expand: Expand,
+    expand: _ExpandWithin,
     search: Search,
     *,
     database: StateDatabase,
@@ -63,7 +67,7 @@ def open_threads(
     """Return the threads of ``principal`` in ``database``. ``layers`` are added to those of the workspace.
 
     One with the id of a layer of ours takes its place. ``on_note`` is told what was ignored of the settings.
-    ``memory`` is the durable memory of a thread.
+    ``memory`` is the durable memory of a thread. ``expand`` is told the window that a message is expanded for.
     """
     files = _tracking(workspace, settings, layers, model, on_note)
     recall = [_recall(workspace, search, search_within, settings.recall_tokens)] if settings.recall_tokens else []
@@ -83,7 +87,7 @@ def open_threads(
         limit=int(window * settings.limit_share),
         policy=compaction_policy(settings),
         model=model or _summarising(settings),
-        expand=expand,
+        expand=lambda request: expand(request, window),
         resource=str(workspace.root.path),
         transaction=database.transaction,
         learners=learners,
@@ -94,10 +98,10 @@ def open_threads(
         workspace,
         lookups(workspace, counter, memory, experiences, timeout=settings.timeout),
         lambda key: note_address(memory("main"), key),
-        lambda window: _rehearsal(options, settings, window),
+        lambda window: _rehearsal(_sized(options, settings, window, expand)),
         lambda name: chat_model(settings, name),
         lambda model: run_model(settings, model),
-        lambda window: _sized(options, settings, window),
+        lambda window: _sized(options, settings, window, expand),
         memory_by_thread="{thread}" in settings.memory_folder,
     )
     return Threads(options, files, database, past)
@@ -118,11 +122,11 @@ def _tracking(
     return tracked_files(workspace, settings, model, on_note)
 
 
-def _rehearsal(options: ThreadOptions, settings: Settings, window: int) -> ThreadOptions:
-    """Return ``options`` for another window, over a store in which nothing lasts."""
+def _rehearsal(options: ThreadOptions) -> ThreadOptions:
+    """Return ``options`` over a store in which nothing lasts."""
     scratch = InMemoryState()
     return replace(
-        _sized(options, settings, window),
+        options,
         store=scratch.threads(options.principal),
         transaction=scratch.transaction,
         learners=(),
@@ -130,9 +134,10 @@ def _rehearsal(options: ThreadOptions, settings: Settings, window: int) -> Threa
     )
 
 
-def _sized(options: ThreadOptions, settings: Settings, window: int) -> ThreadOptions:
+def _sized(options: ThreadOptions, settings: Settings, window: int, expand: _ExpandWithin) -> ThreadOptions:
     """Return ``options`` for another window."""
-    return replace(options, room=_room(settings, window), limit=int(window * settings.limit_share))
+    room, limit = _room(settings, window), int(window * settings.limit_share)
+    return replace(options, room=room, limit=limit, expand=lambda request: expand(request, window))
 
 
 def _room(settings: Settings, window: int) -> Room:

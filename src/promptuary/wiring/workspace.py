@@ -5,12 +5,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from promptuary.config.settings import WORKSPACE_FILES, Settings
+from promptuary.core.text import one_line
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.web.policy import FetchPolicy
 from promptuary.workspace.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
     from promptuary.core.sessions import Reach
+
+
+def talking_to(settings: Settings, name: str) -> Settings:
+    """Return ``settings`` with another model to talk to; its window and vocabulary count, unless they were set."""
+    other = replace(settings, model="", answer_model=name)
+    told = [note for note in settings.notes if note not in settings.counting_notes]
+    return replace(other, notes=(*told, *map(one_line, other.counting_notes)))
 
 
 def narrowed(settings: Settings, reach: "Reach | None") -> Settings:

@@ -222,11 +222,11 @@ class Workspace:
 
         return self.policy.masked(read_clipboard(self.root.path))
 
-    def copy(self, text: str) -> None:
-        """Put ``text`` into the clipboard. Raises ``SourceError`` if that cannot be done."""
+    def copy(self, text: str) -> bool:
+        """Put ``text`` into the clipboard; return whether that is certain."""
         from promptuary.workspace.programs.clipboard import write_clipboard  # noqa: PLC0415
 
-        write_clipboard(text, self.root.path)
+        return write_clipboard(text, self.root.path)
 
     def kind_of(self, path: str) -> PathKind | None:
         """Return whether ``path`` is a file or a folder; ``None`` if nothing is there or the path is invalid.

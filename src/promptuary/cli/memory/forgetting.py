@@ -12,6 +12,7 @@ from promptuary.cli.memory.writing import is_terminal
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.json import forget_json
 from promptuary.core.notes import ForgetReport, Place
+from promptuary.core.text import counted
 
 _MOST_SHOWN = 20
 
@@ -54,7 +55,8 @@ def _print(report: ForgetReport, options: argparse.Namespace) -> None:
     if not report.done and not options.dry_run:
         say(f"{report.note} is kept", quiet=options.quiet)
         return
-    copies = f", and taken out of {report.prompts:,} stored prompts and states" if report.prompts else ""
+    stored = f"{counted(report.prompts, 'place')} among stored prompts and states"
+    copies = f", and taken out of {stored}" if report.prompts else ""
     say(f"{report.note} {'is' if report.done else 'would be'} forgotten{copies}", quiet=options.quiet)
     if options.yes or options.dry_run:  # who was asked has seen it
         for line in _remarks(report, options):

@@ -29,9 +29,6 @@ def window_picture(receipt: Receipt, *, width: int, colours: bool) -> list[str]:
     Each layer has a letter, or a colour. Most prompts fill little of a window, so the prompt has a bar of its own.
     """
     layers = receipt.by_layer()
-    # What stands around the blocks is no layer's own: headings, and the frames of messages.
-    if (frame := receipt.tokens - sum(layers.values())) > 0:
-        layers["around them"] = frame
     letters = _letters(layers)
     bar = max(width - len("window  []"), _LEAST_BAR)
     free = max(receipt.window - receipt.tokens - receipt.reserve, 0)

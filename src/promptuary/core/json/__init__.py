@@ -3,12 +3,13 @@
 Every shape is written here and nowhere else. Whatever an older version stored can still be read.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from promptuary.core.blocks import Detail, Trust
-from promptuary.core.expansion import Expansion, Outcome
+from promptuary.core.expansion import Expansion, Measured, Outcome
 from promptuary.core.experiences import (
     Experience,
     ExperienceHit,
@@ -35,6 +36,7 @@ from promptuary.core.ports.threads import ThreadInfo, Totals, TurnRecord
 from promptuary.core.ports.writeback import Proposal
 from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry
 from promptuary.core.references import Completion
+from promptuary.core.render import external_text
 from promptuary.core.threads import AttachmentList, HistoryStats, ImportedThread, Replay, Rerun
 
 if TYPE_CHECKING:
@@ -100,7 +102,7 @@ def receipt_json(receipt: Receipt) -> dict[str, Any]:
     """Return the JSON object of ``receipt``."""
     return {
         "turn": receipt.turn,
-        "thread": receipt.thread,
+        "thread": receipt.thread or None,
         "window": receipt.window,
         "reserve": receipt.reserve,
         "tokens": receipt.tokens,
@@ -154,10 +156,24 @@ def reply_json(
 def run_json(result: "RunResult", calls: "Sequence[CallEnded]") -> dict[str, Any]:
     """Return what ``ask --json`` prints: the answer, how it came about, and what it took."""
     called = [fields_json(one.call) | {"result": one.result, "is_error": one.is_error} for one in calls]
-    answer = {"answer": result.reply, "stop": result.stop, "requests": result.requests, "calls": called}
-    took = {"usage": fields_json(result.usage), "cost": result.cost, "tokens": result.receipt.total}
-    turn = {"thread": result.turn.thread, "turn": result.turn.number, "receipt": receipt_json(result.receipt)}
+    answer = {"answer": result.said, "stop": result.stop, "requests": result.requests, "calls": called}
+    took = {
+        "tokens": fields_json(result.tokens),
+        "usage": fields_json(result.usage) if result.usage.is_known else None,
+        "cost": result.cost,
+    }
+    turn = {"thread": result.turn.thread or None, "turn": result.turn.number, "receipt": receipt_json(result.receipt)}
     return answer | took | turn
+
+
+def run_failure_json(error: str, result: "RunResult | None", calls: "Sequence[CallEnded]") -> dict[str, Any]:
+    """Return what ``ask --json`` prints if there is no complete answer: why, and what had arrived of it."""
+    return {"error": error} if result is None else {"error": error} | run_json(result, calls)
+
+
+def unsent_json(error: str, expansion: Expansion, messages: Sequence[Message], receipt: Receipt) -> dict[str, Any]:
+    """Return what ``ask --json`` prints if nobody is there to answer: why, and what would be sent."""
+    return {"error": error} | turn_json(expansion, messages, receipt)
 
 
 def abandoned_json(thread: str, number: int) -> dict[str, Any]:
@@ -228,12 +244,19 @@ def rerun_json(rerun: Rerun) -> dict[str, Any]:
     }
 
 
-def attachments_json(thread: str, attached: AttachmentList, stats: HistoryStats) -> dict[str, Any]:
-    """Return the JSON object of what is attached to ``thread``, with its history in figures."""
+def attachments_json(
+    thread: str, attached: AttachmentList, stats: HistoryStats, waiting: Measured | None = None
+) -> dict[str, Any]:
+    """Return the JSON object of what is attached to ``thread``, with its history in figures.
+
+    ``waiting`` says what costs how much of that which goes with the next message.
+    """
+    counted = {} if waiting is None else {"waiting": dict(waiting.waiting)}
     return {
         "thread": thread,
         "tracked": [fields_json(file) for file in attached.tracked],
         "queued": list(attached.queued),
+        **counted,
         "history": fields_json(stats),
     }
 
@@ -349,6 +372,23 @@ def experience_search_json(query: str, result: ExperienceResult, *, explain: boo
     }
 
 
+def experience_answer_json(result: ExperienceResult) -> dict[str, Any]:
+    """Return what a model is told of the experiences that were found: what was done, and how it went.
+
+    Words from elsewhere stand inside a boundary that they cannot forge.
+    """
+
+    def told(one: Experience) -> dict[str, Any]:
+        words = {"intent": one.intent, "problem": one.problem, "solution": one.solution}
+        said = {name: value for name, value in words.items() if value}
+        if one.trust == "external":
+            said = {"text": external_text(one.id, json.dumps(said, ensure_ascii=False))}
+        known = {"id": one.id, "type": one.type, "outcome": one.outcome, "trust": one.trust, "tags": list(one.tags)}
+        return {**known, **said, "used": one.use_count, "last_used_at": one.last_used_at}
+
+    return {"notes": [note_json(note) for note in result.notes], "hits": [told(hit.experience) for hit in result.hits]}
+
+
 def experiences_changed_json(changed: int, half_life_days: float) -> dict[str, Any]:
     """Return what ``experience decay --json`` prints."""
     return {"changed": changed, "half_life_days": half_life_days}
@@ -415,20 +455,30 @@ def examination_json(examination: Examination) -> dict[str, Any]:
     }
 
 
-def install_json(agent: str, changes: Sequence[tuple[str, str]], *, written: bool) -> dict[str, Any]:
-    """Return what ``install --json`` prints: each file with its change as a patch, and whether it was written."""
-    return {"agent": agent, "written": written, "files": [{"path": path, "diff": diff} for path, diff in changes]}
+def install_json(
+    agent: str, changes: Sequence[tuple[str, str]], left: Sequence[str], *, written: bool, error: str = ""
+) -> dict[str, Any]:
+    """Return what ``install --json`` prints: each file with its patch, whether it was written, why not, what stays."""
+    files = [{"path": path, "diff": diff} for path, diff in changes]
+    return {"agent": agent, "written": written, "files": files, "left": list(left)} | _error_json(error)
 
 
-def undone_json(agent: str, done: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
-    """Return what ``install --undo --json`` prints: what became of each file, and why it was left if it was."""
-    return {"agent": agent, "files": [{"path": path, "done": how, "reason": why} for path, how, why in done]}
+def undone_json(
+    agent: str, done: Sequence[tuple[str, str, str, str]], *, undone: bool, error: str = ""
+) -> dict[str, Any]:
+    """Return what ``install --undo --json`` prints: what becomes of each file, its change, and why something stays."""
+    files = [{"path": path, "done": how, "reason": why, "diff": diff} for path, how, why, diff in done]
+    return {"agent": agent, "undone": undone, "files": files} | _error_json(error)
 
 
 def kept_json(report: KeptReport) -> dict[str, Any]:
     """Return what ``backup --json``, ``restore --json`` and ``purge --json`` print."""
     files = [fields_json(one) for one in report.files]
     return {"files": files, "bytes": report.bytes, "done": report.done, "notes": list(report.notes)}
+
+
+def _error_json(error: str) -> dict[str, str]:
+    return {"error": error} if error else {}
 
 
 def _entry(stored: Mapping[str, Any]) -> ReceiptEntry:

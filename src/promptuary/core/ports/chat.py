@@ -49,6 +49,11 @@ class ModelUsage:
     output_tokens: int = 0
     cached_tokens: int = 0
 
+    @property
+    def is_known(self) -> bool:
+        """Whether the service counted anything."""
+        return bool(self.input_tokens or self.output_tokens)
+
 
 @dataclass(frozen=True, slots=True)
 class Stopped:

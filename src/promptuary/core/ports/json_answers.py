@@ -106,13 +106,26 @@ def mismatch(value: object, schema: Schema, place: str = "the answer") -> str:
     if kinds and not any(_is(value, kind) for kind in kinds):
         return f"{place} is not of type {' or '.join(kinds)}"
     if "enum" in schema and value not in schema["enum"]:
-        return f"{place} is none of the choices"
+        return f"{place} is none of the choices: {', '.join(map(str, schema['enum']))}"
     if isinstance(value, list) and "items" in schema:
         inner = (mismatch(one, schema["items"], f"an item of {place}") for one in value)
         return next(filter(None, inner), "")
     if isinstance(value, dict):
         return _mismatch_of_object(value, schema, place)
     return ""
+
+
+def wrong_arguments(tool: str, given: Mapping[str, Any], schema: Schema) -> str:
+    """Return what is wrong with the arguments of a call, and what the tool takes; empty if nothing is.
+
+    An argument that the tool does not know is a mistake, too: it would do nothing, and nobody would be told.
+    """
+    known: Mapping[str, Schema] = schema.get("properties", {})
+    unknown = next((name for name in given if name not in known), None)
+    problem = mismatch(given, schema, "the call") if unknown is None else f"there is no argument {unknown[:60]!r}"
+    needed = schema.get("required", ())
+    takes = ", ".join(f"{name} (needed)" if name in needed else name for name in known)
+    return f"{problem}; {tool} takes {takes}" if problem else ""
 
 
 def _mismatch_of_object(value: Mapping[str, Any], schema: Schema, place: str) -> str:

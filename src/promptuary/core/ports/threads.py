@@ -5,23 +5,27 @@ belongs to its principal: whatever it returns belongs to that principal's owner,
 theirs. No method takes an owner, so none can be asked for somebody else's.
 """
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
-from promptuary.core.layers import Json
-from promptuary.core.ledger import Pruned, SourceUse, ThreadSize
 from promptuary.core.messages import SPEAKERS, Item, Message, Replacement
-from promptuary.core.ports.experiences import ExperienceStore, OnChange
-from promptuary.core.ports.forgetting import Forgetting
-from promptuary.core.ports.notes import NoteJournal
-from promptuary.core.ports.writeback import NoteQueue, ProposalStore
-from promptuary.core.principals import Principal
-from promptuary.core.receipts import Receipt
 
+# Types only: many programs open the database for something else than threads.
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+
+    from promptuary.core.layers import Json
+    from promptuary.core.ledger import Pruned, SourceUse, ThreadSize
+    from promptuary.core.ports.experiences import ExperienceStore, OnChange
+    from promptuary.core.ports.forgetting import Forgetting
+    from promptuary.core.ports.notes import NoteJournal
     from promptuary.core.ports.sessions import SessionStore
+    from promptuary.core.ports.writeback import NoteQueue, ProposalStore
+    from promptuary.core.principals import Principal
+    from promptuary.core.receipts import Receipt
 
 TurnStatus = Literal["prepared", "continued", "finished", "failed", "abandoned", "undone"]
 """A prepared turn has been shown to somebody; only a finished one has a reply in the history.
@@ -106,7 +110,7 @@ RECENT_TURNS: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class ThreadInfo:
-    """A thread in a listing; ``items`` counts what is in its history now."""
+    """A thread in a listing; ``items`` counts what is in its history now, ``turns`` not what another continued."""
 
     id: str
     created: str
@@ -275,8 +279,15 @@ class StateDatabase(Protocol):
         """Return whether a session says what a thread of ``principal`` may see. Every turn asks: it is one lookup."""
         ...
 
-    def sessions(self, principal: Principal) -> "SessionStore":
+    def sessions(self, principal: Principal) -> SessionStore:
         """Return the sessions of ``principal``."""
+        ...
+
+    def answering(self, principal: Principal, thread: str) -> AbstractContextManager[None]:
+        """Hold a thread of ``principal`` while a model answers in it: one at a time, of all processes.
+
+        Raises ``ThreadBusyError`` at once if somebody else holds it. What a process holds ends with it.
+        """
         ...
 
     def transaction(self) -> AbstractContextManager[None]:

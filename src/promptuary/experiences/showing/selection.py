@@ -10,12 +10,12 @@ from typing import Final
 
 from promptuary.core.experiences import LEAST_CONFIDENCE, Experience, ExperienceHit, ExperienceResult
 
+MOST_FOUND: Final = 20
+"""How many are looked at."""
 MOST_SHOWN: Final = 3
 MOST_WARNINGS: Final = 1
 LEAST_STRENGTH: Final = 0.1
 LEAST_SUCCESS: Final = 0.7
-_FAR: Final = 0.5
-"""An experience is about the message if its score is at least this share of the best."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,10 @@ class SelectedExperiences:
 
 def selected(found: ExperienceResult) -> SelectedExperiences:
     """Return what is shown of what was found: nothing unless the best of it is probably about the message."""
-    if not found.answers:
-        return SelectedExperiences()
-    best = max(hit.score for hit in found.hits)
     helpful: list[ExperienceHit] = []
     warnings: list[ExperienceHit] = []
     left_out: list[tuple[ExperienceHit, str]] = []
-    for hit in (hit for hit in found.hits if hit.score >= _FAR * best):
+    for hit in found.near:
         into, most = (warnings, MOST_WARNINGS) if hit.experience.outcome == "failure" else (helpful, MOST_SHOWN)
         if reason := unfit(hit.experience, hit.strength):
             left_out.append((hit, reason))

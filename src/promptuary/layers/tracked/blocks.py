@@ -74,6 +74,17 @@ def _why_not(file: Tracked) -> str:
             return f"[ERROR READ_FAILED: {path} could not be read just now]"
 
 
+def why_not_shown(file: Tracked) -> str:
+    """Return why there is no content, in a sentence for people."""
+    match file.condition.state:
+        case "missing":
+            return "there is no such file; in a thread the model sees it as soon as there is one"
+        case "deleted":
+            return "the file was deleted"
+        case _:
+            return one_line(file.condition.reason) or "it could not be read just now"
+
+
 def compose(tracking: Tracking, offered: Sequence[Offer], budget: int, counter: TokenCounter) -> Recall:
     """Return the files as they fit into ``budget``, heading, gaps and last line included."""
     allowed = max(budget, 0)

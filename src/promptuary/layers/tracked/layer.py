@@ -32,7 +32,7 @@ from promptuary.core.ports.models import ChatModel
 from promptuary.core.references import Reference, carried_spans
 from promptuary.core.threads import TrackedFile
 from promptuary.layers.tracked.base import base_of
-from promptuary.layers.tracked.blocks import Offer, compose, offers
+from promptuary.layers.tracked.blocks import Offer, compose, offers, why_not_shown
 from promptuary.layers.tracked.changes import RepeatedBase, changed_since
 from promptuary.layers.tracked.links import linked, without
 from promptuary.layers.tracked.reader import Reader, names_of, opened, spellings
@@ -197,17 +197,17 @@ class TrackedFiles(Layer):
         tracking = self._known.read(place, context.state)
         if not tracking.files and not tracking.turned_away:
             return None
+        reader = self._reader.within(context.sight)
         last = self._rendered.get(place)
         if last and last.is_of(tracking, counter) and last.fits(request.budget):
-            return last.recall
-        reader = self._reader.within(context.sight)
+            return _with_notes(last.recall, tracking, request.query, reader)
         now = await concurrency.run(lambda: _look_again(tracking, request, counter, reader))
         text = await context.earlier(now.wanted) if now.wanted else ""
         after, recall = await concurrency.run(lambda: _recalled(now, text, request, counter))
         if after != tracking:
             context.state = self._known.written(place, after)
         _remember(self._rendered, place, _Rendered(after, counter, recall, request.budget))
-        return recall
+        return _with_notes(recall, after, request.query, reader)
 
     async def dispose(self) -> None:
         """Close the folder, if it was opened for this layer."""
@@ -246,6 +246,16 @@ class TrackedFiles(Layer):
         """Return ``state`` with nothing tracked; links in old messages keep their meaning."""
         return to_json(replace(from_json(state), files=(), turned_away=()))
 
+    def mark(self, state: Json) -> Json:
+        """Return what is tracked."""
+        return [file.label for file in from_json(state).files]
+
+    def undone(self, state: Json, before: Json, after: Json) -> Json:
+        """Return ``state`` without the files that were tracked ``after`` a turn and not ``before``."""
+        tracking = from_json(state)
+        gone = set(after or ()) - set(before or ())
+        return to_json(replace(tracking, files=tuple(file for file in tracking.files if file.label not in gone)))
+
     def listed(self, state: Json, counter: TokenCounter, sight: "Sight | None" = None) -> tuple[TrackedFile, ...]:
         """Return the tracked files of ``state``, by priority. Reads the files, so it blocks."""
         tracking = from_json(state)
@@ -280,6 +290,16 @@ class TrackedFiles(Layer):
         if self._model is None:
             return await concurrency.run(lambda: list(map(judge, questions)))
         return await ask_all(self._model, questions, timeout=self._timeout)
+
+
+def _with_notes(recall: Recall, tracking: Tracking, text: str, reader: Reader) -> Recall:
+    """Return ``recall`` with a sentence for each file that the message names and that cannot be shown."""
+    unread = {file.label: file for file in tracking.files if not file.condition.readable}
+    if not unread or "#" not in text:
+        return recall
+    named = dict.fromkeys(one.label for _, one in reader.references(text, ()))
+    notes = tuple(f"#{label}: {why_not_shown(unread[label])}" for label in named if label in unread)
+    return replace(recall, notes=notes) if notes else recall
 
 
 def _look_again(tracking: Tracking, request: RecallRequest, counter: TokenCounter, reader: Reader) -> "_Now":

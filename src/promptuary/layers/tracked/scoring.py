@@ -92,7 +92,7 @@ def judge(question: RelevanceQuestion) -> Score:
         reached += importance * places.share(term, found)
     why = "; ".join(f"{place}: {', '.join(words[:4])}" for place, words in found.items() if words)
     # The root spreads the low shares that long messages lead to; it keeps the order.
-    return Score(round(100 * (reached / weight) ** 0.5), why or "no word of the message is in it")
+    return Score(round(100 * (reached / weight) ** 0.5), why or "kept in view, though no word of the message is in it")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,14 @@ labelled so for good. A call never raises for what a model says: the answer name
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal, assert_never
 
 from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.notes import LEGACY_KINDS, Note, NoteDraft, NoteHeader, new_note_id
-from promptuary.core.ports.json_answers import mismatch
+from promptuary.core.notes import LEGACY_KINDS, Note, NoteDraft, NoteHeader, NoteHit, new_note_id
+from promptuary.core.ports.json_answers import wrong_arguments
 from promptuary.memory.doors.turn_memory import TurnMemory
 from promptuary.memory.recall.digest import is_external
 from promptuary.memory.recall.freshness import freshness
@@ -30,6 +30,8 @@ ToolForm = Literal["openai", "anthropic", "mcp"]
 
 SEARCH_TOOL: Final = "search_recall_memories"
 _MOST_HITS: Final = 8
+_LONGEST_HIT: Final = 400
+"""Characters of the lines of a note that answer; its id brings all of it."""
 _TEXT: Final = {"type": "string"}
 _SEARCH: Final = {
     "type": "object",
@@ -90,9 +92,12 @@ def tool_schemas(form: ToolForm) -> list[dict[str, Any]]:
 
 
 class MemoryTools:
-    """The tools over the memory of one principal. Every method blocks."""
+    """The tools over the memory of one principal. Every method blocks.
 
-    def __init__(self, memory: TurnMemory, proposals: Proposals, counter: TokenCounter) -> None:
+    ``proposals`` is called when there is something to propose: reading needs no place for it.
+    """
+
+    def __init__(self, memory: TurnMemory, proposals: Callable[[], Proposals], counter: TokenCounter) -> None:
         self._memory, self._proposals, self._counter = memory, proposals, counter
 
     def call(
@@ -114,13 +119,19 @@ class MemoryTools:
             return {"error": "give exactly one of query, memory_id and relative_path"}
         if "query" in wanted:
             found = self._memory.find(wanted["query"], limit=_MOST_HITS)
-            hits = [_header(hit.header, self._memory.visible.clock()) for hit in found.hits]
-            return {"answers": found.answers, "memories": hits}
+            return {"answers": found.answers, "memories": [self._hit(hit) for hit in found.hits]}
         (key,) = wanted.values()
         note = self._memory.exact(key)
         if note is None:
             return {"error": f"there is no note {key[:80]!r}; search by query for its id"}
         return _header(note.header, self._memory.visible.clock()) | {"content": self._content(note)}
+
+    def _hit(self, hit: NoteHit) -> dict[str, object]:
+        """Return a note that was found, with the lines of it that answer."""
+        text = hit.text.strip()
+        shown = text if len(text) <= _LONGEST_HIT else f"{text[:_LONGEST_HIT].rstrip()} …"
+        lines = self._content(Note(hit.header, shown, shown))
+        return _header(hit.header, self._memory.visible.clock()) | {"text": lines}
 
     def _content(self, note: Note) -> str:
         if not is_external(note.header):
@@ -154,10 +165,11 @@ class MemoryTools:
                 note = self._memory.put(trusted, if_rev=rev or None, reason=reason or f"by the tool {WRITE_TOOL}")
                 return _header(note.header, self._memory.visible.clock()) | {"written": True}
             case Propose(proposal):
-                self._proposals.add(proposal)
+                self._proposals().add(proposal)
                 return {"written": False, "proposal": proposal.id, "why": f"The person is asked. {proposal.reason}"}
             case Drop(why, same):
-                return {"written": False, "why": why, **({"memory_id": same} if same else {})}
+                # That a note says it already is no mistake.
+                return {"written": False, **({"why": why, "memory_id": same} if same else {"error": why})}
             case Archive():
                 raise AssertionError("the tool archives nothing")
             case _:
@@ -176,7 +188,7 @@ def _arguments(name: str, arguments: Mapping[str, object] | str) -> Mapping[str,
     if not isinstance(given, Mapping):
         raise PromptuaryError("the arguments are not an object")
     named = {_SEED_NAMES.get(str(key), str(key)): value for key, value in given.items() if value is not None}
-    if problem := mismatch(named, schema, "arguments"):
+    if problem := wrong_arguments(name, named, schema):
         raise PromptuaryError(problem)
     return named
 

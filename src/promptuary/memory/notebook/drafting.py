@@ -38,8 +38,8 @@ class NewFile:
 
 def new_file(draft: NoteDraft, note: str, writer: Writer) -> NewFile:
     """Return the file of a new note. Raises ``PromptuaryError`` if it says nothing, or something that cannot be."""
-    content = (draft.content or "").strip()
-    if not content:
+    content = draft.content or ""
+    if not content.strip():
         raise PromptuaryError("a note needs content: say what is to be remembered")
     title, audience, kind = title_of(draft), audience_of(draft), kind_of(draft)
     values: dict[str, NewValue] = {

@@ -17,8 +17,6 @@ from promptuary.records.answer import answered
 MOST: Final = 60
 """How many hits are ranked with what is known of their notes. More are found if more are asked for, in plain order."""
 
-_FAR: Final = 0.5
-"""A note answers if its score is at least this share of the best."""
 _BOUND: Final = 0.05
 """What pinned and recent together are worth, as a share of the best score."""
 _PINNED: Final = 0.6
@@ -63,9 +61,7 @@ def search_notes(query: NoteQuery, index: NoteIndex) -> MemoryResult:
 
 def answering(found: MemoryResult, most: int) -> list[NoteHit]:
     """Return the notes that answer, at most ``most``: none unless the best of them probably does."""
-    best = max((hit.score for hit in found.hits), default=0.0)
-    near = [hit for hit in found.hits if hit.score >= _FAR * best]
-    return near[:most] if found.answers else []
+    return list(found.near[:most])
 
 
 def _one_a_note(hits: Sequence[Hit], query: NoteQuery, index: NoteIndex) -> list[NoteHit]:

@@ -156,15 +156,15 @@ def _problem(decision: Decision, known: Known, has_secret: HasSecret) -> str:
     draft = decision.draft
     for key, note in ((decision.id, known.target), (decision.supersedes, known.superseded)):
         if key and (not is_note_id(key) or note is None or note.header.status != "active"):
-            return "it names a note that is not there"
+            return f"there is no note {key[:80]!r} that may be changed; use the id of one that there is, or none"
     if decision.action == "archive":
         return "" if decision.id else "it archives nothing"
     if not draft.content or not draft.title:
-        return "it has no title or no content"
+        return "title and content must not be empty"
     if len(draft.title) > _LONGEST_TITLE or len(draft.content) > _LONGEST_CONTENT:
-        return "it is too long for a note"
+        return f"a title has at most {_LONGEST_TITLE} characters and the content {_LONGEST_CONTENT:,}; say less"
     if has_secret("\n".join([draft.title, draft.content, *(draft.tags or ())])):
-        return "it holds a secret"
+        return "it holds a secret, which no note may; leave it out"
     return ""
 
 
@@ -199,14 +199,14 @@ def _text_of(note: Note) -> str:
 def _needs_consent(draft: NoteDraft, snapshot: TurnSnapshot, changed: Sequence[NoteHeader], known: Known) -> str:
     """Return why the person must be asked before a draft is written; empty if they need not be."""
     if any(map(known.is_persons, changed)):
-        return "It would change a note that is yours."
+        return "It would change a note that a person wrote or keeps."
     if draft.audience == "shared":
         return "Everybody here would see it."
     spoken = _is_spoken(draft, snapshot)
     if snapshot.external and not spoken:
         return "The conversation held text from elsewhere, and it may stem from that."
     if (draft.kind == "user" or any(one.scope == "user" for one in changed)) and not spoken:
-        return "It is about you, and not in your words."
+        return "It is about the person, and not in their words."
     return ""
 
 
@@ -226,7 +226,7 @@ def _archived(decision: Decision, snapshot: TurnSnapshot, known: Known, new_id: 
     header = known.target.header
     persons = known.is_persons(header)
     if persons or snapshot.external:
-        why = "The note is yours." if persons else "The conversation held text from elsewhere."
+        why = "A person wrote or keeps the note." if persons else "The conversation held text from elsewhere."
         draft = NoteDraft(id=header.id, title=header.title, source="writeback", source_ref=decision.draft.source_ref)
         return _proposed(decision, draft, new_id, at=snapshot.at, rev=header.rev, why=why)
     return Archive(header, _said(decision))

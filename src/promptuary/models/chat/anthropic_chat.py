@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from promptuary import concurrency
-from promptuary.config.keys import never_told, service_key
+from promptuary.config.keys import NO_KEY, KeyPlace, never_told
 from promptuary.context.render import anthropic
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.messages import Message, Prompt
@@ -27,8 +27,7 @@ _VERSION: Final = ("anthropic-version", "2023-06-01")
 class AnthropicChatModel:
     """A ``JsonChatModel`` and ``StreamingModel`` at ``base_url``, to which ``/v1/messages`` is appended.
 
-    ``key_variable`` names the environment variable that holds the key, ``keyring_entry`` its entry in the keyring.
-    ``max_tokens`` replaces the length that a caller asks for.
+    ``key`` is where its key is. ``max_tokens`` replaces the length that a caller asks for.
     """
 
     def __init__(
@@ -36,14 +35,13 @@ class AnthropicChatModel:
         base_url: str,
         model: str,
         *,
-        key_variable: str = "",
-        keyring_entry: str = "",
+        key: KeyPlace = NO_KEY,
         max_tokens: int = 0,
         policy: PostPolicy | None = None,
     ) -> None:
         self._url = base_url.rstrip("/").removesuffix("/messages").removesuffix("/v1") + "/v1/messages"
         self._model = model
-        self._key_variable, self._keyring_entry = key_variable, keyring_entry
+        self._key = key
         self._max_tokens = max_tokens
         self._policy = policy or PostPolicy()
 
@@ -69,8 +67,8 @@ class AnthropicChatModel:
         return concurrency.iterate(self._events(request, hangup), hangup.now)
 
     def _events(self, request: ChatRequest, hangup: "Hangup") -> Generator[ChatEvent, None, None]:
-        key = service_key(self._key_variable, "chat", self._keyring_entry)
-        credential = Credential(key, "x-api-key", (_VERSION,))
+        key = self._key.read("chat")
+        credential = Credential(key, "x-api-key", (_VERSION,), self._key.advice)
         body = {
             "model": self._model,
             "max_tokens": self._max_tokens or request.max_tokens,

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from promptuary import concurrency
-from promptuary.config.keys import never_told, service_key
+from promptuary.config.keys import NO_KEY, KeyPlace, never_told
 from promptuary.context.render import openai_chat
 from promptuary.core.errors import PromptuaryError, ServiceRefusedError
 from promptuary.core.messages import SPEAKERS, Message, Prompt
@@ -33,9 +33,8 @@ _WRONG_FORM: Final = frozenset({400, 404, 415, 422, 501})
 class EndpointChatModel:
     """A ``JsonChatModel`` and ``StreamingModel`` at ``base_url``, to which ``/chat/completions`` is appended.
 
-    ``key_variable`` names the environment variable that holds the key, ``keyring_entry`` its entry in the keyring.
-    ``max_tokens`` replaces the length that a caller asks for. A call that is cancelled stops waiting; a streamed one
-    ends its connection, too.
+    ``key`` is where its key is. ``max_tokens`` replaces the length that a caller asks for. A call that is cancelled
+    stops waiting; a streamed one ends its connection, too.
     """
 
     def __init__(
@@ -43,14 +42,13 @@ class EndpointChatModel:
         base_url: str,
         model: str,
         *,
-        key_variable: str = "",
-        keyring_entry: str = "",
+        key: KeyPlace = NO_KEY,
         max_tokens: int = 0,
         policy: PostPolicy | None = None,
     ) -> None:
         self._url = base_url.rstrip("/").removesuffix("/chat/completions") + "/chat/completions"
         self._model = model
-        self._key_variable, self._keyring_entry = key_variable, keyring_entry
+        self._key = key
         self._max_tokens = max_tokens
         self._policy = policy or PostPolicy()
         self._length_field = "max_tokens"
@@ -73,8 +71,8 @@ class EndpointChatModel:
         return concurrency.iterate(self._events(request, hangup), hangup.now)
 
     def _events(self, request: "ChatRequest", hangup: "Hangup") -> "Generator[ChatEvent, None, None]":
-        key = service_key(self._key_variable, "chat", self._keyring_entry)
-        with never_told(key), self._begun(request, Credential(key), hangup) as chunks:
+        credential = Credential(self._key.read("chat"), advice=self._key.advice)
+        with never_told(credential.key), self._begun(request, credential, hangup) as chunks:
             yield from chat_events(json_events(chunks))
 
     @contextmanager
@@ -131,14 +129,14 @@ class EndpointChatModel:
         request: dict[str, object] = {"model": self._model, "messages": _on_the_wire(messages), **(more or {})}
         request["stream"] = False
         length = self._max_tokens or max_tokens
-        key = service_key(self._key_variable, "chat", self._keyring_entry)
+        credential = Credential(self._key.read("chat"), advice=self._key.advice)
         try:
-            return post_json(self._url, {**request, self._length_field: length}, self._policy, key=key)
+            return post_json(self._url, {**request, self._length_field: length}, self._policy, credential)
         except ServiceRefusedError as error:
             if self._length_field != "max_tokens" or not _wants_other_length(error):
                 raise
         self._length_field = "max_completion_tokens"
-        return post_json(self._url, {**request, self._length_field: length}, self._policy, key=key)
+        return post_json(self._url, {**request, self._length_field: length}, self._policy, credential)
 
     def _text(self, answer: object) -> str:
         message = _first_message(answer)

@@ -57,7 +57,7 @@ def chat_events(chunks: Iterable[Mapping[str, Any]]) -> Iterator[ChatEvent]:
 
 def error_text(error: object) -> str:
     """Return what a service says went wrong, on one line."""
-    said = error.get("message") if isinstance(error, Mapping) else error
+    said = (error.get("message") or error.get("type") or "it does not say why") if isinstance(error, Mapping) else error
     return one_line(str(said))[:300]
 
 

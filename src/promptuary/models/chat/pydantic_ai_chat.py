@@ -7,6 +7,7 @@ from base64 import b64decode
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from promptuary.config.keys import without_keys
 from promptuary.core.errors import ConfigError, PromptuaryError, how_to_install
 from promptuary.core.messages import Message, Prompt, ToolCall
 from promptuary.core.ports.chat import ChatEvent, ChatRequest, ModelUsage, Stopped, StopReason, TextPiece
@@ -23,11 +24,12 @@ _REASONS: Final[Mapping[str, StopReason]] = {"length": "length", "content_filter
 class PydanticAiModel:
     """A ``JsonChatModel`` and ``StreamingModel``: ``model`` is a name such as ``mistral:mistral-large-latest``.
 
-    Programs may give a model of pydantic-ai itself.
+    Programs may give a model of pydantic-ai itself. ``max_tokens`` replaces the length that a caller asks for;
+    ``timeout`` is in seconds, and zero leaves it to pydantic-ai.
     """
 
-    def __init__(self, model: "str | Model", *, max_tokens: int = 0) -> None:
-        self._model, self._max_tokens = model, max_tokens
+    def __init__(self, model: "str | Model", *, max_tokens: int = 0, timeout: float = 0.0) -> None:
+        self._model, self._max_tokens, self._timeout = model, max_tokens, timeout
 
     async def complete(self, messages: Sequence[Message], *, max_tokens: int) -> str:
         """Return the model's answer as text. Raises ``PromptuaryError`` if the service fails."""
@@ -47,12 +49,14 @@ class PydanticAiModel:
             raise ConfigError(
                 f"Models of pydantic-ai need the extra pydantic-ai: {how_to_install('pydantic-ai')}."
             ) from None
-        length = ModelSettings(max_tokens=self._max_tokens or request.max_tokens)
+        settings = ModelSettings(max_tokens=self._max_tokens or request.max_tokens)
+        if self._timeout:
+            settings["timeout"] = self._timeout
         try:
             async with model_request_stream(
                 self._model,
                 _messages(request.prompt),
-                model_settings=length,
+                model_settings=settings,
                 model_request_parameters=_parameters(request),
             ) as response:
                 async for event in _events(response):
@@ -60,9 +64,9 @@ class PydanticAiModel:
         except PromptuaryError:
             raise
         except Exception as error:  # noqa: BLE001
-            # Each provider's own client raises errors of its own; one line of it says enough, and holds no key.
+            # Each provider's own client raises errors of its own, in which a service may repeat the key.
             raise PromptuaryError(
-                f"pydantic-ai cannot answer ({type(error).__name__}): {one_line(str(error))[:200]}"
+                f"pydantic-ai cannot answer ({type(error).__name__}): {without_keys(one_line(str(error)))[:200]}"
             ) from None
 
 

@@ -11,11 +11,11 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from promptuary.config.keys import service_key
+from promptuary.config.keys import NO_KEY, KeyPlace
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports.models import Purpose
 from promptuary.core.text import valid_unicode
-from promptuary.workspace.web.post import PostPolicy, post_json
+from promptuary.workspace.web.post import Credential, PostPolicy, post_json
 
 _CHARACTERS: Final = 24_000
 """Longer texts are cut: services refuse the whole request for one text that exceeds the model's window."""
@@ -24,7 +24,7 @@ _CHARACTERS: Final = 24_000
 class EndpointEmbedder:
     """An ``Embedder`` at ``url``, to which ``/embeddings`` is appended.
 
-    ``key_variable`` names the environment variable that holds the key. ``dimensions`` requests shorter vectors, from
+    ``key`` is where its key is. ``dimensions`` requests shorter vectors, from
     models that support them; by default they are those of the first answer. ``prefixes`` are put before every text of a
     purpose, as some models require. ``batch`` texts are sent in one request.
     """
@@ -34,7 +34,7 @@ class EndpointEmbedder:
         url: str,
         model: str,
         *,
-        key_variable: str = "",
+        key: KeyPlace = NO_KEY,
         dimensions: int | None = None,
         prefixes: Mapping[Purpose, str] | None = None,
         batch: int = 64,
@@ -42,7 +42,7 @@ class EndpointEmbedder:
     ) -> None:
         self._url = url.rstrip("/")
         self._model = model
-        self._key_variable = key_variable
+        self._key = key
         self._requested_dimensions = dimensions
         self._dimensions = dimensions
         self._prefixes = dict(prefixes or {})
@@ -80,8 +80,8 @@ class EndpointEmbedder:
         request: dict[str, object] = {"model": self._model, "input": inputs, "encoding_format": "float"}
         if self._requested_dimensions:
             request["dimensions"] = self._requested_dimensions
-        key = service_key(self._key_variable, "embedding")
-        answer = post_json(f"{self._url}/embeddings", request, self._policy, key=key)
+        credential = Credential(self._key.read("embedding"), advice=self._key.advice)
+        answer = post_json(f"{self._url}/embeddings", request, self._policy, credential)
         vectors = [_unit_vector(numbers) for numbers in _in_order(answer, len(inputs))]
         with self._lock:
             self._dimensions = self._dimensions or len(vectors[0])

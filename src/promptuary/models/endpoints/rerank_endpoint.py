@@ -9,10 +9,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from promptuary.config.keys import service_key
+from promptuary.config.keys import NO_KEY, KeyPlace
 from promptuary.core.errors import PromptuaryError, ServiceRefusedError
 from promptuary.models.endpoints.openai_embeddings import sendable
-from promptuary.workspace.web.post import PostPolicy, post_json
+from promptuary.workspace.web.post import Credential, PostPolicy, post_json
 
 _CHARACTERS: Final = 8_000
 """Longer texts are cut: services refuse the whole request for one text that exceeds the model's window."""
@@ -22,13 +22,13 @@ _WRONG_FORM: Final = frozenset({400, 422})
 class EndpointReranker:
     """A ``Reranker`` at ``url``, to which ``/rerank`` is appended unless it ends so.
 
-    ``key_variable`` names the environment variable that holds the key. A service with one model needs no ``model``.
+    ``key`` is where its key is. A service with one model needs no ``model``.
     """
 
-    def __init__(self, url: str, model: str = "", *, key_variable: str = "", policy: PostPolicy | None = None) -> None:
+    def __init__(self, url: str, model: str = "", *, key: KeyPlace = NO_KEY, policy: PostPolicy | None = None) -> None:
         self._url = url.rstrip("/").removesuffix("/rerank") + "/rerank"
         self._model = model
-        self._key_variable = key_variable
+        self._key = key
         self._policy = policy or PostPolicy()
         self._field = "documents"
 
@@ -58,7 +58,8 @@ class EndpointReranker:
             request |= {"top_n": len(texts), "return_documents": False} | (
                 {"model": self._model} if self._model else {}
             )
-        return post_json(self._url, request, self._policy, key=service_key(self._key_variable, "rerank"))
+        credential = Credential(self._key.read("rerank"), advice=self._key.advice)
+        return post_json(self._url, request, self._policy, credential)
 
 
 def _scores(answer: object, count: int) -> list[float]:

@@ -34,6 +34,7 @@ _PLAIN = re.compile(r"""(?P<sigil>[@#])(?:(?P<kind>[A-Za-z]+):)?(?P<typed>(?:[^\
 _QUOTED_VALUE = re.compile(r"""[A-Za-z]+:["'`]""")
 _ESCAPE = re.compile(r"""\\(["\\])""")
 _COUNTS: Final = (("1", "the last commit"), ("3", "the last 3 commits"), ("10", "the last 10 commits"))
+_BACK: Final = "HEAD~"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ def _paths(token: Token, sources: CompletionSources, limit: int, kinds: Sequence
     if typed:
         hits = sources.rank(typed, 2 * limit, kinds)
     elif "file" in kinds:
-        hits = [PathMatch(path, "file", Tier.LOOSE) for path in sources.recent()[: 2 * limit]]
+        hits = [PathMatch(path, "file", Tier.LOOSE) for path in sources.recent(2 * limit)]
     else:
         hits = ()
     if not typed and len(hits) < limit:
@@ -157,6 +158,10 @@ def _git(token: Token, sources: CompletionSources, _limit: int) -> list[MenuItem
             items.append(
                 MenuItem(spell_value("git", value), one_line(value), "git", f"the commits since {one_line(branch)}")
             )
+    if token.typed and _BACK.startswith(token.typed[: len(_BACK)].upper()):
+        back = [f"{_BACK}{number}..HEAD" for number in range(1, sources.ancestors() + 1)]
+        known = [value for value in back if value.startswith(token.typed.upper())]
+        items = [*(MenuItem(f"@git:{value}", value, "git", "the commits since then") for value in known), *items]
     for commit in _matching(sources.commits(), token.typed):
         value = f"{commit.sha[:10]}..HEAD"
         items.append(MenuItem(f"@git:{value}", value, "git", f"since: {one_line(commit.subject)}"))

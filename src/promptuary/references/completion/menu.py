@@ -59,12 +59,14 @@ class CompletionSources:
     """Returns the path from the workspace that somebody is typing: ``../RE`` is ``RE`` in a folder of it."""
     spelled: Callable[[str], str] = lambda path: path
     """Returns how a path is written so that it means the same file in the current folder."""
-    recent: Callable[[], Sequence[str]] = tuple
-    """Returns the files to offer before anything is typed: changed ones, then recently used ones."""
+    recent: Callable[[int], Sequence[str]] = lambda _limit: ()
+    """Returns so many files to offer before anything is typed: changed ones, then recently used ones."""
     extensions: Callable[[str], Mapping[str, int]] = lambda _folder: {}
     """Counts the files below a folder (empty, or ending in ``/``) by extension without its dot."""
     commits: Callable[[], Sequence[CommitLine]] = tuple
     branches: Callable[[], Sequence[str]] = tuple
+    ancestors: Callable[[], int] = int
+    """Returns how many commits back a menu may go: ``HEAD~N``."""
     symbols: Callable[[str], Sequence[tuple[str, str]]] = lambda _query: ()
     """Returns symbols for a query: what to write after ``@symbol:``, and where it is defined."""
     urls: Callable[[], Sequence[str]] = tuple

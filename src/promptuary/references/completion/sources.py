@@ -3,6 +3,8 @@
 import posixpath
 import time
 from collections.abc import Callable, Sequence
+from heapq import nsmallest
+from itertools import islice
 from typing import Final, Generic, TypeVar
 
 from promptuary.concurrency import Task, begin
@@ -19,7 +21,12 @@ from promptuary.workspace.programs.documents.names import needs_program
 from promptuary.workspace.workspace import Workspace
 
 _CACHE_SECONDS: Final = 3.0
+_REST: Final = 10
+"""How many times as long as a value takes it is kept at least."""
 _COMMITS: Final = 50
+_ANCESTORS: Final = 9
+_CHANGED: Final = 1_000
+"""How many changed files are preferred: where more have changed, as in a new repository, that says little."""
 _MEASURED_BYTES: Final = 1024 * 1024
 _KEYSTROKE: Final = 0.010
 """Seconds that somebody who types may wait for what only makes a menu better."""
@@ -51,9 +58,10 @@ class Completer:
         self._symbols = Symbols(workspace)
         # Git does not know our own ignore files.
         shown = (lambda paths: paths) if ignored else workspace.shown
-        self._changed = _Cached(lambda: frozenset(shown(self._ask(Repository.changed) or ())))
+        self._changed = _Cached(lambda: frozenset(shown(nsmallest(_CHANGED, self._ask(Repository.changed) or ()))))
         self._notes = _Cached(notes)
         self._commits = _Cached(lambda: self._ask(lambda git: git.recent(_COMMITS)) or [])
+        self._ancestors = _Cached(lambda: self._ask(lambda git: git.ancestors(_ANCESTORS)) or 0)
         self._branches = _Cached(lambda: self._ask(lambda git: [*git.branches(), *git.tags()]) or [])
 
     def complete(self, text: str, *, limit: int = LIMIT) -> Completion:
@@ -80,6 +88,7 @@ class Completer:
             extensions=lambda folder: extensions_of(self._listing.paths, folder),
             commits=self._commits.get,
             branches=self._branches.get,
+            ancestors=self._ancestors.get,
             symbols=lambda query: self._symbols.search(query, timeout=self._timeout),
             notes=self._notes.get,
             allowed=self._allowed,
@@ -115,12 +124,13 @@ class Completer:
             return path
         return posixpath.relpath(plain, inside) + path[len(plain) :]
 
-    def _recent(self) -> Sequence[str]:
-        """Return changed files, then those used most and most recently."""
+    def _recent(self, limit: int) -> Sequence[str]:
+        """Return changed files, then those used most and most recently, ``limit`` of them that are there."""
         used = self._workspace.usage.scores()
         changed = sorted(self._changed_files(), key=lambda path: (-used.get(path, 0.0), path))
         others = sorted(used.keys() - set(changed), key=lambda path: (-used[path], path))
-        return [path for path in (*changed, *others) if self._workspace.kind_of(path) == "file"]
+        there = (path for path in (*changed, *others) if self._workspace.kind_of(path) == "file")
+        return list(islice(there, limit))
 
     def _allowed(self, path: str) -> bool:
         return self._workspace.policy.refusal(path) is None
@@ -144,12 +154,16 @@ class Completer:
 
 
 class _Cached(Generic[Value]):
-    """A value that is computed again when it is older than a few seconds: in the background, no keystroke waits."""
+    """A value that is computed again when it is older than a few seconds: in the background, no keystroke waits.
+
+    One that takes long is computed less often.
+    """
 
     def __init__(self, compute: Callable[[], Value]) -> None:
         self._compute = compute
         self._known: tuple[float, Value] | None = None
         self._computing: Task[None] | None = None
+        self._took = 0.0
 
     @property
     def is_awaited(self) -> bool:
@@ -161,7 +175,7 @@ class _Cached(Generic[Value]):
         known = self._known
         if known is None:
             return self._computed()
-        if time.monotonic() - known[0] > _CACHE_SECONDS:
+        if time.monotonic() - known[0] > max(_CACHE_SECONDS, _REST * self._took):
             self._begin()
         return known[1]
 
@@ -181,6 +195,8 @@ class _Cached(Generic[Value]):
         self._computed()
 
     def _computed(self) -> Value:
+        began = time.monotonic()
         value = self._compute()
+        self._took = time.monotonic() - began
         self._known = (time.monotonic(), value)
         return value

@@ -1,11 +1,14 @@
 """``state.db``: one SQLite file in which everything persistent is stored, with one store a noun over it."""
 
+import hashlib
 import sqlite3
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from promptuary import durable
+from promptuary.core.errors import LockTimeoutError
 from promptuary.core.ports.experiences import OnChange
 from promptuary.core.ports.threads import StateDatabase
 from promptuary.core.principals import Principal
@@ -16,9 +19,7 @@ from promptuary.storage.sqlite.owners import find_owner
 from promptuary.storage.sqlite.sql import SQL, STEPS
 from promptuary.storage.sqlite.sql.queries import queries, script
 from promptuary.storage.sqlite.texts import Numbers, unpack
-from promptuary.storage.sqlite.threads.history_cache import Histories
-from promptuary.storage.sqlite.threads.threads import SqliteThreads
-from promptuary.storage.values import now
+from promptuary.storage.values import busy, now
 
 if TYPE_CHECKING:
     from promptuary.storage.sqlite.experiences.experiences import SqliteExperiences
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from promptuary.storage.sqlite.notes.journal import SqliteNoteJournal
     from promptuary.storage.sqlite.notes.writeback import SqliteProposals, SqliteQueue
     from promptuary.storage.sqlite.sessions.sessions import SqliteSessions
+    from promptuary.storage.sqlite.threads.history_cache import Histories
+    from promptuary.storage.sqlite.threads.threads import SqliteThreads
 
 _QUERIES = queries(SQL, "thread_queries.sql")
 
@@ -40,7 +43,8 @@ class SqliteState(StateDatabase):
     def __init__(self, path: Path, *, timeout: float = 30.0, clock: Callable[[], str] = now) -> None:
         self.path = path
         self._clock = clock
-        self._histories, self._numbers = Histories(), Numbers()
+        self._histories: Histories | None = None
+        self._numbers = Numbers()
         self._database = BoundDatabase(path, [script(SQL, step) for step in STEPS], timeout=timeout)
 
     @property
@@ -48,11 +52,13 @@ class SqliteState(StateDatabase):
         """Whether what is written outlives the process: it does."""
         return True
 
-    def threads(self, principal: Principal) -> SqliteThreads:
+    def threads(self, principal: Principal) -> "SqliteThreads":
         """Return the threads of ``principal``."""
-        return SqliteThreads(
-            self._database, principal, histories=self._histories, numbers=self._numbers, clock=self._clock
-        )
+        from promptuary.storage.sqlite.threads.history_cache import Histories  # noqa: PLC0415  (notes need no threads)
+        from promptuary.storage.sqlite.threads.threads import SqliteThreads  # noqa: PLC0415
+
+        histories = self._histories = self._histories or Histories()
+        return SqliteThreads(self._database, principal, histories=histories, numbers=self._numbers, clock=self._clock)
 
     def notes(self, space: str) -> "SqliteNoteJournal":
         """Return the journal of the notes in the folder ``space`` of one agent, such as ``agents/reviewer``."""
@@ -99,6 +105,22 @@ class SqliteState(StateDatabase):
         from promptuary.storage.sqlite.sessions.sessions import SqliteSessions  # noqa: PLC0415  (few commands need it)
 
         return SqliteSessions(self._database, principal.owner)
+
+    @contextmanager
+    def answering(self, principal: Principal, thread: str) -> Iterator[None]:
+        """Hold a thread while a model answers in it, by a lock file beside the database; it is gone afterwards."""
+        owner = principal.owner
+        said = f"{owner.kind}\0{owner.name}\0{owner.agent}\0{thread}"
+        name = hashlib.sha256(said.encode("utf-8", "surrogatepass"))
+        path = self.path.with_name(f"{self.path.name}-answering-{name.hexdigest()[:16]}")
+        with ExitStack() as held:
+            try:
+                held.enter_context(durable.locked(path, timeout=0))
+            except LockTimeoutError:
+                raise busy(thread) from None
+            # Before the lock ends: whoever has the file open by then sees that it is gone, and makes another.
+            held.callback(path.unlink, missing_ok=True)
+            yield
 
     def transaction(self) -> AbstractContextManager[None]:
         """Join what all stores write in the block, by this thread, into one transaction."""

@@ -1,6 +1,7 @@
 """The ledger, read: which threads there are, what went into each turn, and which of its sources have changed since."""
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from promptuary.core.blocks import path_of
 from promptuary.core.errors import Code, SourceError
@@ -9,6 +10,9 @@ from promptuary.core.messages import Item
 from promptuary.core.ports.threads import ThreadInfo, ThreadStore, TurnRecord
 from promptuary.core.threads import Drift, DriftKind, Replay
 from promptuary.threads.past.sources_now import SourcesNow
+
+_LARGEST: Final = 2**63 - 1
+"""The largest number that a database can look for."""
 
 
 class Ledger:
@@ -44,7 +48,7 @@ class Ledger:
 
     def turn(self, thread: str, number: int | None = None) -> TurnRecord:
         """Return the turn of this number, the last if none is given; raise ``SourceError`` if it does not exist."""
-        turn = self._store.turn(thread, number)
+        turn = self._store.turn(thread, number) if number is None or abs(number) <= _LARGEST else None
         if turn is None:
             raise SourceError(Code.NOT_FOUND, self._why_missing(thread, number))
         return turn

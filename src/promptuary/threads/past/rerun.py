@@ -17,7 +17,7 @@ from promptuary.core.ports.threads import LayerState, ThreadChange, ThreadStore,
 from promptuary.core.references import Pasted
 from promptuary.core.threads import Replay, Rerun
 from promptuary.layers.runner import state_key
-from promptuary.threads.attachments import queue_key
+from promptuary.threads.attachments import documents_key, queue_key
 from promptuary.threads.options import ThreadOptions
 from promptuary.threads.prepared import Turn
 from promptuary.threads.turn import Thread
@@ -55,7 +55,7 @@ async def previewed(
 
     def standing() -> ThreadChange:
         items = [replace(item, stands_for=()) for item in store.history(thread)]
-        queued = [state for state in store.states([queue_key(thread)]) if state is not None]
+        queued = [state for state in store.states([queue_key(thread), documents_key(thread)]) if state is not None]
         return ThreadChange(thread, items=items, states=[*_states(thread, store, options), *queued])
 
     change = await concurrency.run(standing)

@@ -1,20 +1,29 @@
-"""Taking the last turn of a thread back: which one that is, and what leaves the history with it.
+"""Taking the last turn of a thread back: which one that is, what leaves the history with it, what the thread gets back.
 
-Only decides. It knows neither layers nor learners: what a turn did beyond the history stays as it is.
+Only decides. What a turn did beyond its thread stays as it is: notes, experiences.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.ports.threads import ThreadChange, ThreadStore, TurnRecord
+from promptuary.core.layers import Json
+from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, ThreadStore, TurnRecord
 from promptuary.core.threads import UndoneTurn
+from promptuary.threads import before_turn
+from promptuary.threads.attachments import documents_key, queue_key
+from promptuary.threads.options import ThreadOptions
 
 
 @dataclass(frozen=True, slots=True)
 class Undoing:
-    """What is to be written to take back the turn of the id ``turn``, and what the person is told."""
+    """What is to be written to take back the turn of the id ``turn``, and what the person is told.
+
+    ``root`` is the id of its first request.
+    """
 
     turn: str
+    root: str
     change: ThreadChange
     undone: UndoneTurn
 
@@ -35,8 +44,44 @@ def plan_undo(store: ThreadStore, thread: str) -> Undoing:
     reply = "\n\n".join(item.content for item in items if item.role == "assistant" and item.content)
     change = ThreadChange(thread, turn=_undone(turn), pinned=pins, removed=gone)
     return Undoing(
-        turn.id, change, UndoneTurn(thread, turn.number, turn.text, reply, answered=True, messages=len(gone))
+        turn.id,
+        turn.id.partition(".")[0],
+        change,
+        UndoneTurn(thread, turn.number, turn.text, reply, answered=True, messages=len(gone)),
     )
+
+
+def plan_giving_back(options: ThreadOptions, undone: UndoneTurn, root: str) -> tuple[ThreadChange, UndoneTurn]:
+    """Return what gives a thread back what a turn took, and what the person is told then. Blocks.
+
+    The references and documents that went with it wait for the next message again, before those that were added since;
+    the files that its message named first are no longer tracked.
+    """
+    store, thread = options.store, undone.thread
+    layers = [layer for layer in options.layers if layer.scope == "thread"]
+    keys = [StateKey(layer.id, "thread", thread) for layer in layers]
+    record, queued, documents, *states = store.states(
+        [before_turn.key(thread), queue_key(thread), documents_key(thread), *keys]
+    )
+    before = before_turn.found(record, root)
+    changed = [
+        LayerState(key, 1, [*took, *(one for one in _waiting(now) if one not in took)])
+        for key, took, now in (
+            (queue_key(thread), before.queued, queued),
+            (documents_key(thread), before.documents, documents),
+        )
+        if took
+    ]
+    for layer, state in zip(layers, states, strict=True):
+        if (without := before_turn.undone(layer, state, before)) is not None:
+            changed.append(without)
+    names = [str(one) for one in before.queued] + [str(one["name"]) for one in before.documents]
+    gone = [str(one) for had, has in before.marks.values() if isinstance(has, list) for one in has if one not in had]
+    return ThreadChange(thread, states=changed), replace(undone, queued=tuple(names), untracked=tuple(gone))
+
+
+def _waiting(state: LayerState | None) -> Sequence[Json]:
+    return state.value if state and isinstance(state.value, list) else ()
 
 
 def _undone(turn: TurnRecord) -> TurnRecord:

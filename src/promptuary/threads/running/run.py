@@ -7,10 +7,10 @@ abandoned: its references are queued again, and its message is in the ledger alo
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypeVar, assert_never
+from typing import Final, TypeVar, assert_never
 
 from promptuary import concurrency
 from promptuary.core.errors import PromptuaryError, RunFailedError
@@ -146,15 +146,15 @@ class Run:
             await self._tell(TurnPrepared(self._turn))
             stop = await self._exchanged()
         except asyncio.CancelledError:
-            await _to_its_end(self._kept("interrupted", INTERRUPTED, "the answer was interrupted"))
+            await concurrency.to_its_end(self._kept("interrupted", INTERRUPTED, "the answer was interrupted"))
             raise
         except Exception as error:
             if self._unheard:  # whoever was told of the answer cannot take more of it
-                await _to_its_end(self._kept("interrupted", INTERRUPTED, "the answer was interrupted"))
+                await concurrency.to_its_end(self._kept("interrupted", INTERRUPTED, "the answer was interrupted"))
                 raise
             reason = str(error) if isinstance(error, PromptuaryError) else f"{type(error).__name__}: {error}"
             said = f"the answer broke off: {one_line(reason)}"
-            result = await _to_its_end(self._kept("failed", BROKEN_OFF, said))
+            result = await concurrency.to_its_end(self._kept("failed", BROKEN_OFF, said))
             if isinstance(error, PromptuaryError):
                 raise RunFailedError(reason, result) from error
             raise
@@ -174,7 +174,7 @@ class Run:
             if len(self._answers) >= self._options.max_requests:
                 return "tools"
             await self._called(turn, answer)
-            await _to_its_end(self._extended(turn, answer))
+            await concurrency.to_its_end(self._extended(turn, answer))
             await self._tell(TurnExtended(self._current))
 
     async def _extended(self, turn: Turn, answer: _Answer) -> None:
@@ -232,11 +232,11 @@ class Run:
         messages = last.messages(_NOT_ALLOWED if stop == "tools" else _NOT_CALLED, mark)
         if note:
             turn = replace(turn, receipt=replace(turn.receipt, warnings=[*turn.receipt.warnings, note]))
-        usages = [one.usage for one in self._answers if one.usage is not None]
+        usages = [one.usage for one in self._answers if one.usage is not None and one.usage.is_known]
         usage = summed(usages)
         counted = len(usages) == len(self._answers) or (bool(usages) and stop in {"interrupted", "failed"})
         cost = self._model.price(usage) if self._model.price and counted else None
-        receipt = await _to_its_end(self._thread.finish(turn, messages, cost))
+        receipt = await concurrency.to_its_end(self._thread.finish(turn, messages, cost))
         result = RunResult(turn, messages[-1]["content"], receipt, usage, cost, stop, len(self._answers))
         await self._tell(RunEnded(result))
         return result
@@ -273,17 +273,6 @@ class Run:
         except Exception:
             self._unheard = True
             raise
-
-
-async def _to_its_end(work: Coroutine[Any, Any, Result]) -> Result:
-    """Return the result of ``work``, which is not interrupted halfway: whoever is cancelled waits for it first."""
-    task = asyncio.ensure_future(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        if not task.cancelled():
-            await asyncio.wait([task])
-        raise
 
 
 def _too_large(turn: Turn) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, Protocol
 
 from promptuary.core.expansion import Measured
-from promptuary.core.references import NOT_MEASURED, Pasted, pasted_spans
+from promptuary.core.references import NOT_MEASURED, WRITING_KINDS, Pasted, pasted_spans
 from promptuary.references.scan import scan
 from promptuary.tokens import Counter
 from promptuary.workspace.disk.own.typed_lines import keep_typed_line, typed_lines
@@ -17,18 +19,43 @@ if TYPE_CHECKING:
 
     from promptuary.core.expansion import Expansion
     from promptuary.core.principals import Principal
+    from promptuary.threads.options import Waiting
+
+_WRITING_COMMAND: Final = re.compile(
+    r"\s*/(?:memory\s+)?(?:(?:write|remember)\b|forget\s+\S+\s+(?!yes\s*$)\S)", re.IGNORECASE
+)
+"""Also ``forget`` with the words of a note in the place of its id, which is refused."""
 
 
-def measure(text: str, pasted: Pasted, expand: Callable[[str, Pasted], Expansion], vocabulary: str) -> Measured:
-    """Return what ``text`` and everything that it points at would cost; ``expand`` attaches it, and records nothing.
+class Expands(Protocol):
+    """Attaches what a message points at, and what waits for it; with ``recorded`` false nothing is recorded."""
 
-    What would be fetched from elsewhere, or written, is not looked at.
+    def __call__(self, text: str, *, pasted: Pasted, recorded: bool, queue: Waiting | None) -> Expansion:
+        """Return the message with it."""
+        ...
+
+
+def measure(
+    text: str, pasted: Pasted, expand: Expands, vocabulary: str, waiting: Callable[[], Waiting] | None = None
+) -> Measured:
+    """Return what ``text`` and everything that goes with it would cost; nothing is recorded.
+
+    ``waiting`` says what waits for the next message of its thread. What would be fetched from elsewhere, or
+    written, is not looked at.
     """
     spans = pasted_spans(text, pasted)
     elsewhere = [one for one in scan(text, skip=spans) if one.kind in NOT_MEASURED]
-    expansion = expand(text, [*spans, *((one.start, one.end) for one in elsewhere)])
+    unread = [*spans, *((one.start, one.end) for one in elsewhere)]
+    queue = waiting() if waiting else None
+    if queue is not None:
+        queued = scan(queue.also)
+        elsewhere += [one for one in queued if one.kind in NOT_MEASURED]
+        queue = replace(queue, also=" ".join(one.raw for one in queued if one.kind not in NOT_MEASURED))
+    expansion = expand(text, pasted=unread, recorded=False, queue=queue if queue and queue.any else None)
     words = Counter(vocabulary).count(expansion.text)
-    return Measured(words, expansion.spend, tuple(one.raw for one in elsewhere), expansion.warnings)
+    along = [(one.reference.raw, one.tokens) for one in expansion.outcomes if one.reference.start < 0]
+    uncounted = tuple(one.raw for one in elsewhere)
+    return Measured(words, expansion.spend, uncounted, expansion.warnings, tuple(along))
 
 
 def lines(root: Path, principal: Principal) -> Sequence[str]:
@@ -37,8 +64,15 @@ def lines(root: Path, principal: Principal) -> Sequence[str]:
 
 
 def keep(root: Path, principal: Principal, line: str) -> None:
-    """Keep what the principal typed."""
-    keep_typed_line(root, _owner(principal), line)
+    """Keep what the principal typed, unless it writes a note: that would outlive the note."""
+    keep_typed_line(root, _owner(principal), line, is_private=writes_a_note)
+
+
+def writes_a_note(line: str) -> bool:
+    """Return whether a line carries the text of a note: ``/memory write``, ``@remember:`` and the like."""
+    if _WRITING_COMMAND.match(line):
+        return True
+    return "@remember" in line.lower() and any(one.kind in WRITING_KINDS for one in scan(line))
 
 
 def _owner(principal: Principal) -> str:

@@ -1,7 +1,6 @@
 """The models that the person had fetched, and the chat models that the person gave names to."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from promptuary.config.named_models import NO_MODEL, NamedModel
@@ -15,6 +14,7 @@ from promptuary.core.runs import AnyModel
 from promptuary.models.named.catalogue import CATALOGUE
 from promptuary.models.named.store import FetchedModel, ModelStore
 from promptuary.threads.running.run import RunModel
+from promptuary.wiring.workspace import talking_to
 from promptuary.workspace.user_folders import data_folder
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def run_model(settings: Settings, model: AnyModel | None) -> RunModel:
     if not name:
         raise ConfigError(NO_MODEL)
     found = settings.chat(name)
-    window = settings.window or replace(settings, model="", answer_model=name).effective_window
+    window = talking_to(settings, name).effective_window
     return RunModel(streaming_model(settings, name), window, _charging(found.price) if found.price else None)
 
 
@@ -106,7 +106,7 @@ def _service(settings: Settings, found: NamedModel) -> "AnthropicChatModel | End
     if found.provider == "pydantic-ai":
         from promptuary.models.chat.pydantic_ai_chat import PydanticAiModel  # noqa: PLC0415  (an extra)
 
-        return PydanticAiModel(found.model)
+        return PydanticAiModel(found.model, max_tokens=found.max_tokens, timeout=found.timeout)
     from promptuary.models.chat.anthropic_chat import AnthropicChatModel  # noqa: PLC0415
     from promptuary.models.chat.openai_chat import EndpointChatModel  # noqa: PLC0415
     from promptuary.workspace.web.post import PostPolicy  # noqa: PLC0415
@@ -116,8 +116,7 @@ def _service(settings: Settings, found: NamedModel) -> "AnthropicChatModel | End
     return made(
         found.base_url,
         found.model,
-        key_variable=found.key_env,
-        keyring_entry=found.name if found.keyring else "",
+        key=found.key,
         max_tokens=found.max_tokens,
         policy=PostPolicy(allow_hosts=hosts, timeout=found.timeout),
     )

@@ -52,7 +52,7 @@ class MemoryPlace:
         """Return the place for a principal in a thread; ``template`` names a folder below that of the agent."""
         # No user can have the name of a group: names are printable.
         user = principal.user if principal.group is None else f"group\0{principal.group}"
-        filled = {"thread": thread, "user": user}
+        filled = {"thread": thread or _MAIN, "user": user}  # a turn that is not recorded has no thread
         parts = [
             folder_name(_PLACEHOLDER.sub(lambda found: filled[found[1]], part)) for part in template.split("/") if part
         ]

@@ -125,14 +125,17 @@ def turn_so_far(turn: Turn, threads: ThreadStore, messages: Sequence[Message], w
 
 def tool_answer(
     memory: "Memory | PinnedMemory",
-    proposals: Proposals,
+    proposals: Callable[[], Proposals],
     counter: Counter,
     name: str,
     arguments: Mapping[str, object] | str,
     *,
     said: TurnSnapshot | None = None,
 ) -> dict[str, object]:
-    """Return what a tool of memory answers, after what was ``said`` in a turn."""
+    """Return what a tool of memory answers, after what was ``said`` in a turn.
+
+    ``proposals`` is called if the person has to agree to what is written.
+    """
     from promptuary.memory.doors.tools import MemoryTools  # noqa: PLC0415  (only agents need it)
 
     return MemoryTools(memory, proposals, counter).call(name, arguments, said)

@@ -1,6 +1,7 @@
 """Opens ``state.db`` of a workspace, if it is this person's."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from promptuary.core.errors import ConfigError
 from promptuary.storage.sqlite.state import SqliteState
@@ -8,6 +9,9 @@ from promptuary.wiring.state_files.binding import check_binding
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.state_file import StateFile, adopt, has_state, state_file
 from promptuary.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from promptuary.storage.in_memory import InMemoryState
 
 
 def open_state(workspace: Workspace, on_note: Callable[[str], object]) -> SqliteState:
@@ -21,6 +25,13 @@ def open_state(workspace: Workspace, on_note: Callable[[str], object]) -> Sqlite
     if note := check_binding(state.database, file):
         on_note(note)
     return state
+
+
+def state_in_memory() -> "InMemoryState":
+    """Return a database for where there is none, and none is to be created."""
+    from promptuary.storage.in_memory import InMemoryState  # noqa: PLC0415  (seldom needed)
+
+    return InMemoryState()
 
 
 def adopt_state(workspace: Workspace) -> StateFile:

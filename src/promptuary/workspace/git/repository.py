@@ -230,6 +230,13 @@ class Repository:
                 found.setdefault(os.fsdecode(name), date)
         return found
 
+    def ancestors(self, most: int) -> int:
+        """Return how many commits there are before the last one, as ``HEAD~N`` counts them; at most ``most``."""
+        if not self._has_commits():
+            return 0
+        limit = f"--max-count={max(0, most) + 1}"
+        return len(self._run("rev-list", "--first-parent", limit, "HEAD", "--").output.splitlines()) - 1
+
     def branches(self) -> list[str]:
         """Return the names of the branches, local ones first."""
         return self._refs("refs/heads") + self._refs("refs/remotes")

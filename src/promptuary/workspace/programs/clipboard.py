@@ -50,15 +50,22 @@ def read_clipboard(workspace: Path) -> str:
     raise _no_program("read")
 
 
-def write_clipboard(text: str, workspace: Path) -> None:
-    """Put ``text`` into the clipboard. Raises ``SourceError`` if that cannot be done."""
+def write_clipboard(text: str, workspace: Path) -> bool:
+    """Put ``text`` into the clipboard, and return whether that is certain: a terminal that is asked to does not answer.
+
+    Raises ``SourceError`` if it cannot be done.
+    """
     data = text.encode("utf-8", "replace")
     for tool in _usable():
         if program := _found(tool.writer[0], workspace):
             _start([program, *tool.writer[1:]], data)
-            return
+            return True
+    if os.environ.get("TMUX") and (program := _found("tmux", workspace)):
+        _start([program, "load-buffer", "-w", "-"], data)  # tmux passes it on to the terminal, if it is set up to
+        return False
     if not _by_terminal(data):
         raise _no_program("written")
+    return False
 
 
 def _usable() -> list[_Tool]:

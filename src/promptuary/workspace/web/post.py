@@ -18,13 +18,13 @@ from promptuary.core.errors import Code, PromptuaryError, ServiceRefusedError, S
 from promptuary.workspace.web.addresses import Target, parse_url
 from promptuary.workspace.web.fetch import Resolver, resolve_host, system_resolver
 from promptuary.workspace.web.policy import Deadline, StallLimit
+from promptuary.workspace.web.refusals import refusal, seconds_to_wait, words_of
 
 if TYPE_CHECKING:
     from promptuary.workspace.web.http import Hangup
 
-_RETRY_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
-_MAX_ERROR_TEXT: Final = 300
-"""How many characters of a service's error message to show."""
+_RETRY_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
+"""What may pass; 529 is what Anthropic says when it is overloaded."""
 _LONGEST_ANSWER: Final = 3600.0
 """How many seconds a streamed answer may take in all."""
 _LARGEST_ERROR: Final = 64 * 1024
@@ -47,11 +47,15 @@ class PostPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A key, and how a service wants it: as a bearer, or in a ``header`` of its own. ``more`` are further headers."""
+    """A key, and how a service wants it: as a bearer, or in a ``header`` of its own. ``more`` are further headers.
+
+    ``advice`` is what the person can do if the service does not accept it, or wants one and there is none.
+    """
 
     key: str = field(default="", repr=False)
     header: str = ""
     more: tuple[tuple[str, str], ...] = ()
+    advice: str = ""
 
     def headers(self) -> list[tuple[str, str]]:
         """Return the headers to send. Raises ``PromptuaryError`` if the key cannot stand in one."""
@@ -62,12 +66,15 @@ class Credential:
         return [(self.header, self.key) if self.header else ("Authorization", f"Bearer {self.key}"), *self.more]
 
 
+_NO_KEY: Final = Credential()
+
+
 @dataclass(frozen=True, slots=True)
 class _Call:
     target: Target
     addresses: tuple[str, ...]
     body: bytes
-    key: str = field(repr=False)
+    credential: Credential
     deadline: Deadline
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
@@ -81,18 +88,18 @@ class _RetryError(Exception):
 
 
 def post_json(
-    url: str, content: object, policy: PostPolicy, *, key: str = "", resolve: Resolver = system_resolver
+    url: str, content: object, policy: PostPolicy, credential: Credential = _NO_KEY, resolve: Resolver = system_resolver
 ) -> object:
     """Return the service's answer to ``content``. Raises ``PromptuaryError`` if there is none."""
-    headers = Credential(key).headers()
+    headers = credential.headers()
     try:
         target = parse_url(url)
         deadline = Deadline(target.host, policy.timeout, time.monotonic() + policy.timeout)
         addresses = _addresses(target, policy, resolve, deadline)
-        call = _Call(target, addresses, json.dumps(content).encode(), key, deadline, tuple(headers))
+        call = _Call(target, addresses, json.dumps(content).encode(), credential, deadline, tuple(headers))
         return _with_retries(call, policy)
     except SourceError as error:
-        raise PromptuaryError(error.reason) from (None if key else error)
+        raise PromptuaryError(error.reason) from (None if credential.key else error)
 
 
 @contextmanager
@@ -109,7 +116,7 @@ def post_for_stream(
         target = parse_url(url)
         deadline = StallLimit(target.host, policy.timeout, time.monotonic() + _LONGEST_ANSWER)
         addresses = _addresses(target, policy, system_resolver, deadline)
-        call = _Call(target, addresses, json.dumps(content).encode(), credential.key, deadline, tuple(headers))
+        call = _Call(target, addresses, json.dumps(content).encode(), credential, deadline, tuple(headers))
         with _begun(call, policy, hangup) as chunks:
             yield chunks
     except SourceError as error:
@@ -138,7 +145,7 @@ def _begun(call: _Call, policy: PostPolicy, hangup: "Hangup") -> Iterator[Iterat
             ) as response:
                 if not 200 <= response.status < 300:
                     body = b"".join(_at_most(response.chunks, _LARGEST_ERROR))
-                    raise _refused(call.target, response.status, response.headers, body, call.key)
+                    raise _refused(call, response.status, response.headers, body)
                 begun = True
                 yield response.chunks
                 return
@@ -147,7 +154,7 @@ def _begun(call: _Call, policy: PostPolicy, hangup: "Hangup") -> Iterator[Iterat
         except SourceError as error:
             if begun or hangup.ended or error.code is not Code.FETCH_FAILED:
                 raise
-            wait = pauses.after(_RetryError(error.reason), call.deadline)
+            wait = pauses.after(_RetryError(_unreached(error, call.target)), call.deadline)
         time.sleep(wait)
         if hangup.ended:
             raise PromptuaryError(_HUNG_UP)
@@ -174,18 +181,24 @@ def _addresses(target: Target, policy: PostPolicy, resolve: Resolver, deadline: 
 
 
 class _Pauses:
-    """How long to wait between attempts: longer each time, and as long as the service asks for."""
+    """How long to wait between attempts: longer each time, and as long as the service asks for.
+
+    All waits together are shorter than the timeout: whoever asked is told by then, also if the answer may take long.
+    """
 
     def __init__(self, policy: PostPolicy) -> None:
-        self._pause, self._left = policy.pause, policy.attempts
+        self._pause, self._left, self._tried = policy.pause, policy.attempts, 0
+        self._waiting = policy.timeout
 
     def after(self, failure: _RetryError, deadline: Deadline) -> float:
         """Return the seconds before the next attempt. Raises ``PromptuaryError`` if there is to be none."""
-        self._left -= 1
+        self._left, self._tried = self._left - 1, self._tried + 1
         wait = max(failure.wait, random.uniform(self._pause / 2, self._pause))  # noqa: S311 - so that many clients do not retry at the same time
-        if self._left <= 0 or wait >= deadline.left():
-            raise PromptuaryError(str(failure)) from None
+        if self._left <= 0 or wait >= min(self._waiting, deadline.left()):
+            often = f" (asked {self._tried} times)." if self._tried > 1 else "."
+            raise PromptuaryError(f"{str(failure).rstrip('.')}{often}") from None
         self._pause *= 2
+        self._waiting -= wait
         return wait
 
 
@@ -209,10 +222,10 @@ def _once(call: _Call, max_bytes: int) -> object:
         )
     except SourceError as error:
         if error.code is Code.FETCH_FAILED:
-            raise _RetryError(error.reason) from None
+            raise _RetryError(_unreached(error, call.target)) from None
         raise
     if not 200 <= status < 300:
-        raise _refused(call.target, status, response.headers, response.body, call.key)
+        raise _refused(call, status, response.headers, response.body)
     try:
         answer: object = json.loads(response.body)
     except (ValueError, RecursionError):
@@ -221,26 +234,17 @@ def _once(call: _Call, max_bytes: int) -> object:
     return answer
 
 
-def _refused(target: Target, status: int, headers: Mapping[str, str], body: bytes, key: str) -> Exception:
-    name = target.authority
-    if status in {401, 403}:
-        return PromptuaryError(f"{name} does not accept the key (HTTP status {status}): check it.")
-    if 300 <= status < 400:
-        return PromptuaryError(f"{name} redirects, which is not followed; configure the address that it redirects to.")
-    reason = f"{name} answers with HTTP status {status}{_error_text(body, key)}"
+def _unreached(error: SourceError, target: Target) -> str:
+    """Return why a service did not answer, with the port that was tried: on one machine there may be several."""
+    there = error.reason.removeprefix(target.host)
+    return error.reason if there == error.reason else f"{target.authority}{there}"
+
+
+def _refused(call: _Call, status: int, headers: Mapping[str, str], body: bytes) -> Exception:
+    name, key = call.target.authority, call.credential.key
+    wait = seconds_to_wait(headers)
+    words = words_of(body, key)
+    reason = refusal(name, status, words, wait=wait, has_key=bool(key), advice=call.credential.advice)
     if status in _RETRY_STATUSES:
-        return _RetryError(reason, _seconds(headers.get("retry-after", "")))
+        return _RetryError(reason, wait)
     return ServiceRefusedError(status, reason)
-
-
-def _error_text(body: bytes, key: str) -> str:
-    """Return the service's error message on one line, without the key."""
-    words = " ".join(body[:4096].decode("utf-8", "replace").split())
-    if key:
-        words = words.replace(key, "…")
-    shown = "".join(letter for letter in words if letter.isprintable())[:_MAX_ERROR_TEXT]
-    return f": {shown}" if shown else "."
-
-
-def _seconds(text: str) -> float:
-    return float(text) if text.isdecimal() and len(text) < 6 else 0.0

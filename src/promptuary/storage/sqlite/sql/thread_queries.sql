@@ -58,7 +58,7 @@ SELECT
     name,
     created,
     updated,
-    (SELECT count(*) FROM turn WHERE turn.thread = thread.id) AS turns,
+    (SELECT count(*) FROM turn WHERE turn.thread = thread.id AND status <> 'continued') AS turns,
     (SELECT count(*) FROM item WHERE item.thread = thread.id AND compacted = 0) AS items
 FROM thread
 WHERE owner = :owner

@@ -17,6 +17,8 @@ from promptuary.storage.sqlite.threads import rows
 _QUERIES = queries(SQL, "thread_queries.sql")
 
 _KEPT_CHARACTERS: Final = 16 * 1024 * 1024
+_EACH: Final = 1024
+"""What an item costs besides its words, counted as characters: many short ones would take far more than they say."""
 
 
 class Histories:
@@ -49,7 +51,7 @@ class Histories:
 
     def _keep(self, number: int, item: Item) -> None:
         if number not in self._items:
-            self._size += len(item.content)
+            self._size += len(item.content) + _EACH
         self._items[number] = item
 
     def _item(self, number: int, *, pinned: bool) -> Item:

@@ -4,7 +4,7 @@ It is a convenience: a file that is missing, corrupt or not writable is never an
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,8 +24,11 @@ def typed_lines(workspace: Path, owner: str) -> Sequence[str]:
     return _read(_file(workspace)).get(owner, [])
 
 
-def keep_typed_line(workspace: Path, owner: str, line: str) -> None:
-    """Keep ``line`` behind the others, unless it is the same as the last one."""
+def keep_typed_line(workspace: Path, owner: str, line: str, *, is_private: Callable[[str], bool]) -> None:
+    """Keep ``line`` behind the others, unless it is the same as the last one.
+
+    No line stays in the file that ``is_private``.
+    """
     file = _file(workspace)
     if not line.strip() or len(line) > LONGEST_LINE:
         return
@@ -34,8 +37,9 @@ def keep_typed_line(workspace: Path, owner: str, line: str) -> None:
         with durable.locked(file.with_suffix(".lock"), timeout=_LOCK_TIMEOUT):
             every = _read(file)
             own = every.get(owner, [])
-            if own[-1:] != [line]:
-                every[owner] = [*own, line][-MOST_LINES:]
+            kept = [one for one in (*own, *([line] if own[-1:] != [line] else [])) if not is_private(one)]
+            if kept != own:
+                every[owner] = kept[-MOST_LINES:]
                 durable.replace(file, json.dumps(every).encode(), sync=False)
     except (OSError, LockTimeoutError):
         return

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+import asyncio
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from promptuary import concurrency
 
@@ -15,12 +16,16 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
+_AT_ONCE: Final = 8
+"""How many threads use the store at once. It writes one after another; more of them would only wait there."""
+
 
 class AsyncInbox:
     """The messages that gateways received, and what was sent in answer. The methods are those of ``InboxStore``."""
 
     def __init__(self, store: InboxStore, place: Path) -> None:
         self._store = store
+        self._few = asyncio.Semaphore(_AT_ONCE)
         self.place = place
         """The workspace of chats without one: an empty folder."""
 
@@ -51,9 +56,9 @@ class AsyncInbox:
         """Store the whole answer, before the last of it is sent."""
         await self._run(lambda store: store.ready(number, answer))
 
-    async def sending(self, number: int, part: int) -> None:
-        """Note that a part of the answer, counted from 0, is being sent."""
-        await self._run(lambda store: store.sending(number, part))
+    async def sending(self, number: int, part: int, *, again: bool = False) -> None:
+        """Note that a part of the answer, counted from 0, is being sent; ``again``: it may have arrived before."""
+        await self._run(lambda store: store.sending(number, part, again=again))
 
     async def sent(self, number: int, part: int, message: str) -> None:
         """Note that a part was sent, and the id of the message that it is now."""
@@ -64,7 +69,7 @@ class AsyncInbox:
         await self._run(lambda store: store.answered(number))
 
     async def last_messages(self, gateway: str) -> Mapping[str, str]:
-        """Return the id of the message that was received last in each chat."""
+        """Return the id of the message that was received last in each chat, the newest first."""
         return await self._run(lambda store: store.last_messages(gateway))
 
     async def note(self, gateway: str, chat: str, name: str, value: Json) -> None:
@@ -84,4 +89,5 @@ class AsyncInbox:
         await self._run(lambda store: store.close())
 
     async def _run(self, work: Callable[[InboxStore], Result]) -> Result:
-        return await concurrency.run(lambda: work(self._store))
+        async with self._few:
+            return await concurrency.run(lambda: work(self._store))

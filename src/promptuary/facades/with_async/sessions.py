@@ -1,27 +1,28 @@
-"""``Promptuary.sessions`` without ``async``. ``async_sessions`` is the same with it."""
+"""``Promptuary.sessions`` with ``async``; ``without_async.sessions`` is the same without."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from promptuary import concurrency
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from promptuary.core.sessions import Session, SessionReport
-    from promptuary.facades.calls import Calls
     from promptuary.sessions.sessions import Sessions, Wanted
     from promptuary.wiring.core import Core
 
 Result = TypeVar("Result")
 
 
-class BlockingSessions:
+class AsyncSessions:
     """What conversations may see: ``Promptuary.sessions``."""
 
-    def __init__(self, core: Core, calls: Calls) -> None:
-        self._core, self._calls = core, calls
+    def __init__(self, core: Core) -> None:
+        self._core = core
 
-    def create(
+    async def create(
         self,
         name: str,
         *,
@@ -37,39 +38,39 @@ class BlockingSessions:
         of it if there are none. ``notes`` and ``experiences`` are ``"all"``, ``"none"`` or ids. Without ``memory``,
         turns neither recall nor write any.
         """
-        return self._run(
+        return await self._run(
             lambda sessions: sessions.create(
                 name, thread=thread, roots=roots, notes=notes, experiences=experiences, memory=memory
             ),
             create=True,
         )
 
-    def list(self) -> Sequence[Session]:
+    async def list(self) -> Sequence[Session]:
         """Return every session of the principal, the newest first."""
-        return self._run(lambda sessions: sessions.list())
+        return await self._run(lambda sessions: sessions.list())
 
-    def show(self, name: str) -> SessionReport:
+    async def show(self, name: str) -> SessionReport:
         """Return a session, and what has changed since it was pinned."""
-        return self._run(lambda sessions: sessions.show(name))
+        return await self._run(lambda sessions: sessions.show(name))
 
-    def refresh(self, name: str) -> SessionReport:
+    async def refresh(self, name: str) -> SessionReport:
         """Pin everything that a session may see as it is now, and return what was different before."""
-        return self._run(lambda sessions: sessions.refresh(name))
+        return await self._run(lambda sessions: sessions.refresh(name))
 
-    def archive(self, name: str) -> Session:
+    async def archive(self, name: str) -> Session:
         """Archive a session: no turn is prepared in its thread until it is restored."""
-        return self._run(lambda sessions: sessions.archive(name))
+        return await self._run(lambda sessions: sessions.archive(name))
 
-    def restore(self, name: str) -> Session:
+    async def restore(self, name: str) -> Session:
         """Bring back a session that was archived."""
-        return self._run(lambda sessions: sessions.restore(name))
+        return await self._run(lambda sessions: sessions.restore(name))
 
-    def remove(self, name: str) -> Session:
+    async def remove(self, name: str) -> Session:
         """Remove a session for good, and return what it was.
 
         Raises ``PromptuaryError`` if its thread has turns, which have to be removed first.
         """
-        return self._run(lambda sessions: sessions.remove(name))
+        return await self._run(lambda sessions: sessions.remove(name))
 
-    def _run(self, work: Callable[[Sessions], Result], *, create: bool = False) -> Result:
-        return self._calls.run(lambda: work(self._core.sessions(create=create)))
+    async def _run(self, work: Callable[[Sessions], Result], *, create: bool = False) -> Result:
+        return await concurrency.run(lambda: work(self._core.sessions(create=create)))

@@ -1,28 +1,27 @@
-"""``Promptuary.sessions`` with ``async``: what blocks runs in a thread. ``blocking_sessions`` is the same without."""
+"""``Promptuary.sessions`` without ``async``. ``with_async.sessions`` is the same with it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from promptuary import concurrency
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from promptuary.core.sessions import Session, SessionReport
+    from promptuary.facades.without_async.calls import Calls
     from promptuary.sessions.sessions import Sessions, Wanted
     from promptuary.wiring.core import Core
 
 Result = TypeVar("Result")
 
 
-class AsyncSessions:
+class BlockingSessions:
     """What conversations may see: ``Promptuary.sessions``."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, core: Core, calls: Calls) -> None:
+        self._core, self._calls = core, calls
 
-    async def create(
+    def create(
         self,
         name: str,
         *,
@@ -38,39 +37,39 @@ class AsyncSessions:
         of it if there are none. ``notes`` and ``experiences`` are ``"all"``, ``"none"`` or ids. Without ``memory``,
         turns neither recall nor write any.
         """
-        return await self._run(
+        return self._run(
             lambda sessions: sessions.create(
                 name, thread=thread, roots=roots, notes=notes, experiences=experiences, memory=memory
             ),
             create=True,
         )
 
-    async def list(self) -> Sequence[Session]:
+    def list(self) -> Sequence[Session]:
         """Return every session of the principal, the newest first."""
-        return await self._run(lambda sessions: sessions.list())
+        return self._run(lambda sessions: sessions.list())
 
-    async def show(self, name: str) -> SessionReport:
+    def show(self, name: str) -> SessionReport:
         """Return a session, and what has changed since it was pinned."""
-        return await self._run(lambda sessions: sessions.show(name))
+        return self._run(lambda sessions: sessions.show(name))
 
-    async def refresh(self, name: str) -> SessionReport:
+    def refresh(self, name: str) -> SessionReport:
         """Pin everything that a session may see as it is now, and return what was different before."""
-        return await self._run(lambda sessions: sessions.refresh(name))
+        return self._run(lambda sessions: sessions.refresh(name))
 
-    async def archive(self, name: str) -> Session:
+    def archive(self, name: str) -> Session:
         """Archive a session: no turn is prepared in its thread until it is restored."""
-        return await self._run(lambda sessions: sessions.archive(name))
+        return self._run(lambda sessions: sessions.archive(name))
 
-    async def restore(self, name: str) -> Session:
+    def restore(self, name: str) -> Session:
         """Bring back a session that was archived."""
-        return await self._run(lambda sessions: sessions.restore(name))
+        return self._run(lambda sessions: sessions.restore(name))
 
-    async def remove(self, name: str) -> Session:
+    def remove(self, name: str) -> Session:
         """Remove a session for good, and return what it was.
 
         Raises ``PromptuaryError`` if its thread has turns, which have to be removed first.
         """
-        return await self._run(lambda sessions: sessions.remove(name))
+        return self._run(lambda sessions: sessions.remove(name))
 
-    async def _run(self, work: Callable[[Sessions], Result], *, create: bool = False) -> Result:
-        return await concurrency.run(lambda: work(self._core.sessions(create=create)))
+    def _run(self, work: Callable[[Sessions], Result], *, create: bool = False) -> Result:
+        return self._calls.run(lambda: work(self._core.sessions(create=create)))

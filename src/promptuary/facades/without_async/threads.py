@@ -1,4 +1,4 @@
-"""``Promptuary.threads`` without ``async``. ``async_threads`` is the same with it."""
+"""``Promptuary.threads`` without ``async``. ``with_async.threads`` is the same with it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         Rerun,
         UndoneTurn,
     )
-    from promptuary.facades.calls import Calls
+    from promptuary.facades.without_async.calls import Calls
     from promptuary.threads.prepared import Turn
     from promptuary.threads.threads import Threads
     from promptuary.wiring.core import Core
@@ -87,7 +87,7 @@ class BlockingThreads:
         Raises ``RunFailedError`` if the model fails. Whatever had arrived by then is in the thread, and marked; so it
         is if whoever waits is cancelled, which ends the connection at once.
         """
-        from promptuary.facades.hearing import Hearing  # noqa: PLC0415  (few calls run a model)
+        from promptuary.facades.without_async.hearing import Hearing  # noqa: PLC0415  (few calls run a model)
 
         heard = Hearing(on_event, confirm)
         return self._calls.listen(
@@ -137,8 +137,9 @@ class BlockingThreads:
     def undo(self, *, thread: str = "main") -> UndoneTurn:
         """Take the last turn of a thread back: what was said in it leaves the history, and stays in the ledger.
 
-        A turn that still waits for its reply is abandoned. What the turn did otherwise stays: tracked files, notes
-        that were written, experiences. Raises ``PromptuaryError`` if there is nothing to take back.
+        A turn that still waits for its reply is abandoned. References and documents that went with it wait for the next
+        message again, and files that its message put into view leave it. Notes that were written, and experiences,
+        stay. Raises ``PromptuaryError`` if there is nothing to take back.
         """
         return self._await(lambda threads: threads.undo(thread=thread))
 

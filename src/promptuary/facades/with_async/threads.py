@@ -1,4 +1,4 @@
-"""``Promptuary.threads`` with ``async``: what blocks runs in a thread. ``blocking_threads`` is the same without."""
+"""``Promptuary.threads`` with ``async``; ``without_async.threads`` is the same without."""
 
 from __future__ import annotations
 
@@ -131,8 +131,9 @@ class AsyncThreads:
     async def undo(self, *, thread: str = "main") -> UndoneTurn:
         """Take the last turn of a thread back: what was said in it leaves the history, and stays in the ledger.
 
-        A turn that still waits for its reply is abandoned. What the turn did otherwise stays: tracked files, notes
-        that were written, experiences. Raises ``PromptuaryError`` if there is nothing to take back.
+        A turn that still waits for its reply is abandoned. References and documents that went with it wait for the next
+        message again, and files that its message put into view leave it. Notes that were written, and experiences,
+        stay. Raises ``PromptuaryError`` if there is nothing to take back.
         """
         return await (await self._opened()).undo(thread=thread)
 

@@ -1,0 +1,1 @@
+"""The parts of ``engine.Promptuary``: a noun each. What blocks runs in a thread."""

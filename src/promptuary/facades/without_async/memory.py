@@ -1,0 +1,201 @@
+"""``Promptuary.memory`` without ``async``; ``with_async.memory`` is the same with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar, Unpack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from promptuary.core.messages import Message
+    from promptuary.core.notes import (
+        ForeignForm,
+        ForgetReport,
+        ImportReport,
+        MemoryResult,
+        Note,
+        NoteChange,
+        NoteFields,
+        NoteHeader,
+        NoteList,
+        NoteSelection,
+        NoteTrust,
+    )
+    from promptuary.core.ports.writeback import Proposal, ProposalFields
+    from promptuary.facades.without_async.calls import Calls
+    from promptuary.memory.doors.tools import ToolForm
+    from promptuary.memory.memory import Memory
+    from promptuary.memory.writeback.proposals import Proposals
+    from promptuary.threads.prepared import Turn
+    from promptuary.wiring.core import Core
+
+Result = TypeVar("Result")
+
+
+class BlockingMemory:
+    """The durable memory of the principal: ``Promptuary.memory``."""
+
+    def __init__(self, core: Core, calls: Calls) -> None:
+        self._core = core
+        self._calls = calls
+
+    def write(
+        self,
+        content: str | None = None,
+        *,
+        if_rev: str | None = None,
+        reason: str = "",
+        trust: NoteTrust = "person",
+        **fields: Unpack[NoteFields],
+    ) -> Note:
+        """Remember something as a note, or change the note that ``id`` names; what is not given stays as it is.
+
+        ``trust`` says whose words these are: the person's, an agent's, or anybody's (external).
+        Raises ``NoteConflictError`` if ``if_rev`` is given and the note has another revision by now.
+        """
+        return self._run(lambda memory: memory.write(content, if_rev=if_rev, reason=reason, trust=trust, **fields))
+
+    def remember(self, text: str, *, reason: str = "", **fields: Unpack[NoteFields]) -> Note:
+        """Remember something in one go: its kind is guessed where the text says plainly what it is about."""
+        return self._run(lambda memory: memory.remember(text, reason=reason, **fields))
+
+    def get(self, key: str) -> Note | None:
+        """Return a note by its id, the beginning of its id, or its path; ``None`` if there is none."""
+        return self._run(lambda memory: memory.get(key))
+
+    def list(
+        self, *, limit: int | None = None, as_of: str | None = None, **selection: Unpack[NoteSelection]
+    ) -> NoteList:
+        """Return notes, pinned ones first, then the ones updated last; ``as_of`` a time, what was known then."""
+        return self._run(lambda memory: memory.list(limit=limit, as_of=as_of, **selection))
+
+    def find(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        as_of: str | None = None,
+        lexical_only: bool = False,
+        **selection: Unpack[NoteSelection],
+    ) -> MemoryResult:
+        """Return the notes that answer a question best; ``as_of`` searches what was known at a time."""
+        return self._run(
+            lambda memory: memory.find(query, limit=limit, as_of=as_of, lexical_only=lexical_only, **selection)
+        )
+
+    def history(self, key: str) -> Sequence[NoteChange]:
+        """Return what happened to a note, the oldest change first."""
+        return self._run(lambda memory: memory.history(key))
+
+    def diff(self, key: str, *, number: int | None = None) -> str:
+        """Return what a change did to a note, as a patch: the change ``number``, else the last one."""
+        return self._run(lambda memory: memory.diff(key, number=number))
+
+    def undo(self, key: str, *, number: int | None = None, reason: str = "") -> Note:
+        """Undo the last change of a note, then the one before it; or bring back what it was after change ``number``."""
+        return self._run(lambda memory: memory.undo(key, number=number, reason=reason))
+
+    def archive(self, key: str, *, reason: str = "") -> Note:
+        """Archive a note: it is kept, and not recalled any more."""
+        return self._run(lambda memory: memory.archive(key, reason=reason))
+
+    def restore(self, key: str, *, reason: str = "") -> Note:
+        """Bring back a note that was archived."""
+        return self._run(lambda memory: memory.restore(key, reason=reason))
+
+    def forget(self, key: str, *, everywhere: bool = False, dry_run: bool = False) -> ForgetReport:
+        """Forget a note for good: file, history, index, vectors, and its copies in stored prompts.
+
+        Where the same words stand as somebody said them, the report names the places; ``everywhere`` takes them out
+        there, too. With ``dry_run`` nothing is done.
+        """
+        return self._calls.run(lambda: self._core.memories.forget(key, everywhere=everywhere, dry_run=dry_run))
+
+    def edit(self, key: str, *, reason: str = "") -> Note:
+        """Open a copy of a note in the person's editor, and write what they saved.
+
+        Raises ``NoteConflictError`` if the note was changed meanwhile; the copy is kept then.
+        """
+        from promptuary.wiring.memory.editing import edit_note  # noqa: PLC0415  (seldom needed)
+
+        return self._calls.run(lambda: edit_note(self._core.memories.of(), key, reason=reason))
+
+    def import_notes(
+        self, path: str | Path, *, form: ForeignForm | None = None, owner: str | None = None, dry_run: bool = False
+    ) -> ImportReport:
+        """Take over the notes of another memory: a folder, or a file, of Markdown.
+
+        ``form`` says which program wrote it, where that is not clear; ``owner`` whose private notes are wanted, if
+        there are those of several. What is here already is not written again. ``dry_run`` writes nothing.
+        """
+        return self._calls.run(lambda: self._core.memories.import_notes(path, form=form, owner=owner, dry_run=dry_run))
+
+    def export(self, path: str | Path) -> Sequence[NoteHeader]:
+        """Write every note that the principal may see to a new or empty folder, and return which these are."""
+        from promptuary.wiring.memory.transfer import exported  # noqa: PLC0415  (seldom needed)
+
+        return self._calls.run(lambda: exported(self._core.memories.of(), path))
+
+    def tools(self, form: ToolForm = "openai") -> Sequence[Mapping[str, object]]:
+        """Return the tools with which an agent reads and writes notes, as a provider wants them described."""
+        return self._calls.run(lambda: self._core.memories.tool_schemas(form))
+
+    def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, object] | str,
+        *,
+        turn: Turn | None = None,
+        messages: Sequence[Message] | None = None,
+    ) -> Mapping[str, object]:
+        """Return what a tool answers, as JSON can represent it; a mistake of the model is an answer, too.
+
+        ``turn`` and the ``messages`` since it was prepared say what the model has read. Without them, or where text of
+        others is among it, what the model writes is labelled as words from elsewhere.
+        """
+        return self._calls.run(lambda: self._core.memories.call_tool(name, arguments, turn, messages))
+
+    def learn(self, messages: Sequence[Message], *, thread: str = "main", timeout: float = 1.5) -> Sequence[Proposal]:
+        """Learn from a turn of another program, which begins with what the person said; return what it proposes.
+
+        ``messages`` after the first are what models and tools answered, in any shape that a finished turn takes.
+        ``timeout`` is how many seconds to wait for it; what takes longer goes on in the background.
+        """
+        memories = self._core.memories
+        return self._calls.run(lambda: memories.learn(messages, thread=thread, timeout=timeout))
+
+    def unadopted(self) -> Sequence[NoteHeader]:
+        """Return the notes that came by hand, by a clone or from a lost state, and wait for ``adopt``."""
+        return self._run(lambda memory: memory.unadopted())
+
+    def adopt(self, keys: Sequence[str] = ()) -> Sequence[NoteHeader]:
+        """Take over unadopted notes as one's own, by id or path, or all of them; return them."""
+        return self._run(lambda memory: memory.adopt(keys))
+
+    def proposals(self) -> Sequence[Proposal]:
+        """Return what was learnt and waits for the person, the oldest first."""
+        return self._proposed(lambda proposals: proposals.all())
+
+    def accept(self, proposal: str) -> Note:
+        """Do what a proposal says, as the person's own act, and return the note."""
+        return self._proposed(lambda proposals: proposals.accept(proposal))
+
+    def reject(self, proposal: str) -> None:
+        """Drop a proposal; the same one is not made again."""
+        self._proposed(lambda proposals: proposals.reject(proposal))
+
+    def edit_proposal(self, proposal: str, **fields: Unpack[ProposalFields]) -> Proposal:
+        """Change what a proposal would write; it still waits to be accepted.
+
+        Without fields, its text is opened in the person's editor.
+        """
+        from promptuary.wiring.memory.editing import edit_proposal  # noqa: PLC0415  (seldom needed)
+
+        return self._calls.run(lambda: edit_proposal(self._core.memories.proposals(), proposal, fields))
+
+    def _run(self, work: Callable[[Memory], Result]) -> Result:
+        return self._calls.run(lambda: work(self._core.memories.of()))
+
+    def _proposed(self, work: Callable[[Proposals], Result]) -> Result:
+        return self._calls.run(lambda: work(self._core.memories.proposals()))

@@ -1,0 +1,22 @@
+"""Opens the memory of a session: the notes that it was pinned with. Loaded when a thread has a session."""
+
+from promptuary.config.settings import Settings
+from promptuary.core.ports.threads import StateDatabase
+from promptuary.core.sessions import Sight
+from promptuary.memory.memory import Memory
+from promptuary.sessions.memory import PinnedMemory
+from promptuary.wiring.memory.notes import MemoryPlace, open_search
+from promptuary.workspace.workspace import Workspace
+
+
+def open_pinned_memory(
+    workspace: Workspace, settings: Settings, place: MemoryPlace, base: Memory, *, sight: Sight, state: StateDatabase
+) -> PinnedMemory:
+    """Return what a session has of the memory at ``place``, which is ``base``."""
+    store, session = state.sessions(place.principal), sight.session
+    return PinnedMemory(
+        base,
+        sight,
+        open_search=lambda visible: open_search(workspace, settings, place, visible, session=session.id),
+        pin=lambda notes: store.pin_notes(session.name, notes),
+    )

@@ -1,0 +1,87 @@
+"""What a service said when it did not answer, as one sentence for the person: why, and what to do. Pure.
+
+The body of a refusal is hostile text of any form. The key that was sent is never part of the sentence.
+"""
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from promptuary.core.text import one_line
+
+_LARGEST: Final = 64 * 1024
+"""How many bytes of a body are looked at."""
+_LONGEST: Final = 300
+"""How many characters of a service's own words are shown."""
+_LEAST_KEY: Final = 6
+"""A word that begins with so many characters of the key is taken for a part of it: some services repeat its ends."""
+_SECONDS: Final = re.compile(r"\d{1,6}(\.\d{1,6})?")
+
+
+def refusal(where: str, status: int, said: str, *, wait: float = 0.0, has_key: bool = False, advice: str = "") -> str:
+    """Return the sentence: ``where`` is the service, ``said`` its own words, ``advice`` what to do about the key."""
+    why = f"HTTP status {status}{f': {said}' if said else ''}"
+    match status:
+        case 401 | 403 if has_key:
+            sentence = f"{where} does not accept the key{' for this' if status == 403 else ''} ({why}); "
+            return f"{sentence}{advice or 'check it'}."
+        case 401 | 403 if advice:
+            return f"{where} wants a key, and none is configured ({why}); {advice}."
+        case _ if 300 <= status < 400:
+            return f"{where} redirects, which is not followed; configure the address that it redirects to."
+        case 429:
+            later = f"; it wants to be asked again in {wait:,.0f} seconds" if wait else ""
+            return f"{where} is asked too often ({why}){later}."
+        case 404:
+            return f"{where} answers with {why}; check the address and the name of the model."
+        case _:
+            return f"{where} answers with {why}."
+
+
+def words_of(body: bytes, key: str) -> str:
+    """Return what a service says went wrong, on one line and without the key; nothing if it says nothing readable."""
+    text = body[:_LARGEST].decode("utf-8", "replace")
+    try:
+        said = _message(json.loads(text))
+    except (ValueError, RecursionError):
+        said = ""
+    if not said and text.lstrip().startswith("<"):
+        return ""  # a page for browsers: who sends it is not the service
+    shown = one_line(" ".join((said or text).split()))
+    return without_key(shown, key)[:_LONGEST].rstrip(" .")
+
+
+def without_key(text: str, key: str) -> str:
+    """Return ``text`` with an ellipsis for the key and for every word that begins as the key does."""
+    if not key:
+        return text
+    text = text.replace(key, "…")
+    return text if len(key) <= _LEAST_KEY else re.sub(rf"{re.escape(key[:_LEAST_KEY])}\S*", "…", text)
+
+
+def seconds_to_wait(headers: Mapping[str, str]) -> float:
+    """Return how long a service wants to be left alone: a number of seconds, or a date; zero if it does not say."""
+    asked = headers.get("retry-after", "").strip()
+    if _SECONDS.fullmatch(asked):
+        return float(asked)
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415  (slow, and seldom needed)
+
+    try:
+        return max(parsedate_to_datetime(asked).timestamp() - time.time(), 0.0) if asked else 0.0
+    except (ValueError, OverflowError):
+        return 0.0
+
+
+def _message(value: object) -> str:
+    """Return the message in an error of the forms that services use; nothing if it is none of them."""
+    match value:
+        case {"error": dict() as error}:
+            return _message(error)
+        case {"error": str(said)} | {"message": str(said)} | {"detail": str(said)} | {"msg": str(said)}:
+            return said
+        case {"detail": [first, *_]} | {"errors": [first, *_]} | [first, *_]:
+            return first if isinstance(first, str) else _message(first)
+        case _:
+            return ""
