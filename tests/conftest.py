@@ -1,9 +1,10 @@
 """What every test may use: a workspace to write files into, and figures that grow under ``make torture``."""
 
-import logging
+import gc
 import os
 import signal
 import subprocess
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,8 +52,21 @@ _UNMEASURED: Final = ("tests/durability/", "tests/properties/", "tests/security/
 them once more would take as long as the tests themselves."""
 
 
+_CLIENTS_OF_OTHERS: Final = (
+    "tests/integrations/",
+    "tests/interaction/test_gateway",
+    "tests/durability/test_gateways",
+    "tests/security/test_hostile_chats",
+)
+"""Tests with clients of other packages, some of which leave connections to the garbage collector."""
+_UNCLOSED: Final = ("ignore:unclosed <socket:ResourceWarning", "ignore:unclosed transport:ResourceWarning")
+
+
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     for item in items:
+        if item.nodeid.startswith(_CLIENTS_OF_OTHERS):
+            for pattern in _UNCLOSED:
+                item.add_marker(pytest.mark.filterwarnings(pattern))
         if item.nodeid.startswith(_UNMEASURED):
             item.add_marker(pytest.mark.no_cover)
 
@@ -79,15 +93,14 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
         monkeypatch.setenv(f"GIT_{role}_DATE", "2026-01-02T03:04:05Z")
 
 
-@pytest.fixture(autouse=True)
-def _adapters_log(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Switch the loggers on where adapters are tested: a command that ran before in this process switched them off."""
-    before = logging.root.manager.disable
-    if "integrations" in request.path.parts:
-        logging.disable(logging.NOTSET)
+@pytest.fixture(autouse=True, scope="module")
+def _connections_of_others(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Collect what clients of other packages left open before a test of ours could be blamed for it."""
     yield
-    if "integrations" in request.path.parts:
-        logging.disable(before)
+    if request.node.nodeid.startswith(_CLIENTS_OF_OTHERS):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            gc.collect()
 
 
 @pytest.fixture(autouse=True)

@@ -15,6 +15,7 @@ from promptuary.search.service import SearchBackend
 from promptuary.storage.index.index import DiskIndex
 from promptuary.storage.sqlite.state import SqliteState
 from promptuary.testing.in_memory_index import InMemoryVectorStore
+from promptuary.tokens import Counter
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -64,7 +65,7 @@ class Laboratory:
             return ExperienceIndex(SearchBackend(disk, vectors, self.embedder), store, self.clock)
 
         search = ExperienceSearch(store, index)
-        return Experiences(store, search, self.state.forgetting(principal), clock=self.clock)
+        return Experiences(store, search, self.state.forgetting(principal), clock=self.clock, counter=Counter())
 
     def close(self) -> None:
         """Close everything."""

@@ -12,7 +12,8 @@ from xml.sax.saxutils import escape
 
 from selectolax.lexbor import LexborHTMLParser
 
-from promptuary.chat.pastes import Pastes
+from promptuary.chat.prompt.pastes import Pastes
+from promptuary.chat.prompt.typed_ahead import text_of
 from promptuary.chat_exports import as_transcript
 from promptuary.cli.search.dates import moment
 from promptuary.cli.search.excerpt import excerpt as hit_lines
@@ -45,6 +46,7 @@ from promptuary.gateways.answering import without_addresses, without_codes
 from promptuary.gateways.chunking import chunks as message_chunks
 from promptuary.gateways.slack import plain
 from promptuary.hooks.install.jsonc import with_entry
+from promptuary.hooks.install.toml_statements import tables as toml_tables
 from promptuary.hooks.transcripts import turns as transcript_turns
 from promptuary.layers.instructions.imports import parse as parse_imports
 from promptuary.layers.sections import escaped, readable, unescaped
@@ -100,6 +102,7 @@ from promptuary.workspace.web.addresses import parse_url
 from promptuary.workspace.web.convert import convert_docx, convert_html, convert_pdf, page_content
 from promptuary.workspace.web.pages import read_body
 from promptuary.workspace.web.policy import FetchPolicy
+from promptuary.workspace.web.refusals import words_of
 from promptuary.workspace.workspace import open_workspace
 from tests.conftest import git
 from tests.linear import Parser
@@ -444,6 +447,13 @@ def agent_settings(text: str) -> None:
             with_entry(one, ("b", "c"), 1)
 
 
+def settings_toml(text: str) -> None:
+    """Find the statements of TOML."""
+    for one in (text, f"a = [{text}"):
+        with suppress(PromptuaryError, ValueError):
+            toml_tables(one)
+
+
 def agent_transcript(text: str) -> None:
     """Read what coding agents write down of a conversation."""
     line = json.dumps({"type": "user", "message": {"role": "user", "content": text}, "uuid": "1"})
@@ -466,6 +476,7 @@ PARSERS: Final[dict[str, Parser]] = {
     "an answer in a chat": Parser(lambda text: message_chunks(text, 2_000)),
     "a preference": Parser(choice),
     "settings of a coding agent": Parser(agent_settings),
+    "settings of an agent in TOML": Parser(settings_toml),
     "a transcript of a coding agent": Parser(agent_transcript),
     "a summary": Parser(summary),
     "a patch": Parser(patch),
@@ -473,6 +484,8 @@ PARSERS: Final[dict[str, Parser]] = {
     "a name": Parser(name),
     "a tree of names": Parser(tree),
     "something typed": Parser(typed),
+    "something typed ahead": Parser(lambda text: text_of(text, str.upper)),
+    "words of a service": Parser(lambda text: words_of(text.encode("utf-8", "surrogatepass"), "sk-0123456789")),
     "what was used": Parser(usage),
     "the use of tools": Parser(tool_use),
     "an experience": Parser(experience),

@@ -16,7 +16,8 @@ from tests.architecture.source import ROOT, modules
 LOADED_ON_USE = {
     "promptuary.chat.chat",
     "promptuary.chat.options",
-    "promptuary.chat.prompt",
+    "promptuary.chat.prompt.line_prompt",
+    "promptuary.chat.prompt.menu_prompt",
     "promptuary.chat.talk",
     "promptuary.chat.terminal",
     "promptuary.chat.why",
@@ -35,7 +36,7 @@ LOADED_ON_USE = {
     "promptuary.core.search",
     "promptuary.core.sessions",
     "promptuary.core.table",
-    "promptuary.facades.hearing",
+    "promptuary.facades.without_async.hearing",
     "promptuary.gateways.discord",
     "promptuary.gateways.running",
     "promptuary.gateways.slack",
@@ -80,6 +81,7 @@ LOADED_ON_USE = {
     "promptuary.wiring.memory.forgetting",
     "promptuary.wiring.memory.learning",
     "promptuary.wiring.memory.notes",
+    "promptuary.wiring.memory.pinned",
     "promptuary.wiring.memory.transfer",
     "promptuary.wiring.memory.writeback",
     "promptuary.wiring.search",
@@ -106,6 +108,14 @@ LOADED_ON_USE = {
     "promptuary.workspace.web.http",
     "promptuary.workspace.web.pages",
     "promptuary.workspace.web.post",
+    "promptuary.hooks.flags",  # after the current folder is taken off the path
+    # A hook with notes and experiences needs no threads, no writeback and no import of notes.
+    *(
+        "promptuary.memory.transfer.transfer",
+        "promptuary.memory.writeback.extract",
+        "promptuary.storage.sqlite.threads.history_cache",
+        "promptuary.storage.sqlite.threads.threads",
+    ),
 }
 """What is imported inside a function, because most starts of the program do without it."""
 

@@ -88,7 +88,7 @@ def some_text(chance: random.Random) -> str:
 def opened(workspace: Path) -> Iterator[Memory]:
     """Open the memory of a workspace, without any model."""
     with Promptuary.open(workspace, exact=True, embedder="none") as promptuary:
-        yield promptuary._core.memory()
+        yield promptuary._core.memories.of()
 
 
 def roots(workspace: Path) -> Mapping[str, Path]:

@@ -134,7 +134,7 @@ def test_a_kill_after_the_last_file_is_gone_leaves_a_note_that_can_still_be_forg
 def test_what_a_kill_left_in_the_free_pages_goes_when_the_note_is_forgotten_again(workspace: Path) -> None:
     with Promptuary.open(workspace, exact=True, embedder="none") as p:
         note = p.memory.write(f"My badge says {NONCE}.", kind="user").header.id
-        memory = p._core.memory()
+        memory = p._core.memories.of()
         journal = next(one.journal for one in memory.notebooks() if one.scope == "user")
         assert isinstance(journal, SqliteNoteJournal)
         journal._database._timeout = 0.1
@@ -165,7 +165,7 @@ def forget_with_a_failing_disk(p: Promptuary, note: str, *, everywhere: bool = F
     core = p._core
     beside = Oblivion(core.state().forgetting(p.principal), fails, lambda _: nullcontext())
     with pytest.raises(PromptuaryError, match=r"is not forgotten whole, .*command that opens the notes finishes it"):
-        forget(core.memory(), note, beside, everywhere=everywhere, dry_run=False)
+        forget(core.memories.of(), note, beside, everywhere=everywhere, dry_run=False)
 
 
 def test_whoever_opens_the_notes_next_finishes_what_was_not_forgotten_whole(workspace: Path) -> None:

@@ -68,12 +68,12 @@ FIRST, OLD, NEW = (sealed(f"{word}: what is known") for word in ("alpha", "beta"
 Act = Callable[[Core, str], Note | ForgetReport]
 
 ACTS: Final[Mapping[str, Act]] = {
-    "create": lambda core, _: core.memory().put(NoteDraft(content=NEW, kind="project", audience="private")),
-    "update": lambda core, note: core.memory().put(NoteDraft(id=note, content=NEW)),
-    "archive": lambda core, note: core.memory().archive(note),
-    "undo": lambda core, note: core.memory().undo(note),
-    "move": lambda core, note: core.memory().put(NoteDraft(id=note, audience="shared")),
-    "forget": lambda core, note: core.forget(note, everywhere=False, dry_run=False),
+    "create": lambda core, _: core.memories.of().put(NoteDraft(content=NEW, kind="project", audience="private")),
+    "update": lambda core, note: core.memories.of().put(NoteDraft(id=note, content=NEW)),
+    "archive": lambda core, note: core.memories.of().archive(note),
+    "undo": lambda core, note: core.memories.of().undo(note),
+    "move": lambda core, note: core.memories.of().put(NoteDraft(id=note, audience="shared")),
+    "forget": lambda core, note: core.memories.forget(note, everywhere=False, dry_run=False),
 }
 SPOKEN: Final = tuple(text.rpartition(" ")[2].encode() for text in (FIRST, OLD))
 """What nothing but the note says: none of it may be left when the note is forgotten."""
@@ -99,7 +99,7 @@ class Point:
 def act(workspace: Path, tells: Connection, seed: int, _: int) -> None:
     """Open, wait until somebody watches, act, and say how it ended."""
     with opened_core(workspace) as core:
-        memory = core.memory()
+        memory = core.memories.of()
         memory.refresh(wait=True)
         memory.settle()
         note = memory.list().headers[0].id
@@ -226,7 +226,7 @@ class Bench:
     def forgetting_problems(self, ack: Ack | None) -> Iterator[str]:
         """Yield what is wrong: the note is whole or gone from every view, and forgetting it again leaves nothing."""
         with opened_core(self.workspace) as core:
-            memory = core.memory()
+            memory = core.memories.of()
             memory.refresh(wait=True)
             note = memory.get(self.note)
             if note is not None and ack is not None and ack.operation == "forget":
@@ -239,7 +239,7 @@ class Bench:
             if {self.note} & {*seen, *found} and note is None:
                 yield f"it is gone, and still seen: {seen} {found}"
             with suppress(UnknownNoteError):  # it was forgotten, and only its last bytes may be left
-                core.forget(self.note, everywhere=False, dry_run=False)
+                core.memories.forget(self.note, everywhere=False, dry_run=False)
             if memory.get(self.note) is not None or memory.find("what is known of beta").hits:
                 yield "forgetting it again does not forget it"
             memory.settle()

@@ -116,11 +116,17 @@ needs_mounts = pytest.mark.skipif(not can_mount(), reason="needs root, mkfs.ext4
 
 @needs_mounts
 def test_a_cut_takes_what_nobody_synced(disk: Disk) -> None:
-    """The control: the simulation notices a program that acknowledges too early."""
-    acks = cut_off(disk, write_carelessly, 0, 0.1)
-    files = [disk.place / "work" / f"{ack.note}.md" for ack in acks]
+    """The control: the simulation notices a program that acknowledges too early.
 
-    assert any(not file.exists() or file.read_text() != "what is known" for file in files)
+    Any other process may sync the whole system in between and save what this one neglected, so it gets a few chances.
+    """
+
+    def something_is_lost() -> bool:
+        acks = cut_off(disk, write_carelessly, 0, 0.1)
+        files = [disk.place / "work" / f"{ack.note}.md" for ack in acks]
+        return any(not file.exists() or file.read_text() != "what is known" for file in files)
+
+    assert any(something_is_lost() for _ in range(5))
 
 
 @needs_mounts

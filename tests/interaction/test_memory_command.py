@@ -289,8 +289,9 @@ def test_a_short_note_that_was_attached_is_forgotten_with_its_title(run: Run, wo
     assert "also said" not in forgotten.err
     replays = [run("thread", "replay", "-t", name).out for name in ("done", "open")]
     assert [one.count(f"[forgotten: memory:{note}]") for one in replays] == [2, 2]
-    held = [path for path in workspace.rglob("*") if path.is_file() and b"Xq" in path.read_bytes()]
-    assert held == []
+    # Whole words: two letters alone stand in the random bytes of a database every now and then.
+    contents = {path: path.read_bytes() for path in workspace.rglob("*") if path.is_file()}
+    assert [path for path, content in contents.items() if b"Xq tea" in content or b"Xq pot" in content] == []
 
 
 def test_the_notes_of_a_thread_are_reached_where_each_has_its_own(run: Run) -> None:

@@ -1,6 +1,7 @@
 """What other programs take from the commands: paths, lines, exit codes, requests of providers."""
 
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -96,3 +97,23 @@ def test_what_nobody_reads_changes_no_exit_code(command: list[str], code: int) -
     assert (heard.returncode, unheard.returncode) == (code, code)
     assert b"Broken" not in heard.stderr
     assert b"Traceback" not in heard.stderr
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_command_leaves_the_loggers_of_its_process_as_they_were(caplog: pytest.LogCaptureFixture) -> None:
+    assert main(["config", "-q"]) == 0
+    logging.getLogger("promptuary.somewhere").warning("this is heard")
+
+    assert "this is heard" in caplog.text
+
+
+@pytest.mark.parametrize(("flags", "heard"), [([], False), (["--debug"], True)])
+@pytest.mark.usefixtures("folder")
+def test_the_log_is_printed_with_debug_alone(flags: list[str], heard: bool) -> None:
+    program = (
+        "import logging, sys; from promptuary.cli.main import main; main(sys.argv[1:]); "
+        "logging.getLogger('promptuary.somewhere').warning('something is odd')"
+    )
+    done = subprocess.run([sys.executable, "-c", program, "config", *flags], capture_output=True, text=True, check=True)
+
+    assert ("something is odd" in done.stderr) == heard

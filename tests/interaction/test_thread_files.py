@@ -56,6 +56,18 @@ def test_an_export_is_imported_as_a_new_thread_that_says_the_same(run: Run, tmp_
     assert said[-2:] == ["A number.", "Sure?"]
 
 
+def test_what_a_model_wrote_to_a_terminal_is_spelled_out_in_files_and_comes_back_from_json(tmp_path: Path) -> None:
+    hostile = "Before \x1b]0;owned\x07\x9b2J after \u202e."
+    with Promptuary.open(tmp_path) as p:
+        p.threads.finish(p.threads.prepare("Hello"), hostile)
+        markdown, as_json = p.threads.export(form="md"), p.threads.export()
+        p.threads.import_(as_json, thread="copy")
+
+        assert "Before ⟨U+001B⟩]0;owned⟨U+0007⟩⟨U+009B⟩2J after ⟨U+202E⟩." in markdown
+        assert not set("\x1b\x07\x9b\u202e") & set(markdown + as_json)
+        assert p.threads.history(thread="copy")[-1].content == hostile
+
+
 def test_a_thread_that_was_compacted_comes_back_with_what_was_compacted(tmp_path: Path) -> None:
     with Promptuary.open(tmp_path) as p:
         p.threads.finish(p.threads.prepare("Hello", thread="t"), "Hi.")

@@ -36,7 +36,7 @@ from promptuary.core.messages import Message, ToolCall
 from promptuary.core.notes import KINDS, STATUSES, NoteHeader
 from promptuary.core.ports.threads import PRIVATE_SCOPES, StateDatabase, StateKey, ThreadStore
 from promptuary.core.principals import LOCAL
-from promptuary.facades.blocking_sessions import BlockingSessions
+from promptuary.facades.without_async.sessions import BlockingSessions
 from promptuary.storage.sqlite.state import SqliteState
 from promptuary.testing.scripted import ScriptedModel, ScriptedStream, Spoken
 from tests.conftest import TORTURE
@@ -115,6 +115,7 @@ DATABASE: Final = {
     "writeback_queue",
     "proposals",
     "transaction",
+    "answering",
     "persistent",
     "is_current",
     "close",
@@ -240,6 +241,7 @@ EXPERIENCE_READS: Final[dict[str, Callable[[Promptuary, str], object]]] = {
         for query in ("secret intent", key)
         for strict in (False, True)
     ],
+    "for_message": lambda p, key: [p.experiences.for_message(query) for query in ("secret intent", key)],
     "stats": lambda p, _: p.experiences.stats(),
     "mark_used": lambda p, key: p.experiences.mark_used(key),
     "feedback": lambda p, key: p.experiences.feedback(key, "helped"),
@@ -711,7 +713,7 @@ def test_the_check_of_experiences_sees_what_is_ones_own(tmp_path: Path) -> None:
     with Promptuary.open(tmp_path, exact=True, embedder="none") as p:
         seen = experienced(p, learnt[LOCAL][:1])
 
-    showing = {"get", "list", "find_similar", "mark_used", "feedback", "prune_expired", "forget"}
+    showing = {"get", "list", "find_similar", "for_message", "mark_used", "feedback", "prune_expired", "forget"}
     assert {name.split()[0] for name, text in seen.items() if "secret-of-0" in text} == showing
 
 

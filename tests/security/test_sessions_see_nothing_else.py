@@ -214,7 +214,7 @@ def test_the_view_of_a_session_has_its_notes_and_no_others(harbour: Promptuary) 
     (outside,) = [one for one in harbour.memory.list().headers if "wombat" in one.title]
     (inside,) = [one for one in harbour.memory.list().headers if one.id != outside.id]
     sight = harbour._core.sessions().sight("app")
-    view = harbour._core.memory_within("app", sight).visible.views["project"]
+    view = harbour._core.memories.within("app", sight).visible.views["project"]
 
     assert [view.header(key) for key in (outside.id, outside.path)] == [None, None]
     assert (view.header(inside.id), list(view.headers()), view.count()) == (inside, [inside], 1)

@@ -16,7 +16,7 @@ from promptuary import Expansion, Turn
 from promptuary.blocking import Promptuary
 from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.testing.loopback import Loopback
-from promptuary.wiring.core import Core
+from promptuary.wiring.answering.messages import Messages
 from tests.conftest import Files
 
 
@@ -81,13 +81,13 @@ def test_what_needs_no_loop_starts_none(project: Path) -> None:
 
 def test_an_expansion_runs_in_the_thread_of_its_caller(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[threading.Thread] = []
-    expand = Core.expand
+    expand = Messages.expand
 
-    def noting(core: Core, text: str, **options: Any) -> Expansion:
+    def noting(messages: Messages, text: str, **options: Any) -> Expansion:
         threads.append(threading.current_thread())
-        return expand(core, text, **options)
+        return expand(messages, text, **options)
 
-    monkeypatch.setattr(Core, "expand", noting)
+    monkeypatch.setattr(Messages, "expand", noting)
     with Promptuary.open(project) as promptuary:
         promptuary.expand("@a.md")
 

@@ -1,6 +1,7 @@
 """Slash commands over a real workspace: what each does, and the text that people read."""
 
 import asyncio
+import re
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -13,6 +14,7 @@ from promptuary.commands.registry import COMMANDS, FROM_AFAR
 from promptuary.commands.results import CommandResult
 from promptuary.commands.run import run_command
 from promptuary.core.errors import PromptuaryError
+from promptuary.core.threads import UndoneTurn
 from promptuary.engine import Promptuary
 from tests.conftest import Files
 
@@ -161,7 +163,8 @@ def test_the_last_turn_explains_itself_with_a_bar_of_the_window(project: Path) -
 
     assert last == first
     assert last.startswith("turn 1 (finished): Look at @file:src/app.py")
-    assert "references  src/app.py" in last
+    assert re.search(r"^references +src/app.py", last, re.MULTILINE)
+    assert re.search(r"^around them +headings, frames of messages", last, re.MULTILINE)
     assert "\n[" in last
     assert "free" in last.splitlines()[-2]
     assert last.splitlines()[-1] == "since then: src/app.py is changed"
@@ -191,8 +194,8 @@ def test_the_last_turn_is_taken_back_and_can_be_said_again(project: Path) -> Non
 
     undone, left, nothing = within(project, work)
 
-    assert isinstance(undone, results.TurnUndone)
-    assert undone.undone.text == "Two"
+    assert isinstance(undone, UndoneTurn)
+    assert undone.text == "Two"
     assert plain_text(undone) == "turn 2 is taken back: Two"
     assert left == 2
     assert "nothing to undo" in nothing
@@ -237,7 +240,7 @@ def test_threads_are_listed_and_chosen(project: Path) -> None:
 
     listed, known, new = within(project, work)
 
-    assert plain_text(listed).startswith("* review  1 turns, 2 messages")
+    assert plain_text(listed).startswith("* review  1 turn, 2 messages")
     assert known == results.ThreadChosen("review", is_new=False)
     assert new == results.ThreadChosen("new", is_new=True)
 
@@ -258,12 +261,18 @@ def test_a_thread_is_saved_as_markdown_or_as_json_and_nothing_is_overwritten(pro
     assert "needs FILE" in nowhere
 
 
+def test_help_for_what_is_almost_a_command_suggests_it(project: Path) -> None:
+    assert "did you mean /help context?" in within(project, lambda p: said(p, "/help contex"))
+    assert "/help lists those" in within(project, lambda p: said(p, "/help zzz"))
+
+
 def test_the_last_answer_is_copied(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copied: list[str] = []
 
     async def work(p: Promptuary) -> list[str]:
-        async def copy(text: str) -> None:
+        async def copy(text: str) -> bool:
             copied.append(text)
+            return True
 
         monkeypatch.setattr(p, "copy", copy)
         first = await said(p, "/copy")
@@ -346,4 +355,20 @@ def test_nothing_that_is_shown_carries_an_escape_sequence(files: Files) -> None:
 def test_the_union_of_results_is_closed() -> None:
     declared = {one for one in vars(results).values() if isinstance(one, type) and one.__module__ == results.__name__}
 
-    assert set(get_args(results.CommandResult)) == declared
+    answered = set(get_args(results.CommandResult))
+    assert declared == {one for one in answered if one.__module__ == results.__name__}
+    assert {one.__module__ for one in answered - declared} <= {"promptuary.core.notes", "promptuary.core.threads"}
+
+
+def test_slips_are_answered_in_the_words_of_the_chat(project: Path) -> None:
+    async def work(p: Promptuary) -> list[str]:
+        save = await run_command(p, "/save out.md", thread="new")
+        lines = ["/memory accept zzz", "/undo it", "/context unpin"]
+        return [plain_text(save), *[await said(p, line) for line in lines]]
+
+    saved, unknown, undo, unpin = within(project, work)
+
+    assert saved == "nothing was said in thread new yet: there is nothing to save"
+    assert unknown == "there is no proposal 'zzz'; /memory proposals lists them"
+    assert undo == "/undo takes no words; a message that begins with // is sent with one /"
+    assert unpin == "/context unpin needs PATH… after it: let pinned files stand among the others again"

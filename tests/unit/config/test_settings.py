@@ -42,6 +42,42 @@ def test_a_workspace_sets_what_it_wants_of_the_window(files: Files, name: str) -
     assert load(files({name: 'model = "gpt-4"'})).effective_window == 8_192
 
 
+OWN_MODEL = 'answer_model = "mine"\n[models.mine]\nmodel = "x"\nbase_url = "http://127.0.0.1:1/v1"\nwindow = 32000'
+
+
+@pytest.mark.parametrize("raised", ["window = 999999999", 'model = "gpt-4.1"'])
+@pytest.mark.parametrize("own", [OWN_MODEL, "window = 32000"])
+def test_a_workspace_cannot_raise_the_window_that_the_person_has(files: Files, own: str, raised: str) -> None:
+    user_config(own)
+    settings = load(files({"promptuary.toml": raised}))
+    name = raised.split(maxsplit=1)[0]
+
+    if own == "window = 32000" and name == "model":
+        assert (settings.effective_window, settings.model) == (32_000, "gpt-4.1"), (
+            "it counts otherwise, and that is all"
+        )
+        return
+    assert settings.effective_window == 32_000
+    assert (
+        f"{name} in promptuary.toml is ignored: a workspace can only lower your window, 32,000 tokens; "
+        "use a flag or your own configuration"
+    ) in settings.notes
+    assert settings.origin(name) != "promptuary.toml"
+
+
+def test_a_workspace_that_lowers_the_window_is_told_of(files: Files) -> None:
+    user_config(OWN_MODEL)
+    settings = load(files({"promptuary.toml": "window = 2000"}))
+
+    assert settings.effective_window == 2_000
+    assert "promptuary.toml lowers the window from 32,000 to 2,000 tokens" in settings.notes
+
+
+def test_a_flag_raises_the_window_whatever_the_workspace_says(files: Files) -> None:
+    user_config(OWN_MODEL)
+    assert load(files({"promptuary.toml": "window = 2000"}), {"window": "64k"}).effective_window == 64_000
+
+
 def test_a_table_in_pyproject_counts_too(files: Files) -> None:
     assert load(files({"pyproject.toml": "[tool.promptuary]\nwindow = 5000\n[tool.other]\nx = 1"})).window == 5_000
 
@@ -56,6 +92,18 @@ def test_a_workspace_cannot_open_a_door(files: Files, name: str) -> None:
     assert settings.notes == (
         f"{name} in promptuary.toml is ignored: a workspace cannot set it; use a flag or your own configuration",
     )
+
+
+def test_the_model_that_scores_has_a_short_name(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = Path.home() / ".config" / "promptuary" / "config.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text('scoring_model = "fast"')
+    assert load(files({"promptuary.toml": 'scoring_model = "evil"'})).file_reference_scoring_model == "fast"
+    monkeypatch.setenv("PROMPTUARY_SCORING_MODEL", "other")
+    assert load(files({})).file_reference_scoring_model == "other"
+    own.write_text('scoring_model = "fast"\n[layers.file_reference]\nscoring_model = "slow"')
+    with pytest.raises(ConfigError, match="set twice, once as scoring_model"):
+        load(files({}))
 
 
 def test_of_the_files_of_a_workspace_the_most_specific_wins(files: Files) -> None:

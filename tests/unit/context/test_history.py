@@ -68,7 +68,7 @@ class Asked(Words):
 
 
 def test_a_text_is_counted_once_as_long_as_it_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("promptuary.context.history._CACHED_CHARACTERS", 9)
+    monkeypatch.setattr("promptuary.context.history._CACHED_CHARACTERS", 9 + 2 * 128)
     asked = Asked()
     counter = CachingCounter(asked)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.core.text import name_word_pattern, one_line, slug, unique_slug, visible, with_unix_lines
+from promptuary.core.text import VisibleStream, name_word_pattern, one_line, slug, unique_slug, visible, with_unix_lines
 from tests.linear import assert_linear, repeated
 
 LEGITIMATE = [
@@ -186,3 +186,30 @@ def test_a_slug_that_is_taken_gets_a_number() -> None:
 )
 def test_names_are_split_into_words_in_any_script(text: str, words: list[str]) -> None:
     assert name_word_pattern(text).findall(text) == words
+
+
+PIECES = [
+    "a",
+    "1",
+    "\u20e3",
+    "\u2764",
+    "\ufe0f",
+    "\u200d",
+    "\u200b",
+    "\U0001f468",
+    "\U0001f467",
+    "\x1b",
+    "\u0628",
+    "\u180b",
+    "\n",
+]
+FLAG = "\U0001f3f4" + "".join(chr(0xE0000 + ord(letter)) for letter in "gbwls") + "\U000e007f"
+
+
+@given(st.lists(st.text(st.sampled_from(PIECES)) | st.just(FLAG), max_size=6), st.integers(1, 4))
+def test_a_text_that_arrives_in_pieces_is_shown_as_if_it_came_at_once(parts: list[str], size: int) -> None:
+    text = "".join(parts)
+    stream = VisibleStream()
+    shown = [stream.piece(text[at : at + size]) for at in range(0, len(text), size)]
+
+    assert "".join([*shown, stream.rest()]) == visible(text)[0]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from promptuary.config.keys import KeyPlace
 from promptuary.core.errors import ConfigError, PromptuaryError, ServiceRefusedError
 from promptuary.core.messages import Message
 from promptuary.core.ports.json_answers import complete_json
@@ -189,7 +190,7 @@ def test_the_key_comes_from_the_environment_and_is_in_no_error_and_no_log(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     monkeypatch.setenv("CHAT_KEY", "sk-very-secret")
-    chat = model(server, key_variable="CHAT_KEY")
+    chat = model(server, key=KeyPlace("CHAT_KEY"))
     complete(chat)
     assert "Bearer sk-very-secret" in server.requests[0]
 
@@ -202,7 +203,7 @@ def test_the_key_comes_from_the_environment_and_is_in_no_error_and_no_log(
 
 def test_a_key_that_is_not_there_is_said_before_anything_is_sent(server: Loopback) -> None:
     with pytest.raises(ConfigError, match="NO_SUCH_KEY"):
-        complete(model(server, key_variable="NO_SUCH_KEY"))
+        complete(model(server, key=KeyPlace("NO_SUCH_KEY")))
     assert server.accepted == 0
 
 

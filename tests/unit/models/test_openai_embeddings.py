@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from promptuary.config.keys import KeyPlace
 from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.models.endpoints.openai_embeddings import EndpointEmbedder
 from promptuary.testing.loopback import Loopback, Step, answer
@@ -128,14 +129,14 @@ def test_any_text_may_be_sent(server: Loopback, text: str) -> None:
 
 def test_the_key_is_read_from_the_variable_and_sent(server: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", " sk-1 \n")
-    embedder(server, key_variable="MY_KEY").embed(["a"], "query")
+    embedder(server, key=KeyPlace("MY_KEY")).embed(["a"], "query")
 
     assert "Authorization: Bearer sk-1\r\n" in server.requests[0]
 
 
 def test_a_key_that_is_not_there_is_told_by_the_name_of_its_variable(server: Loopback) -> None:
     with pytest.raises(ConfigError, match="set the environment variable NO_SUCH_KEY"):
-        embedder(server, key_variable="NO_SUCH_KEY").embed(["a"], "query")
+        embedder(server, key=KeyPlace("NO_SUCH_KEY")).embed(["a"], "query")
 
     assert server.accepted == 0
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.config.keys import KeyPlace
 from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.models.endpoints.rerank_endpoint import EndpointReranker
 from promptuary.models.onnx_folder import read_folder
@@ -29,7 +30,7 @@ def says(value: object, status: int = 200) -> bytes:
 
 def ranked(server: Loopback, value: object, *, key: str = "") -> list[float]:
     server.routes["/rerank"] = says(value)
-    return list(EndpointReranker(server.url(), "m", key_variable=key, policy=QUICK).rerank("q", ["one", "two"]))
+    return list(EndpointReranker(server.url(), "m", key=KeyPlace(key), policy=QUICK).rerank("q", ["one", "two"]))
 
 
 @pytest.mark.parametrize(

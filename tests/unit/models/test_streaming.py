@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from promptuary.config.keys import KeyPlace
 from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.core.messages import ToolCall
 from promptuary.core.ports.chat import ChatEvent, ModelUsage, Stopped, TextPiece
@@ -95,11 +96,19 @@ def test_a_service_that_stays_busy_is_told(wire: str) -> None:
         answered(wire, Refuses(429, "slow down"))
 
 
+def test_a_busy_service_is_not_waited_for_longer_than_the_timeout(wire: str) -> None:
+    with ChatServer([Refuses(429, "slow down", retry_after=1)]) as server:
+        with pytest.raises(PromptuaryError, match="asked 2 times"):
+            asyncio.run(collected(client(server, wire, PostPolicy(timeout=1.5)), asked("Hello?")))
+
+        assert len(server.heads) == 2
+
+
 def test_a_wrong_key_is_told_and_never_shown(wire: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_KEY", KEY)
     with ChatServer([Refuses(401, f"bad key {KEY}")]) as server:
         with pytest.raises(PromptuaryError, match="does not accept the key") as error:
-            asyncio.run(collected(client(server, wire, key_variable="SOME_KEY"), asked("Hello?")))
+            asyncio.run(collected(client(server, wire, key=KeyPlace("SOME_KEY")), asked("Hello?")))
 
         assert KEY in "".join(server.heads)
     assert KEY not in str(error.value)
@@ -108,7 +117,7 @@ def test_a_wrong_key_is_told_and_never_shown(wire: str, monkeypatch: pytest.Monk
 
 def test_a_key_that_is_not_set_is_asked_for(wire: str) -> None:
     with pytest.raises(ConfigError, match="set the environment variable NO_SUCH_KEY"):
-        answered(wire, Says("Hello."), key_variable="NO_SUCH_KEY")
+        answered(wire, Says("Hello."), key=KeyPlace("NO_SUCH_KEY"))
 
 
 @pytest.mark.parametrize(

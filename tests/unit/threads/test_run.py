@@ -12,7 +12,7 @@ import pytest
 from promptuary import engine
 from promptuary.blocking import Promptuary
 from promptuary.context.history import groups
-from promptuary.core.errors import ConfigError, PromptuaryError, RunFailedError
+from promptuary.core.errors import ConfigError, PromptuaryError, RunFailedError, ThreadBusyError
 from promptuary.core.messages import Message, ToolCall
 from promptuary.core.ports.chat import ChatEvent, ChatRequest, ModelUsage, Stopped, TextPiece, ToolSpec
 from promptuary.core.receipts import Receipt
@@ -247,6 +247,7 @@ def test_an_answer_that_breaks_off_is_kept_as_far_as_it_came(project: Path, befo
         result = caught.value.result
         assert result is not None
         assert (result.stop, result.reply) == ("failed", f"It begins,\n\n{BROKEN_OFF}")
+        assert result.said == "It begins,"
         assert "the answer broke off: The line is dead." in result.receipt.warnings
         assert told[-1] == RunEnded(result)
         assert contents(promptuary)[-1] == ("assistant", result.reply)
@@ -411,6 +412,7 @@ def adds_up(receipt: Receipt) -> None:
     assert receipt.tokens <= receipt.window - receipt.reserve
     assert not receipt.blocked
     assert receipt.total == sum(one.tokens for one in receipt.requests)
+    assert receipt.tokens == sum(row.tokens for row in receipt.rows if row.status != "out")
 
 
 def test_a_loop_of_fifty_calls_stays_within_8k_and_sees_files_as_they_are_at_each_call(project: Path) -> None:
@@ -437,6 +439,7 @@ def test_a_loop_of_fifty_calls_stays_within_8k_and_sees_files_as_they_are_at_eac
             shown.append(event.turn.receipt)
             costs = event.turn.receipt.by_layer()["tools"]
             assert event.turn.receipt.tokens == cost_of(event.turn.messages) + costs
+            assert 0 < event.turn.receipt.by_layer()["around them"] <= 20 * len(event.turn.messages)
 
     with opened(project, window=8000) as promptuary:
         result = promptuary.threads.run("Mend #a.py", model, [tool("write", write)], on_event=listen, max_requests=60)
@@ -518,3 +521,58 @@ def test_interrupting_a_blocking_run_keeps_what_had_arrived(project: Path) -> No
             promptuary.threads.run("Go.", Endless("It begins"), on_event=listen)
 
         assert contents(promptuary)[-1] == ("assistant", f"It begins\n\n{INTERRUPTED}")
+
+
+def test_nobody_abandons_a_turn_or_begins_another_while_a_model_answers_it(project: Path) -> None:
+    refused: list[str] = []
+
+    def disturb(_: Mapping[str, Any]) -> str:
+        with opened(project) as other:
+            waiting = other.threads.pending()
+            assert waiting is not None
+            for disturbance in (
+                lambda: other.threads.abandon(waiting),
+                other.threads.undo,
+                lambda: other.threads.run("And?", ScriptedStream([["no"]])),
+            ):
+                with pytest.raises(ThreadBusyError) as error:
+                    disturbance()
+                refused.append(str(error.value))
+        return "tried"
+
+    with opened(project) as promptuary:
+        model = ScriptedStream([[calls("disturb")], ["Good day."]])
+        result = promptuary.threads.run("Hello", model, [tool("disturb", disturb)])
+
+        assert (len(refused), result.stop) == (3, "end")
+        assert [content for _, content in contents(promptuary)] == ["Hello", "", "tried", "Good day."]
+        assert promptuary.threads.run("And?", ScriptedStream([["Yes."]])).reply == "Yes."
+    assert not list(project.glob(".promptuary/*answering*"))
+
+
+def test_references_are_measured_by_the_window_of_the_model_that_answers(project: Path) -> None:
+    (project / "much.txt").write_text("some words to count\n" * 2_000)
+    models = {
+        "small": {"scripted": ["Yes."], "window": 8_000},
+        "large": {"scripted": ["Yes."], "window": 100_000},
+    }
+    with opened(project, models=models, answer_model="small") as promptuary:
+        spends = [promptuary.threads.run("See @much.txt", name).turn.expansion.spend for name in ("small", "large")]
+        with promptuary.acting_as(promptuary.principal, model="large") as other:
+            assert other.settings.answer_model == "large"
+            measured = other.measure("See @much.txt").spend
+            assert other.threads.stats().window == 100_000
+            assert [turn.text for turn in other.threads.turns()] == ["See @much.txt"] * 2
+
+    assert [one.window for one in spends] == [8_000, 100_000]
+    assert spends[0].injected < 4_000 < spends[1].injected
+    assert (measured.window, measured.warn_at, measured.limit) == (100_000, 25_000, 50_000)
+
+
+def test_requests_of_one_message_are_one_turn_in_the_list_of_threads(project: Path) -> None:
+    model = ScriptedStream([[calls("echo")], [calls("echo", call_id="d")], ["Done."]])
+    with opened(project) as promptuary:
+        promptuary.threads.run("Well?", model, [ECHO])
+        (thread,) = promptuary.threads.list()
+
+        assert thread.turns == promptuary.threads.totals().turns == 1

@@ -9,6 +9,7 @@ from promptuary.core.errors import PromptuaryError
 from promptuary.core.messages import Item, Message, Replacement
 from promptuary.core.ports.threads import ThreadChange
 from promptuary.core.ports.writeback import QueuedTurn
+from promptuary.core.threads import AttachmentList
 from tests.conftest import Files
 
 
@@ -81,6 +82,52 @@ def test_a_turn_that_waits_for_its_reply_is_abandoned(project: Path) -> None:
         assert (undone.text, undone.answered) == ("two", False)
         assert [turn.status for turn in promptuary.threads.turns()] == ["finished", "abandoned"]
         assert promptuary.threads.pending() is None
+
+
+def test_what_went_with_an_undone_turn_waits_again_and_what_it_put_into_view_leaves_it(project: Path) -> None:
+    with opened(project) as promptuary:
+        threads = promptuary.threads
+        threads.attach("b.md")
+        say(promptuary, "one", "1")
+        before = threads.attachments()
+        threads.attach("@folder:.")
+        threads.attach_document("plan.txt", b"We begin on Monday.")
+        say(promptuary, "See #a.py and #b.md", "2")
+        threads.attach("@status")
+
+        undone = threads.undo()
+
+        assert undone.queued == ("@folder:.", "plan.txt")
+        assert undone.untracked == ("a.py",)
+        after = threads.attachments()
+        assert [one.path for one in after.tracked] == [one.path for one in before.tracked] == ["b.md"]
+        assert after.queued == ["@folder:.", "@status"]
+        again = threads.prepare("two")
+        assert "We begin on Monday." in again.messages[-1]["content"]
+        assert not any("x = 1" in one["content"] for one in again.messages)
+
+
+def test_each_of_several_undone_turns_gives_back_what_it_took(project: Path) -> None:
+    with opened(project) as promptuary:
+        promptuary.threads.attach("@folder:.")
+        say(promptuary, "See #a.py", "1")
+        say(promptuary, "See #b.md", "2")
+        say(promptuary, "three", "3")
+
+        undone = [promptuary.threads.undo() for _ in range(3)]
+
+        assert [one.untracked for one in undone] == [(), ("b.md",), ("a.py",)]
+        assert [one.queued for one in undone] == [(), (), ("@folder:.",)]
+        assert promptuary.threads.attachments() == AttachmentList((), ["@folder:."])
+
+
+def test_a_waiting_turn_that_is_undone_gives_back_what_it_took(project: Path) -> None:
+    with opened(project) as promptuary:
+        promptuary.threads.attach("@folder:.")
+        promptuary.threads.prepare("See #a.py")
+
+        assert promptuary.threads.undo().queued == ("@folder:.",)
+        assert promptuary.threads.attachments() == AttachmentList((), ["@folder:."])
 
 
 def test_a_turn_that_is_in_a_summary_is_not_undone(project: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from promptuary.blocking import Promptuary
 from promptuary.core.principals import Principal
+from promptuary.wiring.answering import being_typed
 from promptuary.workspace.disk.own import typed_lines
 from promptuary.workspace.user_folders import state_folder
 from tests.conftest import Files
@@ -40,6 +41,23 @@ def test_nothing_is_fetched_written_or_recorded(project: Path) -> None:
     assert not (project / ".promptuary").exists()
 
 
+def test_what_waits_for_the_next_message_of_a_thread_counts_and_a_page_is_named(project: Path) -> None:
+    with opened(project) as p:
+        for word in ("@folder:.", "@url:http://127.0.0.1:9/"):
+            p.threads.attach(word, thread="t")
+        p.threads.attach_document("plan.txt", b"We begin on Monday.", thread="t")
+
+        measured = p.measure("see @a.py", thread="t")
+
+        assert [name for name, tokens in measured.waiting if tokens] == ["@folder:.", "plan.txt"]
+        assert measured.uncounted == ("@url:http://127.0.0.1:9/",)
+        assert measured.spend.injected > p.measure("see @a.py").spend.injected
+        p.threads.detach("@url:http://127.0.0.1:9/", thread="t")
+        turn = p.threads.prepare("see @a.py", thread="t")
+        assert turn.expansion.spend.injected == measured.spend.injected  # as the meter said
+        assert p.measure("", thread="t").waiting == ()
+
+
 def test_what_is_pasted_is_not_looked_into(project: Path) -> None:
     with opened(project) as p:
         assert p.measure("see @a.py", pasted=["@a.py"]).spend.injected == 0
@@ -54,6 +72,27 @@ def test_what_was_typed_is_there_the_next_time(project: Path) -> None:
     (file,) = (state_folder() / "typed").glob("*.json")
     assert file.stat().st_mode & 0o777 == 0o600
     assert file.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_line_that_writes_a_note_is_not_kept_and_an_earlier_one_goes(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(project) as p:
+        with monkeypatch.context() as earlier:  # an earlier version kept it
+            earlier.setattr(being_typed, "writes_a_note", lambda _: False)
+            p.keep_typed("/memory write We deploy on Mondays.")
+        for line in (
+            "/memory forget my PIN",
+            "/Memory  remember my PIN",
+            'note @remember:"my PIN"',
+            "/memory forget ID yes",
+            "remember @this",
+        ):
+            p.keep_typed(line)
+        assert list(p.typed()) == ["/memory forget ID yes", "remember @this"]
+    (file,) = (state_folder() / "typed").glob("*.json")
+    assert "Mondays" not in file.read_text()
+    assert "PIN" not in file.read_text()
 
 
 def test_nobody_sees_what_somebody_else_typed(project: Path) -> None:

@@ -38,7 +38,7 @@ def sources_of(paths: Sequence[str]) -> CompletionSources:
 
     return CompletionSources(
         rank=rank,
-        recent=lambda: ["src/app.py", "docs/my file.md"],
+        recent=lambda limit: ["src/app.py", "docs/my file.md"][:limit],
         extensions=lambda folder: extensions_of(paths, folder),
         commits=lambda: COMMITS,
         branches=lambda: ["main", "feature/words"],

@@ -142,6 +142,16 @@ def test_copying_without_a_program_is_refused(files: Files, desk: Path) -> None:
         promptuary.copy("words")
 
 
+def test_in_tmux_its_buffer_gets_the_text_and_passes_it_on(
+    files: Files, desk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMUX", "/tmp/tmux,1,0")
+    install(desk, "tmux", f'test "$*" = "load-buffer -w -" && /bin/cat > {tmp_path / "copied"}')
+    with Promptuary.open(files({"a": ""}), exact=True) as promptuary:
+        assert promptuary.copy("words") is False  # whether the terminal takes it nobody says
+    assert (tmp_path / "copied").read_text() == "words"
+
+
 def test_a_terminal_copies_where_no_program_does(
     files: Files, desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,5 +1,6 @@
 """What a store remembers of what it read or wrote is what any other store on the same file would find."""
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -51,4 +52,16 @@ def test_more_than_is_kept_is_still_read(tmp_path: Path, monkeypatch: pytest.Mon
     store.apply(ThreadChange("t", items=items))
 
     assert store.history("t") == store.history("t") == items
+    store.close()
+
+
+def test_many_short_items_count_as_more_than_their_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history_cache, "_KEPT_CHARACTERS", 5 * 1024)
+    store = FileStore(tmp_path / "state.db")
+    for number in range(40):
+        store.apply(ThreadChange(f"t{number}", items=[Item(f"i{number}", "user", "ok")]))
+        assert len(store.history(f"t{number}")) == 1
+
+    gc.collect()
+    assert sum(isinstance(one, Item) and one.content == "ok" for one in gc.get_objects()) <= 6
     store.close()

@@ -10,7 +10,7 @@ import pytest
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.testing.loopback import RESET, Loopback, Route, Step, answer, redirect
-from promptuary.workspace.web.post import PostPolicy, post_json
+from promptuary.workspace.web.post import Credential, PostPolicy, post_json
 
 KEY = "sk-very-secret"
 POLICY = PostPolicy(timeout=5.0, attempts=3, pause=0.0)
@@ -25,7 +25,7 @@ def server() -> Iterator[Loopback]:
 
 def post(server: Loopback, route: Route, *, policy: PostPolicy = POLICY, key: str = "") -> object:
     server.routes["/v1"] = route
-    return post_json(server.url("/v1"), {"text": "ü"}, policy, key=key)
+    return post_json(server.url("/v1"), {"text": "ü"}, policy, Credential(key))
 
 
 def in_turn(*routes: bytes | Sequence[Step]) -> Route:
@@ -157,7 +157,9 @@ def test_a_silent_service_is_left_when_time_is_up(server: Loopback) -> None:
 def test_a_service_that_is_not_there_is_told() -> None:
     with Loopback() as gone:
         url = gone.url("/v1")
-    with pytest.raises(PromptuaryError, match=r"127\.0\.0\.1 refuses the connection or cannot be reached"):
+    with pytest.raises(
+        PromptuaryError, match=r"127\.0\.0\.1:\d+ refuses the connection or cannot be reached \(asked 3 times\)"
+    ):
         post_json(url, {}, POLICY)
 
 
