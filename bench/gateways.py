@@ -1,75 +1,95 @@
-"""500 chats at once through the Telegram gateway: none waits for the slow model of another, and memory is flat.
+"""Many chats at once through the Telegram gateway: none waits for the slow model of another, and memory is flat.
 
-``python -m bench.gateways [CHATS] [ROUNDS]``. A tenth of the chats has a model that takes long; the others' answers are
-timed. Everything is on loopback, with the real client library.
+``python -m bench.gateways [CHATS] [ROUNDS]``. The gateway is a process of its own, started as a person starts it; the
+platform and the model are in this one. In the first round a tenth of the chats has a model that takes long; the others'
+answers are timed. Everything is on loopback, with the real client library.
 """
 
-import asyncio
 import os
 import resource
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from promptuary.testing.chat_server import ChatServer, Reply, Says
-from promptuary.testing.platforms.telegram import FakeTelegram
-from tests.gateways import configure, running
+from promptuary.testing.platforms.telegram import TOKEN, FakeTelegram
+from tests.gateways import configure
 
-SLOW = 20.0
+SLOW = 60.0
 
 
 def replies(asked: Mapping[str, Any]) -> Reply:
     return Says("ok", pause=SLOW if "slow" in str(asked["messages"][-1]["content"]) else 0.0)
 
 
-def memory() -> float:
-    """Return the megabytes of the process now."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize() / 1e6
+@dataclass(frozen=True, slots=True)
+class Process:
+    """What a process uses, as the kernel counts it."""
+
+    pid: int
+
+    def memory(self) -> float:
+        """Return its megabytes now."""
+        return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * resource.getpagesize() / 1e6
+
+    def seconds(self) -> float:
+        """Return its seconds of processor until now."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def descriptors(self) -> int:
+        return len(os.listdir(f"/proc/{self.pid}/fd"))  # noqa: PTH208
+
+    def threads(self) -> int:
+        return len(os.listdir(f"/proc/{self.pid}/task"))  # noqa: PTH208
 
 
-async def measured(chats: int, rounds: int) -> None:
-    with FakeTelegram() as fake, ChatServer(replies) as server:
-        configure(server.openai_url, Path(os.environ["HOME"]))
-        async with running("telegram", fake, [], allow=["*"], rate=10_000, edit_every=1.0):
-            for number in range(rounds):
-                await one_round(fake, chats, number)
-
-
-async def one_round(fake: FakeTelegram, chats: int, number: int) -> None:
-    began, before = time.monotonic(), len(fake.sent)
-    slow = set(range(1, chats + 1, 10)) if number == 0 else set[int]()
+def one_round(fake: FakeTelegram, gateway: Process, chats: int, number: int) -> None:
+    began, before, processor = time.monotonic(), len(fake.sent), gateway.seconds()
+    slow = chats // 10 if number == 0 else 0
     for chat in range(1, chats + 1):
-        fake.say(chat, "a slow one" if chat in slow else f"quick {number}")
+        # A chat whose model is slow has a message that waits in the later rounds; so it is another one then.
+        fake.say(chat + 1_000_000 if chat <= slow else chat, "a slow one" if chat <= slow else f"quick {number}")
     times: dict[str, float] = {}
-    quick = chats - len(slow)
+    quick = chats - slow
 
     def seen() -> bool:
         for one in fake.sent[before:]:
-            if int(one.chat) not in slow:
+            if int(one.chat) < 1_000_000:
                 times.setdefault(one.chat, time.monotonic() - began)
         return len(times) >= quick
 
-    done = await asyncio.to_thread(fake.wait_for, seen, 600.0)
+    done = fake.wait_for(seen, 600.0)
     ordered = sorted(times.values())
-    late = ordered[int(len(ordered) * 0.95)] if ordered else 0.0
-    descriptors = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
-    middle = statistics.median(ordered) if ordered else 0.0
+    turn = (gateway.seconds() - processor) / len(times) * 1000
+    median, late = statistics.median(ordered), ordered[int(len(ordered) * 0.95)]
     print(
-        f"round {number}: {len(times)}/{quick} quick chats answered ({done}), median {middle:.1f} s, "
-        f"p95 {late:.1f} s, last {ordered[-1]:.1f} s; {memory():.0f} MB, {descriptors} descriptors"
+        f"round {number}: {len(times)}/{quick} quick chats answered ({done}), "
+        f"median {median:.1f} s, p95 {late:.1f} s, last {ordered[-1]:.1f} s; {turn:.1f} ms of processor a turn; "
+        f"{gateway.memory():.0f} MB, {gateway.descriptors()} descriptors, {gateway.threads()} threads",
+        flush=True,
     )
 
 
 def main() -> None:
-    chats, rounds = (int(one) for one in (*sys.argv[1:], "500", "3")[:2])
+    chats, rounds = (int(one) for one in (*sys.argv[1:], "500", "6")[:2])
     os.environ["HOME"] = tempfile.mkdtemp()
     print(f"{chats} chats at once, a tenth of them with a model that takes {SLOW:.0f} s in the first round")
-    asyncio.run(measured(chats, rounds))
+    with FakeTelegram() as fake, ChatServer(replies) as server:
+        gateway = f'[gateways.telegram]\nallow = ["*"]\nrate = 10000\nbase_url = "{fake.url()}"\n'
+        configure(server.openai_url, Path(os.environ["HOME"]), gateway)
+        command = [sys.executable, "-m", "promptuary", "gateway", "telegram"]
+        with subprocess.Popen([*command, "-q"], env=os.environ | {"TELEGRAM_BOT_TOKEN": TOKEN}) as program:
+            fake.wait_for(lambda: "getUpdates" in fake.calls)
+            for number in range(rounds):
+                one_round(fake, Process(program.pid), chats, number)
+            program.terminate()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """The MCP server: cold start to the first answer beside other servers, 64 calls at once, and memory after 10,000 calls.
 
 Peers: ``basic-memory mcp`` if ``PROMPTUARY_BENCH_BASIC_MEMORY`` is the Python of an environment with basic-memory, and
-the official filesystem server if ``PROMPTUARY_BENCH_FILESYSTEM`` is its program (``mcp-server-filesystem`` of npm).
+the official filesystem server if ``PROMPTUARY_BENCH_FILESYSTEM`` is its program (``mcp-server-filesystem`` of npm). A
+bare server of the protocol's package shows how much of the start is its import.
 """
 
 import asyncio
@@ -24,6 +25,7 @@ ROUNDS = 5
 AT_ONCE = 64
 CALLS = int(os.environ.get("PROMPTUARY_BENCH_CALLS", "10000"))
 PROMPTUARY = str(Path(sys.executable).with_name("promptuary"))
+BARE = str(Path(__file__).with_name("bare_mcp_server.py"))
 FILESYSTEM, BASIC_MEMORY = "PROMPTUARY_BENCH_FILESYSTEM", "PROMPTUARY_BENCH_BASIC_MEMORY"
 
 
@@ -44,7 +46,8 @@ def main() -> None:
 
 def _starts(workspace: Path, environment: dict[str, str]) -> list[Row]:
     servers: dict[str, tuple[list[str], str, dict[str, Any]]] = {
-        "promptuary mcp": ([PROMPTUARY, "mcp"], "expand_references", {"text": "@file:a.md"})
+        "promptuary mcp": ([PROMPTUARY, "mcp"], "expand_references", {"text": "@file:a.md"}),
+        "a bare server of the protocol's package": ([sys.executable, "-P", BARE], "answer", {}),
     }
     if program := os.environ.get(FILESYSTEM):
         arguments = {"path": str(workspace / "a.md")}
