@@ -117,3 +117,31 @@ def test_the_log_is_printed_with_debug_alone(flags: list[str], heard: bool) -> N
     done = subprocess.run([sys.executable, "-c", program, "config", *flags], capture_output=True, text=True, check=True)
 
     assert ("something is odd" in done.stderr) == heard
+
+
+INTERRUPTED_WHILE_PRINTING = """
+import sys
+from promptuary.cli import main
+
+interrupted = False
+
+def interrupt(frame, event, function):
+    global interrupted
+    if event == "c_return" and frame.f_code.co_name == "write" and frame.f_code.co_filename == main.__file__:
+        if not interrupted and function.__name__ in ("write", "extend"):
+            interrupted = True
+            raise KeyboardInterrupt
+
+sys.argv = ["promptuary", "search", "--lexical", "-q", "-l", "deploy fridays"]
+sys.setprofile(interrupt)
+main.run()
+"""
+
+
+def test_what_ctrl_c_interrupts_while_it_is_printed_is_printed_once(folder: Path) -> None:
+    assert main(["index", "--no-embed", "-q", str(folder)]) == 0
+    program = [sys.executable, "-c", INTERRUPTED_WHILE_PRINTING]
+
+    ended = subprocess.run(program, cwd=folder, capture_output=True, text=True, check=False)
+
+    assert (ended.returncode, ended.stdout) == (130, "notes/deploy.md\n"), ended.stderr

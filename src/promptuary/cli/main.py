@@ -139,14 +139,26 @@ class _Output(io.FileIO):
 
     is_endless = False
 
+    _unreported = b""
+    """What was written although Ctrl-C ended the call: the buffer was not told, and passes the same bytes again."""
+
     def write(self, data: Any, /) -> int:
         """Write, or drop what nobody reads."""
+        unreported, self._unreported = self._unreported, b""
+        if unreported and bytes(data[: len(unreported)]) == unreported:
+            return len(unreported)
+        count: list[int] = []
         try:
-            return super().write(data)
+            # Writes and takes down the count in one step, which Ctrl-C comes before or after.
+            count.extend(map(super().write, (data,)))
         except BrokenPipeError:
             if _Output.is_endless:
                 raise
             return len(data)
+        except KeyboardInterrupt:
+            self._unreported = bytes(data[: sum(count)])
+            raise
+        return count[0]
 
 
 def _outlive_readers() -> None:
