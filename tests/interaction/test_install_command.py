@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +137,57 @@ def test_an_entry_that_the_person_changed_since_is_left_unless_forced(run: Run, 
     assert all(not (home / other).exists() for other in SETTINGS[client][1:]), "what was as written is undone"
     assert run("install", client, "--undo", "--yes", "--force")[0] == 0
     assert theirs(home) == {}
+
+
+APPROVED = '\n[mcp_servers.promptuary.tools.write_memory] # asked once\napproval_mode = "approve"\n'
+"""What Codex writes below our table when the person lets it call a tool without asking."""
+
+
+@pytest.mark.parametrize(
+    ("pattern", "becomes", "words"),
+    [
+        ("", "", ()),
+        ("", "", ("--force",)),
+        (r'"/[^"]*/promptuary"', '"/old/bin/promptuary"', ()),
+        (r"(\[mcp_servers.promptuary\])", r"\1\nstartup_timeout_sec = 60", ("--force",)),
+        ('"mcp"', '"mcp", "--root", "/x"', ("--force",)),
+    ],
+)
+def test_tools_that_the_person_approved_in_codex_stay_approved(
+    run: Run, home: Path, pattern: str, becomes: str, words: tuple[str, ...]
+) -> None:
+    run("install", "codex", "--yes")
+    path = home / ".codex/config.toml"
+    written = path.read_text(encoding="utf-8")
+    path.write_text(re.sub(pattern, becomes, written) + APPROVED, encoding="utf-8")
+
+    code, _, told = run("install", "codex", "--yes", *words)
+
+    assert (code, path.read_text(encoding="utf-8")) == (0, written + APPROVED)
+    assert "changes of yours" not in told
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        'mcp_servers.promptuary = { command = "mine", tools.a.approval_mode = "approve" }\n',
+        '[mcp_servers]\npromptuary.command = "mine"\npromptuary.tools.a.approval_mode = "approve" # mine\n',
+        'mcp_servers = { promptuary = { command = "mine", tools = { a = { approval_mode = "approve" } } } }\n',
+        '[mcp_servers.promptuary]\ncommand = "mine"\ntools.a = { approval_mode = "approve" }\n',
+        '[mcp_servers.promptuary.tools.a]\napproval_mode = "approve"\n[mcp_servers.promptuary]\ncommand = "mine"\n',
+    ],
+)
+def test_approvals_in_any_form_of_toml_stay_when_a_server_is_replaced(run: Run, home: Path, before: str) -> None:
+    path = home / ".codex/config.toml"
+    path.parent.mkdir()
+    path.write_text(before, encoding="utf-8")
+
+    assert run("install", "codex", "--yes", "--force")[0] == 0
+
+    server = tomllib.loads(path.read_text(encoding="utf-8"))["mcp_servers"]["promptuary"]
+    assert (server["args"], server["tools"]) == (["mcp"], {"a": {"approval_mode": "approve"}})
+    assert run("install", "codex", "--undo", "--yes")[0] == 0
+    assert path.read_text(encoding="utf-8") == before
 
 
 @pytest.mark.parametrize("client", ["claude-code", "codex", "gemini"])

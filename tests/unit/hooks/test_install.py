@@ -357,6 +357,21 @@ def test_the_hooks_of_another_installation_are_replaced_and_come_back(home: Path
     assert now.path.read_text() == text.replace('"mine"', '"other"')
 
 
+def test_undo_takes_out_a_server_with_the_approvals_that_codex_gave_its_tools(home: Path) -> None:
+    write("codex", planned("codex", settings_files("codex", COMMAND)))
+    path = home / ".codex/config.toml"
+    approved = '\n[mcp_servers.promptuary.tools.write_memory]\napproval_mode = "approve"\n'
+    path.write_text(path.read_text() + approved)
+    write("codex", planned("codex", files := settings_files("codex", MOVED)))
+    assert path.read_text().endswith(approved)
+    assert MOVED[0] in path.read_text()
+
+    done = undo("codex", planned_undo("codex", files))
+
+    assert [one.reason for one in done if one.reason] == []
+    assert not path.exists(), "with approvals of a server that it does not know Codex would not start"
+
+
 def test_a_link_is_followed_and_stays_one(home: Path) -> None:
     (one,) = settings_files("cursor", COMMAND)
     one.path.parent.mkdir()

@@ -7,7 +7,7 @@ our command is the entry: what stands beside it in its group is somebody's own, 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, assert_never
+from typing import Any, Final, Literal, assert_never
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.hooks.install import hook_commands, jsonc, toml_text
@@ -16,6 +16,13 @@ from promptuary.hooks.install.jsonc import MISSING
 
 Standing = Literal["as wanted", "ours", "changed", "foreign"]
 """Of a value that is there: what is wanted, what install wrote earlier, the same program with changes, or another."""
+
+_APPROVALS: Final = frozenset({"tools"})
+"""What Codex writes into the table of a server: the tools that the person lets it call without asking.
+
+They are no change of our entry, and stay while there is a server. They go with it: Codex does not start with approvals
+of a server that has no command.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +57,7 @@ def put_in(text: str, entry: SettingsEntry, written: Sequence[Any], *, force: bo
     """
     match entry.kind:
         case "member" | "table":
-            current = _value_at(text, entry)
+            current = _own_value_at(text, entry)
             standing = "ours" if current is MISSING else _standing(current, entry.value, written, _server_words)
         case "item":
             standing = _hook_standing(text, entry, written)
@@ -66,7 +73,7 @@ def put_in(text: str, entry: SettingsEntry, written: Sequence[Any], *, force: bo
         case "member":
             return EditedText(jsonc.with_entry(text, entry.path, entry.value))
         case "table":
-            return EditedText(toml_text.with_table(text, entry.path, entry.value))
+            return EditedText(toml_text.with_table(text, entry.path, entry.value, _APPROVALS))
         case "item":
             return EditedText(_with_hook(text, entry))
         case _:
@@ -81,8 +88,8 @@ def take_out(text: str, entry: SettingsEntry, written: Sequence[Any], before: st
     """
     if entry.kind == "item":
         return _without_hook(text, entry, written, before, force=force)
-    current = _value_at(text, entry)
-    if current is MISSING or (before is not None and current == _value_at(before, entry)):
+    current = _own_value_at(text, entry)
+    if current is MISSING or (before is not None and current == _own_value_at(before, entry)):
         return EditedText(text)
     if current not in written and not force:
         return EditedText(text, f"{_whose(entry, written)} and is left; --force takes it out")
@@ -174,6 +181,14 @@ def _whose(entry: SettingsEntry, written: Sequence[Any]) -> str:
 
 def _value_at(text: str, entry: SettingsEntry) -> Any:
     return (toml_text if entry.kind == "table" else jsonc).value_at(text, entry.path)
+
+
+def _own_value_at(text: str, entry: SettingsEntry) -> Any:
+    """Return the value of an entry without what an agent writes into it; ``MISSING`` if there is none."""
+    found = _value_at(text, entry)
+    if entry.kind != "table" or not isinstance(found, Mapping):
+        return found
+    return {name: one for name, one in found.items() if name not in _APPROVALS} or MISSING
 
 
 def _kept(before: str | None, entry: SettingsEntry) -> int:

@@ -8,8 +8,8 @@ in the form that it has, and a new one is added in the form that the file allows
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from promptuary.core.errors import PromptuaryError
@@ -23,13 +23,16 @@ Path = tuple[str, ...]
 class _Part:
     """A part of the text that belongs to a table: a section with its heading, a line, or a member of an inline table.
 
-    ``key`` is how the table is called there. ``around`` are the members that a member is one of.
+    ``key`` is how the table is called there, ``below`` what of it the part is about, empty if all of it. ``pairs`` are
+    those of the table that stand in the part. ``around`` are the members that a member is one of.
     """
 
     form: Literal["section", "line", "member"]
     start: int
     end: int
     key: Path
+    below: Path = ()
+    pairs: tuple[TomlPair, ...] = ()
     around: tuple[TomlPair, ...] = ()
 
 
@@ -48,15 +51,23 @@ def is_empty(text: str) -> bool:
     return not text.strip(" \t\r\n\ufeff")
 
 
-def with_table(text: str, path: Path, values: Mapping[str, Any]) -> str:
-    """Return ``text`` with a table at ``path``, in the place of the one that is there."""
+def with_table(text: str, path: Path, values: Mapping[str, Any], staying: Container[str] = ()) -> str:
+    """Return ``text`` with a table at ``path``, in the place of the one that is there.
+
+    What that one has under the names in ``staying`` is in the new one, too, as it is written.
+    """
     before = value_at(text, path)
-    if before == values:
+    stays = {name: one for name, one in before.items() if name in staying} if isinstance(before, dict) else {}
+    if before == {**values, **stays}:
         return text
     _check_tables(text, path, values)
-    parts = [] if before is MISSING else _parts(text, path)
-    after = _replaced(text, parts, [_spelled(parts[0], path, values, text)]) if parts else _added(text, path, values)
-    return _checked(after, text, path, values)
+    every = [] if before is MISSING else _parts(text, path)
+    kept = [_raw(text, pair) for one in every for pair in one.pairs if pair.path[0] in staying]
+    parts = [one for one in every if one.form != "section" or not one.below or one.below[0] not in staying]
+    after = (
+        _replaced(text, parts, [_spelled(parts[0], path, values, kept, text)]) if parts else _added(text, path, values)
+    )
+    return _checked(after, text, path, {**values, **stays})
 
 
 def with_table_of(text: str, path: Path, before: str) -> str:
@@ -95,7 +106,8 @@ def _parts(text: str, path: Path) -> list[_Part]:
 def _found(every: list[TomlTable], path: Path) -> Iterator[_Part]:
     for table in every:
         if table.path[: len(path)] == path:
-            yield _Part("section", table.start, table.stop, path)
+            below = table.path[len(path) :]
+            yield _Part("section", table.start, table.stop, path, below, () if below else table.pairs)
         elif path[: len(table.path)] == table.path and not table.is_item:
             yield from _below(table.pairs, path[len(table.path) :], is_line=True)
 
@@ -103,16 +115,24 @@ def _found(every: list[TomlTable], path: Path) -> Iterator[_Part]:
 def _below(pairs: tuple[TomlPair, ...], left: Path, *, is_line: bool) -> Iterator[_Part]:
     for pair in pairs:
         if pair.path[: len(left)] == left:
-            yield _Part("line" if is_line else "member", pair.start, pair.end, left, () if is_line else pairs)
+            below = pair.path[len(left) :]
+            inside = (replace(pair, path=below),) if below else pair.members or ()
+            around = () if is_line else pairs
+            yield _Part("line" if is_line else "member", pair.start, pair.end, left, below, inside, around)
         elif left[: len(pair.path)] == pair.path and pair.members is not None:
             yield from _below(pair.members, left[len(pair.path) :], is_line=False)
 
 
-def _spelled(part: _Part, path: Path, values: Mapping[str, Any], text: str) -> str:
-    """Return a table in the form of a part that it replaces."""
+def _spelled(part: _Part, path: Path, values: Mapping[str, Any], kept: list[str], text: str) -> str:
+    """Return a table in the form of a part that it replaces, with pairs that are ``kept`` as they are written."""
     if part.form == "section":
-        return _newline(text).join(_lines(path, values))
-    return f"{_dotted(part.key)} = {_inline(values)}"
+        return _newline(text).join([*_lines(path, values), *kept])
+    return f"{_dotted(part.key)} = {_inline(values, kept)}"
+
+
+def _raw(text: str, pair: TomlPair) -> str:
+    """Return a pair as it is written, by the names that it has in its table."""
+    return f"{_dotted(pair.path)} = {text[pair.value : pair.end]}"
 
 
 def _replaced(text: str, parts: list[_Part], texts: list[str]) -> str:
@@ -255,8 +275,8 @@ def _dotted(path: Path) -> str:
     return ".".join(one if re.fullmatch(r"[A-Za-z0-9_-]+", one) else _value(one) for one in path)
 
 
-def _inline(values: Mapping[str, Any]) -> str:
-    return f"{{ {', '.join(f'{name} = {_value(value)}' for name, value in values.items())} }}"
+def _inline(values: Mapping[str, Any], kept: Sequence[str] = ()) -> str:
+    return f"{{ {', '.join([*(f'{name} = {_value(value)}' for name, value in values.items()), *kept])} }}"
 
 
 def _value(value: Any) -> str:
