@@ -12,7 +12,7 @@ import pytest
 
 from promptuary.gateways.running import check_gateway
 from promptuary.testing.platforms.telegram import TOKEN, FakeTelegram
-from tests.gateways import PLATFORMS, TOKENS, base_url, made_fake
+from tests.gateways import PLATFORMS, SEND, TOKENS, Rig, base_url, made_fake
 
 
 def run(*words: str) -> tuple[int, str, str]:
@@ -220,3 +220,55 @@ def test_a_model_that_cannot_answer_is_told_by_check(monkeypatch: pytest.MonkeyP
         _, out, _ = run("gateway", "check")
 
     assert f"model: {told}" in out
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        (
+            'workspace = "{root}/nope"',
+            "is not a folder that can be opened. Create or mend it, or name another workspace",
+        ),
+        (
+            'workspace = "{root}"\nfolders = ["docs", "dosc"]',
+            "'dosc' is no folder of {root}: create it, or correct folders",
+        ),
+        ('workspace = "app"', "workspace must be a full path: write it from / or from ~, as in ~/app"),
+    ],
+)
+def test_a_workspace_that_cannot_be_used_is_told_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str, told: str
+) -> None:
+    monkeypatch.setenv("TELEGRAM_BOT_TOKEN", TOKENS["TELEGRAM_BOT_TOKEN"])
+    (tmp_path / "docs").mkdir()
+    with made_fake("telegram") as fake:
+        where = table.replace("{root}", str(tmp_path))
+        configured(f'[gateways.telegram]\nbase_url = "{fake.url()}"\n[gateways.telegram.chats."-5"]\n{where}\n')
+        for words in (["check"], []):
+            code, out, err = run("gateway", *words)
+            assert (code, out) == (2, "")
+            assert told.replace("{root}", str(tmp_path)) in err
+            assert "-5" in err
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_errors_of_the_network_are_told_in_a_line_each(platform: str) -> None:
+    with made_fake(platform) as fake:
+        configured(
+            f'[gateways.{platform}]\nbase_url = "{base_url(platform, fake)}"\nallow = ["*"]\nmodel = "m"\n'
+            '[models.m]\nscripted = ["x"]\n'
+        )
+        bot, rig = Running(), Rig(platform, fake)
+        bot.until("connected to")
+        fake.faults["getUpdates"].extend(["drop", "500"])
+        fake.faults[SEND[platform]].extend(["500", "drop"])
+        rig.say(42, "/help")
+        assert fake.wait_for(lambda: rig.texts(42))
+        fake.disconnect()
+        if platform != "telegram":
+            bot.until("trying again")
+            bot.until("connected to")
+        _, rest = bot.interrupted()
+
+    said = [*bot.said, *rest.splitlines(keepends=True)]
+    assert all(line.startswith((f"{platform}: ", "stopped; ")) for line in said), said

@@ -122,6 +122,9 @@ def _gateway(name: str, given: object, where: str) -> NamedGateway:
 
 def _rules(given: Mapping[str, Any], where: str) -> ChatRules:
     workspace = _text(given, "workspace", where)
+    if workspace and not workspace.startswith(("/", "~")):
+        # From which folder it would count depends on how the gateway is started.
+        raise ConfigError(f"{where}.workspace must be a full path: write it from / or from ~, as in ~/{cut(workspace)}")
     kinds, folders = _names(given, "kinds", where), _names(given, "folders", where)
     if (kinds or folders) and not workspace and "url" not in kinds:
         raise ConfigError(f"{where} names kinds or folders without a workspace; set workspace, too")

@@ -80,6 +80,8 @@ class Discord:
         client.event(self.on_message)
         client.event(self.on_raw_message_edit)
         client.event(self.on_ready)
+        client.event(self.on_disconnect)
+        client.event(self.on_resumed)
         return client
 
     async def client(self) -> "discord.Client":
@@ -129,6 +131,14 @@ class Discord:
                     await self._missed(channel, newest, known=False)
             except PlatformError as error:  # most of them are not for the bot
                 logger.info("what was said in a channel could not be read: %s", error)
+
+    async def on_disconnect(self) -> None:
+        """Tell that the connection was lost, or could not be made; the client tries again by itself."""
+        self._on_state("the connection to Discord is lost; trying again")
+
+    async def on_resumed(self) -> None:
+        """Tell that the connection is there again."""
+        self._on_state(f"connected to Discord as {self._client.user}")
 
     def _channels_with_news(self, known: Mapping[str, str], newest: int) -> list[int]:
         """Return the channels of servers in which somebody wrote after the last message that was received anywhere."""

@@ -19,7 +19,7 @@ from promptuary.core.ports.inbox import Received
 from promptuary.engine import AsyncInbox
 from promptuary.gateways.answering import FAILED, AnsweredChat, answer
 from promptuary.gateways.delivery import Delivery, insist
-from promptuary.gateways.people import OncePerHour, RateLimit, principal_of
+from promptuary.gateways.people import HOUR, MINUTE, RateLimit, SaidLately, principal_of
 from promptuary.gateways.port import Backoff, Inbound, Platform
 from promptuary.gateways.workspaces import OpenWorkspaces
 
@@ -64,8 +64,8 @@ class Gateway:
         self._accepting = asyncio.Lock()
         self._queues: dict[str, _Queue] = {}
         self._rate = RateLimit(config.rate, time.monotonic)
-        self._told_unknown = OncePerHour(time.monotonic)
-        self._told_to_wait: set[str] = set()
+        self._told_unknown = SaidLately(HOUR, time.monotonic)
+        self._told_to_wait = SaidLately(MINUTE, time.monotonic)
         self._sentences: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
@@ -124,11 +124,9 @@ class Gateway:
             seconds = 10.0
         if seconds:
             await self._inbox.answered(number)
-            if message.user not in self._told_to_wait:  # once: platforms limit a bot, too
-                self._told_to_wait.add(message.user)
+            if self._told_to_wait.may_say(message.user):  # once: platforms limit a bot, too
                 self._say(message, TOO_MANY.format(seconds=seconds))
             return
-        self._told_to_wait.discard(message.user)
         self._enqueue(message.place, number)
 
     async def idle(self) -> None:

@@ -13,8 +13,8 @@ from promptuary.core.principals import Principal
 from promptuary.core.sessions import OPEN_KINDS, REMOTE_KINDS, Reach
 from promptuary.gateways.port import Inbound
 
-_MINUTE = 60.0
-_HOUR = 3600.0
+MINUTE = 60.0
+HOUR = 3600.0
 _MOST_KNOWN = 10_000
 
 
@@ -51,29 +51,35 @@ class RateLimit:
         """Count a message, and return 0; if it is one too many, count nothing and return the seconds to wait."""
         now = self.clock()
         if len(self._sent) > _MOST_KNOWN:
-            self._sent = {one: times for one, times in self._sent.items() if times and now - times[-1] < _MINUTE}
+            self._sent = {one: times for one, times in self._sent.items() if times and now - times[-1] < MINUTE}
         times = self._sent.setdefault(user, deque())
-        while times and now - times[0] >= _MINUTE:
+        while times and now - times[0] >= MINUTE:
             times.popleft()
         if len(times) >= self.most:
-            return max(_MINUTE - (now - times[0]), 1.0)
+            return max(MINUTE - (now - times[0]), 1.0)
         times.append(now)
         return 0.0
 
 
 @dataclass(slots=True)
-class OncePerHour:
-    """What is said to somebody only now and then."""
+class SaidLately:
+    """To whom something was said in the last ``seconds``, so that it is not said again and again.
 
+    It remembers some thousand people, however many write; of more than that, those are forgotten who were told first.
+    """
+
+    seconds: float
     clock: Callable[[], float]
+    most: int = _MOST_KNOWN
     _said: dict[str, float] = field(default_factory=dict)
 
     def may_say(self, user: str) -> bool:
-        """Return whether it was not said in the last hour, and note that it is said now."""
-        now = self.clock()
-        if now - self._said.get(user, -_HOUR) < _HOUR:
+        """Return whether it was not said lately, and note that it is said now."""
+        now, before = self.clock(), self._said.get(user)
+        if before is not None and now - before < self.seconds:
             return False
-        if len(self._said) > _MOST_KNOWN:
-            self._said.clear()
+        self._said.pop(user, None)  # so that the dictionary stays in the order of time
         self._said[user] = now
+        while len(self._said) > self.most:
+            del self._said[next(iter(self._said))]
         return True

@@ -15,6 +15,7 @@ from promptuary.core.errors import (
     PlatformUnreachableError,
     PromptuaryError,
 )
+from promptuary.core.text import one_line
 from promptuary.engine import AsyncInbox
 from promptuary.gateways.gateway import Gateway
 from promptuary.gateways.port import Platform
@@ -114,8 +115,12 @@ async def _all_of(running: Sequence[Coroutine[Any, Any, str]]) -> list[str]:
 
 
 async def _check_workspaces(config: NamedGateway, workspaces: OpenWorkspaces) -> None:
-    for rules in (config.rules, *config.chats.values()):
-        await workspaces.check(rules)
+    for chat, rules in (("", config.rules), *config.chats.items()):
+        try:
+            await workspaces.check(rules)
+        except ConfigError as error:
+            table = f'[gateways.{config.name}.chats."{one_line(chat)}"]' if chat else f"[gateways.{config.name}]"
+            raise ConfigError(f"{table}: {error}") from error
 
 
 class _Sentences:

@@ -55,7 +55,9 @@ class Slack:
         # Not the library's own retries: it would send a message again whose receipt got lost.
         self._client = AsyncWebClient(token, base_url=server, timeout=20, retry_handlers=[])
         # Acknowledged after the listener has stored the event, and not before.
-        self._app = AsyncApp(client=self._client, process_before_response=True)
+        # The logger is named: its own ones are named after the program, so nobody could silence them.
+        own = logging.getLogger("slack_bolt")
+        self._app = AsyncApp(client=self._client, process_before_response=True, logger=own)
         self._app.event("message")(self._on_event)
         self._app.event("app_mention")(self._on_event)
         self._handler: Any = None
@@ -88,7 +90,17 @@ class Slack:
                 await insist(lambda chat=chat, oldest=oldest: self._missed(chat, oldest, known=chat in last), tries=3)  # type: ignore[misc]
         except PlatformError as error:
             on_state(f"what was said while the gateway did not run could not be read: {error}")
-        await asyncio.Event().wait()  # the client connects again by itself
+        await self._watch(on_state)
+
+    async def _watch(self, on_state: Callable[[str], None]) -> None:
+        """Tell when the connection is lost, and when it is there again; the client connects again by itself."""
+        was_connected = True
+        while True:
+            await asyncio.sleep(PING_SECONDS)
+            is_connected = await self._handler.client.is_connected()
+            if is_connected != was_connected:
+                on_state("connected to Slack" if is_connected else "Slack cannot be reached; trying again")
+            was_connected = is_connected
 
     async def _chats_with_news(self, last: Mapping[str, str]) -> dict[str, str]:
         """Return the chats to read what was missed in, and the message after which that is.

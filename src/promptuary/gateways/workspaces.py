@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from promptuary.config.gateways import ChatRules
+from promptuary.core.errors import ConfigError
 from promptuary.core.principals import Principal
+from promptuary.core.references import format_reference
 from promptuary.engine import AsyncInbox, Promptuary
 from promptuary.gateways.people import reach_of
 
@@ -57,9 +59,16 @@ class OpenWorkspaces:
             await self._close_idle(self._most_idle)
 
     async def check(self, rules: ChatRules) -> None:
-        """Raise ``ConfigError`` if the workspace of a chat cannot be opened."""
+        """Raise ``ConfigError`` if the workspace of a chat, or one of its folders, cannot be used."""
         async with self._lock:
-            await self._opened(rules)
+            try:
+                whole = await self._opened(rules)
+            except ConfigError as error:
+                raise ConfigError(f"{error} Create or mend it, or name another workspace.") from error
+        for folder in filter(None, rules.folders):
+            (outcome,) = (await whole.expand(format_reference("folder", folder))).outcomes
+            if outcome.code is not None:
+                raise ConfigError(f"{folder!r} is no folder of {rules.workspace}: create it, or correct folders")
 
     async def close(self) -> None:
         """Close everything."""

@@ -43,6 +43,11 @@ def test_nobody_may_write_unless_they_are_named_or_everybody_is() -> None:
         ({"telegram": {"kinds": ["file"]}}, "without a workspace"),
         ({"telegram": {"workspace": "/w", "kinds": ["flie"]}}, "did you mean file?"),
         ({"telegram": {"workspace": "/w", "folders": ["../x"]}}, "folders"),
+        (
+            {"telegram": {"workspace": "work/app"}},
+            "workspace must be a full path: write it from / or from ~, as in ~/work/app",
+        ),
+        ({"telegram": {"chats": {"-5": {"workspace": "./app"}}}}, "chats.-5.workspace must be a full path"),
         ({"telegram": {"rate": 0}}, "rate"),
         ({"telegram": {"keyring": "yes"}}, "keyring must be true or false"),
         ({"telegram": {"people": {"42": ""}}}, "people gives ids a name"),

@@ -20,8 +20,8 @@ def main(options: argparse.Namespace) -> int:
     """Run gateways until Ctrl-C, or check one."""
     level = logging.DEBUG if options.debug else logging.ERROR if options.quiet else logging.WARNING
     logging.basicConfig(level=level, stream=sys.stderr, format="promptuary: %(message)s")
-    for name in ("httpx", "httpcore", "discord", "slack_bolt", "slack_sdk"):
-        # They log addresses, and Telegram's have the token in them.
+    for name in ("httpx", "httpcore", "telegram", "discord", "slack_bolt", "slack_sdk"):
+        # They log addresses, of which Telegram's have the token in them, and tracebacks of what is tried again.
         logging.getLogger(name).setLevel(logging.CRITICAL)
     names = list(options.words)
     if names[:1] == ["check"]:
