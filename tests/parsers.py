@@ -172,9 +172,9 @@ def answer_stream(text: str) -> object:
     for stream in (text, f"data: {text}\n\n", lines):
         data = stream.encode("utf-8", "replace")
         pieces = [data[start : start + 100] for start in range(0, len(data), 100)]
-        found.append(list(server_events(pieces)))
+        found.append(list(server_events(pieces, "a.b")))
         with suppress(PromptuaryError):
-            found.append(list(json_events(pieces)))
+            found.append(list(json_events(pieces, "a.b")))
     return found
 
 

@@ -67,7 +67,15 @@ if TYPE_CHECKING:
         NoteSelection,
         Place,
     )
-    from promptuary.core.ports.chat import ChatRequest, ModelUsage, Stopped, StreamingModel, TextPiece, ToolSpec
+    from promptuary.core.ports.chat import (
+        ChatRequest,
+        ModelUsage,
+        Retrying,
+        Stopped,
+        StreamingModel,
+        TextPiece,
+        ToolSpec,
+    )
     from promptuary.core.ports.models import ChatModel, Embedder, FetchProgress, ModelFile, ModelInfo, Reranker
     from promptuary.core.ports.threads import ThreadInfo, Totals, TurnRecord
     from promptuary.core.ports.writeback import Proposal, ProposalFields
@@ -290,6 +298,7 @@ _HOMES = {
     "ChatRequest": "core.ports.chat",
     "TextPiece": "core.ports.chat",
     "ModelUsage": "core.ports.chat",
+    "Retrying": "core.ports.chat",
     "Stopped": "core.ports.chat",
 }
 
@@ -402,6 +411,7 @@ __all__ = [
     "Reply",
     "Reranker",
     "Rerun",
+    "Retrying",
     "RunEnded",
     "RunEvent",
     "RunFailedError",

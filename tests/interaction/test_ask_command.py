@@ -310,9 +310,26 @@ def test_a_service_that_is_busy_is_asked_again_when_it_wants_to_be(run: Run, tal
     server = talk([Refuses(429, "slow down", retry_after=1), Refuses(503), Says("Yes.")], provider, "")
     began = time.monotonic()
 
-    assert run("ask", "Well?")[:2] == (0, "Yes.\n")
+    code, out, err = run("ask", "Well?")
+
+    assert (code, out) == (0, "Yes.\n")
     assert len(server.asked) == 3
     assert time.monotonic() - began >= 1
+    assert "is asked too often (HTTP status 429: slow down); trying again in 1 s, Ctrl-C stops\n" in err
+    assert "answers with HTTP status 503: no; trying again in " in err
+
+
+def test_ctrl_c_ends_the_wait_for_a_busy_service_at_once(talk: Talk, tmp_path: Path) -> None:
+    server = talk([Refuses(429, "slow down", retry_after=1)])
+    with started(
+        "-t", "t", "Well?", cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as child:
+        assert child.stderr is not None
+        read_until(child.stderr.fileno(), b"Ctrl-C stops")
+        child.send_signal(signal.SIGINT)
+        assert child.wait(timeout=20) == 130
+
+    assert len(server.asked) == 1
 
 
 def test_a_service_that_is_busy_for_too_long_is_given_up(run: Run, talk: Talk) -> None:

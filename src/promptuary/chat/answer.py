@@ -7,7 +7,7 @@ from typing import Final, assert_never
 from promptuary.chat.terminal import Terminal
 from promptuary.core.errors import Status
 from promptuary.core.expansion import Expansion
-from promptuary.core.ports.chat import TextPiece
+from promptuary.core.ports.chat import Retrying, TextPiece
 from promptuary.core.receipts import Receipt, ReceiptEntry
 from promptuary.core.runs import (
     CallBegun,
@@ -20,6 +20,7 @@ from promptuary.core.runs import (
     call_line,
     ending_line,
     result_line,
+    retry_line,
     took_line,
 )
 from promptuary.core.text import counted
@@ -43,6 +44,9 @@ class StreamedAnswer:
         match event:
             case TurnPrepared(turn):
                 self._context.show(turn.expansion, turn.receipt)
+                terminal.wait(f"{self._model} …")
+            case Retrying():
+                terminal.line(retry_line(event), "yellow")
                 terminal.wait(f"{self._model} …")
             case TextPiece(text):
                 terminal.piece(text)

@@ -11,7 +11,7 @@ from typing import Final, Literal, Protocol, assert_never
 from promptuary.core.expansion import Expansion
 from promptuary.core.layers import Json
 from promptuary.core.messages import Message, Prompt, ToolCall
-from promptuary.core.ports.chat import ModelUsage, StopReason, StreamingModel, TextPiece, ToolSpec
+from promptuary.core.ports.chat import ModelUsage, Retrying, StopReason, StreamingModel, TextPiece, ToolSpec
 from promptuary.core.ports.models import ChatModel
 from promptuary.core.receipts import Receipt
 from promptuary.core.text import one_line
@@ -195,7 +195,7 @@ class RunEnded:
     result: RunResult
 
 
-RunEvent = TurnPrepared | TextPiece | CallBegun | CallEnded | TurnExtended | RunEnded
+RunEvent = TurnPrepared | Retrying | TextPiece | CallBegun | CallEnded | TurnExtended | RunEnded
 """What happens in a run, in the order in which it happens."""
 
 OnEvent = Callable[[RunEvent], object]
@@ -244,6 +244,12 @@ def ending_line(result: RunResult) -> str:
             return "" if result.reply.strip() else "the model ended without a word"
         case _:
             assert_never(result.stop)
+
+
+def retry_line(retrying: Retrying) -> str:
+    """Return what the person has to know while a busy service is waited for."""
+    seconds = f"{retrying.seconds:.0f} s" if retrying.seconds >= 1 else "a moment"
+    return f"{one_line(retrying.reason)}; trying again in {seconds}, Ctrl-C stops"
 
 
 def call_line(call: ToolCall, longest: int = _ARGUMENT) -> str:

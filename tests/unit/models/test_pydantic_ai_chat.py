@@ -46,7 +46,7 @@ def test_a_key_that_the_service_repeats_is_taken_out_of_the_error(
 ) -> None:
     with (
         served(Refuses(401, f"bad key {KEY}"), monkeypatch),
-        pytest.raises(PromptuaryError, match="pydantic-ai cannot answer") as caught,
+        pytest.raises(PromptuaryError, match="of pydantic-ai cannot answer") as caught,
     ):
         talk(workspace, "")
 

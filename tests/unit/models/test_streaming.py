@@ -10,15 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from promptuary import concurrency
 from promptuary.config.keys import KeyPlace
 from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.core.messages import ToolCall
-from promptuary.core.ports.chat import ChatEvent, ModelUsage, Stopped, TextPiece
+from promptuary.core.ports.chat import ChatEvent, ModelUsage, Retrying, Stopped, TextPiece
 from promptuary.models.chat.anthropic_chat import AnthropicChatModel
 from promptuary.models.chat.event_stream import ServerEvent, server_events
 from promptuary.models.chat.openai_chat import EndpointChatModel
 from promptuary.testing.chat_server import BreaksOff, ChatServer, Fails, Garbles, Refuses, Reply, Says, Silent
 from promptuary.testing.suites.streaming_model import asked, collected
+from promptuary.workspace.web.http import Hangup
 from promptuary.workspace.web.post import PostPolicy
 
 POLICY = PostPolicy(timeout=5.0, attempts=3, pause=0.01)
@@ -91,6 +93,43 @@ def test_a_busy_service_is_asked_again(wire: str) -> None:
     assert text_of(answered(wire, busy, Refuses(503), Says("At last."))) == "At last."
 
 
+def test_each_wait_for_a_busy_service_is_told_before_it_begins(wire: str) -> None:
+    events = answered(wire, Refuses(429, "slow down", retry_after=1), Refuses(529, "overloaded"), Says("At last."))
+
+    asked_again, busy = events[:2]
+    assert isinstance(asked_again, Retrying)
+    assert isinstance(busy, Retrying)
+    assert asked_again.reason.endswith("is asked too often (HTTP status 429: slow down)")
+    assert asked_again.seconds == 1.0
+    assert busy.reason.endswith("is busy (HTTP status 529: overloaded)")
+    assert text_of(events) == "At last."
+
+
+def test_whoever_leaves_while_a_busy_service_is_waited_for_leaves_at_once(wire: str) -> None:
+    async def leave(server: ChatServer) -> None:
+        events = client(server, wire, PostPolicy(timeout=60.0)).stream(asked("Hello?"))
+        assert isinstance(await anext(events), Retrying)
+        waiting = asyncio.ensure_future(anext(events))
+        await asyncio.sleep(0.1)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+
+    with ChatServer([Refuses(429, "slow down", retry_after=30)]) as server:
+        began = time.monotonic()
+        asyncio.run(leave(server))
+        assert time.monotonic() - began < 5.0
+        assert len(server.heads) == 1
+
+
+def test_a_hangup_ends_a_wait_in_another_thread() -> None:
+    hangup = Hangup()
+    waiting = concurrency.begin(lambda: hangup.wait(60.0))
+    hangup.now()
+
+    assert waiting.wait(5.0)
+    assert waiting.result()
+
+
 def test_a_service_that_stays_busy_is_told(wire: str) -> None:
     with pytest.raises(PromptuaryError, match=r"429: .*slow down"):
         answered(wire, Refuses(429, "slow down"))
@@ -118,6 +157,28 @@ def test_a_wrong_key_is_told_and_never_shown(wire: str, monkeypatch: pytest.Monk
 def test_a_key_that_is_not_set_is_asked_for(wire: str) -> None:
     with pytest.raises(ConfigError, match="set the environment variable NO_SUCH_KEY"):
         answered(wire, Says("Hello."), key=KeyPlace("NO_SUCH_KEY"))
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (Refuses(400, "no such field"), "answers with HTTP status 400: no such field"),
+        (Refuses(429, "slow down", retry_after=90), "is asked too often"),
+        (Refuses(529, "overloaded"), "is busy"),
+        (BreaksOff(), "closed the connection early"),
+        (BreaksOff("Half"), "closed the connection early"),
+        (BreaksOff("Half", reset=False), "closed the connection before the answer was complete"),
+        (Garbles("Half"), "sends a malformed piece"),
+        (Fails("Half", "overloaded"), "breaks off: overloaded"),
+        (Silent(), "did not answer within"),
+    ],
+)
+def test_every_failure_names_the_service_with_its_port(wire: str, reply: Reply, said: str) -> None:
+    with ChatServer([reply]) as server, pytest.raises(PromptuaryError) as error:
+        asyncio.run(collected(client(server, wire, PostPolicy(timeout=0.5, pause=0.01)), asked("Hello?")))
+    name = server.anthropic_url.removeprefix("http://")
+
+    assert str(error.value).startswith(f"{name} {said}")
 
 
 @pytest.mark.parametrize(
@@ -191,7 +252,7 @@ def test_events_are_the_same_however_they_are_cut(texts: list[str], data: st.Dat
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=12)))
     bounds = [0, *cuts, len(stream)]
 
-    found = list(server_events(stream[start:end] for start, end in pairwise(bounds)))
+    found = list(server_events((stream[start:end] for start, end in pairwise(bounds)), "a.b"))
 
     assert found == [ServerEvent("e", text) for text in texts]
 
@@ -202,4 +263,4 @@ def test_a_line_that_never_ends_is_refused() -> None:
             yield b"x" * 1_000_000
 
     with pytest.raises(PromptuaryError, match="a line without an end"):
-        list(server_events(endless()))
+        list(server_events(endless(), "a.b"))

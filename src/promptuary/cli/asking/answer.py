@@ -4,7 +4,7 @@ import sys
 from typing import assert_never
 
 from promptuary.cli.terminal import styled
-from promptuary.core.ports.chat import TextPiece
+from promptuary.core.ports.chat import Retrying, TextPiece
 from promptuary.core.runs import (
     CallBegun,
     CallEnded,
@@ -16,6 +16,7 @@ from promptuary.core.runs import (
     call_line,
     ending_line,
     result_line,
+    retry_line,
     took_line,
 )
 from promptuary.core.text import VisibleStream, one_line
@@ -39,6 +40,8 @@ class ShownAnswer:
             case TurnPrepared(turn):
                 for warning in turn.receipt.warnings:
                     self._tell(f"{styled('warning:', 'yellow', sys.stderr)} {one_line(warning)}")
+            case Retrying():
+                self._tell(retry_line(event))
             case CallBegun():
                 self.break_line()
             case CallEnded(call):

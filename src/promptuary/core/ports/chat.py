@@ -56,13 +56,24 @@ class ModelUsage:
 
 
 @dataclass(frozen=True, slots=True)
+class Retrying:
+    """The service does not answer, and is asked again after so many ``seconds``. Only before anything else arrived.
+
+    ``reason`` says which service it is and what is wrong with it, without a full stop.
+    """
+
+    reason: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Stopped:
     """The end of the answer. Always the last event."""
 
     reason: StopReason
 
 
-ChatEvent = TextPiece | ToolCall | ModelUsage | Stopped
+ChatEvent = TextPiece | ToolCall | ModelUsage | Retrying | Stopped
 """What arrives while a model answers. A call of a tool arrives whole."""
 
 

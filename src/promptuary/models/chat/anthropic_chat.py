@@ -4,6 +4,7 @@ The address is the person's own and must never come from a workspace: texts and 
 """
 
 from collections.abc import AsyncIterator, Generator, Mapping, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
 from promptuary import concurrency
@@ -16,7 +17,7 @@ from promptuary.core.ports.json_answers import instruction
 from promptuary.core.text import valid_unicode
 from promptuary.models.chat.anthropic_stream import message_events
 from promptuary.models.chat.event_stream import json_events
-from promptuary.workspace.web.post import Credential, PostPolicy, post_for_stream
+from promptuary.workspace.web.post import Credential, Line, PostPolicy, post_for_stream, service_name
 
 if TYPE_CHECKING:
     from promptuary.workspace.web.http import Hangup
@@ -40,6 +41,7 @@ class AnthropicChatModel:
         policy: PostPolicy | None = None,
     ) -> None:
         self._url = base_url.rstrip("/").removesuffix("/messages").removesuffix("/v1") + "/v1/messages"
+        self._service = service_name(self._url)
         self._model = model
         self._key = key
         self._max_tokens = max_tokens
@@ -52,7 +54,7 @@ class AnthropicChatModel:
         request = ChatRequest(Prompt(standing, said, (), messages[-1]), max_tokens=max_tokens)
         pieces = [event.text async for event in self.stream(request) if isinstance(event, TextPiece)]
         if not pieces:
-            raise PromptuaryError("The chat service sends an answer without text.")
+            raise PromptuaryError(f"{self._service} sends an answer without text.")
         return "".join(pieces)
 
     async def complete_json(self, messages: Sequence[Message], schema: Mapping[str, object], *, max_tokens: int) -> str:
@@ -76,8 +78,10 @@ class AnthropicChatModel:
             **_rendered(request.prompt),
             **_tools(request),
         }
-        with never_told(key), post_for_stream(self._url, body, self._policy, credential, hangup) as chunks:
-            yield from message_events(json_events(chunks))
+        with never_told(key), ExitStack() as connection:
+            line = Line(credential, hangup, connection)
+            chunks = yield from post_for_stream(self._url, body, self._policy, line)
+            yield from message_events(json_events(chunks, self._service), self._service)
 
 
 def _rendered(prompt: Prompt) -> dict[str, Any]:

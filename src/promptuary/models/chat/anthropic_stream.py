@@ -22,8 +22,8 @@ class _Call:
     pieces: list[str] = field(default_factory=list)
 
 
-def message_events(events: Iterable[Mapping[str, Any]]) -> Iterator[ChatEvent]:
-    """Yield the events of an answer.
+def message_events(events: Iterable[Mapping[str, Any]], service: str) -> Iterator[ChatEvent]:
+    """Yield the events of an answer of the service of this name.
 
     Raises ``PromptuaryError`` if the service reports an error, or if the answer ends before its end.
     """
@@ -51,10 +51,10 @@ def message_events(events: Iterable[Mapping[str, Any]]) -> Iterator[ChatEvent]:
                 yield Stopped(_REASONS.get(reason, "end"))
                 return
             case "error":
-                raise PromptuaryError(f"The chat service breaks off: {error_text(event.get('error'))}")
+                raise PromptuaryError(f"{service} breaks off: {error_text(event.get('error'))}")
             case _:  # pings, and what later versions add
                 pass
-    raise PromptuaryError("The chat service closed the connection before the answer was complete.")
+    raise PromptuaryError(f"{service} closed the connection before the answer was complete.")
 
 
 def _started(event: Mapping[str, Any], calls: dict[int, _Call]) -> Iterator[ChatEvent]:

@@ -17,10 +17,13 @@ class ServerEvent(NamedTuple):
     data: str
 
 
-def server_events(chunks: Iterable[bytes]) -> Iterator[ServerEvent]:
-    """Yield the events of a stream. What stands after the last empty line is no event: it is not complete."""
+def server_events(chunks: Iterable[bytes], service: str) -> Iterator[ServerEvent]:
+    """Yield the events of a stream. What stands after the last empty line is no event: it is not complete.
+
+    ``service`` is the name of who sends it.
+    """
     name, data = "", list[str]()
-    for line in _lines(chunks):
+    for line in _lines(chunks, service):
         if not line:
             if data:
                 yield ServerEvent(name, "\n".join(data))
@@ -34,12 +37,12 @@ def server_events(chunks: Iterable[bytes]) -> Iterator[ServerEvent]:
             name = value
 
 
-def json_events(chunks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+def json_events(chunks: Iterable[bytes], service: str) -> Iterator[dict[str, Any]]:
     """Yield the data of each event, which must be a JSON object, up to ``[DONE]``; then ``{}``, and nothing more.
 
-    Raises ``PromptuaryError`` for anything else: who sends it speaks another protocol.
+    Raises ``PromptuaryError`` for anything else: who sends it speaks another protocol. ``service`` is its name.
     """
-    for event in server_events(chunks):
+    for event in server_events(chunks, service):
         if event.data.strip() == _DONE:
             yield {}
             return
@@ -48,13 +51,11 @@ def json_events(chunks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
-            raise PromptuaryError(
-                "The chat service sends a malformed piece of an answer; what arrived before it counts."
-            )
+            raise PromptuaryError(f"{service} sends a malformed piece of an answer; what arrived before it counts.")
         yield value
 
 
-def _lines(chunks: Iterable[bytes]) -> Iterator[str]:
+def _lines(chunks: Iterable[bytes], service: str) -> Iterator[str]:
     """Yield lines without their ends, which are those of three kinds that the standard allows."""
     begun = list[bytes]()
     length = 0
@@ -70,4 +71,4 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[str]:
         begun.append(rest)
         length += len(rest)
         if length > _LONGEST_LINE:
-            raise PromptuaryError("The chat service sends a line without an end; check its address.")
+            raise PromptuaryError(f"{service} sends a line without an end; check its address.")

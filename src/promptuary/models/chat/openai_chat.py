@@ -8,7 +8,7 @@ in what they accept: the first refusal of a form leads to the other, which is re
 """
 
 from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
 from promptuary import concurrency
@@ -20,14 +20,19 @@ from promptuary.core.ports.json_answers import instruction
 from promptuary.core.text import valid_unicode
 from promptuary.models.chat.event_stream import json_events
 from promptuary.models.chat.openai_stream import chat_events
-from promptuary.workspace.web.post import Credential, PostPolicy, post_for_stream, post_json
+from promptuary.workspace.web.post import Credential, Line, PostPolicy, post_for_stream, post_json, service_name
 
 if TYPE_CHECKING:
-    from promptuary.core.ports.chat import ChatEvent, ChatRequest, ToolSpec
+    from promptuary.core.ports.chat import ChatEvent, ChatRequest, Retrying, ToolSpec
     from promptuary.workspace.web.http import Hangup
 
+_OTHER_LENGTH: Final = "max_completion_tokens"
 _WRONG_FORM: Final = frozenset({400, 404, 415, 422, 501})
 """How services say that they do not know a field. An unknown model is a 404, too: then the second try fails as well."""
+
+
+_Begun = Generator["Retrying", None, Iterator[bytes]]
+"""Yields each wait for a busy service, and returns the bytes of its answer."""
 
 
 class EndpointChatModel:
@@ -47,6 +52,7 @@ class EndpointChatModel:
         policy: PostPolicy | None = None,
     ) -> None:
         self._url = base_url.rstrip("/").removesuffix("/chat/completions") + "/chat/completions"
+        self._service = service_name(self._url)
         self._model = model
         self._key = key
         self._max_tokens = max_tokens
@@ -72,46 +78,36 @@ class EndpointChatModel:
 
     def _events(self, request: "ChatRequest", hangup: "Hangup") -> "Generator[ChatEvent, None, None]":
         credential = Credential(self._key.read("chat"), advice=self._key.advice)
-        with never_told(credential.key), self._begun(request, credential, hangup) as chunks:
-            yield from chat_events(json_events(chunks))
+        with never_told(credential.key), ExitStack() as connection:
+            chunks = yield from self._begun(request, Line(credential, hangup, connection))
+            yield from chat_events(json_events(chunks, self._service), self._service)
 
-    @contextmanager
-    def _begun(self, request: "ChatRequest", credential: Credential, hangup: "Hangup") -> Iterator[Iterator[bytes]]:
-        """Yield the bytes of an answer to the first form of ``request`` that the service accepts."""
+    def _begun(self, request: "ChatRequest", line: Line) -> _Begun:
+        """Return the bytes of an answer to the first form of ``request`` that the service accepts."""
         first: ServiceRefusedError | None = None
         for form in list(self._streaming_forms):
-            answered = False
+            body = {"model": self._model, "stream": True, **form(request)}
             try:
-                body = {"model": self._model, "stream": True, **form(request)}
-                with self._with_length(body, request.max_tokens, credential, hangup) as chunks:
-                    answered = True
-                    self._streaming_forms = [form]
-                    yield chunks
-                    return
+                chunks = yield from self._with_length(body, request.max_tokens, line)
             except ServiceRefusedError as error:
-                if answered or error.status not in _WRONG_FORM:
+                if error.status not in _WRONG_FORM:
                     raise
                 first = first or error
+            else:
+                self._streaming_forms = [form]
+                return chunks
         raise first or AssertionError("there is a form")
 
-    @contextmanager
-    def _with_length(
-        self, body: Mapping[str, object], max_tokens: int, credential: Credential, hangup: "Hangup"
-    ) -> Iterator[Iterator[bytes]]:
+    def _with_length(self, body: Mapping[str, object], max_tokens: int, line: Line) -> _Begun:
         length = self._max_tokens or max_tokens
-        for field in (
-            ("max_tokens", "max_completion_tokens") if self._length_field == "max_tokens" else (self._length_field,)
-        ):
-            answered = False
-            try:
-                with post_for_stream(self._url, {**body, field: length}, self._policy, credential, hangup) as chunks:
-                    answered = True
-                    self._length_field = field
-                    yield chunks
-                    return
-            except ServiceRefusedError as error:
-                if answered or field != "max_tokens" or not _wants_other_length(error):
-                    raise
+        try:
+            return (yield from post_for_stream(self._url, {**body, self._length_field: length}, self._policy, line))
+        except ServiceRefusedError as error:
+            if self._length_field != "max_tokens" or not _wants_other_length(error):
+                raise
+        chunks = yield from post_for_stream(self._url, {**body, _OTHER_LENGTH: length}, self._policy, line)
+        self._length_field = _OTHER_LENGTH
+        return chunks
 
     def _posted_with_schema(self, messages: Sequence[Message], schema: Mapping[str, object], max_tokens: int) -> object:
         if self._takes_schema:
@@ -135,24 +131,35 @@ class EndpointChatModel:
         except ServiceRefusedError as error:
             if self._length_field != "max_tokens" or not _wants_other_length(error):
                 raise
-        self._length_field = "max_completion_tokens"
+        self._length_field = _OTHER_LENGTH
         return post_json(self._url, {**request, self._length_field: length}, self._policy, credential)
 
     def _text(self, answer: object) -> str:
-        message = _first_message(answer)
+        message = self._first_message(answer)
         content = message.get("content")
         if isinstance(content, list):
             parts = [part.get("text") for part in content if isinstance(part, dict)]
             content = "".join(part for part in parts if isinstance(part, str))
         if not isinstance(content, str):
             why = "a refusal" if message.get("refusal") else "an answer without text"
-            raise _bad(f"{why}, and no content")
+            raise self._bad(f"{why}, and no content")
         return valid_unicode(content)
+
+    def _first_message(self, answer: object) -> Mapping[str, Any]:
+        choices = answer.get("choices") if isinstance(answer, dict) else None
+        first = choices[0] if isinstance(choices, list) and choices else None
+        message = first.get("message") if isinstance(first, dict) else None
+        if not isinstance(message, dict):
+            raise self._bad("an answer without a message")
+        return message
+
+    def _bad(self, what: str) -> PromptuaryError:
+        return PromptuaryError(f"{self._service} sends {what}: check its address and the name of the model.")
 
 
 def _wants_other_length(error: ServiceRefusedError) -> bool:
     """Return whether a service asks for the other field: newer models of OpenAI name it, and nothing else tells."""
-    return "max_completion_tokens" in str(error)
+    return _OTHER_LENGTH in str(error)
 
 
 def _on_the_wire(messages: Sequence[Message]) -> list[dict[str, Any]]:
@@ -204,16 +211,3 @@ def _tools(tools: "Sequence[ToolSpec]") -> dict[str, Any]:
             for one in tools
         ]
     }
-
-
-def _first_message(answer: object) -> Mapping[str, Any]:
-    choices = answer.get("choices") if isinstance(answer, dict) else None
-    first = choices[0] if isinstance(choices, list) and choices else None
-    message = first.get("message") if isinstance(first, dict) else None
-    if not isinstance(message, dict):
-        raise _bad("an answer without a message")
-    return message
-
-
-def _bad(what: str) -> PromptuaryError:
-    return PromptuaryError(f"The chat service sends {what}: check its address and the name of the model.")

@@ -28,8 +28,8 @@ class _Call:
     arguments: list[str] = field(default_factory=list)
 
 
-def chat_events(chunks: Iterable[Mapping[str, Any]]) -> Iterator[ChatEvent]:
-    """Yield the events of an answer; ``{}`` among the ``chunks`` is the end that the service announces.
+def chat_events(chunks: Iterable[Mapping[str, Any]], service: str) -> Iterator[ChatEvent]:
+    """Yield the events of an answer; ``{}`` among the ``chunks`` is the end that the service of this name announces.
 
     Raises ``PromptuaryError`` if the service reports an error, or if the answer ends before its end.
     """
@@ -39,7 +39,7 @@ def chat_events(chunks: Iterable[Mapping[str, Any]]) -> Iterator[ChatEvent]:
     for chunk in chunks:
         announced = announced or not chunk
         if error := chunk.get("error"):
-            raise PromptuaryError(f"The chat service breaks off: {error_text(error)}")
+            raise PromptuaryError(f"{service} breaks off: {error_text(error)}")
         if isinstance(usage := chunk.get("usage"), Mapping):
             yield _usage(usage)
         choice = _first(chunk.get("choices"))
@@ -49,7 +49,7 @@ def chat_events(chunks: Iterable[Mapping[str, Any]]) -> Iterator[ChatEvent]:
         if isinstance(said := choice.get("finish_reason"), str):
             reason = said
     if reason is None and not announced:
-        raise PromptuaryError("The chat service closed the connection before the answer was complete.")
+        raise PromptuaryError(f"{service} closed the connection before the answer was complete.")
     # Some services give their calls names and no numbers of their own.
     yield from (ToolCall(one.id or f"call_{place}", one.name, _joined(one)) for place, one in enumerate(calls.values()))
     yield Stopped("tools" if calls else _REASONS.get(reason or "", "end"))

@@ -30,6 +30,7 @@ class PydanticAiModel:
 
     def __init__(self, model: "str | Model", *, max_tokens: int = 0, timeout: float = 0.0) -> None:
         self._model, self._max_tokens, self._timeout = model, max_tokens, timeout
+        self._name = one_line(model if isinstance(model, str) else model.model_name)
 
     async def complete(self, messages: Sequence[Message], *, max_tokens: int) -> str:
         """Return the model's answer as text. Raises ``PromptuaryError`` if the service fails."""
@@ -65,9 +66,8 @@ class PydanticAiModel:
             raise
         except Exception as error:  # noqa: BLE001
             # Each provider's own client raises errors of its own, in which a service may repeat the key.
-            raise PromptuaryError(
-                f"pydantic-ai cannot answer ({type(error).__name__}): {without_keys(one_line(str(error)))[:200]}"
-            ) from None
+            why = f"{type(error).__name__}: {without_keys(one_line(str(error)))[:200]}"
+            raise PromptuaryError(f"{self._name} of pydantic-ai cannot answer: {why}") from None
 
 
 async def _events(response: "StreamedResponse") -> AsyncIterator[ChatEvent]:

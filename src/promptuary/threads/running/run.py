@@ -19,6 +19,7 @@ from promptuary.core.ports.chat import (
     ChatEvent,
     ChatRequest,
     ModelUsage,
+    Retrying,
     Stopped,
     StopReason,
     StreamingModel,
@@ -206,6 +207,8 @@ class Run:
                 answer.calls.append(self._toolbox.numbered(event))
             case ModelUsage():
                 answer.usage = event
+            case Retrying():
+                await self._tell(event)
             case Stopped(reason):
                 answer.stop = reason
             case _:

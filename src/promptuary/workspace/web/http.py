@@ -75,12 +75,21 @@ class Hangup:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._sockets: list[socket.socket] = []
-        self.ended = False
+        self._ended = threading.Event()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the connection was ended."""
+        return self._ended.is_set()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait so many seconds, or until the connection is ended; return whether it is."""
+        return self._ended.wait(seconds)
 
     def now(self) -> None:
         """End the connection: whoever waits for it gets an error at once."""
         with self._lock:
-            self.ended = True
+            self._ended.set()
             while self._sockets:
                 with suppress(OSError):
                     self._sockets.pop().shutdown(socket.SHUT_RDWR)

@@ -9,12 +9,13 @@ elsewhere. The key is in no error and no log.
 import json
 import random
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from promptuary.core.errors import Code, PromptuaryError, ServiceRefusedError, SourceError
+from promptuary.core.ports.chat import Retrying
 from promptuary.workspace.web.addresses import Target, parse_url
 from promptuary.workspace.web.fetch import Resolver, resolve_host, system_resolver
 from promptuary.workspace.web.policy import Deadline, StallLimit
@@ -66,6 +67,15 @@ class Credential:
         return [(self.header, self.key) if self.header else ("Authorization", f"Bearer {self.key}"), *self.more]
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """How a request for a stream is sent: with which key, who can end it, and what closes its connection."""
+
+    credential: Credential
+    hangup: "Hangup"
+    connection: ExitStack
+
+
 _NO_KEY: Final = Credential()
 
 
@@ -80,11 +90,14 @@ class _Call:
 
 
 class _RetryError(Exception):
-    """A failure that may be temporary, with its message and the least number of seconds to wait."""
+    """A failure that may be temporary, with its message and the least number of seconds to wait.
 
-    def __init__(self, reason: str, wait: float = 0.0) -> None:
-        super().__init__(reason)
-        self.wait = wait
+    ``last`` is the message if there is to be no other attempt.
+    """
+
+    def __init__(self, reason: str, wait: float = 0.0, last: str = "") -> None:
+        super().__init__(reason.rstrip("."))
+        self.wait, self.last = wait, (last or reason).rstrip(".")
 
 
 def post_json(
@@ -102,62 +115,87 @@ def post_json(
         raise PromptuaryError(error.reason) from (None if credential.key else error)
 
 
-@contextmanager
 def post_for_stream(
-    url: str, content: object, policy: PostPolicy, credential: Credential, hangup: "Hangup"
-) -> Iterator[Iterator[bytes]]:
-    """Yield the service's answer to ``content`` as it arrives; only what fails before it begins is tried again.
+    url: str, content: object, policy: PostPolicy, line: Line
+) -> Generator[Retrying, None, Iterator[bytes]]:
+    """Yield each wait before the service is asked again, and return its answer to ``content`` as it arrives.
 
-    ``timeout`` of the policy is how long the service may be silent. ``hangup`` ends it from another thread. Raises
-    ``PromptuaryError`` if there is no answer, or if it breaks off.
+    Only what fails before the answer begins is tried again. ``timeout`` of the policy is how long the service may be
+    silent. The ``hangup`` of the line ends it from another thread, also while it waits; whoever leaves its
+    ``connection`` closes it. Raises ``PromptuaryError`` if there is no answer, and in ``connection`` if it breaks off.
     """
-    headers = credential.headers()
+    headers = line.credential.headers()
     try:
         target = parse_url(url)
+    except SourceError as error:
+        raise PromptuaryError(error.reason) from None
+    with ExitStack() as begun:
+        begun.enter_context(_told(target, line))
         deadline = StallLimit(target.host, policy.timeout, time.monotonic() + _LONGEST_ANSWER)
         addresses = _addresses(target, policy, system_resolver, deadline)
-        call = _Call(target, addresses, json.dumps(content).encode(), credential, deadline, tuple(headers))
-        with _begun(call, policy, hangup) as chunks:
-            yield chunks
-    except SourceError as error:
-        reason = _HUNG_UP if hangup.ended else error.reason
-        raise PromptuaryError(reason) from (None if credential.key else error)
+        call = _Call(target, addresses, json.dumps(content).encode(), line.credential, deadline, tuple(headers))
+        chunks = yield from _begun(call, policy, line.hangup, begun)
+        line.connection.enter_context(begun.pop_all())
+        return chunks
 
 
 @contextmanager
-def _begun(call: _Call, policy: PostPolicy, hangup: "Hangup") -> Iterator[Iterator[bytes]]:
-    """Yield the chunks of a successful answer, after as many attempts as it takes."""
+def _told(target: Target, line: Line) -> Iterator[None]:
+    """Translate what goes wrong with a connection into a sentence."""
+    try:
+        yield
+    except SourceError as error:
+        reason = _HUNG_UP if line.hangup.ended else _unreached(error, target)
+        raise PromptuaryError(reason) from (None if line.credential.key else error)
+
+
+def _begun(
+    call: _Call, policy: PostPolicy, hangup: "Hangup", connection: ExitStack
+) -> Generator[Retrying, None, Iterator[bytes]]:
+    """Return the chunks of a successful answer, after as many attempts as it takes."""
+    pauses = _Pauses(policy)
+    while True:
+        try:
+            return connection.enter_context(_answered(call, policy, hangup))
+        except _RetryError as error:
+            retry = error
+        except SourceError as error:
+            if hangup.ended or error.code is not Code.FETCH_FAILED:
+                raise
+            retry = _RetryError(_unreached(error, call.target))
+        wait = pauses.after(retry, call.deadline)
+        yield Retrying(str(retry), wait)
+        if hangup.wait(wait):
+            raise PromptuaryError(_HUNG_UP)
+
+
+@contextmanager
+def _answered(call: _Call, policy: PostPolicy, hangup: "Hangup") -> Iterator[Iterator[bytes]]:
+    """Yield the chunks of an answer; raise what the service refuses with."""
     from promptuary.workspace.web.http import stream  # noqa: PLC0415  (90 ms, not for what is refused)
 
     headers = [("Accept", "text/event-stream"), ("Content-Type", "application/json"), *call.headers]
-    pauses = _Pauses(policy)
-    while True:
-        begun = False
-        try:
-            with stream(
-                call.target,
-                call.addresses,
-                headers,
-                max_bytes=policy.max_bytes,
-                deadline=call.deadline,
-                body=call.body,
-                hangup=hangup,
-            ) as response:
-                if not 200 <= response.status < 300:
-                    body = b"".join(_at_most(response.chunks, _LARGEST_ERROR))
-                    raise _refused(call, response.status, response.headers, body)
-                begun = True
-                yield response.chunks
-                return
-        except _RetryError as retry:
-            wait = pauses.after(retry, call.deadline)
-        except SourceError as error:
-            if begun or hangup.ended or error.code is not Code.FETCH_FAILED:
-                raise
-            wait = pauses.after(_RetryError(_unreached(error, call.target)), call.deadline)
-        time.sleep(wait)
-        if hangup.ended:
-            raise PromptuaryError(_HUNG_UP)
+    with stream(
+        call.target,
+        call.addresses,
+        headers,
+        max_bytes=policy.max_bytes,
+        deadline=call.deadline,
+        body=call.body,
+        hangup=hangup,
+    ) as response:
+        if not 200 <= response.status < 300:
+            body = b"".join(_at_most(response.chunks, _LARGEST_ERROR))
+            raise _refused(call, response.status, response.headers, body)
+        yield response.chunks
+
+
+def service_name(url: str) -> str:
+    """Return what sentences call the service at ``url``: its host and port."""
+    try:
+        return parse_url(url).authority
+    except SourceError:  # whoever calls it is told what is wrong with the address
+        return "the service"
 
 
 def _at_most(chunks: Iterator[bytes], limit: int) -> Iterator[bytes]:
@@ -196,7 +234,7 @@ class _Pauses:
         wait = max(failure.wait, random.uniform(self._pause / 2, self._pause))  # noqa: S311 - so that many clients do not retry at the same time
         if self._left <= 0 or wait >= min(self._waiting, deadline.left()):
             often = f" (asked {self._tried} times)." if self._tried > 1 else "."
-            raise PromptuaryError(f"{str(failure).rstrip('.')}{often}") from None
+            raise PromptuaryError(f"{failure.last}{often}") from None
         self._pause *= 2
         self._waiting -= wait
         return wait
@@ -244,7 +282,7 @@ def _refused(call: _Call, status: int, headers: Mapping[str, str], body: bytes) 
     name, key = call.target.authority, call.credential.key
     wait = seconds_to_wait(headers)
     words = words_of(body, key)
-    reason = refusal(name, status, words, wait=wait, has_key=bool(key), advice=call.credential.advice)
+    reason = refusal(name, status, words, has_key=bool(key), advice=call.credential.advice)
     if status in _RETRY_STATUSES:
-        return _RetryError(reason, wait)
+        return _RetryError(reason, wait, refusal(name, status, words, wait=wait))
     return ServiceRefusedError(status, reason)

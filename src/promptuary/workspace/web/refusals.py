@@ -34,6 +34,8 @@ def refusal(where: str, status: int, said: str, *, wait: float = 0.0, has_key: b
         case 429:
             later = f"; it wants to be asked again in {wait:,.0f} seconds" if wait else ""
             return f"{where} is asked too often ({why}){later}."
+        case 529:
+            return f"{where} is busy ({why})."
         case 404:
             return f"{where} answers with {why}; check the address and the name of the model."
         case _:
