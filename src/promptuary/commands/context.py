@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from promptuary.commands.one_by_one import one_by_one
+from promptuary.commands.one_by_one import Worded, one_by_one
 from promptuary.commands.parsing import Invocation
 from promptuary.commands.results import CommandResult, ContextShown, FilesFound
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from promptuary.engine import Promptuary
 
 
-async def run(p: "Promptuary", asked: Invocation, thread: str) -> CommandResult:
+async def run(p: "Promptuary", asked: Invocation, thread: str, worded: Worded) -> CommandResult:
     """Do one thing with what is in view, then show it."""
     if asked.action == "find":
         return FilesFound(asked.rest, await p.find_files(asked.rest))
     if asked.action == "clear":
         await p.threads.detach_all(thread=thread)
-    _, refused = await one_by_one(asked.words, lambda word: _changed(p, asked.action, word, thread))
+    _, refused = await one_by_one(asked.words, lambda word: _changed(p, asked.action, word, thread), worded)
     attached, stats = await p.threads.attachments(thread=thread), await p.threads.stats(thread=thread)
     waiting = await p.measure("", thread=thread)
     return ContextShown(thread, attached, stats, waiting, refused, whole=asked.action == "tokens")

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from promptuary.commands.one_by_one import one_by_one
+from promptuary.commands.one_by_one import Worded, one_by_one
 from promptuary.commands.parsing import Invocation
 from promptuary.commands.results import (
     CommandDone,
@@ -27,65 +27,70 @@ _SHORTEST: Final = 4
 """How much of the id of a proposal must be typed."""
 
 
-async def run(p: "Promptuary", asked: Invocation) -> CommandResult:
+async def run(p: "Promptuary", asked: Invocation, worded: Worded) -> CommandResult:
     """Do one thing with the notes."""
-    rest = asked.rest
+    rest, words = asked.rest, asked.words
     match asked.action:
         case "list":
             return await p.memory.list(limit=LISTED)
         case "search":
             return NotesMatched(rest, await p.memory.find(rest))
         case "show":
-            return await _show(p, rest)
+            return await _show(p, asked)
         case "write":
             return NotesChanged("written", [(await p.memory.write(rest)).header])
         case "remember":
             return NotesChanged("written", [(await p.memory.remember(rest)).header])
         case "archive":
-            return await _each("archived", asked.words, p.memory.archive)
+            return await _each("archived", words, p.memory.archive, worded)
         case "restore":
-            return await _each("brought back", asked.words, p.memory.restore)
+            return await _each("brought back", words, p.memory.restore, worded)
         case "undo":
-            return await _each("changed back", asked.words, p.memory.undo)
+            return await _each("changed back", words, p.memory.undo, worded)
         case "history":
             return NoteHistory(rest, await p.memory.history(rest))
         case "forget":
-            return await _forget(p, asked.words)
+            return await _forget(p, asked)
         case _:
-            return await _proposed(p, asked)
+            return await _proposed(p, asked, worded)
 
 
-async def _show(p: "Promptuary", key: str) -> CommandResult:
-    note = await p.memory.get(key)
-    return note or CommandRefused(f"there is no note {one_line(key)[:60]!r}; /memory list names them")
+async def _show(p: "Promptuary", asked: Invocation) -> CommandResult:
+    note = await p.memory.get(asked.rest)
+    named = one_line(asked.rest)[:60]
+    return note or CommandRefused(f"there is no note {named!r}; {asked.mark}memory list names them")
 
 
-async def _each(deed: str, keys: Sequence[str], work: Callable[[str], Awaitable[Note]]) -> NotesChanged:
-    notes, refused = await one_by_one(keys, work)
+async def _each(deed: str, keys: Sequence[str], work: Callable[[str], Awaitable[Note]], worded: Worded) -> NotesChanged:
+    notes, refused = await one_by_one(keys, work, worded)
     return NotesChanged(deed, [note.header for note in notes], refused)
 
 
-async def _forget(p: "Promptuary", words: Sequence[str]) -> CommandResult:
-    key, *more = words
+async def _forget(p: "Promptuary", asked: Invocation) -> CommandResult:
+    key, *more = asked.words
     if more and [one.lower() for one in more] != ["yes"]:
-        return CommandRefused("/memory forget takes one note at a time: /memory forget ID, then /memory forget ID yes")
+        how = f"{asked.spelled} ID, then {asked.spelled} ID yes"
+        return CommandRefused(f"{asked.spelled} takes one note at a time: {how}")
     return await p.memory.forget(key, dry_run=not more)
 
 
-async def _proposed(p: "Promptuary", asked: Invocation) -> CommandResult:
+async def _proposed(p: "Promptuary", asked: Invocation, worded: Worded) -> CommandResult:
+    def named(word: str) -> str:
+        return _named(word, waiting, asked.mark)
+
     waiting = [one.id for one in await p.memory.proposals()]
     if asked.action == "proposals":
         return ProposalsListed(await p.memory.proposals())
     if asked.action == "accept":
-        return await _each("written", asked.words, lambda word: p.memory.accept(_named(word, waiting)))
-    done, refused = await one_by_one(asked.words, lambda word: p.memory.reject(_named(word, waiting)))
+        return await _each("written", asked.words, lambda word: p.memory.accept(named(word)), worded)
+    done, refused = await one_by_one(asked.words, lambda word: p.memory.reject(named(word)), worded)
     rejected = f"{len(done)} proposal{'s' * (len(done) != 1)} rejected"
     return CommandRefused("; ".join(refused)) if refused and not done else CommandDone("; ".join([rejected, *refused]))
 
 
-def _named(word: str, waiting: Sequence[str]) -> str:
+def _named(word: str, waiting: Sequence[str], mark: str) -> str:
     """Return the proposal that ``word`` is the beginning of. Raises ``PromptuaryError`` unless it is one alone."""
     found = [one for one in waiting if one == word or (len(word) >= _SHORTEST and one.startswith(word))]
     if len(found) != 1:
-        raise PromptuaryError(f"there is no proposal {one_line(word)[:60]!r}; /memory proposals lists them")
+        raise PromptuaryError(f"there is no proposal {one_line(word)[:60]!r}; {mark}memory proposals lists them")
     return found[0]

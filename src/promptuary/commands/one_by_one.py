@@ -9,8 +9,12 @@ from promptuary.core.text import one_line
 Result = TypeVar("Result")
 
 
+Worded = Callable[[PromptuaryError], str]
+"""Returns an error as a sentence for the people of a surface: somebody in a chat cannot run a program here."""
+
+
 async def one_by_one(
-    words: Sequence[str], work: Callable[[str], Awaitable[Result]]
+    words: Sequence[str], work: Callable[[str], Awaitable[Result]], worded: Worded
 ) -> tuple[Sequence[Result], Sequence[str]]:
     """Return what ``work`` gave, and a sentence for each word with which nothing was done."""
     done, refused = [], []
@@ -18,5 +22,5 @@ async def one_by_one(
         try:
             done.append(await work(word))
         except PromptuaryError as error:
-            refused.append(one_line(str(error)))
+            refused.append(one_line(worded(error)))
     return tuple(done), tuple(refused)

@@ -14,7 +14,10 @@ from promptuary.core.text import one_line
 _COMMAND: Final = re.compile(r"\s*/([A-Za-z][A-Za-z-]*)(?:@\w+)?(?=\s|$)")
 _LITERAL: Final = re.compile(r"\s*//(?=\S)")
 _SHOWN: Final = 60
+MARK: Final = "/"
+"""What a command begins with, unless a platform keeps that for itself."""
 AS_MESSAGE: Final = "a message that begins with // is sent with one /"
+_NUMBER: Final = "[NUMBER]"
 _OTHER_NAMES: Final = {
     "add": "context add",
     "drop": "context drop",
@@ -46,6 +49,12 @@ class Invocation:
     command: str
     action: str
     rest: str
+    mark: str = MARK
+
+    @property
+    def spelled(self) -> str:
+        """The command and its action as they are written on this surface."""
+        return f"{self.mark}{self.command} {self.action}".rstrip()
 
     @property
     def words(self) -> Sequence[str]:
@@ -73,50 +82,62 @@ def unescaped(text: str) -> str:
     return text.replace("//", "/", 1) if _LITERAL.match(text) and is_command(text.replace("//", "/", 1)) else text
 
 
-def parse(line: str, allowed: frozenset[str]) -> Invocation | CommandSlip:
-    """Read a line that is a command."""
+def as_message(mark: str) -> str:
+    """Return how a message is written that begins like a command."""
+    return AS_MESSAGE.replace(MARK, mark)
+
+
+def parse(line: str, allowed: frozenset[str], mark: str = MARK) -> Invocation | CommandSlip:
+    """Read a line that is a command. ``mark`` is what commands begin with where the person writes."""
     found = _COMMAND.match(line)
     if found is None:
-        return CommandSlip("which command? /help lists them")
+        return CommandSlip(f"which command? {mark}help lists them")
     name, rest = found[1].lower(), line[found.end() :].strip()
     command = find_command(name)
     if command is None:
-        return _unknown(name, rest, allowed)
+        return _unknown(name, rest, allowed, mark)
     if not command.actions:
-        return _checked(Invocation(name, "", rest), command, allowed)
+        return _checked(Invocation(name, "", rest, mark), command, allowed)
     word, more = (*rest.split(None, 1), "", "")[:2]
     if not word:
-        return _checked(Invocation(name, command.actions[0].name, ""), command.actions[0], allowed)
+        return _checked(Invocation(name, command.actions[0].name, "", mark), command.actions[0], allowed)
     action = command.action(word.lower())
     if action is None:
-        return _unknown_action(command, word, rest, allowed)
-    return _checked(Invocation(name, action.name, more), action, allowed)
+        return _unknown_action(command, word, rest, allowed, mark)
+    return _checked(Invocation(name, action.name, more, mark), action, allowed)
 
 
 def _checked(found: Invocation, taken: SlashCommand | Action, allowed: frozenset[str]) -> Invocation | CommandSlip:
-    spelled = f"/{found.command} {found.action}".rstrip()
+    spelled = found.spelled
     if not is_allowed(found.command, found.action, allowed):
         return CommandSlip(f"{spelled} is not available here")
     if taken.needed and not found.rest:
         return CommandSlip(f"{spelled} needs {taken.takes} after it: {taken.meaning}")
     if found.rest and not taken.takes:
-        return CommandSlip(f"{spelled} takes no words; {AS_MESSAGE}")
+        return CommandSlip(f"{spelled} takes no words; {as_message(found.mark)}")
+    if found.rest and taken.takes == _NUMBER and not _is_number(found.rest):
+        return CommandSlip(f"{spelled} takes a turn's number, as in {spelled} 2; {as_message(found.mark)}")
     return found
 
 
-def _unknown(name: str, rest: str, allowed: frozenset[str]) -> CommandSlip:
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and 0 < len(text) < 10
+
+
+def _unknown(name: str, rest: str, allowed: frozenset[str], mark: str) -> CommandSlip:
     there = [command.name for command in allowed_commands(allowed)]
     meant = _OTHER_NAMES.get(name) or "".join(near_names(name, [*there, *_OTHER_NAMES]))
     meant = _OTHER_NAMES.get(meant, meant)
-    advice = f"did you mean /{meant}{f' {rest}' if rest else ''}?" if meant else "/help lists those that there are"
-    return CommandSlip(f"there is no command /{name[:_SHOWN]}; {_one_line(advice)}")
+    listed = f"{mark}help lists those that there are"
+    advice = f"did you mean {mark}{meant}{f' {rest}' if rest else ''}?" if meant else listed
+    return CommandSlip(f"there is no command {mark}{name[:_SHOWN]}; {_one_line(advice)}")
 
 
-def _unknown_action(command: SlashCommand, word: str, rest: str, allowed: frozenset[str]) -> CommandSlip:
+def _unknown_action(command: SlashCommand, word: str, rest: str, allowed: frozenset[str], mark: str) -> CommandSlip:
     names = [one.name for one in command.actions if is_allowed(command.name, one.name, allowed)]
     near = near_names(word.lower(), names)
-    spelled = f"/{command.name} {near[0]}{rest[len(word) :]}" if near else f"/{command.name} {command.fallback} {rest}"
-    said = f"/{command.name} takes {', '.join(names)}; did you mean {spelled}?"
+    meant = f"{near[0]}{rest[len(word) :]}" if near else f"{command.fallback} {rest}"
+    said = f"{mark}{command.name} takes {', '.join(names)}; did you mean {mark}{command.name} {meant}?"
     return CommandSlip(_one_line(said))
 
 

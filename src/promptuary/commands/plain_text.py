@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, assert_never
 
 from promptuary.commands import results
+from promptuary.commands.parsing import MARK
 from promptuary.commands.registry import SlashCommand
 from promptuary.commands.results import CommandResult
 from promptuary.commands.window_bar import bar_text
@@ -16,7 +17,7 @@ from promptuary.core.ports.writeback import Proposal
 from promptuary.core.search import Hit, note_text
 from promptuary.core.table import Column, table
 from promptuary.core.text import counted, one_line, visible
-from promptuary.core.threads import CompactedThread, DriftKind, Replay, UndoneTurn
+from promptuary.core.threads import CompactedThread, DriftKind, Replay, TrackedFile, UndoneTurn
 
 _DAY: Final = len("2026-01-31")
 _EXCERPT: Final = 300
@@ -28,17 +29,17 @@ _SINCE: Final[dict[DriftKind, str]] = {
 }
 
 
-def plain_text(result: CommandResult) -> str:  # noqa: C901, PLR0912  (one case a result)
-    """Return ``result`` as text for people, without a line break at its end."""
+def plain_text(result: CommandResult, mark: str = MARK) -> str:  # noqa: C901, PLR0912  (one case a result)
+    """Return ``result`` as text for people, without a line break at its end; commands in it begin with ``mark``."""
     match result:
         case results.CommandRefused(sentence) | results.CommandDone(sentence):
             return one_line(sentence)
         case results.ContextShown():
-            return "\n".join(_context(result))
+            return "\n".join(_context(result, mark))
         case results.FilesFound(words, paths):
             return "\n".join(map(one_line, paths)) or f"no file of this workspace matches {one_line(words)}"
         case NoteList(headers, total):
-            return "\n".join(_notes(headers, total))
+            return "\n".join(_notes(headers, total, mark))
         case results.NotesMatched():
             return "\n".join(_found_notes(result))
         case Note():
@@ -48,9 +49,9 @@ def plain_text(result: CommandResult) -> str:  # noqa: C901, PLR0912  (one case 
         case results.NoteHistory():
             return "\n".join(_history(result))
         case ForgetReport():
-            return "\n".join(_forgotten(result))
+            return "\n".join(_forgotten(result, mark))
         case results.ProposalsListed(proposals):
-            return "\n".join(_proposals(proposals))
+            return "\n".join(_proposals(proposals, mark))
         case results.PassagesFound():
             return "\n".join(_passages(result))
         case results.Explained(replay):
@@ -67,7 +68,7 @@ def plain_text(result: CommandResult) -> str:  # noqa: C901, PLR0912  (one case 
             gone = [f"{one_line(one)} is no longer in view" for one in result.untracked]
             return "\n".join([f"turn {result.number} {became}: {one_line(result.text)[:_TITLE]}", *again, *gone])
         case results.ModelsListed(names, current):
-            return "\n".join(_models(names, current))
+            return "\n".join(_models(names, current, mark))
         case results.ModelChosen(name):
             return f"{one_line(name)} answers from now on"
         case results.ThreadsListed():
@@ -75,20 +76,20 @@ def plain_text(result: CommandResult) -> str:  # noqa: C901, PLR0912  (one case 
         case results.ThreadChosen(name, is_new):
             return f"thread {one_line(name)}{' begins' if is_new else ''}"
         case results.HelpShown(commands):
-            return "\n".join(_help(commands))
+            return "\n".join(_help(commands, mark))
         case results.Ended():
             return "bye"
         case _:
             assert_never(result)
 
 
-def _context(shown: results.ContextShown) -> Iterator[str]:
+def _context(shown: results.ContextShown, mark: str) -> Iterator[str]:
     yield from shown.refused
     window, stats = max(shown.stats.window, 1), shown.stats
     rows = [
         (
             one_line(file.path) + (" (pinned)" if file.pinned else ""),
-            file.code or file.state,
+            _state(file),
             f"{file.tokens:,}",
             f"{file.tokens / window:.1%}",
         )
@@ -109,21 +110,26 @@ def _context(shown: results.ContextShown) -> Iterator[str]:
         columns = (Column("in view"), Column("state"), Column("tokens", right=True), Column("window", right=True))
         yield table(columns, rows)
     else:
-        yield f"nothing is kept in view of {one_line(shown.thread)}: /context add PATH, or #path in a message"
+        yield f"nothing is kept in view of {one_line(shown.thread)}: {mark}context add PATH, or #path in a message"
     if shown.whole:
-        yield f"window: {stats.window:,} tokens; /context drop PATH and /compact make room"
+        yield f"window: {stats.window:,} tokens; {mark}context drop PATH and {mark}compact make room"
     else:
         yield f"history: {counted(stats.messages, 'message')}, {stats.tokens:,} tokens, {stats.share:.1%} of the window"
 
 
-def _notes(headers: Sequence[NoteHeader], total: int) -> Iterator[str]:
+def _state(file: TrackedFile) -> str:
+    """Return what became of a file, in words: ``ok``, ``deleted``, ``file too large``."""
+    return file.code.lower().replace("_", " ") or file.state
+
+
+def _notes(headers: Sequence[NoteHeader], total: int, mark: str) -> Iterator[str]:
     if not headers:
-        yield "nothing is remembered yet: /memory write TEXT"
+        yield f"nothing is remembered yet: {mark}memory write TEXT"
         return
     rows = [(one.id, one.kind, (one.updated_at or one.created_at)[:_DAY], _title(one)) for one in headers]
     yield table([Column("id"), Column("kind"), Column("updated"), Column("title")], rows)
     if total > len(headers):
-        yield f"and {total - len(headers):,} more; /memory search WORDS finds them"
+        yield f"and {total - len(headers):,} more; {mark}memory search WORDS finds them"
 
 
 def _title(header: NoteHeader) -> str:
@@ -169,7 +175,7 @@ def _history(shown: results.NoteHistory) -> Iterator[str]:
         yield f"{one.number}. {one.at[:19]} {one.kind} by {one_line(one.actor)}{why}"
 
 
-def _forgotten(report: ForgetReport) -> Iterator[str]:
+def _forgotten(report: ForgetReport, mark: str) -> Iterator[str]:
     stored = f"{counted(report.prompts, 'place')} among stored prompts and states"
     copies = f", with its copies in {stored}" if report.prompts else ""
     yield f"{report.note} {'is' if report.done else 'would be'} forgotten{copies}"
@@ -180,10 +186,10 @@ def _forgotten(report: ForgetReport) -> Iterator[str]:
     if report.in_git:
         yield "git tracks the file: what was committed stays in the history of git"
     if not report.done:
-        yield f"this cannot be undone: /memory forget {report.note} yes does it"
+        yield f"this cannot be undone: {mark}memory forget {report.note} yes does it"
 
 
-def _proposals(proposals: Sequence[Proposal]) -> Iterator[str]:
+def _proposals(proposals: Sequence[Proposal], mark: str) -> Iterator[str]:
     if not proposals:
         yield "nothing waits for you"
         return
@@ -191,7 +197,7 @@ def _proposals(proposals: Sequence[Proposal]) -> Iterator[str]:
         draft = one.draft
         deed = f"archive {draft.id}" if one.action == "archive" else f"change {draft.id}" if draft.id else "write"
         yield f"{one.id}  {deed}: {_excerpt(draft.content or draft.title or one.evidence)}"
-    yield "/memory accept ID, or /memory reject ID"
+    yield f"{mark}memory accept ID, or {mark}memory reject ID"
 
 
 def _passages(found: results.PassagesFound) -> Iterator[str]:
@@ -237,14 +243,14 @@ def _said(message: Message) -> str:
     return "\n".join([*([message["content"]] if message["content"] else []), *calls])
 
 
-def _models(names: Sequence[str], current: str) -> Iterator[str]:
+def _models(names: Sequence[str], current: str, mark: str) -> Iterator[str]:
     yield from (f"{'*' if name == current else ' '} {one_line(name)}" for name in names)
     if current and current not in names:
         yield f"* {one_line(current)}"
     if not names and not current:
-        yield 'no model is configured: answer_model = "ollama/llama3.2" in your configuration, or /model NAME'
+        yield f'no model is configured: answer_model = "ollama/llama3.2" in your configuration, or {mark}model NAME'
     else:
-        yield "/model NAME talks to another one; a provider's own name is enough, as in ollama/llama3.2"
+        yield f"{mark}model NAME talks to another one; a provider's own name is enough, as in ollama/llama3.2"
 
 
 def _threads(shown: results.ThreadsListed) -> Iterator[str]:
@@ -256,12 +262,12 @@ def _threads(shown: results.ThreadsListed) -> Iterator[str]:
         yield f"{mark} {one_line(one.id)}  {size}, last used {one.updated[:16]}"
 
 
-def _help(commands: Sequence[SlashCommand]) -> Iterator[str]:
+def _help(commands: Sequence[SlashCommand], mark: str) -> Iterator[str]:
     if len(commands) == 1 and commands[0].actions:
         (command,) = commands
-        yield f"/{command.name}: {command.meaning}"
-        rows = [(f"/{command.name} {one.name} {one.takes}".rstrip(), one.meaning) for one in command.actions]
+        yield f"{mark}{command.name}: {command.meaning}"
+        rows = [(f"{mark}{command.name} {one.name} {one.takes}".rstrip(), one.meaning) for one in command.actions]
     else:
-        rows = [(one.usage, one.described) for one in commands]
+        rows = [(one.usage(mark), one.described) for one in commands]
     width = max(len(usage) for usage, _ in rows)
     yield from (f"{usage.ljust(width)}  {meaning}" for usage, meaning in rows)

@@ -37,10 +37,9 @@ class SlashCommand:
         """Return the action of this name."""
         return next((one for one in self.actions if one.name == name), None)
 
-    @property
-    def usage(self) -> str:
-        """How it is written."""
-        return f"/{self.name} {'…' if self.actions else self.takes}".rstrip()
+    def usage(self, mark: str) -> str:
+        """Return how it is written, where commands begin with ``mark``."""
+        return f"{mark}{self.name} {'…' if self.actions else self.takes}".rstrip()
 
     @property
     def described(self) -> str:

@@ -7,7 +7,8 @@ A slip, a command that the surface does not allow, and every error of the librar
 from typing import TYPE_CHECKING, Final
 
 from promptuary.commands import context, looking_back, memory
-from promptuary.commands.parsing import CommandSlip, Invocation, near_names, parse
+from promptuary.commands.one_by_one import Worded
+from promptuary.commands.parsing import MARK, CommandSlip, Invocation, near_names, parse
 from promptuary.commands.registry import EVERYTHING, allowed_commands
 from promptuary.commands.results import (
     CommandRefused,
@@ -32,30 +33,40 @@ LONGEST: Final = 100_000
 
 
 async def run_command(
-    p: "Promptuary", line: str, *, thread: str = "main", allowed: frozenset[str] = EVERYTHING, model: str = ""
+    p: "Promptuary",
+    line: str,
+    *,
+    thread: str = "main",
+    allowed: frozenset[str] = EVERYTHING,
+    model: str = "",
+    mark: str = MARK,
+    worded: Worded = str,
 ) -> CommandResult:
     """Do what ``line`` asks for, and return what there is to show. It never raises a ``PromptuaryError``.
 
     ``allowed`` has the names of commands, or of single actions (``memory list``). ``model`` is the one that the surface
-    talks to now.
+    talks to now. ``mark`` is what the person writes before a command, ``line`` begins with a slash all the same.
+    ``worded`` says what an error is to the people of the surface.
     """
     if len(line) > LONGEST:
         return CommandRefused(f"a command has at most {LONGEST:,} characters; this one has {len(line):,}")
-    found = parse(line, allowed)
+    found = parse(line, allowed, mark)
     if isinstance(found, CommandSlip):
         return CommandRefused(found.reason)
     try:
-        return await _done(p, found, thread, allowed, model)
+        return await _done(p, found, thread, allowed=allowed, model=model, worded=worded)
     except PromptuaryError as error:
-        return CommandRefused(one_line(str(error)))
+        return CommandRefused(one_line(worded(error)))
 
 
-async def _done(p: "Promptuary", asked: Invocation, thread: str, allowed: frozenset[str], model: str) -> CommandResult:
+async def _done(
+    p: "Promptuary", asked: Invocation, thread: str, *, allowed: frozenset[str], model: str, worded: Worded
+) -> CommandResult:
     match asked.command:
         case "context":
-            return await context.run(p, asked, thread)
+            return await context.run(p, asked, thread, worded)
         case "memory":
-            return await memory.run(p, asked)
+            return await memory.run(p, asked, worded)
         case "search":
             return PassagesFound(asked.rest, await p.search.find(asked.rest))
         case "find":
@@ -69,7 +80,7 @@ async def _done(p: "Promptuary", asked: Invocation, thread: str, allowed: frozen
         case "quit":
             return Ended()
         case _:
-            return _help(asked.rest, allowed)
+            return _help(asked, allowed)
 
 
 def _model(p: "Promptuary", name: str, current: str) -> CommandResult:
@@ -87,14 +98,14 @@ async def _thread(p: "Promptuary", name: str, current: str) -> CommandResult:
     return ThreadChosen(name, is_new=name not in {one.id for one in threads})
 
 
-def _help(name: str, allowed: frozenset[str]) -> CommandResult:
-    there = list(allowed_commands(allowed))
-    if not name:
+def _help(asked: Invocation, allowed: frozenset[str]) -> CommandResult:
+    there, mark = list(allowed_commands(allowed)), asked.mark
+    if not asked.rest:
         return HelpShown(there)
-    wanted = name.removeprefix("/").lower().split()[0]
+    wanted = asked.rest.removeprefix(mark).removeprefix(MARK).lower().partition(" ")[0]
     found = [one for one in there if one.name == wanted]
     if not found:
         near = near_names(wanted, [one.name for one in there])
-        advice = f"did you mean /help {near[0]}?" if near else "/help lists those that there are"
-        return CommandRefused(f"there is no command /{one_line(wanted)[:60]} here; {advice}")
+        advice = f"did you mean {mark}help {near[0]}?" if near else f"{mark}help lists those that there are"
+        return CommandRefused(f"there is no command {mark}{one_line(wanted)[:60]} here; {advice}")
     return HelpShown(found)

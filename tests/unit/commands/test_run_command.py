@@ -372,3 +372,46 @@ def test_slips_are_answered_in_the_words_of_the_chat(project: Path) -> None:
     assert unknown == "there is no proposal 'zzz'; /memory proposals lists them"
     assert undo == "/undo takes no words; a message that begins with // is sent with one /"
     assert unpin == "/context unpin needs PATH… after it: let pinned files stand among the others again"
+
+
+def test_every_command_that_is_named_begins_as_commands_do_on_the_surface(project: Path) -> None:
+    slips = ["/", "/frob", "/contxt", "/context frob", "/context add", "/undo it", "/why x", "/help nothing"]
+    shown = ["/help", "/help memory", "/context", "/context tokens", "/memory", "/memory show x", "/memory accept x"]
+    asked = [*slips, *shown, "/memory forget a b", "/model"]
+
+    async def work(p: Promptuary) -> list[str]:
+        written = (await p.memory.write("We deploy on Tuesdays.")).header.id
+        lines = [*asked, f"/memory forget {written}"]
+        return [plain_text(await run_command(p, line, mark="!"), "!") for line in lines]
+
+    for line, text in zip([*asked, "/memory forget ID"], within(project, work), strict=True):
+        assert re.search(r"(?<![\w/])/(?=[a-z])", text) is None, (line, text)
+    assert any("!context add" in text for text in within(project, work))
+
+
+def test_errors_are_worded_as_the_surface_does_it(project: Path) -> None:
+    async def work(p: Promptuary) -> list[str]:
+        lines = ("/why 3", "/context add nothing.py", "/memory archive nothing")
+        return [await said(p, line, worded=lambda error: type(error).__name__) for line in lines]
+
+    why, added, archived = within(project, work)
+
+    assert why == "SourceError"
+    assert added.startswith("SourceError\n")
+    assert archived == "UnknownNoteError"
+
+
+def test_help_about_nothing_but_a_slash_is_answered(project: Path) -> None:
+    assert within(project, lambda p: said(p, "/help /")).startswith("there is no command /")
+
+
+def test_a_file_that_is_gone_is_not_listed_as_if_it_were_there(project: Path) -> None:
+    async def work(p: Promptuary) -> list[str]:
+        before = await said(p, "/context add src/app.py")
+        (project / "src" / "app.py").unlink()
+        return [before, await said(p, "/context list")]
+
+    before, after = within(project, work)
+
+    assert re.search(r"src/app\.py +ok ", before)
+    assert re.search(r"src/app\.py +(deleted|not found) ", after), after

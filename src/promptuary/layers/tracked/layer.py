@@ -257,9 +257,9 @@ class TrackedFiles(Layer):
         return to_json(replace(tracking, files=tuple(file for file in tracking.files if file.label not in gone)))
 
     def listed(self, state: Json, counter: TokenCounter, sight: "Sight | None" = None) -> tuple[TrackedFile, ...]:
-        """Return the tracked files of ``state``, by priority. Reads the files, so it blocks."""
-        tracking = from_json(state)
-        _, sources = self._reader.within(sight).contents(tracking, counter)
+        """Return the tracked files of ``state`` as they are now, by priority. Reads the files, so it blocks."""
+        tracking, found = self._reader.within(sight).look(from_json(state), counter)
+        sources = {label: one.sources[0] for label, one in found.items() if one.sources}
         return tuple(_line(one.file, one.most.tokens) for one in offers(tracking, sources, counter))
 
     def _look(self, message: Incoming, before: Tracking, counter: TokenCounter, reader: Reader) -> "_Look":

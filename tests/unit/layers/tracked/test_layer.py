@@ -925,7 +925,7 @@ def test_a_list_of_files_that_vanished_meanwhile_is_still_a_list(files: Files, t
     state = asyncio.run(talk().layer.track(None, "a.py", COUNTER))
     (root / "a.py").unlink()
 
-    assert [one.state for one in talk().layer.listed(state, COUNTER)] == ["ok"]
+    assert [one.state for one in talk().layer.listed(state, COUNTER)] == ["deleted"]
 
 
 def test_many_budgets_do_not_keep_many_recalls(files: Files, talk: Talk) -> None:
