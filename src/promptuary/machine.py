@@ -38,11 +38,11 @@ def listening_port(port: int) -> Any:
     return sockets.listening_port(port)
 
 
-def own_input() -> BinaryIO:
-    """Take standard input for the caller alone: programs that are started from now on find nothing there."""
+def own_streams() -> tuple[BinaryIO, BinaryIO]:
+    """Take standard input and output for the caller alone: nobody else reads from there or prints there."""
     from promptuary.workspace.programs.agents import sockets  # noqa: PLC0415
 
-    return sockets.own_input()
+    return sockets.own_streams()
 
 
 def peer_is_own(one: Any) -> bool:

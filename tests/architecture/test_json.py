@@ -20,6 +20,7 @@ OWN_FILES = (
     "promptuary.core.ports.",
     "promptuary.testing.",
     "promptuary.context.compact.summary",
+    "promptuary.mcp.transports.early",
     "promptuary.threads.exchange",
     "promptuary.threads.pending",
 )

@@ -15,8 +15,8 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from promptuary.blocking import Promptuary
+from promptuary.mcp.description import TOOLS
 from promptuary.mcp.server import PromptuaryServer
-from promptuary.mcp.tools import TOOLS
 from promptuary.mcp.workspaces import Workspaces
 from tests.conftest import Files, git
 from tests.mcp_clients import MODES, PROMPTUARY, Mode, http_server, in_process, text_of

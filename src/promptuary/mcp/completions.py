@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from promptuary.engine import Promptuary
-from promptuary.mcp.resources import FILE, NOTE, SESSION
+from promptuary.mcp.description import FILE, NOTE, SESSION
 
 MOST: Final = 100
 """Values of one answer; the protocol allows no more."""

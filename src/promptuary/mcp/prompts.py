@@ -1,47 +1,20 @@
 """Prompts that a person chooses in their client: a message with its context, and a review of what has changed."""
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.expansion import Expansion
 from promptuary.core.references import format_reference
 from promptuary.core.text import one_line
 from promptuary.engine import Promptuary
+from promptuary.mcp.description import PROMPTS
 
 _LONGEST: Final = 200_000
 _REVIEW: Final = (
     "Review these changes. Look for mistakes first, then for what is missing (tests, documentation), then for what "
     "could be simpler. Name the file and line of each finding."
 )
-
-
-class PromptEntry(NamedTuple):
-    """A prompt: what it is for, and its arguments with what they mean; the first one is needed if ``needed``."""
-
-    description: str
-    arguments: Mapping[str, str]
-    needed: frozenset[str] = frozenset()
-
-
-PROMPTS: Final[Mapping[str, PromptEntry]] = {
-    "with_context": PromptEntry(
-        "A message with everything that its references point at.",
-        {
-            "message": "What you want to say; it may have references, such as @file:src/app.py or @diff.",
-            "refs": "More references, with spaces between them.",
-        },
-        frozenset({"message"}),
-    ),
-    "review_changes": PromptEntry(
-        "A review of what has changed in the repository.",
-        {
-            "base": "Review the commits since this branch, tag or commit (default: what is not committed).",
-            "focus": "What to look at most.",
-        },
-    ),
-}
-"""The prompts by name."""
 
 
 async def prompted(name: str, given: Mapping[str, str], workspace: Promptuary) -> str:

@@ -4,7 +4,6 @@ What is not there, may not be read, or belongs to somebody else gets one and the
 """
 
 import json
-from collections.abc import Mapping
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -16,16 +15,6 @@ from promptuary.core.text import one_line
 from promptuary.engine import Promptuary
 from promptuary.mcp.client import Client
 from promptuary.mcp.workspaces import Workspaces
-
-FILE: Final = "file:///{+path}"
-NOTE: Final = "memory://{+path}"
-SESSION: Final = "session://{name}"
-TEMPLATES: Final[Mapping[str, tuple[str, str, str]]] = {
-    FILE: ("file", "A file of the workspace: its path from there, or a whole one.", "text/plain"),
-    NOTE: ("memory", "A note: its path or id.", "text/markdown"),
-    SESSION: ("session", "What a session may see, and what changed since.", "application/json"),
-}
-"""Templates of URIs: the name, what it means, and the type of what is read."""
 
 _LOCALHOST: Final = "localhost/"
 _LONGEST_URI: Final = 4_096

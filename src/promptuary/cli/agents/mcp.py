@@ -14,7 +14,9 @@ from typing import Any
 from promptuary.config.settings import SETTINGS, SettingsOptions, find_workspace, load
 from promptuary.core.errors import ConfigError, PromptuaryError, how_to_install
 from promptuary.core.text import one_line
-from promptuary.machine import listening_port, own_token, token_file
+from promptuary.machine import listening_port, own_streams, own_token, token_file
+from promptuary.mcp.transports.early import EarlyAnswers
+from promptuary.mcp.transports.standard_streams import StandardStreams
 
 DONE = 0
 _COLLECT = (700, 10, 10)
@@ -40,10 +42,11 @@ def main(options: argparse.Namespace) -> int:
     if options.http is None:
         if sys.stdin is None or sys.stdin.isatty():
             print(_NOBODY, file=sys.stderr)
+        streams = StandardStreams(*own_streams(), EarlyAnswers())  # from now on a client is answered
         from promptuary.mcp.transports import stdio  # noqa: PLC0415  (the package of the protocol is an extra, and heavy)
 
         _collect_again()
-        stdio.run(folders, settings, chosen=_is_chosen(options))
+        stdio.run(streams, folders, settings, chosen=_is_chosen(options))
         return DONE
     return _over_http(options, folders, settings)
 

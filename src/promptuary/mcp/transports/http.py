@@ -16,7 +16,8 @@ from mcp.server.transport_security import TransportSecuritySettings
 from promptuary.config.settings import SettingsOptions
 from promptuary.mcp.server import PromptuaryServer
 from promptuary.mcp.transports.answering import answering_hooks
-from promptuary.mcp.transports.messages import LARGEST, refusal
+from promptuary.mcp.transports.messages import refusal
+from promptuary.mcp.transports.standard_streams import LARGEST
 from promptuary.mcp.workspaces import Workspaces
 
 PATH: Final = "/mcp"

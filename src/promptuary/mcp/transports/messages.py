@@ -10,8 +10,8 @@ from typing import Any, Final
 import mcp_types as types
 from pydantic import ValidationError
 
-LARGEST: Final = 4 << 20
-"""Bytes of a message."""
+from promptuary.mcp.transports.standard_streams import LARGEST
+
 TOO_LARGE: Final = f"the message is too large: {LARGEST:,} bytes are the most"
 _NO_JSON: Final = "this is no JSON; a message is one JSON object"
 _NO_MESSAGE: Final = (

@@ -1,9 +1,9 @@
-"""The server over standard input and output: one client, a message a line, each of bounded length."""
+"""The server over standard input and output: one client, and every line of it is answered."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, cast
 
 import mcp_types as types
 from mcp.server.stdio import stdio_server
@@ -11,21 +11,21 @@ from mcp.shared.message import SessionMessage
 
 from promptuary import concurrency
 from promptuary.config.settings import SettingsOptions
-from promptuary.machine import own_input
 from promptuary.mcp.server import PromptuaryServer
 from promptuary.mcp.transports.answering import answering_hooks
-from promptuary.mcp.transports.messages import LARGEST, TOO_LARGE, error, refusal
+from promptuary.mcp.transports.messages import TOO_LARGE, error, refusal
+from promptuary.mcp.transports.standard_streams import StandardStreams, TooLarge
 from promptuary.mcp.workspaces import Workspaces
 
 
-class BoundedLines:
+class MessageLines:
     """The lines of standard input that are messages. Any other one is answered with an error, by ``outgoing``.
 
     The package of the protocol would pass them over, and a client would wait for its answer.
     """
 
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
+    def __init__(self, streams: StandardStreams) -> None:
+        self._streams = streams
         self._is_first = True
         self.outgoing: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
@@ -39,31 +39,31 @@ class BoundedLines:
 
     def _read(self) -> str | types.JSONRPCError | None:
         """Return the next line, or what it is answered with; ``None`` at the end."""
-        while line := self._stream.readline(LARGEST):
-            if len(line) == LARGEST and not line.endswith(b"\n"):
-                while (rest := self._stream.readline(LARGEST)) and not rest.endswith(b"\n"):
-                    pass
+        match self._streams.next_message():
+            case None:
+                return None
+            case TooLarge():
                 return error(types.INVALID_REQUEST, TOO_LARGE)
-            if line.strip():
+            case line:
                 problem = refusal(line, first=self._is_first)
                 self._is_first = self._is_first and problem is not None
                 return problem or line.decode("utf-8", "replace")
-        return None
 
 
-async def serve(allowed: list[Path], options: SettingsOptions, *, chosen: bool) -> None:
+async def serve(streams: StandardStreams, allowed: list[Path], options: SettingsOptions, *, chosen: bool) -> None:
     """Serve the client at standard input and output until it closes them."""
     server = PromptuaryServer(workspaces := Workspaces(allowed, options, chosen=chosen), one_client=True)
-    source = own_input()
     try:
-        lines = BoundedLines(source)
-        async with answering_hooks(workspaces), stdio_server(stdin=cast("Any", lines)) as (incoming, outgoing):
+        lines = MessageLines(streams)
+        ours = stdio_server(stdin=cast("Any", lines), stdout=cast("Any", streams))
+        async with answering_hooks(workspaces), ours as (incoming, outgoing):
             lines.outgoing.set_result(outgoing)
+            streams.no_longer_early()
             await server.protocol.run(incoming, outgoing, server.protocol.create_initialization_options())
     finally:
         await server.close()
 
 
-def run(allowed: list[Path], options: SettingsOptions, *, chosen: bool) -> None:
+def run(streams: StandardStreams, allowed: list[Path], options: SettingsOptions, *, chosen: bool) -> None:
     """Serve until the client goes away. ``chosen``: the person named the folders, and did not merely start there."""
-    asyncio.run(serve(allowed, options, chosen=chosen))
+    asyncio.run(serve(streams, allowed, options, chosen=chosen))

@@ -44,13 +44,25 @@ def listening_port(port: int) -> socket.socket:
     return one
 
 
-def own_input() -> BinaryIO:
-    """Take standard input for the caller alone: programs that are started from now on find nothing there."""
-    own = os.dup(sys.stdin.fileno())
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, sys.stdin.fileno())
-    os.close(nothing)
-    return open(own, "rb")  # noqa: PTH123  (a descriptor, which lasts as long as the process)
+def own_streams() -> tuple[BinaryIO, BinaryIO]:
+    """Take standard input and output for the caller alone.
+
+    Programs that are started from now on find nothing to read, and what they or libraries print goes to standard error.
+    """
+    source = os.fdopen(_taken(sys.stdin.fileno(), os.open(os.devnull, os.O_RDONLY)), "rb")
+    try:
+        instead = os.dup(2)
+    except OSError:  # standard error is closed
+        instead = os.open(os.devnull, os.O_WRONLY)
+    return source, os.fdopen(_taken(sys.stdout.fileno(), instead), "wb")
+
+
+def _taken(descriptor: int, instead: int) -> int:
+    """Return what a descriptor leads to as another one, after putting ``instead`` in its place."""
+    own = os.dup(descriptor)
+    os.dup2(instead, descriptor)
+    os.close(instead)
+    return own
 
 
 class LocalSocket:

@@ -1,0 +1,114 @@
+"""The answers that do not wait for the package of the protocol, whose import takes most of a start.
+
+A client begins by asking who the server is and what it offers, and some let their model begin without the tools of a
+server that takes long to say so. Those answers never change. Only what is certain is answered here: an unusual request
+is left to the package. The package gets all other requests as well, so it knows what it would know without this. Pure.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, Literal, NamedTuple
+
+from promptuary.mcp.description import CAPABILITIES, INSTRUCTIONS, SERVER, listed
+
+HANDSHAKES: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+"""The versions of the protocol that begin with ``initialize``."""
+MODERN: Final = "2026-07-28"
+"""The version in which every request says who sends it."""
+_META: Final = "io.modelcontextprotocol/"
+
+RequestId = int | str
+
+
+class EarlyAnswer(NamedTuple):
+    """A line that answers the request with this id."""
+
+    id: RequestId
+    line: bytes
+
+
+class EarlyAnswers:
+    """Answers the first requests of one client, in the era of the protocol that it begins with."""
+
+    def __init__(self) -> None:
+        self._era: Literal["unknown", "handshake", "modern", "left to the package"] = "unknown"
+
+    def answer(self, line: bytes) -> EarlyAnswer | None:
+        """Return the answer to a message; ``None`` if it is none that is answered here."""
+        request = _request(line)
+        if request is None or self._era == "left to the package":
+            return None
+        identifier, method, params = request
+        modern = f"{_META}protocolVersion" in _object(params.get("_meta"))
+        if self._era == "unknown":
+            self._era = "modern" if modern and method != "initialize" else "handshake"
+            if self._era == "handshake":
+                return self._greeted(identifier, method, params)
+        if modern != (self._era == "modern") or params.keys() - {"_meta"}:
+            return None
+        result = _modern_result(method, params["_meta"]) if modern else listed(method)
+        return None if result is None else _answer(identifier, result)
+
+    def _greeted(self, identifier: RequestId, method: str, params: Mapping[str, Any]) -> EarlyAnswer | None:
+        version, sender = params.get("protocolVersion"), params.get("clientInfo")
+        known = method == "initialize" and version in HANDSHAKES and isinstance(params.get("capabilities"), dict)
+        if not known or not _is_sender(sender):
+            self._era = "left to the package"
+            return None
+        return _answer(
+            identifier,
+            {
+                "protocolVersion": version,
+                "capabilities": CAPABILITIES,
+                "serverInfo": SERVER,
+                "instructions": INSTRUCTIONS,
+            },
+        )
+
+
+def _request(line: bytes) -> tuple[RequestId, str, dict[str, Any]] | None:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    match found:
+        case {"jsonrpc": "2.0", "id": int() | str() as identifier, "method": str() as method}:
+            params = found.get("params", {})
+            is_usual = isinstance(params, dict) and not isinstance(identifier, bool)
+            return (identifier, method, params) if is_usual else None
+        case _:
+            return None
+
+
+def _modern_result(method: str, meta: Mapping[str, Any]) -> dict[str, Any] | None:
+    able = meta.get(f"{_META}clientCapabilities")
+    if meta[f"{_META}protocolVersion"] != MODERN or not isinstance(able, dict):
+        return None
+    if not _is_sender(meta.get(f"{_META}clientInfo")):
+        return None
+    result: dict[str, Any] | None
+    match method:
+        case "server/discover":
+            result = {"supportedVersions": [MODERN], "capabilities": CAPABILITIES, "instructions": INSTRUCTIONS}
+        case "resources/list" if isinstance(able.get("roots"), dict):
+            result = {"resources": []}  # its roots are not known yet, and it cannot be asked for them in this answer
+        case _:
+            result = listed(method)
+    if result is None:
+        return None
+    known = {"cacheScope": "private", "ttlMs": 0, "resultType": "complete"}
+    return {**result, **known, "_meta": {f"{_META}serverInfo": SERVER}}
+
+
+def _answer(identifier: RequestId, result: Mapping[str, Any]) -> EarlyAnswer:
+    answer = {"jsonrpc": "2.0", "id": identifier, "result": result}
+    return EarlyAnswer(identifier, f"{json.dumps(answer)}\n".encode())
+
+
+def _is_sender(value: Any) -> bool:
+    sender = _object(value)
+    return all(isinstance(sender.get(name), str) for name in ("name", "version"))
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,99 @@
+"""Standard input and output of a server: a message a line, each of bounded length, read from the start on.
+
+A thread reads while the package of the protocol is still being imported, and gives the answers that need nothing of it
+(``early``). All messages go to the package as well; what it answers to those that have an answer is not sent.
+"""
+
+import json
+import queue
+import threading
+from contextlib import suppress
+from typing import BinaryIO, Final
+
+from promptuary import concurrency
+from promptuary.mcp.transports.early import EarlyAnswers, RequestId
+
+LARGEST: Final = 4 << 20
+"""Bytes of a message."""
+_MOST_WAITING: Final = 16
+"""Messages that are read before somebody takes them."""
+
+
+class TooLarge:
+    """Stands for a message that is too large."""
+
+
+class StandardStreams:
+    """The streams of one client, which gets ``early`` answers until the server is ready."""
+
+    def __init__(self, source: BinaryIO, target: BinaryIO, early: EarlyAnswers | None) -> None:
+        self._source, self._target, self._early = source, target, early
+        self._answered: list[RequestId] = []
+        self._waiting: queue.Queue[bytes | TooLarge | None] = queue.Queue(_MOST_WAITING)
+        self._sending = threading.Lock()
+        concurrency.start_daemon(self._read_all, name="promptuary-mcp-input")
+
+    def no_longer_early(self) -> None:
+        """Leave all answers to the server, which is ready."""
+        with self._sending:
+            self._early = None
+
+    def next_message(self) -> bytes | TooLarge | None:
+        """Wait for the next message, and return it; ``None`` at the end, and from then on."""
+        message = self._waiting.get()
+        if message is None:
+            self._waiting.put(None)
+        return message
+
+    async def write(self, line: str) -> None:
+        """Send an answer or a question of the server, unless it answers what has an answer."""
+        await concurrency.run(lambda: self._write(line))
+
+    async def flush(self) -> None:
+        """Do nothing: what is written is sent."""
+
+    def _write(self, line: str) -> None:
+        with self._sending:
+            if not self._is_answered(line):
+                self._send(line.encode("utf-8", "replace"))
+
+    def _send(self, data: bytes) -> None:
+        with suppress(OSError):  # nobody reads any more: standard input ends, too
+            self._target.write(data)
+            self._target.flush()
+
+    def _is_answered(self, line: str) -> bool:
+        """Tell whether a line is the second answer to a request."""
+        if not self._answered:
+            return False
+        message = json.loads(line)
+        if "method" in message or message.get("id") not in self._answered:
+            return False
+        self._answered.remove(message["id"])
+        return True
+
+    def _read_all(self) -> None:
+        while (message := self._read()) is not None:
+            if isinstance(message, bytes):
+                self._answer_early(message)
+            self._waiting.put(message)
+        self._waiting.put(None)
+
+    def _answer_early(self, message: bytes) -> None:
+        with self._sending:
+            found = None if self._early is None else self._early.answer(message)
+            if found is not None:
+                self._answered.append(found.id)
+                self._send(found.line)
+
+    def _read(self) -> bytes | TooLarge | None:
+        """Return the next line that is not empty; ``None`` at the end."""
+        with suppress(OSError, ValueError):  # it was closed
+            while line := self._source.readline(LARGEST):
+                if len(line) == LARGEST and not line.endswith(b"\n"):
+                    while (rest := self._source.readline(LARGEST)) and not rest.endswith(b"\n"):
+                        pass
+                    return TooLarge()
+                if line.strip():
+                    return line
+        return None
