@@ -8,7 +8,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -144,8 +144,17 @@ class Thread:
         states += before_turn.added(stored.before, self.name, self._found(turn.root, stored, marks))
         states.append(pending_state(turn))
         change = ThreadChange(self.name, turn=_recorded(turn, "prepared"), states=states, replacements=compacted)
-        await concurrency.run(lambda: common.store.apply(change))
+        try:
+            await self._apply(change)
+        except asyncio.CancelledError:
+            with suppress(PromptuaryError):  # nobody waits for it any more
+                await concurrency.to_its_end(self._abandon(turn, "abandoned"))
+            raise
         return turn
+
+    async def _apply(self, change: ThreadChange) -> None:
+        """Write a change. Whoever is cancelled waits for it: the next turn must find what this one wrote."""
+        await concurrency.to_its_end(concurrency.run(lambda: self._common.store.apply(change)))
 
     def _found(self, turn: str, stored: "_Stored", marks: Mapping[str, Json]) -> before_turn.BeforeTurn:
         """Return what a turn took, and what layers added to their states with its message."""
@@ -167,7 +176,7 @@ class Thread:
             further = await extension.run(stored.history, stored.last_number + 1, log)
             states = [*self._runner.changed(), pending_state(further)]
             change = ThreadChange(self.name, turn=_recorded(further, "prepared"), states=states, continued=turn.id)
-            await concurrency.run(lambda: self._common.store.apply(change))
+            await self._apply(change)
             return further
 
     def pending(self) -> Turn | None:
@@ -238,12 +247,14 @@ class Thread:
     async def abandon(self, turn: Turn, ending: Ending = "abandoned") -> None:
         """End a turn that got no reply: the layers are told, and nothing enters the history."""
         async with self._lock:
-            log = await self._resume(turn)
-            await self._runner.complete(ending, log)
-            status: TurnStatus = "failed" if ending == "failed" else "abandoned"
-            states = [*self._runner.changed(), *await self._no_longer_pending(turn)]
-            change = ThreadChange(self.name, turn=_recorded(turn, status), states=states)
-            await concurrency.run(lambda: self._common.store.apply(change))
+            await self._abandon(turn, ending)
+
+    async def _abandon(self, turn: Turn, ending: Ending) -> None:
+        log = await self._resume(turn)
+        await self._runner.complete(ending, log)
+        status: TurnStatus = "failed" if ending == "failed" else "abandoned"
+        states = [*self._runner.changed(), *await self._no_longer_pending(turn)]
+        await self._apply(ThreadChange(self.name, turn=_recorded(turn, status), states=states))
 
     async def compact(self) -> CompactedThread:
         """Compact the history now, though it is not due: down to the policy's share of what it costs."""
@@ -254,7 +265,7 @@ class Thread:
             done = await compact(history.items, size, counter, policy=common.policy, model=common.model)
             if done.changed:
                 change = ThreadChange(self.name, replacements=done.replacements)
-                await concurrency.run(lambda: common.store.apply(change))
+                await self._apply(change)
             return CompactedThread(
                 self.name, done.tokens_before, done.tokens_after, len(done.replaced), one_line(done.reason)
             )

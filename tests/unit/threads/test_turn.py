@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from promptuary import engine
+from promptuary import concurrency, engine
 from promptuary.blocking import Promptuary
 from promptuary.context.assemble import Room
 from promptuary.context.history import CompactionPolicy
@@ -22,8 +23,10 @@ from promptuary.core.messages import Item, Message, Replacement, Role
 from promptuary.core.ports.threads import ThreadChange
 from promptuary.core.principals import LOCAL
 from promptuary.layers.static import StaticContent
+from promptuary.testing.scripted import ScriptedStream
 from promptuary.threads.options import ExpandRequest, ThreadOptions
 from promptuary.threads.prepared import Turn
+from promptuary.threads.running.run import Run, RunModel, RunOptions
 from promptuary.threads.turn import Thread
 from promptuary.tokens import Counter
 from tests.conftest import Files, git
@@ -54,6 +57,52 @@ def thread_in(store: MemoryStore, *layers: Layer, room: Room | None = None, name
     room = room or Room(10_000, 1_000)
     common = ThreadOptions(LOCAL, store, layers, Counter(), room, 5_000, CompactionPolicy(), None, attach_nothing, "r")
     return Thread(name, common)
+
+
+class GatedStore(MemoryStore):
+    """A store that writes when it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.gate = threading.Event(), threading.Event()
+
+    def apply(self, change: ThreadChange) -> None:
+        self.asked.set()
+        self.gate.wait(20.0)
+        super().apply(change)
+
+
+def test_a_turn_that_is_cancelled_while_it_is_recorded_is_abandoned_before_the_next_one_begins() -> None:
+    async def cancelled() -> None:
+        store = GatedStore()
+        thread = thread_in(store)
+        first = asyncio.create_task(thread.prepare("One?"))
+        await concurrency.run(store.asked.wait)
+        first.cancel()
+        second = asyncio.create_task(thread.prepare("Two?"))
+        await asyncio.sleep(0)
+        store.gate.set()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        assert (await second).number == 2
+        assert [(one.text, one.status) for one in store.turns("t")] == [("One?", "abandoned"), ("Two?", "prepared")]
+
+    asyncio.run(cancelled())
+
+
+def test_a_run_that_is_cancelled_while_its_turn_is_recorded_queues_again_what_the_turn_took() -> None:
+    async def cancelled() -> None:
+        store, queued = GatedStore(), threading.Event()
+        run = Run(thread_in(store), RunModel(ScriptedStream([])), RunOptions(), queued.set)
+        running = asyncio.create_task(run.answer("One?"))
+        await concurrency.run(store.asked.wait)
+        running.cancel()
+        store.gate.set()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert queued.is_set()
+
+    asyncio.run(cancelled())
 
 
 # The history

@@ -142,7 +142,11 @@ class Run:
 
     async def answer(self, text: str, pasted: Pasted = ()) -> RunResult:
         """Return the answer to ``text``, recorded."""
-        self._turn = await self._thread.prepare(text, pasted, tools=[tool.spec for tool in self._options.tools])
+        try:
+            self._turn = await self._thread.prepare(text, pasted, tools=[tool.spec for tool in self._options.tools])
+        except asyncio.CancelledError:  # the turn that was being recorded is given up already
+            await concurrency.to_its_end(concurrency.run(self._requeue))
+            raise
         try:
             await self._tell(TurnPrepared(self._turn))
             stop = await self._exchanged()
