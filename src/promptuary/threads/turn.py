@@ -144,13 +144,17 @@ class Thread:
         states += before_turn.added(stored.before, self.name, self._found(turn.root, stored, marks))
         states.append(pending_state(turn))
         change = ThreadChange(self.name, turn=_recorded(turn, "prepared"), states=states, replacements=compacted)
+        await self._begin(turn, change)
+        return turn
+
+    async def _begin(self, turn: Turn, change: ThreadChange) -> None:
+        """Record a turn; if nobody waits for it any more, give it up."""
         try:
             await self._apply(change)
         except asyncio.CancelledError:
-            with suppress(PromptuaryError):  # nobody waits for it any more
+            with suppress(PromptuaryError):  # it was not recorded
                 await concurrency.to_its_end(self._abandon(turn, "abandoned"))
             raise
-        return turn
 
     async def _apply(self, change: ThreadChange) -> None:
         """Write a change. Whoever is cancelled waits for it: the next turn must find what this one wrote."""
