@@ -5,6 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
+# Tests and benchmarks start the program hundreds of times: compiled once, as where it is installed, not at every start.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test coverage check format bench torture lock clean snapshots
 
 help: ## Show this list

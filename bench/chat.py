@@ -128,8 +128,9 @@ async def pressed(folder: Path) -> list[tuple[float, float]]:
             prompt = MenuPrompt(p, keyboard=keyboard, output=output)
             noted = prompt.session.completer = Noted(prompt.session.completer or DummyCompleter())
             asked = asyncio.ensure_future(prompt.ask())
+            await prompt.drawn.wait()
             answer_keys_first()  # as the chat does
-            await asyncio.sleep(0.05)  # the listing has begun, and goes on
+            await p.warm_up()  # the listing has begun, and goes on
             for query in QUERIES:
                 keyboard.send_text(" @")
                 await asyncio.sleep(0.1)

@@ -158,8 +158,6 @@ def cold() -> None:
         environment = {**os.environ, "XDG_STATE_HOME": folder, "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", "")}
         if not environment["XDG_CACHE_HOME"]:
             del environment["XDG_CACHE_HOME"]
-        # As for anybody who installed it: what was compiled once is kept.
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         vault = Path(folder) / "vault"
         vault.mkdir()
         for number, text in enumerate(passages(272)):

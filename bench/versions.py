@@ -73,11 +73,10 @@ def workspace(folder: Path) -> Path:
 
 
 def run(source: Path, folder: Path, command: Sequence[str], home: Path) -> None:
-    variables = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     subprocess.run(
         [sys.executable, "-m", "promptuary", *command],
         cwd=folder,
-        env={**variables, "PYTHONPATH": str(source), "HOME": str(home)},
+        env={**os.environ, "PYTHONPATH": str(source), "HOME": str(home)},
         stdout=subprocess.DEVNULL,
         check=True,
     )

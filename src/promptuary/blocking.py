@@ -149,11 +149,17 @@ class Promptuary:
         """Return an expanded message in the words of a provider; nothing is stored, and there is no thread."""
         return self._core.messages.render(expansion, provider)
 
-    def complete(self, text: str, *, limit: int = 20, timeout: float = 0.0, ignored: bool = False) -> Completion:
-        """Return what the ``@`` and ``#`` menus offer at the end of ``text``."""
+    def complete(
+        self, text: str, *, limit: int = 20, timeout: float = 0.0, ignored: bool = False, hints: bool = True
+    ) -> Completion:
+        """Return what the ``@`` and ``#`` menus offer at the end of ``text``; without ``hints``, no file is read."""
         return self._calls.run(
-            lambda: self._core.messages.complete(text, limit=limit, timeout=timeout, ignored=ignored)
+            lambda: self._core.messages.complete(text, limit=limit, timeout=timeout, ignored=ignored, hints=hints)
         )
+
+    def warm_up(self) -> None:
+        """Load what messages are counted and completed with, and begin to list the files: for whoever types soon."""
+        self._calls.run(self._core.messages.warm_up)
 
     def hint(self, item: MenuItem) -> str:
         """Return the hint of a row that has none yet: size, lines and tokens of its file."""

@@ -2,6 +2,7 @@
 
 ``run`` awaits a blocking function, ``iterate`` a blocking generator, ``held`` a lock. ``begin`` starts a function
 and returns its ``Task``, ``run_each`` maps over many values, ``start_daemon`` starts a loop that runs for long.
+Work in the background gives way to the ``foreground``, for which a person waits.
 
 The threads of ``run`` and ``begin`` are daemons. The standard executor's are joined at exit: after Ctrl-C a slow server
 or disk would delay the end of the program. Work never waits for other work: if no thread is idle, one more is started.
@@ -13,10 +14,10 @@ import os
 import queue
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, suppress
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 Value = TypeVar("Value")
 Result = TypeVar("Result")
@@ -179,6 +180,52 @@ class Bustle:
             if hurry.wait(left):
                 return
             now = time.monotonic()
+
+
+class Foreground:
+    """Work that a person waits for. Threads share one interpreter, so long work in the background gives way to it.
+
+    ``with`` it, a thread works in the foreground. What its result leads to, such as drawing it, gets ``after`` seconds
+    more. Nobody gives way for longer than ``most`` seconds at a time, so that the work in the background gets done.
+    """
+
+    def __init__(self, after: float, most: float) -> None:
+        self._after, self._most = after, most
+        self._threads: set[int] = set()
+        self._until = 0.0
+
+    def __enter__(self) -> None:
+        """Work in the foreground from now on; once at a time in a thread."""
+        self._threads.add(threading.get_ident())
+
+    def __exit__(self, *_: object) -> None:
+        """Leave the foreground."""
+        self._threads.discard(threading.get_ident())
+        self._until = time.monotonic() + self._after
+
+    def give_way(self) -> None:
+        """Wait while a person waits for another thread. Costs next to nothing if nobody does."""
+        now = time.monotonic()
+        if (not self._threads and now >= self._until) or threading.get_ident() in self._threads:
+            return
+        latest = now + self._most
+        while now < latest and (self._threads or now < self._until):
+            time.sleep(_NAP)
+            now = time.monotonic()
+
+    def behind(self, values: Iterable[Value], every: int = 500) -> Iterator[Value]:
+        """Yield ``values``, and give way after each ``every`` of them."""
+        for number, value in enumerate(values):
+            if number % every == 0:
+                self.give_way()
+            yield value
+
+
+_NAP: Final = 0.002
+"""Seconds until a thread that gives way looks again."""
+
+foreground: Final = Foreground(after=0.02, most=0.2)
+"""The foreground of this process."""
 
 
 _Work = tuple[Callable[[], object], Callable[[], object]]

@@ -165,15 +165,22 @@ class Promptuary:
         """Return an expanded message in the words of a provider; nothing is stored, and there is no thread."""
         return self._core.messages.render(expansion, provider)
 
-    async def complete(self, text: str, *, limit: int = 20, timeout: float = 0.0, ignored: bool = False) -> Completion:
+    async def complete(
+        self, text: str, *, limit: int = 20, timeout: float = 0.0, ignored: bool = False, hints: bool = True
+    ) -> Completion:
         """Return what the ``@`` and ``#`` menus offer at the end of ``text``.
 
         The listing of the workspace is built in the background; ``timeout`` is how many seconds the first call may
-        wait for it. ``ignored`` also offers files that ignore files hide.
+        wait for it. ``ignored`` also offers files that ignore files hide. Without ``hints``, no file is read to tell
+        its size: ask ``hint`` for those of the rows that are shown.
         """
         return await concurrency.run(
-            lambda: self._core.messages.complete(text, limit=limit, timeout=timeout, ignored=ignored)
+            lambda: self._core.messages.complete(text, limit=limit, timeout=timeout, ignored=ignored, hints=hints)
         )
+
+    async def warm_up(self) -> None:
+        """Load what messages are counted and completed with, and begin to list the files: for whoever types soon."""
+        await concurrency.run(self._core.messages.warm_up)
 
     async def hint(self, item: MenuItem) -> str:
         """Return the hint of a row that has none yet: size, lines and tokens of its file.

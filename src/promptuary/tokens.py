@@ -189,6 +189,11 @@ def _few(vocabulary: str) -> _FewTokens | None:
 _whole: dict[str, tuple[_Encoder, frozenset[str]]] = {}
 
 
+def load(vocabulary: str) -> None:
+    """Load a whole vocabulary now, which nothing interrupts: otherwise the first long text does."""
+    _encoder(vocabulary)
+
+
 def _encoder(vocabulary: str) -> tuple[_Encoder, frozenset[str]]:
     """Return the encoder of a vocabulary, and the first two characters of its control tokens."""
     if vocabulary not in _whole:

@@ -177,3 +177,19 @@ def test_a_row_that_came_without_a_hint_can_ask_for_it(files: Files) -> None:
         assert promptuary.hint(MenuItem("@diff", "@diff", "kind", "unstaged changes")) == "unstaged changes"
         assert promptuary.hint(replace(row, hint="", path="notes/.env")) == ""
         assert promptuary.hint(replace(row, hint="", path="../gone.md")) == ""
+
+
+def test_a_single_question_finds_a_file_among_thousands(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    many = {f"src/{number // 100}/module_{number}.py": "" for number in range(6_000)}
+    project = files({**many, "src/59/needle.py": ""})
+
+    assert [item["label"] for item in complete(project, capsys, "@file:needle")] == ["src/59/needle.py"]
+
+
+def test_a_menu_without_hints_reads_no_file(files: Files) -> None:
+    project = files({"a.py": "x = 1\n", "b.py": "y = 2\n"})
+
+    with blocking.Promptuary.open(project) as p:
+        bare = p.complete("@file:", timeout=10, hints=False).items
+        assert [item.hint for item in bare] == ["", ""]
+        assert [item.hint for item in p.complete("@file:", timeout=10).items] == [p.hint(item) for item in bare]

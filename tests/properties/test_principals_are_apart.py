@@ -173,6 +173,7 @@ ENGINE: Final = {
     "keep_typed",
     "complete",
     "hint",
+    "warm_up",
     "find_files",
     "copy",
     "adopt",

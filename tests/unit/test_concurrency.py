@@ -203,3 +203,28 @@ def test_nobody_waits_for_a_pause_for_ever_or_in_a_hurry() -> None:
     assert not hurried.wait(0)
     hurry.set()
     assert hurried.wait(10)
+
+
+def test_work_in_the_background_gives_way_to_what_a_person_waits_for() -> None:
+    foreground = concurrency.Foreground(after=0.0, most=30)
+
+    with foreground:
+        behind = concurrency.begin(lambda: list(foreground.behind(range(4), every=1)))
+        assert not behind.wait(0.1)
+    assert behind.wait(30)
+    assert behind.result() == [0, 1, 2, 3]
+
+
+def test_what_the_answer_leads_to_has_a_moment_more() -> None:
+    foreground = concurrency.Foreground(after=30, most=60)
+    with foreground:
+        pass
+
+    assert not concurrency.begin(foreground.give_way).wait(0.1)
+
+
+def test_nobody_gives_way_for_ever_nor_to_himself() -> None:
+    foreground = concurrency.Foreground(after=30, most=0.05)
+    with foreground:
+        foreground.give_way()
+        assert concurrency.begin(foreground.give_way).wait(30)

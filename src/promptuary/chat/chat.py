@@ -61,9 +61,11 @@ class Chat:
         self._terminal.line(f"promptuary · thread {self._prompt.thread} · {model} · /help, Ctrl-D ends", "dim")
 
     async def _resume(self) -> None:
-        """Show above the prompt what was said last, and notes on the workspace; then have the files listed."""
+        """Load what the menus need; then show above the prompt what was said last, and notes on the workspace."""
         await self._prompt.drawn.wait()
         answer_keys_first()
+        with suppress(PromptuaryError):
+            await self._p.warm_up()  # at once: nobody has typed yet
         try:
             said = await last_exchange(self._p, self._prompt.thread)
         except PromptuaryError as error:
@@ -71,8 +73,6 @@ class Chat:
         notes = [f"note: {note}" for note in self._p.notes[len(self._p.settings.notes) :]]
         if said or notes:
             await self._prompt.above(lambda: self._tell(said, notes))
-        with suppress(PromptuaryError):
-            await self._p.complete("@")
 
     def _tell(self, said: list[str], notes: list[str]) -> None:
         for text in said:

@@ -5,6 +5,7 @@ Everything that looks at files runs in threads of the library; the menu shows wh
 
 import asyncio
 import shlex
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from typing import Final, Protocol
 
@@ -18,6 +19,8 @@ from promptuary.core.references import MenuItem
 from promptuary.core.text import one_line
 
 ROWS: Final = 12
+PAUSE: Final = 0.1
+"""Seconds without a key before files are measured, and between two drawings of what was measured."""
 _TAKES_PATHS: Final = ("/context add ", "/context drop ", "/context pin ", "/context unpin ")
 _LABEL: Final = 60
 
@@ -25,8 +28,8 @@ _LABEL: Final = 60
 class Completes(Protocol):
     """What the menus need of the facade."""
 
-    async def complete(self, text: str, *, limit: int = 20) -> Menu:
-        """Return the menu at the end of ``text``."""
+    async def complete(self, text: str, *, limit: int = 20, hints: bool = True) -> Menu:
+        """Return the menu at the end of ``text``; without ``hints``, no file is read for it."""
         ...
 
     async def hint(self, item: MenuItem) -> str:
@@ -35,10 +38,12 @@ class Completes(Protocol):
 
 
 class Hints:
-    """The hints of rows: those that the menu did not wait for are measured one after the other."""
+    """The hints of rows: files are measured when the typing pauses, and several are drawn at once."""
 
-    def __init__(self, measure: Callable[[MenuItem], Awaitable[str]], changed: Callable[[], object]) -> None:
-        self._measure, self._changed = measure, changed
+    def __init__(
+        self, measure: Callable[[MenuItem], Awaitable[str]], changed: Callable[[], object], *, pause: float = PAUSE
+    ) -> None:
+        self._measure, self._changed, self._pause = measure, changed, pause
         self._known: dict[str, str] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -64,9 +69,14 @@ class Hints:
         self._known.clear()
 
     async def _fill(self, items: Sequence[MenuItem]) -> None:
+        await asyncio.sleep(self._pause)
+        shown = time.monotonic()
         for item in items:
             self._known[item.path] = await self._measure(item)
-            self._changed()
+            if time.monotonic() - shown > self._pause:
+                self._changed()
+                shown = time.monotonic()
+        self._changed()
 
 
 class ChatCompleter(Completer):
@@ -98,7 +108,7 @@ class ChatCompleter(Completer):
         typed = text if path is None else f"@file:{path}"
         if path is None and not may_refer(text):
             return
-        menu = await self._source.complete(typed, limit=ROWS)
+        menu = await self._source.complete(typed, limit=ROWS, hints=False)
         self._hints.want(menu.items)
         for item in menu.items:
             yield self._row(item, menu.start - len(text) if path is None else -len(path), plain=path is not None)

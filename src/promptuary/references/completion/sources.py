@@ -7,7 +7,7 @@ from heapq import nsmallest
 from itertools import islice
 from typing import Final, Generic, TypeVar
 
-from promptuary.concurrency import Task, begin
+from promptuary.concurrency import Task, begin, foreground
 from promptuary.core.errors import SourceError
 from promptuary.core.references import Completion, MenuItem
 from promptuary.references.completion.complete import LIMIT, complete
@@ -37,8 +37,7 @@ Value = TypeVar("Value")
 class Completer:
     """Completes references in one workspace. Keep it between keystrokes: it caches listing, ranking and symbols.
 
-    ``timeout`` is how many seconds an answer may wait for the first listing. With ``ignored``, files that ignore files
-    hide are offered, too. ``notes`` returns the notes of whoever types.
+    With ``ignored``, files that ignore files hide are offered, too. ``notes`` returns the notes of whoever types.
     """
 
     def __init__(
@@ -46,32 +45,39 @@ class Completer:
         workspace: Workspace,
         counter: Counter,
         *,
-        timeout: float = 0.0,
         ignored: bool = False,
         notes: Callable[[], Sequence[NoteLine]] = tuple,
     ) -> None:
         self._workspace = workspace
         self._listing = workspace.everything() if ignored else workspace.listing
         self._counter = counter
-        self._timeout = timeout
         self._ranker = Ranker(self._listing)
         self._symbols = Symbols(workspace)
         # Git does not know our own ignore files.
         shown = (lambda paths: paths) if ignored else workspace.shown
-        self._changed = _Cached(lambda: frozenset(shown(nsmallest(_CHANGED, self._ask(Repository.changed) or ()))))
+        self._changed = _Cached(lambda: frozenset(shown(self._some_changed())))
         self._notes = _Cached(notes)
         self._commits = _Cached(lambda: self._ask(lambda git: git.recent(_COMMITS)) or [])
         self._ancestors = _Cached(lambda: self._ask(lambda git: git.ancestors(_ANCESTORS)) or 0)
         self._branches = _Cached(lambda: self._ask(lambda git: [*git.branches(), *git.tags()]) or [])
 
-    def complete(self, text: str, *, limit: int = LIMIT) -> Completion:
-        """Return the menu for the end of ``text``, from the files that are listed so far."""
+    def complete(self, text: str, *, limit: int = LIMIT, timeout: float = 0.0, hints: bool = True) -> Completion:
+        """Return the menu for the end of ``text``, from the files that are listed so far.
+
+        ``timeout`` is how many seconds it may wait for the first listing. Without ``hints``, no file is read to tell
+        its size.
+        """
         listing = self._listing.start()
         if listing.stale():
             listing.refresh()
-        if not listing.complete:
-            listing.wait(self._timeout)
-        return complete(text, self._sources(), limit=limit)
+        sources = self._sources(timeout, hints=hints)
+        if timeout:  # a command: it waits for what is done in the background
+            if not listing.complete:
+                listing.wait(timeout)
+            self._ranker.wait_until_sorted(timeout)
+            return complete(text, sources, limit=limit)
+        with foreground:
+            return complete(text, sources, limit=limit)
 
     def hint(self, item: MenuItem) -> str:
         """Return the hint of a row, measured now if the menu did not wait for it; empty if there is none."""
@@ -79,34 +85,48 @@ class Completer:
             return item.hint
         return size_hint(self._measure(item.path))
 
-    def _sources(self) -> CompletionSources:
+    def _sources(self, timeout: float, *, hints: bool) -> CompletionSources:
+        patience = max(timeout, _KEYSTROKE)
+        partial = False
+
+        def changed() -> frozenset[str]:
+            nonlocal partial
+            known = self._changed.soon(patience)
+            partial |= known is None  # git, which may take seconds, is asked first
+            return known or frozenset()
+
+        def rank(query: str, limit: int, kinds: Sequence[MatchKind]) -> Sequence[PathMatch]:
+            nonlocal partial
+            preferred = Preferences(changed(), self._workspace.usage.scores())
+            found = self._ranker.rank(query, limit=limit, kinds=kinds, preferred=preferred)
+            partial |= self._ranker.is_partial
+            return found
+
+        def paths() -> Sequence[str]:
+            nonlocal partial
+            partial |= not self._listing.complete
+            return self._listing.paths
+
         return CompletionSources(
-            rank=self._rank,
+            rank=rank,
             query=self._query,
             spelled=self._spelled,
-            recent=self._recent,
-            extensions=lambda folder: extensions_of(self._listing.paths, folder),
+            recent=lambda limit: self._recent(changed(), limit),
+            extensions=lambda folder: extensions_of(paths(), folder),
             commits=self._commits.get,
             branches=self._branches.get,
             ancestors=self._ancestors.get,
-            symbols=lambda query: self._symbols.search(query, timeout=self._timeout),
+            symbols=lambda query: self._symbols.search(query, timeout=timeout),
             notes=self._notes.get,
             allowed=self._allowed,
             measure=self._measure,
             # A caller that waits for the listing, such as a command, can wait for sizes, too.
-            measuring=max(self._timeout, _KEYSTROKE),
-            scanning=lambda: not self._listing.complete or self._changed.is_awaited,
+            measuring=patience if hints else 0.0,
+            scanning=lambda: partial,
         )
 
-    def _preferred(self) -> Preferences:
-        return Preferences(self._changed_files(), self._workspace.usage.scores())
-
-    def _changed_files(self) -> frozenset[str]:
-        """Return the files that git says have changed: none while git, which may take seconds, is asked first."""
-        return self._changed.soon(max(self._timeout, _KEYSTROKE)) or frozenset()
-
-    def _rank(self, query: str, limit: int, kinds: Sequence[MatchKind]) -> Sequence[PathMatch]:
-        return self._ranker.rank(query, limit=limit, kinds=kinds, preferred=self._preferred())
+    def _some_changed(self) -> Sequence[str]:
+        return nsmallest(_CHANGED, foreground.behind(self._ask(Repository.changed) or ()))
 
     def _query(self, typed: str) -> str:
         if not typed.startswith(("./", "../", "/")):
@@ -124,12 +144,12 @@ class Completer:
             return path
         return posixpath.relpath(plain, inside) + path[len(plain) :]
 
-    def _recent(self, limit: int) -> Sequence[str]:
+    def _recent(self, changed: frozenset[str], limit: int) -> Sequence[str]:
         """Return changed files, then those used most and most recently, ``limit`` of them that are there."""
         used = self._workspace.usage.scores()
-        changed = sorted(self._changed_files(), key=lambda path: (-used.get(path, 0.0), path))
-        others = sorted(used.keys() - set(changed), key=lambda path: (-used[path], path))
-        there = (path for path in (*changed, *others) if self._workspace.kind_of(path) == "file")
+        first = sorted(changed, key=lambda path: (-used.get(path, 0.0), path))
+        others = sorted(used.keys() - changed, key=lambda path: (-used[path], path))
+        there = (path for path in (*first, *others) if self._workspace.kind_of(path) == "file")
         return list(islice(there, limit))
 
     def _allowed(self, path: str) -> bool:
@@ -165,11 +185,6 @@ class _Cached(Generic[Value]):
         self._computing: Task[None] | None = None
         self._took = 0.0
 
-    @property
-    def is_awaited(self) -> bool:
-        """Whether it is computed for the first time just now."""
-        return self._known is None and self._computing is not None
-
     def get(self) -> Value:
         """Return the value, perhaps an old one; the first time, wait for it."""
         known = self._known
@@ -180,9 +195,13 @@ class _Cached(Generic[Value]):
         return known[1]
 
     def soon(self, timeout: float) -> Value | None:
-        """Return the value, perhaps an old one; nothing if it takes more than ``timeout`` seconds the first time."""
+        """Return the value, perhaps an old one; nothing while it is computed for the first time.
+
+        Whoever asks first waits for that, but for no more than ``timeout`` seconds.
+        """
         if self._known is None:
-            self._begin().wait(timeout)
+            wait = timeout if self._computing is None else 0
+            self._begin().wait(wait)
         return self.get() if self._known is not None else None
 
     def _begin(self) -> Task[None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from promptuary import tokens
 from promptuary.core.references import pasted_spans
 
 if TYPE_CHECKING:
@@ -125,22 +126,27 @@ class Messages:
         spend = Spend(0, window, int(window * self._settings.warn_share), limit)
         return None if self._workspace.cut_rules() else sent_alone(text, spend)
 
-    def complete(self, text: str, *, limit: int = 20, timeout: float = 0.0, ignored: bool = False) -> Completion:
-        """Return what the ``@`` and ``#`` menus offer at the end of ``text``."""
-        return self._completer(timeout=timeout, ignored=ignored).complete(text, limit=limit)
+    def complete(
+        self, text: str, *, limit: int = 20, timeout: float = 0.0, ignored: bool = False, hints: bool = True
+    ) -> Completion:
+        """Return what the ``@`` and ``#`` menus offer at the end of ``text``; without ``hints``, no file is read."""
+        return self._completer(ignored=ignored).complete(text, limit=limit, timeout=timeout, hints=hints)
+
+    def warm_up(self) -> None:
+        """Load what messages are counted and completed with, and begin to list the files."""
+        tokens.load(self._settings.effective_vocabulary)
+        self.complete("@", hints=False)
 
     def hint(self, item: MenuItem) -> str:
         """Return the hint of a row of a menu."""
         return self._completer().hint(item)
 
-    def _completer(self, *, timeout: float = 0.0, ignored: bool = False) -> Completer:
+    def _completer(self, *, ignored: bool = False) -> Completer:
         completer = self._completers.get(ignored)
         if completer is None:
             from promptuary.references.completion.sources import Completer  # noqa: PLC0415  (most expansions need none)
 
-            completer = Completer(
-                self._workspace, self._counter, timeout=timeout, ignored=ignored, notes=self._offered_notes
-            )
+            completer = Completer(self._workspace, self._counter, ignored=ignored, notes=self._offered_notes)
             self._completers[ignored] = completer
         return completer
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Self
 
+from promptuary.concurrency import foreground
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.text import one_line
 from promptuary.workspace.disk.comparable import comparable
@@ -251,7 +252,8 @@ class Repository:
         with self._working_tree() as shadow:
             result = self._run(*asked, *self._pathspec, max_output=_MAX_NAMES, shadow=shadow)
         prefix = self._run("rev-parse", "--show-prefix").output.removesuffix(b"\n")
-        paths = (os.fsdecode(entry[3:].removeprefix(prefix)) for entry in result.output.split(b"\0")[:-1])
+        entries = foreground.behind(result.output.split(b"\0")[:-1])
+        paths = (os.fsdecode(entry[3:].removeprefix(prefix)) for entry in entries)
         return {path for path in paths if not self._closed.holds(path)}
 
     def tracked(self) -> Iterator[bytes]:

@@ -8,12 +8,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
-from typing import Self
+from typing import NamedTuple, Self
 
 from promptuary.workspace.disk.comparable import comparable
 
-IndexStamp = tuple[str, int, int, int, int]
-"""The place, size, times and number of git's index: as long as it is the same, git tracks the same."""
+
+class IndexStamp(NamedTuple):
+    """The place, size, times and number of git's index: as long as it is the same, git tracks the same."""
+
+    folder: str
+    size: int
+    modified: int
+    changed: int
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,4 +55,4 @@ def index_stamp(git_folder: Path) -> IndexStamp | None:
         return None
     if not S_ISREG(status.st_mode):
         return None
-    return str(git_folder), status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+    return IndexStamp(str(git_folder), status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)

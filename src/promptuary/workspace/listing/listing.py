@@ -168,7 +168,7 @@ class _Scan:
         if not self.by_git:
             self._walk("", IgnoreRules() if hide else None)
         # Not a set: git's output is sorted already, which makes sorting it again cheap.
-        return sorted(dict.fromkeys(self._shown(self.paths)))
+        return sorted(dict.fromkeys(concurrency.foreground.behind(self._shown(self.paths))))
 
     def verified(self, paths: list[str]) -> list[str]:
         """Return the paths that are files now: git also lists deleted files, links and submodules."""
@@ -189,6 +189,7 @@ class _Scan:
         try:
             for stream in streams:
                 for block in split_names(stream()):
+                    concurrency.foreground.give_way()
                     self._add(block)
                     if self.closed():
                         return True
@@ -238,7 +239,7 @@ def split_names(chunks: Iterable[bytes]) -> Iterator[str]:
 def folders_of(paths: Iterable[str]) -> list[str]:
     """Return every folder above any of the paths, sorted, without the workspace itself."""
     found: set[str] = set()
-    for folder in {path.rpartition("/")[0] for path in paths}:
+    for folder in {path.rpartition("/")[0] for path in concurrency.foreground.behind(paths)}:
         above = folder
         while above and above not in found:
             found.add(above)

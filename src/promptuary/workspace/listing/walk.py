@@ -12,6 +12,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import Literal
 
+from promptuary.concurrency import foreground
 from promptuary.workspace.disk.folders import Folders
 from promptuary.workspace.disk.own.closed_folders import ClosedFolders
 from promptuary.workspace.listing.ignore import VERSION_CONTROL, IgnoreRules, folder_rules
@@ -53,7 +54,7 @@ class FileFilter:
         files: list[str] = []
         found: list[str] = []
         with Folders(self.root) as folders:
-            for path in paths:
+            for path in foreground.behind(paths):
                 try:
                     status = folders.status(path)
                 except (OSError, ValueError):

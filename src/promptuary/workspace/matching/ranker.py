@@ -13,17 +13,20 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from promptuary import concurrency
 from promptuary.workspace.matching.grades import PathQuery, Tier
-from promptuary.workspace.matching.path_index import ENOUGH_GOOD_MATCHES, MatchPattern, PathIndex, sort_paths
+from promptuary.workspace.matching.path_index import (
+    AT_ONCE,
+    ENOUGH_GOOD_MATCHES,
+    MatchPattern,
+    PathIndex,
+    sort_paths,
+)
 
 if TYPE_CHECKING:
     from frizbee import Matcher
 
 MatchKind = Literal["file", "folder"]
 
-_BATCH: Final = 10_000
-"""How many new paths one query adds to the index while the listing is still growing: about 10 ms."""
-
-_SORT_AT_ONCE: Final = 20_000
+_SORT_AT_ONCE: Final = 5_000
 """Up to this many paths are sorted while the query waits; more are sorted in the background."""
 
 _LOOKUP_COST: Final = 100
@@ -85,9 +88,12 @@ class Ranker:
         self._indexes: dict[MatchKind, PathIndex] = {"file": PathIndex(), "folder": PathIndex()}
         self._live_folders: set[str] = set()
         self._sorted_generation = 0
+        self._filling: threading.Thread | None = None
         self._sorting: threading.Thread | None = None
         self._preferred: tuple[object, PathIndex] = (None, PathIndex())
         self._listed = _ListedPaths()
+        self.is_partial = False
+        """Whether the last query looked at a part of the paths alone, so that the same query may find more later."""
 
     def rank(
         self,
@@ -113,6 +119,7 @@ class Ranker:
     ) -> list[PathMatch]:
         with self._lock:
             self._update()
+            self.is_partial = self._sorted_generation == 0
             indexes = [(kind, self._indexes[kind]) for kind in kinds]
             found: dict[tuple[MatchKind, str], int] = {}
             for kind, index in indexes:
@@ -123,25 +130,41 @@ class Ranker:
                 found |= {("file", path): score for path, score in preferred_index.search(asked, limit)}
         return _best(found, asked, limit, preferred)
 
-    def wait_until_sorted(self) -> None:
-        """Wait until a complete listing is sorted: for a single query, and for tests."""
-        self._update()
+    def wait_until_sorted(self, timeout: float | None = None) -> None:
+        """Wait until a complete listing is sorted, at most ``timeout`` seconds: for a single query, and for tests."""
+        with self._lock:
+            self._update()
         if self._sorting:
-            self._sorting.join()
+            self._sorting.join(timeout)
 
     def _update(self) -> None:
         """Bring the indexes closer to the listing, without making the query wait for long."""
         if not self._listing.complete:
             self._append()
-        elif self._sorted_generation != self._listing.generation and not (self._sorting and self._sorting.is_alive()):
+            if self._is_behind() and not (self._filling and self._filling.is_alive()):
+                self._filling = concurrency.start_daemon(self._fill_in_background, name="promptuary-fill")
+        elif self._sorted_generation != self._listing.generation and not self._is_sorting():
             if len(self._listing.paths) <= _SORT_AT_ONCE:
                 self._sort()
             else:
                 self._sorting = concurrency.start_daemon(self._sort_in_background, name="promptuary-sort")
 
+    def _is_sorting(self) -> bool:
+        return self._sorting is not None and self._sorting.is_alive()
+
+    def _is_behind(self) -> bool:
+        return self._indexes["file"].received < len(self._listing.paths)
+
+    def _fill_in_background(self) -> None:
+        while self._is_behind() and not self._listing.complete:
+            concurrency.foreground.give_way()
+            with self._lock:
+                self._append()
+
     def _append(self) -> None:
         files = self._indexes["file"]
-        new = self._listing.paths[files.received : files.received + _BATCH]
+        # No more than fit in at once: with the lock held, nothing may give way to somebody who waits for the lock.
+        new = self._listing.paths[files.received : files.received + AT_ONCE]
         files.extend(new)
         folders = {path.rpartition("/")[0] for path in new} - self._live_folders - {""}
         self._live_folders |= folders

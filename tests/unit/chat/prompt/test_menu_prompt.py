@@ -95,9 +95,33 @@ def test_hints_that_the_menu_did_not_wait_for_are_filled_in_later() -> None:
     assert asyncio.run(run()) == ("", "1 kB", ["a.py"])
 
 
+def test_nothing_is_measured_while_somebody_types_and_several_hints_are_drawn_at_once() -> None:
+    async def run() -> tuple[list[str], list[int]]:
+        measured: list[str] = []
+        drawn: list[int] = []
+        redrawn = asyncio.Event()
+
+        async def measure(item: MenuItem) -> str:
+            measured.append(item.path)
+            return "1 kB"
+
+        def draw() -> None:
+            drawn.append(len(measured))
+            redrawn.set()
+
+        hints = Hints(measure, draw, pause=0.05)
+        for typed in ("a", "ab", "abc"):
+            hints.want([MenuItem(f"@{typed}{number}", "", "file", path=f"{typed}{number}") for number in range(3)])
+            await asyncio.sleep(0)
+        await asyncio.wait_for(redrawn.wait(), 20)
+        return measured, drawn
+
+    assert asyncio.run(run()) == (["abc0", "abc1", "abc2"], [3])
+
+
 def test_a_menu_of_a_workspace_that_is_still_listed_is_asked_for_again() -> None:
     class Listing:
-        async def complete(self, text: str, *, limit: int = 20) -> Menu:
+        async def complete(self, text: str, *, limit: int = 20, hints: bool = True) -> Menu:
             return Menu(0, text, (), scanning=True)
 
         async def hint(self, item: MenuItem) -> str:

@@ -1,5 +1,6 @@
 """The order in which paths answer a query."""
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -201,6 +202,29 @@ def test_paths_that_come_while_scanning_are_found_at_once() -> None:
 def test_a_large_listing_is_put_in_order_in_the_background() -> None:
     ranker = Ranker(Fixed([f"src/{number}.py" for number in range(21_000)]))
     ranker.wait_until_sorted()
+
+    assert [hit.path for hit in ranker.rank("20999", limit=1)] == ["src/20999.py"]
+
+
+def test_an_answer_is_partial_until_every_path_of_the_listing_was_looked_at() -> None:
+    listing = Fixed([f"src/{number}.py" for number in range(21_000)], complete=False, generation=0)
+    ranker = Ranker(listing)
+    ranker.rank("1")
+    assert ranker.is_partial
+
+    listing.complete, listing.generation = True, 1
+    ranker.wait_until_sorted()
+    assert [hit.path for hit in ranker.rank("20999", limit=1)] == ["src/20999.py"]
+    assert not ranker.is_partial
+
+
+def test_a_growing_listing_is_taken_in_without_more_questions() -> None:
+    listing = Fixed([f"src/{number}.py" for number in range(21_000)], complete=False, generation=0)
+    ranker = Ranker(listing)
+    ranker.rank("1")
+    for thread in threading.enumerate():
+        if thread.name == "promptuary-fill":
+            thread.join(30)
 
     assert [hit.path for hit in ranker.rank("20999", limit=1)] == ["src/20999.py"]
 
