@@ -26,7 +26,7 @@ _FEW: Final = 4
 def show_why(replay: Replay) -> None:
     """Print the receipt of a turn."""
     turn = replay.turn
-    show_receipt(f"turn {turn.number} ({turn.status}): {one_line(turn.text)[:200]}", turn.receipt, list(since(replay)))
+    show_receipt(f"{replay.heading()}: {one_line(turn.text)[:200]}", turn.receipt, list(since(replay)))
 
 
 def show_receipt(title: str, receipt: Receipt, remarks: Sequence[str] = ()) -> None:

@@ -17,7 +17,7 @@ from promptuary.core.ports.writeback import Proposal
 from promptuary.core.search import Hit, note_text
 from promptuary.core.table import Column, table
 from promptuary.core.text import counted, one_line, visible
-from promptuary.core.threads import CompactedThread, DriftKind, Replay, TrackedFile, UndoneTurn
+from promptuary.core.threads import CompactedThread, DriftKind, Replay, TrackedFile, UndoneTurn, turn_numbers
 
 _DAY: Final = len("2026-01-31")
 _EXCERPT: Final = 300
@@ -63,10 +63,7 @@ def plain_text(result: CommandResult, mark: str = MARK) -> str:  # noqa: C901, P
                 return f"the history is short already: {result.tokens_before:,} tokens"
             return f"the history has {result.tokens_after:,} tokens now, and had {result.tokens_before:,}"
         case UndoneTurn():
-            became = "is taken back" if result.answered else "had no answer yet, and is given up"
-            again = [f"{one_line(one)} goes with the next message again" for one in result.queued]
-            gone = [f"{one_line(one)} is no longer in view" for one in result.untracked]
-            return "\n".join([f"turn {result.number} {became}: {one_line(result.text)[:_TITLE]}", *again, *gone])
+            return "\n".join(_undone(result))
         case results.ModelsListed(names, current):
             return "\n".join(_models(names, current, mark))
         case results.ModelChosen(name):
@@ -81,6 +78,15 @@ def plain_text(result: CommandResult, mark: str = MARK) -> str:  # noqa: C901, P
             return "bye"
         case _:
             assert_never(result)
+
+
+def _undone(undone: UndoneTurn) -> Iterator[str]:
+    numbers = undone.requests or (undone.number,)
+    verb = "is" if len(numbers) == 1 else "are"
+    became = f"{verb} taken back" if undone.answered else f"had no answer yet, and {verb} given up"
+    yield f"{turn_numbers(numbers)} {became}: {one_line(undone.text)[:_TITLE]}"
+    yield from (f"{one_line(one)} goes with the next message again" for one in undone.queued)
+    yield from (f"{one_line(one)} is no longer in view" for one in undone.untracked)
 
 
 def _context(shown: results.ContextShown, mark: str) -> Iterator[str]:
@@ -118,7 +124,7 @@ def _context(shown: results.ContextShown, mark: str) -> Iterator[str]:
 
 
 def _state(file: TrackedFile) -> str:
-    """Return what became of a file, in words: ``ok``, ``deleted``, ``file too large``."""
+    """Return what became of a file, in words, such as "deleted" and "file too large"."""
     return file.code.lower().replace("_", " ") or file.state
 
 
@@ -219,7 +225,7 @@ def _passage(number: int, hit: Hit) -> Iterator[str]:
 def explained(replay: Replay) -> Iterator[str]:
     """Yield the lines of ``/why``: the turn, its receipt as a table, the bar, and what has changed since."""
     turn = replay.turn
-    yield f"turn {turn.number} ({turn.status}): {one_line(turn.text)[:_TITLE]}"
+    yield f"{replay.heading()}: {one_line(turn.text)[:_TITLE]}"
     yield turn.receipt.explain()
     yield bar_text(turn.receipt)
     yield from since(replay)
@@ -263,11 +269,16 @@ def _threads(shown: results.ThreadsListed) -> Iterator[str]:
 
 
 def _help(commands: Sequence[SlashCommand], mark: str) -> Iterator[str]:
+    rows = help_rows(commands, mark)
     if len(commands) == 1 and commands[0].actions:
-        (command,) = commands
-        yield f"{mark}{command.name}: {command.meaning}"
-        rows = [(f"{mark}{command.name} {one.name} {one.takes}".rstrip(), one.meaning) for one in command.actions]
-    else:
-        rows = [(one.usage(mark), one.described) for one in commands]
+        yield f"{mark}{commands[0].name}: {commands[0].meaning}"
     width = max(len(usage) for usage, _ in rows)
     yield from (f"{usage.ljust(width)}  {meaning}" for usage, meaning in rows)
+
+
+def help_rows(commands: Sequence[SlashCommand], mark: str) -> list[tuple[str, str]]:
+    """Return how each command is written and what it is for; of a command alone, each of its actions."""
+    if len(commands) == 1 and commands[0].actions:
+        (command,) = commands
+        return [(f"{mark}{command.name} {one.name} {one.takes}".rstrip(), one.meaning) for one in command.actions]
+    return [(one.usage(mark), one.described) for one in commands]

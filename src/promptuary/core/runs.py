@@ -15,6 +15,7 @@ from promptuary.core.ports.chat import ModelUsage, Retrying, StopReason, Streami
 from promptuary.core.ports.models import ChatModel
 from promptuary.core.receipts import Receipt
 from promptuary.core.text import one_line
+from promptuary.core.threads import turn_numbers
 
 INTERRUPTED: Final = "[interrupted]"
 """What ends an answer in the history that was stopped before its end."""
@@ -78,6 +79,11 @@ class SentTurn(Protocol):
     @property
     def number(self) -> int:
         """Its number in the thread."""
+        ...
+
+    @property
+    def earlier(self) -> tuple[int, ...]:
+        """The numbers of the requests before it, if tools were called."""
         ...
 
     @property
@@ -215,7 +221,7 @@ def summed(usages: Sequence[ModelUsage]) -> ModelUsage:
 
 
 def took_line(result: RunResult, seconds: float) -> str:
-    """Return what a run took, on one line: tokens, requests, money, time."""
+    """Return what a run took, on one line: tokens, requests, money, its numbers in the thread, time."""
     sent, usage = result.tokens, result.usage
     parts = [f"{sent.last_request:,} tokens sent, {sent.last_request / max(sent.window, 1):.1%} of {sent.window:,}"]
     if result.requests > 1:
@@ -225,6 +231,8 @@ def took_line(result: RunResult, seconds: float) -> str:
         parts.append(f"the service counts {usage.input_tokens:,} read{cached} and {usage.output_tokens:,} written")
     if result.cost is not None:
         parts.append(f"${result.cost:.4f}")
+    if result.is_recorded:
+        parts.append(turn_numbers((*result.turn.earlier, result.turn.number)))
     return "; ".join([*parts, f"{seconds:.1f} s"])
 
 

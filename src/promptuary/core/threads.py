@@ -56,13 +56,18 @@ class CompactedThread:
     reason: str
 
 
+def turn_numbers(numbers: Sequence[int]) -> str:
+    """Return the numbers of the turns of one message as people read them: ``turn 3``, ``turns 4 to 7``."""
+    return f"turn {numbers[0]}" if len(numbers) == 1 else f"turns {numbers[0]} to {numbers[-1]}"
+
+
 @dataclass(frozen=True, slots=True)
 class UndoneTurn:
     """A turn that was taken back: its number, what the person had said, and what was answered.
 
     ``answered`` is false for a turn that still waited for its reply. ``messages`` is how many left the history.
     ``queued`` are the references and documents that wait for the next message again, ``untracked`` the files that its
-    message had put into view.
+    message had put into view. ``requests`` are the numbers of all turns of its message, in their order.
     """
 
     thread: str
@@ -73,6 +78,7 @@ class UndoneTurn:
     messages: int
     queued: tuple[str, ...] = ()
     untracked: tuple[str, ...] = ()
+    requests: tuple[int, ...] = ()
 
 
 ExportForm = Literal["json", "md"]
@@ -109,10 +115,23 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A past turn, exactly as it was sent but for what was forgotten, and which of its sources have changed since."""
+    """A past turn, exactly as it was sent but for what was forgotten, and which of its sources have changed since.
+
+    ``requests`` are the numbers of all turns of its message, in their order: each call of tools makes another one.
+    """
 
     turn: TurnRecord
     drift: Sequence[Drift]
+    requests: tuple[int, ...] = ()
+
+    def heading(self, *, dated: bool = False) -> str:
+        """Return which turn it is: its number, what became of it and when, and which others its message has."""
+        turn, every = self.turn, self.requests
+        became = f"{turn.status}, {turn.created}" if dated else turn.status
+        if len(every) < 2:
+            return f"turn {turn.number} ({became})"
+        place = f"request {every.index(turn.number) + 1} of {len(every)} for this message, {turn_numbers(every)}"
+        return f"turn {turn.number} ({became}; {place})"
 
     @property
     def forgotten(self) -> Sequence[str]:

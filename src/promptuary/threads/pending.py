@@ -73,7 +73,7 @@ def _turn(value: dict[str, Any], record: TurnRecord, before: Sequence[TurnRecord
         messages[at],
         messages[at + 1 :],
     )
-    receipt, root = record.receipt, record.id.partition(".")[0]
+    receipt, root = record.receipt, record.root
     said = tuple(_item(one, root) for one in value.get("said", ()))
     by_id = {item.id: item for item in said}
     loop = tuple(by_id[one] if isinstance(one, str) else _item(one, root) for one in value.get("loop", ()))

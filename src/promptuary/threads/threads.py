@@ -163,7 +163,8 @@ class Threads:
         pending = await concurrency.run(lambda: self.pending(thread=thread))
         if pending is not None:
             await self.abandon(pending)
-            undone = UndoneTurn(thread, pending.number, pending.text, "", answered=False, messages=0)
+            requests = (*pending.earlier, pending.number)
+            undone = UndoneTurn(thread, pending.number, pending.text, "", answered=False, messages=0, requests=requests)
             return await concurrency.run(lambda: self._given_back(undone, pending.root))
         return await concurrency.run(lambda: self._undo(_named(thread)))
 

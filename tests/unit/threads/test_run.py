@@ -11,6 +11,7 @@ import pytest
 
 from promptuary import engine
 from promptuary.blocking import Promptuary
+from promptuary.commands.plain_text import plain_text
 from promptuary.context.history import groups
 from promptuary.core.errors import ConfigError, PromptuaryError, RunFailedError, ThreadBusyError
 from promptuary.core.messages import Message, ToolCall
@@ -27,6 +28,7 @@ from promptuary.core.runs import (
     Tool,
     TurnExtended,
     TurnPrepared,
+    took_line,
 )
 from promptuary.testing.scripted import ScriptedModel, ScriptedStream, Spoken
 from tests.conftest import Files
@@ -576,3 +578,22 @@ def test_requests_of_one_message_are_one_turn_in_the_list_of_threads(project: Pa
         (thread,) = promptuary.threads.list()
 
         assert thread.turns == promptuary.threads.totals().turns == 1
+
+
+def test_the_numbers_of_a_turn_with_calls_of_tools_are_told_alike_wherever_they_are_told(project: Path) -> None:
+    again = [calls("echo", {"word": "tea"})]
+    with opened(project) as promptuary:
+        promptuary.threads.run("First", ScriptedModel(["One."]))
+        result = promptuary.threads.run("Second", ScriptedStream([again, again, ["Two."]]), [ECHO])
+        promptuary.threads.run("Third", ScriptedModel(["Three."]))
+
+        assert took_line(result, 1.0).endswith("; turns 2 to 4; 1.0 s")
+        assert [promptuary.threads.replay(number=number).heading() for number in range(1, 6)] == [
+            "turn 1 (finished)",
+            "turn 2 (continued; request 1 of 3 for this message, turns 2 to 4)",
+            "turn 3 (continued; request 2 of 3 for this message, turns 2 to 4)",
+            "turn 4 (finished; request 3 of 3 for this message, turns 2 to 4)",
+            "turn 5 (finished)",
+        ]
+        assert plain_text(promptuary.threads.undo()) == "turn 5 is taken back: Third"
+        assert plain_text(promptuary.threads.undo()) == "turns 2 to 4 are taken back: Second"

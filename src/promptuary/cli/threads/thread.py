@@ -124,7 +124,7 @@ def _receipt(promptuary: Promptuary, options: argparse.Namespace) -> int:
     if options.json:
         print_json(replay_json(found, prompt=False))
         return DONE
-    print(f"turn {turn.number} ({turn.status}, {turn.created}): {one_line(turn.text)[:200]}")
+    print(f"{found.heading(dated=True)}: {one_line(turn.text)[:200]}")
     print(turn.receipt.explain())
     print_drift(found)
     return DONE

@@ -82,6 +82,16 @@ class TurnRecord:
     reply_tokens: int = 0
     cost: float | None = None
 
+    @property
+    def root(self) -> str:
+        """The id of the first turn of its message: those that continue it have the same before a full stop."""
+        return self.id.partition(".")[0]
+
+    @property
+    def is_continuation(self) -> bool:
+        """Whether it continues another turn of the same message."""
+        return self.id != self.root
+
 
 @dataclass(frozen=True, slots=True)
 class Totals:

@@ -44,7 +44,20 @@ class Ledger:
         ``fetch`` fetches pages again to compare them.
         """
         turn = self.turn(thread, number)
-        return Replay(turn, self._drift(turn, fetch=fetch))
+        return Replay(turn, self._drift(turn, fetch=fetch), self._requests(turn))
+
+    def _requests(self, turn: TurnRecord) -> tuple[int, ...]:
+        """Return the numbers of all turns of the message of ``turn``: those before it, itself, and those after it."""
+
+        def beside(step: int) -> Iterator[int]:
+            there: TurnRecord | None = turn
+            while there and (there.is_continuation if step < 0 else there.status == "continued"):
+                there = self._store.turn(turn.thread, there.number + step)
+                if there is None or there.root != turn.root:
+                    return
+                yield there.number
+
+        return (*reversed(list(beside(-1))), turn.number, *beside(1))
 
     def turn(self, thread: str, number: int | None = None) -> TurnRecord:
         """Return the turn of this number, the last if none is given; raise ``SourceError`` if it does not exist."""

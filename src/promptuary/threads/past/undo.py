@@ -30,7 +30,8 @@ class Undoing:
 
 def plan_undo(store: ThreadStore, thread: str) -> Undoing:
     """Return how to take back the last finished turn. Raises ``PromptuaryError`` if that cannot be done. Blocks."""
-    turn = next((one for one in reversed(store.turns(thread)) if one.status == "finished"), None)
+    turns = store.turns(thread)
+    turn = next((one for one in reversed(turns) if one.status == "finished"), None)
     if turn is None:
         raise PromptuaryError(f"there is nothing to undo: no turn of thread {thread!r} has an answer")
     items = [item for item in store.history(thread) if item.turn == turn.id]
@@ -43,12 +44,9 @@ def plan_undo(store: ThreadStore, thread: str) -> Undoing:
     pins = [(item.id, False) for item in items if item.pinned]
     reply = "\n\n".join(item.content for item in items if item.role == "assistant" and item.content)
     change = ThreadChange(thread, turn=_undone(turn), pinned=pins, removed=gone)
-    return Undoing(
-        turn.id,
-        turn.id.partition(".")[0],
-        change,
-        UndoneTurn(thread, turn.number, turn.text, reply, answered=True, messages=len(gone)),
-    )
+    requests = tuple(one.number for one in turns if one.root == turn.root)
+    undone = UndoneTurn(thread, turn.number, turn.text, reply, answered=True, messages=len(gone), requests=requests)
+    return Undoing(turn.id, turn.root, change, undone)
 
 
 def plan_giving_back(options: ThreadOptions, undone: UndoneTurn, root: str) -> tuple[ThreadChange, UndoneTurn]:
