@@ -70,7 +70,10 @@ class Chat:
             said = await last_exchange(self._p, self._prompt.thread)
         except PromptuaryError as error:
             said = [str(error)]
-        notes = [f"note: {note}" for note in self._p.notes[len(self._p.settings.notes) :]]
+        settings = self._p.settings
+        # How tokens are counted is told where nobody has talked yet: whoever comes back knows it.
+        counting = settings.counting_notes if not said and not self._options.quiet else ()
+        notes = [f"note: {note}" for note in (*counting, *self._p.notes[len(settings.notes) :])]
         if said or notes:
             await self._prompt.above(lambda: self._tell(said, notes))
 

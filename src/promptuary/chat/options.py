@@ -12,3 +12,5 @@ class ChatOptions:
     max_requests: int = 50
     may_write: bool = False
     """Whether tools may write without asking."""
+    quiet: bool = False
+    """Whether it begins without notes."""

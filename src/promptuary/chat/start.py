@@ -15,14 +15,16 @@ if TYPE_CHECKING:
     from promptuary.engine import Promptuary
 
 
-def start(opened: "Callable[[], Promptuary]", *, thread: str, tools: bool, max_requests: int, may_write: bool) -> None:
+def start(
+    opened: "Callable[[], Promptuary]", *, thread: str, tools: bool, max_requests: int, may_write: bool, quiet: bool
+) -> None:
     """Talk at the terminal until the person leaves."""
     from promptuary.chat.chat import Chat  # noqa: PLC0415  (other commands start without them)
     from promptuary.chat.options import ChatOptions  # noqa: PLC0415
     from promptuary.chat.terminal import Terminal, is_dumb  # noqa: PLC0415
 
     prompt_of = _line_prompt() if is_dumb() else _full_prompt()
-    options = ChatOptions(thread, tools=tools, max_requests=max_requests, may_write=may_write)
+    options = ChatOptions(thread, tools=tools, max_requests=max_requests, may_write=may_write, quiet=quiet)
 
     async def talk() -> None:
         async with opened() as p:

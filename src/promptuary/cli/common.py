@@ -61,8 +61,8 @@ def opened(options: argparse.Namespace) -> Promptuary:
     return opened_by(Promptuary.open, options)
 
 
-def opened_by(open_: Callable[..., Facade], options: argparse.Namespace) -> Facade:
-    """Open the workspace with this way of opening it."""
+def opened_by(open_: Callable[..., Facade], options: argparse.Namespace, *, counting: bool = True) -> Facade:
+    """Open the workspace with this way of opening it, and print notes on it; with ``counting``, how it counts, too."""
     _set_up_logging(debug=options.debug)
     named = options.workspace is not None
     if named and not (options.workspace and Path(options.workspace).is_dir()):
@@ -73,8 +73,10 @@ def opened_by(open_: Callable[..., Facade], options: argparse.Namespace) -> Faca
     except ConfigError as error:
         raise ConfigError(_OPTION.sub(_flag, str(error))) from error
     if not options.quiet:
-        for note in promptuary.settings.notes:
-            print(f"note: {note}", file=sys.stderr)
+        settings = promptuary.settings
+        for note in settings.notes:
+            if counting or note not in settings.counting_notes:
+                print(f"note: {note}", file=sys.stderr)
     return promptuary
 
 

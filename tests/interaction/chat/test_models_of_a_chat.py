@@ -23,3 +23,22 @@ def test_another_model_has_its_own_window_in_the_meter_the_limit_and_the_context
     chat.expect("of 200,000 tokens")
     chat.press("\x04")
     assert chat.ended() == 0
+
+
+def test_how_tokens_are_counted_is_told_where_nobody_has_talked_yet(begin: Begin) -> None:
+    note = "note: token counts for claude-sonnet-4-5 are approximate"
+    large = ("--model", "large")
+    chat = begin(Says("Hello."), arguments=large)
+    chat.expect(note)
+    chat.press("/model fake\r")
+    chat.expect("fake answers from now on")
+    chat.press("Hi\r")
+    chat.expect("Hello.")
+    chat.press("\x04")
+    assert chat.ended() == 0
+
+    again = begin(arguments=large)
+    again.expect("❯ Hi")
+    again.press("/thread other\r")
+    again.expect("thread other begins")
+    assert note not in again.everything

@@ -19,10 +19,11 @@ def main(options: argparse.Namespace) -> int:
             "a chat needs a terminal; for one question, also from a pipe, there is: promptuary ask TEXT"
         )
     start(
-        lambda: opened_by(Promptuary.open, options),
+        lambda: opened_by(Promptuary.open, options, counting=False),
         thread="main" if options.thread is None else options.thread,
         tools=not options.no_tools,
         max_requests=options.max_requests,
         may_write=options.yes,
+        quiet=options.quiet,
     )
     return DONE
