@@ -4,7 +4,6 @@ Everything is done by the facade and by the commands; what is here is when, and 
 """
 
 import asyncio
-import json
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -33,7 +32,7 @@ from promptuary.config.named_models import how_to_configure
 from promptuary.config.settings import user_file
 from promptuary.core.errors import PromptuaryError, RunFailedError
 from promptuary.core.messages import ToolCall
-from promptuary.core.runs import LONGEST_ASKED, SentTurn, call_line, too_long_to_ask
+from promptuary.core.runs import LONGEST_ASKED, NOT_SENT, SentTurn, call_line, too_long_to_ask, tool_text
 from promptuary.core.text import one_line
 from promptuary.core.threads import UndoneTurn
 
@@ -134,10 +133,9 @@ class Talk:
         self._preview = turn
         self._terminal.text(turn.render("text"))
         for tool in tools:
-            schema = json.dumps(tool.spec.parameters, ensure_ascii=False)
-            self._terminal.text(f"[tool {tool.name}]\n{tool.spec.description}\n{schema}\n")
+            self._terminal.text(tool_text(tool))
         self._context.show(turn.expansion, turn.receipt)
-        self._terminal.line("No model is configured: this is what would be sent. To get an answer:", "yellow")
+        self._terminal.line(NOT_SENT, "yellow")
         for line in how_to_configure(user_file()):
             self._terminal.line(f"  {line}")
 

@@ -39,6 +39,9 @@ LONGEST_ASKED: Final = 20_000
 _KEPT: Final = "what had arrived of the answer is kept in the thread"
 _NOT_KEPT: Final = "nothing of the answer is kept; --thread NAME keeps what is asked and answered"
 
+NOT_SENT: Final = "No model is configured: this is what would be sent. To get an answer:"
+"""What is said where a message would be answered if there were a model; how to configure one stands below."""
+
 AnyModel = str | StreamingModel | ChatModel
 """A model to run a turn with: a name of the settings or of a provider, or a model itself."""
 
@@ -258,6 +261,12 @@ def retry_line(retrying: Retrying) -> str:
     """Return what the person has to know while a busy service is waited for."""
     seconds = f"{retrying.seconds:.0f} s" if retrying.seconds >= 1 else "a moment"
     return f"{one_line(retrying.reason)}; trying again in {seconds}, Ctrl-C stops"
+
+
+def tool_text(tool: Tool) -> str:
+    """Return what a model is told of a tool, as a person reads it."""
+    parameters = json.dumps(tool.spec.parameters, ensure_ascii=False)
+    return f"[tool {tool.name}]\n{tool.spec.description}\n{parameters}\n"
 
 
 def call_line(call: ToolCall, longest: int = _ARGUMENT) -> str:

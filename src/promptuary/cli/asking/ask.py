@@ -15,7 +15,16 @@ from promptuary.config.settings import user_file
 from promptuary.core.errors import PromptuaryError, RunFailedError
 from promptuary.core.json import run_failure_json, run_json, unsent_json
 from promptuary.core.messages import ToolCall
-from promptuary.core.runs import LONGEST_ASKED, RunResult, Tool, call_line, ending_line, too_long_to_ask
+from promptuary.core.runs import (
+    LONGEST_ASKED,
+    NOT_SENT,
+    RunResult,
+    Tool,
+    call_line,
+    ending_line,
+    too_long_to_ask,
+    tool_text,
+)
 from promptuary.core.text import one_line, visible
 
 DONE: Final = 0
@@ -73,11 +82,11 @@ def _shown(promptuary: Promptuary, asked: AskedText, tools: Sequence[Tool], opti
         print_json(unsent_json(NO_MODEL, turn.expansion, turn.messages, turn.receipt))
     else:
         prompt = turn.render("text")
-        described = "".join(f"\n[tool {one.name}]\n{one.spec.description}\n" for one in tools)
+        described = "".join(f"\n{tool_text(one)}" for one in tools)
         print(visible(prompt)[0] if sys.stdout.isatty() else prompt, end=described, flush=True)
     if not options.quiet:
         print(turn.receipt.explain(), file=sys.stderr)
-    print("No model is configured: this is what would be sent. To get an answer:", file=sys.stderr)
+    print(NOT_SENT, file=sys.stderr)
     for line in how_to_configure(user_file()):
         print(f"  {line}", file=sys.stderr)
     return NOT_ALL
