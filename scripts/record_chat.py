@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyte
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT)]
 
@@ -23,7 +25,7 @@ from promptuary.core.messages import ToolCall  # noqa: E402  (the path is set ab
 from promptuary.testing.chat_server import ChatServer, Says  # noqa: E402
 from tests.interaction.pseudo_terminal import PseudoTerminal  # noqa: E402
 
-COLUMNS, ROWS = 108, 28
+COLUMNS, ROWS = 108, 34
 CELL, LINE, MARGIN = 8.4, 18, 14
 COLOURS = {
     "default": "#d4d4d4",
@@ -36,8 +38,9 @@ COLOURS = {
     "magenta": "#c792ea",
     "cyan": "#89ddff",
     "white": "#eeeeee",
-    "brightblack": "#808080",
+    "brightblack": "#8b8f98",
 }
+pyte.graphics.FG_ANSI[2] = "brightblack"  # the emulator knows no faint text
 FETCH = '''"""Fetches pages."""
 
 import time
@@ -57,6 +60,14 @@ def fetch(url: str, tries: int = 3) -> bytes:
     raise TimeoutError(url)
 '''
 STYLE = "# Style\n\nNames say what a thing is.\nTimeouts are arguments, never constants.\n"
+FILES = {
+    "src/fetch.py": FETCH,
+    "src/wire.py": "def get(): ...\n",
+    "src/fetch_many.py": FETCH.replace("pages", "many pages").replace("fetch(", "fetch_many("),
+    "tests/test_fetch.py": "from src.fetch import fetch\n\n\ndef test_fetch() -> None:\n    assert fetch\n",
+    "docs/fetching.md": "# Fetching\n\nPages are fetched three times at most.\n",
+    "docs/style.md": STYLE,
+}
 ANSWER = (
     "Not quite. docs/style.md says that timeouts are arguments, never constants,\n"
     "and line 7 of src/fetch.py still has TIMEOUT = 30. Make it an argument:\n\n"
@@ -117,14 +128,14 @@ def _cell(char: Any) -> tuple[str, str, str, bool]:
 def _colour(name: str, default: str) -> str:
     if name == "default":
         return COLOURS["default"] if default else ""
-    known = COLOURS.get(name.removeprefix("bright"))
+    known = COLOURS.get(name) or COLOURS.get(name.removeprefix("bright"))
     return known or (f"#{name}" if len(name) == 6 else COLOURS["default"])
 
 
 def record(folder: Path) -> list[Frame]:
     """Return the frames of a chat in a small project."""
     home, project = folder / "home", folder / "project"
-    for name, text in {"src/fetch.py": FETCH, "src/wire.py": "def get(): ...\n", "docs/style.md": STYLE}.items():
+    for name, text in FILES.items():
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(text, encoding="utf-8")
     subprocess.run(["git", "init", "-q", "."], cwd=project, check=True)
@@ -203,7 +214,7 @@ def svg(frames: list[Frame]) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
         f'role="img" aria-label="A chat in the terminal: a menu of references, the token meter, an answer, and /why">'
-        f"<style>text{{font:13.6px {font};white-space:pre}}.b{{font-weight:bold}}"
+        f"<style>text{{font:13.6px {font};white-space:pre}}.b{{font-weight:bold}}g rect{{shape-rendering:crispEdges}}"
         f"{''.join(rules)}</style>"
         f'<rect width="100%" height="100%" rx="8" fill="#1b1d23"/>{dots}'
         f'<g fill="{COLOURS["default"]}">{"".join(groups)}</g></svg>\n'

@@ -57,8 +57,14 @@ class CompactedThread:
 
 
 def turn_numbers(numbers: Sequence[int]) -> str:
-    """Return the numbers of the turns of one message as people read them: ``turn 3``, ``turns 4 to 7``."""
-    return f"turn {numbers[0]}" if len(numbers) == 1 else f"turns {numbers[0]} to {numbers[-1]}"
+    """Return the numbers of the turns of a message as people read them: ``turn 3``, ``turns 4 and 5``, ``4 to 7``."""
+    match numbers:
+        case [one]:
+            return f"turn {one}"
+        case [one, other]:
+            return f"turns {one} and {other}"
+        case _:
+            return f"turns {numbers[0]} to {numbers[-1]}"
 
 
 @dataclass(frozen=True, slots=True)
