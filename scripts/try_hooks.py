@@ -1,11 +1,12 @@
-"""Tries the hooks and the MCP server in the real programs: Claude Code and Codex, with a model on loopback.
+"""Tries the hooks and the MCP server in the real programs: Claude Code, Codex and Gemini, with a model on loopback.
 
 They are too large for ``make test`` (hundreds of megabytes). Get them from the registries, and run
 
-    python scripts/try_hooks.py --claude PATH/TO/claude --codex PATH/TO/codex
+    python scripts/try_hooks.py --claude PATH/TO/claude --codex PATH/TO/codex --gemini PATH/TO/gemini
 
-The binary of Claude Code is in the wheel of ``claude-agent-sdk`` (``_bundled/claude``), Codex is the npm package
-``@openai/codex``. Everything happens in a temporary home; nothing leaves the machine. ``docs/hooks.md`` has the output.
+The binary of Claude Code is in the wheel of ``claude-agent-sdk`` (``_bundled/claude``); Codex and Gemini are the npm
+packages ``@openai/codex`` and ``@google/gemini-cli``. Everything happens in a temporary home; nothing leaves the
+machine. ``docs/hooks.md`` has the output.
 """
 
 import argparse
@@ -26,7 +27,7 @@ REPLY = "On Fridays, after noon."
 
 
 class Model(BaseHTTPRequestHandler):
-    """Answers Anthropic's messages and OpenAI's responses with one sentence, and keeps what it was asked."""
+    """Answers every model with one sentence, by the protocol of its vendor, and keeps what it was asked."""
 
     asked: ClassVar[list[dict[str, Any]]] = []
 
@@ -38,8 +39,12 @@ class Model(BaseHTTPRequestHandler):
         except ValueError:
             request = {}
         self.asked.append(request)
-        if "count_tokens" in self.path:
-            self._json({"input_tokens": 100})
+        if "count_tokens" in self.path or "countTokens" in self.path:
+            self._json({"input_tokens": 100, "totalTokens": 100})
+        elif "streamGenerateContent" in self.path:
+            self._events(f"data: {json.dumps(gemini_answer())}\r\n\r\n")
+        elif "generateContent" in self.path:
+            self._json(gemini_answer())
         elif self.path.startswith("/v1/messages"):
             self._stream(anthropic_events(), request)
         elif self.path.startswith("/v1/responses"):
@@ -69,12 +74,14 @@ class Model(BaseHTTPRequestHandler):
                 }
             )
             return
+        self._events("".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events))
+
+    def _events(self, text: str) -> None:
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("connection", "close")
         self.end_headers()
-        for event in events:
-            self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+        self.wfile.write(text.encode())
 
     def log_message(self, *_: Any) -> None:
         """Say nothing."""
@@ -108,6 +115,13 @@ def openai_events() -> list[dict[str, Any]]:
         {"type": "response.output_item.done", "output_index": 0, "item": item},
         {"type": "response.completed", "response": response},
     ]
+
+
+def gemini_answer() -> dict[str, Any]:
+    """Return an answer of Google's API."""
+    content = {"role": "model", "parts": [{"text": REPLY}]}
+    usage = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
+    return {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}], "usageMetadata": usage}
 
 
 def run(command: list[str], home: Path, cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
@@ -212,11 +226,34 @@ def try_codex(binary: str, url: str) -> None:
         print(f"  undone: {undone.stderr.strip()}")
 
 
+def try_gemini(binary: str, url: str) -> None:
+    """Run one prompt in Gemini."""
+    with tempfile.TemporaryDirectory() as folder:
+        home, workspace = prepared(Path(folder))
+        (home / ".gemini").mkdir()
+        settings = {
+            "security": {"auth": {"selectedType": "gemini-api-key"}},
+            "privacy": {"usageStatisticsEnabled": False},
+        }
+        (home / ".gemini" / "settings.json").write_text(json.dumps(settings))
+        install = run([*promptuary(), "install", "gemini", "--yes"], home, workspace)
+        print(install.stderr.strip())
+        version = run([binary, "--version"], home, workspace).stdout.strip()
+        Model.asked.clear()
+        given = {"GOOGLE_GEMINI_BASE_URL": url, "GEMINI_API_KEY": "loopback", "GEMINI_CLI_TRUST_WORKSPACE": "true"}
+        # Without a person who could be asked it offers only those tools of a server for which nobody has to be.
+        done = run([binary, "-m", "gemini-2.5-flash", "--yolo", "-p", PROMPT], home, workspace, **given)
+        report(f"Gemini {version}", done, home)
+        undone = run([*promptuary(), "install", "gemini", "--undo", "--yes"], home, workspace)
+        print(f"  undone: {undone.stderr.strip()}")
+
+
 def main() -> None:
     """Try what was given."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--claude", help="the binary of Claude Code")
     parser.add_argument("--codex", help="the program of Codex")
+    parser.add_argument("--gemini", help="the program of Gemini")
     options = parser.parse_args()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -225,6 +262,8 @@ def main() -> None:
         try_claude(options.claude, url)
     if options.codex:
         try_codex(options.codex, url)
+    if options.gemini:
+        try_gemini(options.gemini, url)
     server.shutdown()
 
 

@@ -223,6 +223,32 @@ CODEX = [
     },
 ]
 
+GEMINI_PROMPT = "Please run the tests. We decided to use Postgres."
+GEMINI_CONTEXT = (
+    "<hook_context>&lt;promptuary&gt;\nWe decided to use Oracle. @file:src/app.py\n&lt;/promptuary&gt;</hook_context>"
+)
+GEMINI_CALL = {"id": "t1", "name": "run_shell_command", "args": {"command": "make test"}, "status": "success"}
+GEMINI_RESULT = [{"functionResponse": {"id": "t1", "name": "run_shell_command", "response": {"output": "12 passed"}}}]
+GEMINI = [
+    {"sessionId": "x", "kind": "main"},
+    {"$set": {"messages": [{"id": "m0", "type": "user", "content": [{"text": "<session_context>\nWe use Oracle."}]}]}},
+    {"id": "m1", "type": "user", "content": [{"text": "Something that is taken back."}]},
+    {"id": "m2", "type": "gemini", "content": "No."},
+    {"$rewindTo": "m1"},
+    {
+        "id": "m3",
+        "type": "user",
+        "content": [{"text": f"{GEMINI_CONTEXT}\n\n{GEMINI_PROMPT}"}, {"text": GEMINI_CONTEXT}],
+        "displayContent": [{"text": f"{GEMINI_CONTEXT}\n\n{GEMINI_PROMPT}"}],
+    },
+    {"$set": {"lastUpdated": "now"}},
+    {"id": "m4", "type": "gemini", "content": "Let me see."},
+    {"id": "m4", "type": "gemini", "content": "Let me see.", "toolCalls": [{**GEMINI_CALL, "result": GEMINI_RESULT}]},
+    {"id": "m5", "type": "user", "content": GEMINI_RESULT},
+    {"id": "m6", "type": "gemini", "content": "All pass."},
+]
+"""As Gemini 0.61 writes it down, without what is not read."""
+
 
 def until(is_so: Callable[[], bool]) -> bool:
     """Wait for a process that was started aside: nothing tells when it has ended."""
@@ -232,8 +258,11 @@ def until(is_so: Callable[[], bool]) -> bool:
     return is_so()
 
 
-@pytest.mark.parametrize(("agent", "entries"), [("claude-code", CLAUDE), ("codex", CODEX)])
+@pytest.mark.parametrize(
+    ("agent", "entries"), [("claude-code", CLAUDE), ("codex", CODEX), ("gemini", GEMINI)], ids=AGENTS
+)
 def test_a_finished_turn_is_learnt_from_once(project: Path, tmp_path: Path, agent: str, entries: list[Any]) -> None:
+    *_, stop, compact = AGENTS[agent]
     transcript = tmp_path / "transcript.jsonl"
     transcript.write_text("".join(json.dumps(one) + "\n" for one in entries))
     told = {"cwd": str(project), "session_id": "s1", "transcript_path": str(transcript)}
@@ -243,12 +272,46 @@ def test_a_finished_turn_is_learnt_from_once(project: Path, tmp_path: Path, agen
             proposed = [one.draft.content or "" for one in opened.memory.proposals()]
             return proposed, [one.use_count for one in opened.experiences.list(type="tool_chain").experiences]
 
-    assert hook(agent, "Stop", told) == ({}, "")
+    assert hook(agent, stop, told) == ({}, "")
     assert until(lambda: bool(learnt()[1]))
     first = learnt()
     assert any("Postgres" in one for one in first[0])
-    assert hook(agent, "PreCompact", told, "--work")[0] == {}
+    assert not any("Oracle" in one for one in first[0]), "what the agent puts into a prompt is not the person's"
+    assert hook(agent, compact, told, "--work")[0] == {}
     assert learnt() == first
+
+
+def test_a_history_that_is_shortened_is_learnt_from_if_there_is_something_new(project: Path, tmp_path: Path) -> None:
+    transcript = tmp_path / "transcript.jsonl"
+    transcript.write_text(json.dumps(GEMINI[0]) + "\n")
+    told = {"cwd": str(project), "session_id": "s1", "transcript_path": str(transcript)}
+    state = Path(os.environ["HOME"]) / ".local/state/promptuary/learnt"
+    program = (
+        "import sys, promptuary.hooks.hook as hook; started = []; hook.start_aside = lambda *given: started.append(1); "
+        "hook.main(sys.argv[1:]); print(started)"
+    )
+
+    def asked() -> str:
+        command = [sys.executable, "-c", program, "gemini", "PreCompress"]
+        done = subprocess.run(command, input=json.dumps(told), capture_output=True, text=True, check=True)
+        return done.stdout
+
+    assert asked() == "{}\n[]\n", "Gemini asks before every request"
+    transcript.write_text("".join(json.dumps(one) + "\n" for one in GEMINI))
+    assert asked() == "{}\n[1]\n"
+    assert hook("gemini", "PreCompress", told, "--work") == ({}, "")
+    assert len(list(state.iterdir())) == 1
+    assert asked() == "{}\n[]\n"
+
+
+def test_context_that_an_agent_puts_before_a_prompt_is_no_part_of_it(project: Path) -> None:
+    def context(prompt: str) -> Any:
+        return hook("gemini", "BeforeAgent", {"cwd": str(project), "prompt": prompt})
+
+    plain = context("When do we deploy?")
+
+    assert "Fridays" in json.dumps(plain)
+    assert context(f"{GEMINI_CONTEXT}\n\nWhen do we deploy?") == plain
 
 
 def test_a_turn_without_a_transcript_is_learnt_from_as_well(project: Path) -> None:
@@ -279,7 +342,8 @@ def test_a_running_server_answers_over_a_socket_of_the_persons_own(project: Path
     told = {"cwd": str(project / "src"), "prompt": "When do we deploy?", "session_id": "s"}
 
     async def ask() -> tuple[dict[str, Any], list[int]]:
-        async with over_stdio(project, "auto"):
+        async with over_stdio(project, "auto") as client:
+            await client.call_tool("explain_turn", {})  # the server is ready
             (path,) = folder.glob("*.sock")
             modes = [stat.S_IMODE(one.stat().st_mode) for one in (folder, path)]
             # A hook that cannot open the workspace itself: only the server can have answered.
@@ -306,7 +370,8 @@ def test_a_running_server_answers_over_a_socket_of_the_persons_own(project: Path
 
 def test_a_socket_that_nobody_answers_at_is_removed_and_passed_over(project: Path) -> None:
     async def path() -> Path:
-        async with over_stdio(project, "legacy"):
+        async with over_stdio(project, "legacy") as client:
+            await client.call_tool("explain_turn", {})
             (found,) = (Path(os.environ["HOME"]) / ".local/state/promptuary/run").glob("*.sock")
             return found
 

@@ -13,13 +13,15 @@ Moment = Literal["start", "prompt", "stop", "compact", "end"]
 class Agent(NamedTuple):
     """A coding agent. ``most`` is how many characters of context it takes whole.
 
-    ``attaches``: it attaches ``@path`` itself, so that we need not.
+    ``attaches``: it attaches ``@path`` itself, so that we need not. ``context_tag``: what a hook answers to the start
+    of a session is put before the first prompt, in this tag, and the agent tells of both as the prompt.
     """
 
     name: str
     events: Mapping[str, Moment]
     most: int
     attaches: bool
+    context_tag: str = ""
 
 
 _CLAUDE_EVENTS: Final[Mapping[str, Moment]] = {
@@ -41,7 +43,7 @@ AGENTS: Final[Mapping[str, Agent]] = {
     # Of more than 10,000 characters Claude Code shows a preview alone.
     "claude-code": Agent("claude-code", _CLAUDE_EVENTS, 9_800, attaches=True),
     "codex": Agent("codex", _CLAUDE_EVENTS, 9_800, attaches=False),
-    "gemini": Agent("gemini", _GEMINI_EVENTS, 20_000, attaches=True),
+    "gemini": Agent("gemini", _GEMINI_EVENTS, 20_000, attaches=True, context_tag="hook_context"),
 }
 """The agents by name."""
 
@@ -53,6 +55,14 @@ def moment(agent: Agent, event: str) -> Moment | None:
     """Return when an event happens; ``None`` if it is not known. Case and dashes do not matter."""
     wanted = event.replace("-", "").replace("_", "").lower()
     return next((when for name, when in agent.events.items() if name.lower() == wanted), None)
+
+
+def typed(agent: Agent, prompt: str) -> str:
+    """Return a prompt as the person typed it, without the context that the agent puts before it."""
+    begin, end = f"<{agent.context_tag}>", f"</{agent.context_tag}>"
+    while agent.context_tag and prompt.startswith(begin) and end in prompt:
+        prompt = prompt.partition(end)[2].lstrip("\n")  # what is in the tag cannot hold its end: it is escaped
+    return prompt
 
 
 def answer(agent: Agent, when: Moment, context: str) -> dict[str, Any]:

@@ -11,11 +11,11 @@ from typing import Any, Final
 from promptuary.blocking import Promptuary
 from promptuary.config.settings import find_workspace
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.text import one_line
-from promptuary.hooks.agents import PLACES, Agent, Moment
+from promptuary.hooks.agents import PLACES, Agent, Moment, typed
 from promptuary.hooks.context import prompt_context, start_context
-from promptuary.hooks.transcripts import TranscriptTurn, told_turn, turns, unknown_turns
-from promptuary.machine import learnt_mark, note_learnt, read_transcript
+from promptuary.hooks.sessions import new_turns, session_name
+from promptuary.hooks.transcripts import TranscriptTurn
+from promptuary.machine import note_learnt
 
 _MOST_TURNS: Final = 20
 """Turns that are learnt from at once: more have been missed only where hooks were off."""
@@ -54,7 +54,7 @@ class HookAnswers:
                 prompt = told.get("prompt")
                 if not isinstance(prompt, str):
                     raise PromptuaryError("the agent tells of no prompt")
-                return prompt_context(self._workspace, prompt, agent, lexical_only=lexical_only)
+                return prompt_context(self._workspace, typed(agent, prompt), agent, lexical_only=lexical_only)
             case "stop" | "compact":
                 self.learn(agent, told)
                 return ""
@@ -63,14 +63,12 @@ class HookAnswers:
 
     def learn(self, agent: Agent, told: Mapping[str, Any]) -> int:
         """Learn notes and experiences from the turns since the last time; return how many turns that were."""
-        session = _session(agent, told)
+        session = session_name(agent, told)
         with self._learning:
-            known = learnt_mark(session)
-            found = unknown_turns(_told_turns(agent, told), known)[-_MOST_TURNS:]
+            found = new_turns(agent, told)[-_MOST_TURNS:]
             for one in found:
-                if one.mark != known:
-                    self._learn_from(one, session)
-                    note_learnt(session, one.mark)
+                self._learn_from(one, session)
+                note_learnt(session, one.mark)
             return len(found)
 
     def _learn_from(self, one: TranscriptTurn, thread: str) -> None:
@@ -78,20 +76,3 @@ class HookAnswers:
         self._workspace.memory.learn(messages, thread=thread, timeout=_LEARN_SECONDS)
         if self._workspace.settings.experiences:
             self._workspace.experiences.record(messages)
-
-
-def _told_turns(agent: Agent, told: Mapping[str, Any]) -> list[TranscriptTurn]:
-    path = told.get("transcript_path")
-    data = read_transcript(path) if isinstance(path, str) else None
-    found = turns(data, agent.name) if data else []
-    if found:
-        return found
-    alone = told_turn(told)
-    return [alone] if alone else []
-
-
-def _session(agent: Agent, told: Mapping[str, Any]) -> str:
-    """Return the name of the thread that a session of an agent is remembered as."""
-    given = one_line(str(told.get("session_id") or "main"))
-    plain = "".join(one for one in given if one.isalnum() or one in "-_")[:36]
-    return f"{agent.name}-{plain or 'main'}"

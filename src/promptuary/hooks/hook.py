@@ -15,6 +15,7 @@ from typing import Any, Final, NoReturn
 
 from promptuary.hooks.agents import AGENTS, PLACES, Agent, Moment, answer, moment
 from promptuary.hooks.flags import WORK, HookArguments, hook_arguments
+from promptuary.hooks.sessions import new_turns
 from promptuary.machine import ask_local, start_aside
 
 LARGEST: Final = 1 << 20
@@ -72,7 +73,8 @@ def _worked(agent: Agent, when: Moment, told: Mapping[str, Any], given: HookArgu
     folder, exact = str(told["cwd"]), given.workspace is not None
     if when not in PLACES and not given.working:
         # An agent waits for its hooks, and may end the server with itself: another process learns, and outlives both.
-        if when != "end":
+        # Gemini looks before every request whether to shorten its history: mostly there is nothing new to learn then.
+        if when == "stop" or (when == "compact" and new_turns(agent, told)):
             named = ["--workspace", folder] if exact else []
             start_aside(["hook", agent.name, _event(agent, when), WORK, *named], json.dumps(told).encode())
         return {}

@@ -6,7 +6,10 @@ agent writes into a prompt by itself (reminders, output of commands) is not the 
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from promptuary.hooks.gemini_transcript import gemini_messages
 
 if TYPE_CHECKING:
     from promptuary.core.messages import Message
@@ -45,18 +48,22 @@ def told_turn(told: Mapping[str, Any]) -> TranscriptTurn | None:
 
 
 def _messages(data: bytes, agent: str) -> Iterator[tuple[str, Any]]:
-    lines = data.decode("utf-8", "replace").split("\n")
-    for number, line in enumerate(lines[-_MOST_LINES:]):
-        if not line.startswith("{") or len(line) > _LONGEST_LINE:
-            continue
-        try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
+    if agent == "gemini":
+        yield from gemini_messages(entry for _, entry in _entries(data))
+        return
+    for number, entry in _entries(data):
         message = _of_codex(entry) if agent == "codex" else _of_claude(entry)
         if message is not None:
             mark = entry.get("uuid") or entry.get("timestamp") or str(number)
             yield str(mark), message
+
+
+def _entries(data: bytes) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    lines = data.decode("utf-8", "replace").split("\n")
+    for number, line in enumerate(lines[-_MOST_LINES:]):
+        if line.startswith("{") and len(line) <= _LONGEST_LINE:
+            with suppress(ValueError, RecursionError):
+                yield number, json.loads(line)
 
 
 def _of_claude(entry: Mapping[str, Any]) -> Any:

@@ -1,0 +1,35 @@
+"""A session of an agent: what it is called here, and the turns of it that were not learnt from yet.
+
+Light: a hook looks whether there is anything to learn before it starts a process that learns.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from promptuary.hooks.agents import Agent, typed
+from promptuary.hooks.transcripts import TranscriptTurn, told_turn, turns, unknown_turns
+from promptuary.machine import learnt_mark, read_transcript
+
+
+def session_name(agent: Agent, told: Mapping[str, Any]) -> str:
+    """Return the name of the thread that a session of an agent is remembered as."""
+    given = str(told.get("session_id") or "main")
+    plain = "".join(one for one in given if one.isalnum() or one in "-_")[:36]
+    return f"{agent.name}-{plain or 'main'}"
+
+
+def new_turns(agent: Agent, told: Mapping[str, Any]) -> Sequence[TranscriptTurn]:
+    """Return the turns since the one that was learnt from last: of the transcript, or the one that the hook tells."""
+    known = learnt_mark(session_name(agent, told))
+    return [one for one in unknown_turns(_told_turns(agent, told), known) if one.mark != known]
+
+
+def _told_turns(agent: Agent, told: Mapping[str, Any]) -> list[TranscriptTurn]:
+    path = told.get("transcript_path")
+    data = read_transcript(path) if isinstance(path, str) else None
+    found = turns(data, agent.name) if data else []
+    if found:
+        return found
+    prompt = told.get("prompt")
+    alone = told_turn({**told, "prompt": typed(agent, prompt)} if isinstance(prompt, str) else told)
+    return [alone] if alone else []
